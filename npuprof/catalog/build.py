@@ -20,8 +20,8 @@ HERE = Path(__file__).parent
 if __name__ != "npuprof.catalog.build":  # run by the build backend, outside the package
     sys.path.insert(0, str(HERE.parent.parent))
 
-from npuprof.catalog import Packed, condition  # noqa: E402
-from npuprof.catalog.releases import parse_framework_version, parse_release_version  # noqa: E402
+from npuprof.catalog import condition  # noqa: E402
+from npuprof.catalog.records import Packed, parse_framework_version, parse_release_version  # noqa: E402
 from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS  # noqa: E402
 
 #: The files of environment variables, in output order.

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from npuprof.catalog import Variable
+    from npuprof.catalog.records import Variable
 
 #: Variables that decide where npuprof finds the user's configuration and trust.
 _OWN = ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME")

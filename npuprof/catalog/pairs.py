@@ -6,7 +6,8 @@ import re
 from functools import cache
 from itertools import pairwise
 
-from npuprof.catalog import Variable, find_variable
+from npuprof.catalog import find_variable
+from npuprof.catalog.records import Variable
 from npuprof.catalog.shapes import Schema, Structure, map_schema
 from npuprof.document.keys import format_short_value, format_toml_value
 from npuprof.model import Path, did_you_mean

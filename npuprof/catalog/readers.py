@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from npuprof.catalog import Flag, Variable, load_built_part
+from npuprof.catalog import load_built_part
+from npuprof.catalog.records import Flag, Variable
 from npuprof.model import Record, has_only_digits
 from npuprof.system import lazy_pattern
 

@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterable
 from functools import cache
 
-from npuprof.catalog import Option, load_built_part
+from npuprof.catalog import load_built_part
+from npuprof.catalog.records import Key, Option, parse_framework_version, parse_release_version
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,41 +20,9 @@ if TYPE_CHECKING:
 CANN = "cann"
 _OPERATORS = (">=", "<=", "==", "!=", "<", ">")
 
-#: A version as a sort key; keys sort by date.
-Key = tuple[int, int, int, int, int, int]
-
-_VERSION = r"(\d+)(?:\.(\d+))?(?:\.(?:RC(\d+)|(\d+)))?(?:[.-]?(?:alpha|beta)(\d*))?"
-_PACKAGE_VERSION = r"v?(\d{1,6})(?:\.(\d{1,6}))?(?:\.(\d{1,6}))?(?:[.-]?(rc|post)(\d{0,6}))?"
-_FINAL_STAGE = 10**6
 #: Later than every release that a range can name.
 _FUTURE: Key = (1, 10**9, 0, 1, 0, 0)
 _RELEASE = r"[0-9][0-9A-Za-z.]*?"
-
-
-def parse_release_version(version: str) -> Key | None:
-    """Return the sort key of a version, or None if it is invalid.
-
-    20.1 and 20.2 came before 5.0.1; release candidates and alphas come before their release.
-    """
-    words = version.strip().split(".")
-    if len(words) <= 3 and all(word.isdecimal() and word.isascii() and len(word) < 7 for word in words):
-        major, minor, patch = (*map(int, words), 0, 0)[:3]
-        return int(major < 20), major, minor, 1, patch, _FINAL_STAGE
-    match = re.fullmatch(_VERSION, version.strip(), re.IGNORECASE | re.ASCII)
-    if not match or len(version) > 40:
-        return None
-    number, minor_, candidate, patch_, preview = match.groups()
-    stage = _FINAL_STAGE if preview is None else int(preview or 0)
-    return int(int(number) < 20), int(number), int(minor_ or 0), int(not candidate), int(candidate or patch_ or 0), stage
-
-
-def parse_framework_version(version: str) -> Key | None:
-    """Return the sort key of a framework or package version (``6.0.RC1``, ``2.7.1.post8``), or None."""
-    match = re.fullmatch(_PACKAGE_VERSION, version.strip(), re.IGNORECASE | re.ASCII)
-    if match is None:
-        return None
-    major, minor, patch, stage, number = match.groups("0")
-    return 0, int(major), int(minor), int(patch), {"rc": 0, "0": 1, "post": 2}[stage.lower()], int(number or 0)
 
 
 def _parse_version(version: str, axis: str) -> Key | None:

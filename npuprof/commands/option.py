@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from npuprof import catalog
-from npuprof.catalog import find_unit_and_risk, releases
+from npuprof.catalog import releases
 from npuprof.catalog.readers import find_reading
+from npuprof.catalog.risks import find_unit_and_risk
 from npuprof.catalog.values import find_structure, load_form
 from npuprof.commands.framework import Verb, argument
 from npuprof.commands.framework.parameters import OUTPUT, formats

@@ -7,6 +7,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import products, releases
+from npuprof.catalog.risks import EXECUTES, find_unit_and_risk
 from npuprof.commands.framework import Verb, argument, flag, option
 from npuprof.commands.framework.parameters import OUTPUT, formats
 from npuprof.document.keys import format_full_key
@@ -70,7 +71,7 @@ class Options(Verb):
             filters.append(lambda section, name: _is_supported(catalog.find_record(section, name), family))
         if self.risk is not None:
             _require_known("--risk", self.risk, list_risks())
-            filters.append(lambda section, name: self.risk in catalog.find_unit_and_risk(format_full_key(section, name))[1])
+            filters.append(lambda section, name: self.risk in find_unit_and_risk(format_full_key(section, name))[1])
         if self.framework is not None:
             readers = {name: _list_readers(name) for name in catalog.record_names("env")}
             _require_known("--framework", self.framework, sorted(set().union(*readers.values())))
@@ -126,7 +127,7 @@ def _is_supported(record: Any, family: str) -> bool:
 def list_risks() -> list[str]:
     """Return what changes of settings may affect, sorted."""
     return sorted(
-        {catalog.EXECUTES} | {risk for name in catalog.record_names() for risk in getattr(catalog.find_record("options", name), "risk", ())}
+        {EXECUTES} | {risk for name in catalog.record_names() for risk in getattr(catalog.find_record("options", name), "risk", ())}
     )
 
 

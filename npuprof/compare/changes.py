@@ -16,9 +16,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from npuprof.catalog import risks
     from npuprof.compare import differences
     from npuprof.resolve.config import Config
 else:
+    risks = lazy_module("npuprof.catalog.risks")
     differences = lazy_module("npuprof.compare.differences")
 
 #: Signs of changes in text output.
@@ -76,7 +78,7 @@ def compare_configs(before: Config, after: Config, trace: bool = True) -> list[C
     changes = [
         Change(
             keys.format_key_path(key, found.tail), found.kind, found.before, found.after, key, found.tail, found.element,
-            *catalog.find_unit_and_risk(key, found.tail, before.settings.get(key), after.settings.get(key)),
+            *risks.find_unit_and_risk(key, found.tail, before.settings.get(key), after.settings.get(key)),
         )
         for (key,), found in differences.compare_pairs(pairs, unordered)
     ]  # fmt: skip
@@ -89,7 +91,7 @@ def compare_documents(before: Document | None, after: Document | None) -> list[C
     for place, found in differences.compare_pairs(_pair_entries(before.data if before else {}, after.data if after else {})):
         tail, kind = (*place, *found.tail), found.kind
         setting = keys.format_full_key(*tail[:2]) if tail[0] in SECTIONS and len(tail) > 1 else ""
-        unit, risk = catalog.find_unit_and_risk(setting, tail[2:]) if setting else ("", ())
+        unit, risk = risks.find_unit_and_risk(setting, tail[2:]) if setting else ("", ())
         origins = (
             Origin(before, tail) if before and kind != "added" else None,
             Origin(after, tail) if after and kind != "removed" else None,
@@ -102,7 +104,7 @@ def compare_documents(before: Document | None, after: Document | None) -> list[C
 def build_setting_change(key: str, before: Any, after: Any, was: Origin | None, now: Origin | None) -> Change:
     """Return the change of a whole setting: None is an unset value; ``was`` and ``now`` are the origins."""
     kind = "added" if before is None else "removed" if after is None else "changed"
-    return Change(key, kind, before, after, key, (), False, *catalog.find_unit_and_risk(key, (), before, after), (was, now))
+    return Change(key, kind, before, after, key, (), False, *risks.find_unit_and_risk(key, (), before, after), (was, now))
 
 
 def build_one_sided_changes(settings: Mapping[str, Any], kind: str, find_origin: Callable[[str], Origin | None]) -> list[Change]:

@@ -8,7 +8,7 @@ from itertools import accumulate
 from operator import itemgetter
 from typing import NamedTuple
 
-from npuprof.catalog import EXECUTES
+from npuprof.catalog.risks import EXECUTES
 from npuprof.compare.changes import Change
 from npuprof.compare.folds import (
     fold_changes,

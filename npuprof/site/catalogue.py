@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog import releases
+from npuprof.catalog import releases, risks
 from npuprof.document import keys
 from npuprof.edit.migration import list_changed_defaults
 from npuprof.model import FRAMEWORK_SECTIONS, Record
@@ -71,7 +71,7 @@ def _build_row(section: str, name: str) -> CatalogueRow:
         _describe_values(record),
         _format_default(record),
         getattr(record, "unit", ""),
-        catalog.find_unit_and_risk(keys.format_full_key(section, name))[1],
+        risks.find_unit_and_risk(keys.format_full_key(section, name))[1],
         tuple(getattr(record, "products", ())),
         tuple(f"{surface}: {spelling}" for surface, spelling in getattr(record, "spelling", {}).items() if spelling),
         since,

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog import values
+from npuprof.catalog import risks, values
 from npuprof.compare.changes import Change, compare_configs, find_meta_value
 from npuprof.compare.scopes import list_override_scopes
 from npuprof.document import keys
@@ -95,7 +95,7 @@ def _describe_setting(key: str, name: str = "") -> tuple[str, tuple[str, ...], s
     """Return unit, risks and description of a setting; ``name`` is its record's name."""
     section, plain = keys.split_section_and_name(key)
     tail = tuple(name.split(".")[1:]) if section in FRAMEWORK_SECTIONS else ()
-    return *catalog.find_unit_and_risk(key, tail), str(catalog.find_record_texts(section, name or plain).get("summary", ""))
+    return *risks.find_unit_and_risk(key, tail), str(catalog.find_record_texts(section, name or plain).get("summary", ""))
 
 
 def _list_places(traced: Any, tail: Path) -> list[tuple[Path, Any]]:

@@ -12,7 +12,7 @@ import pytest
 from npuprof import catalog
 from npuprof.catalog import build, condition, products, releases, written_condition
 from npuprof.catalog.launchers import FACTS
-from npuprof.catalog.releases import parse_release_version
+from npuprof.catalog.records import parse_release_version
 from npuprof.catalog.sidecars import SIDECARS
 from npuprof.catalog.structures import STRUCTURES
 from npuprof.checks.settings import find_setting_faults

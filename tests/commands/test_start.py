@@ -46,18 +46,18 @@ STARTING = {"subprocess", "npuprof.system.processes"}
 #: A command, the most patterns it compiles (the three of tomli among them), processes it starts and modules of npuprof it loads (those of
 #: the built catalogue left out), and what it does not load although others do.
 ROWS = [
-    ("render bert-training", 3, 0, 47, {*STARTING, "heapq", "errno", "npuprof.resolve.contexts", "npuprof.checks.arguments",
+    ("render bert-training", 3, 0, 48, {*STARTING, "heapq", "errno", "npuprof.resolve.contexts", "npuprof.checks.arguments",
         "npuprof.catalog.pairs", "npuprof.catalog.shapes", "npuprof.store.layout", "npuprof.store.problems",
         "npuprof.store.sources.lookups"}),
-    ("render bert-training --unset env.ASCEND_GLOBAL_LOG_LEVEL", 3, 0, 44,
+    ("render bert-training --unset env.ASCEND_GLOBAL_LOG_LEVEL", 3, 0, 45,
         {*STARTING, "npuprof.checks.meaning", "npuprof.catalog.readers", "npuprof.checks.variables", "npuprof.catalog.execution"}),
-    ("env bert-training", 3, 0, 51, {*STARTING, "shlex", "npuprof.catalog.pairs", "npuprof.catalog.shapes", "npuprof.system.tree"}),
-    ("show bert-training", 3, 0, 33, STARTING),
-    ("option hccl_timeout", 0, 0, 18, {*STARTING, "tomli", "datetime", "npuprof.compare", "npuprof.resolve", "npuprof.store"}),
-    ("list", 4, 0, 38, {*STARTING, "npuprof.store.layout", "npuprof.store.sources.lock", "npuprof.document.secrets"}),
-    ("check", 12, 0, 68, {*STARTING, "heapq", "json", "fnmatch", "npuprof.store.sources.reading", "npuprof.store.sources.lock",
+    ("env bert-training", 3, 0, 52, {*STARTING, "shlex", "npuprof.catalog.pairs", "npuprof.catalog.shapes", "npuprof.system.tree"}),
+    ("show bert-training", 3, 0, 34, STARTING),
+    ("option hccl_timeout", 0, 0, 20, {*STARTING, "tomli", "datetime", "npuprof.compare", "npuprof.resolve", "npuprof.store"}),
+    ("list", 4, 0, 39, {*STARTING, "npuprof.store.layout", "npuprof.store.sources.lock", "npuprof.document.secrets"}),
+    ("check", 12, 0, 69, {*STARTING, "heapq", "json", "fnmatch", "npuprof.store.sources.reading", "npuprof.store.sources.lock",
         "npuprof.report.terminal", "npuprof.resolve.faults", "npuprof.document.secrets"}),
-    ("explain bert-training precision_mode_v2", 5, 2, 49, {"heapq", "shlex", "copy", "json", "bisect", "npuprof.checks",
+    ("explain bert-training precision_mode_v2", 5, 2, 51, {"heapq", "shlex", "copy", "json", "bisect", "npuprof.checks",
         "npuprof.store.sources.mirror", "npuprof.compare.scopes", "npuprof.resolve.contexts", "npuprof.document.positions",
         "npuprof.compare.differences", "npuprof.store.versions"}),
 ]  # fmt: skip

@@ -10,7 +10,8 @@ import pytest
 
 import npuprof
 from npuprof.catalog import releases
-from npuprof.catalog.releases import find_release, find_releases_in_range, parse_framework_version
+from npuprof.catalog.records import parse_framework_version
+from npuprof.catalog.releases import find_release, find_releases_in_range
 from npuprof.store import spec
 from support.building import REPOSITORY, build_store
 from support.running import Run

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from operator import attrgetter
 from typing import Any
 
-from npuprof.catalog import find_record, find_unit_and_risk, pages, record_names
+from npuprof.catalog import find_record, pages, record_names
+from npuprof.catalog.risks import find_unit_and_risk
 from npuprof.document.keys import split_section_and_name
 from npuprof.model import SEVERITIES, Finding, Record, find_nearest_names
 from npuprof.report.findings import strip_lines

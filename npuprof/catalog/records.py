@@ -1,0 +1,374 @@
+"""What the built catalogue contains: the records of settings and rules, and versions as sort keys."""
+
+from __future__ import annotations
+
+import re
+
+from npuprof.model import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+#: Records packed by ``build``: their names, separated by spaces, the offset of each, and the bytes.
+Packed = tuple[str, tuple[int, ...], bytes]
+
+#: A version as a sort key; keys sort by date.
+Key = tuple[int, int, int, int, int, int]
+
+_VERSION = r"(\d+)(?:\.(\d+))?(?:\.(?:RC(\d+)|(\d+)))?(?:[.-]?(?:alpha|beta)(\d*))?"
+_PACKAGE_VERSION = r"v?(\d{1,6})(?:\.(\d{1,6}))?(?:\.(\d{1,6}))?(?:[.-]?(rc|post)(\d{0,6}))?"
+_FINAL_STAGE = 10**6
+
+
+class Option(Record):
+    """One session option.
+
+    ``field`` is the protobuf field that the adapter reads (``b``, ``i``, ``s``), None if nothing reads the key.
+    ``choices``, ``minimum``, ``maximum`` and ``pattern`` limit the value; ``lax_pattern`` and ``doubtful_values`` are what
+    the adapter accepts beyond the documentation, ``tolerated`` old spellings of a choice. ``structure`` names the
+    structured form. ``states`` has one letter per release of ``load_releases()``: ``Y`` read, ``.`` not read, ``?``
+    unknown. ``level`` is the part of the engine that receives the option (``init``: once per process). ``spelling`` is the
+    name on each other surface, ``surface_values`` the values on a surface that writes them differently (a missing value
+    cannot be written there), and ``class_checks`` what the class of a surface validates instead of the choices:
+    ``nothing``, or ``choices or None``. Sources are in ``Texts``.
+
+    Per surface: ``not_carried`` is the reason why a surface lacks the option, ``always`` the fixed value of a surface,
+    ``closed_by`` the required end of a text, ``engine_choices`` the values that the engine supports among those the surface
+    accepts. NPUEstimator ``estimator_sends`` the option if the argument is missing, with ``estimator_default`` unless that
+    is the default; the option may be lost without the argument ``needs_argument``; ``estimator_bytes`` is stored unchanged.
+    ``field_until`` maps releases to fields that the adapter read before. ``repeated_at_start`` is required in the session
+    of initialize_system as well. ``surface_states`` are the ``states`` of a surface with its own history, and
+    ``surface_range`` limits its numbers.
+
+    Content: ``path_characters`` are the characters that the manual allows in a path, as the inside of a regular expression
+    class, empty if it lists none. ``listed`` are the documented names of a list, ``names`` their kind (a list of
+    ``names.toml``). ``value_products`` and ``doubtful_values`` apply to the members of a structured value too. Other tools
+    share a ``common_name``, so the name alone does not indicate Ascend. ``numbered`` choices are codes, not booleans: 0 is
+    not "off", nor 1 "on".
+
+    ``topic`` is the purpose in one or two words, unless its page gives it, ``value_topics`` the purpose of each value: they
+    name presets created from scripts.
+    """
+
+    name: str
+    page: str
+    kind: str
+    field: str | None = None
+    choices: tuple[Any, ...] = ()
+    minimum: int | None = None
+    maximum: int | None = None
+    unit: str = ""
+    pattern: str = ""
+    lax_pattern: str = ""
+    structure: str = ""
+    default: Any = None
+    default_training: Any = None
+    default_inference: Any = None
+    default_by_product: dict[str, Any] = {}
+    default_since: dict[str, Any] = {}
+    scenarios: tuple[str, ...] = ()
+    products: tuple[str, ...] = ()
+    value_products: dict[str, tuple[str, ...]] = {}
+    product_range: dict[str, tuple[int, int]] = {}
+    product_count: dict[str, tuple[int, int]] = {}
+    default_count: tuple[int, int] | tuple[()] = ()
+    doubtful_values: dict[str, str] = {}
+    tolerated: tuple[Any, ...] = ()
+    choices_since: dict[str, str] = {}
+    choices_until: dict[str, str] = {}
+    on_bad_value: str = ""
+    on_wrong_field: str = ""
+    level: str = ""
+    states: str = ""
+    deprecated: bool = False
+    deprecated_since: str = ""
+    no_effect: bool = False
+    no_effect_since: str = ""
+    replaced_by: str = ""
+    per_process: bool = False
+    risk: tuple[str, ...] = ()
+    spelling: dict[str, str] = {}
+    surface_values: dict[str, dict[str, Any]] = {}
+    class_checks: dict[str, str] = {}
+    env: tuple[str, ...] = ()
+    not_carried: dict[str, str] = {}
+    always: dict[str, Any] = {}
+    closed_by: dict[str, str] = {}
+    engine_choices: dict[str, tuple[Any, ...]] = {}
+    estimator_sends: bool = False
+    estimator_default: Any = None
+    estimator_bytes: bool = False
+    needs_argument: str = ""
+    field_until: dict[str, str] = {}
+    repeated_at_start: bool = False
+    surface_states: dict[str, str] = {}
+    surface_range: dict[str, tuple[int, int]] = {}
+    path_characters: str = ""
+    listed: tuple[str, ...] = ()
+    names: str = ""
+    common_name: bool = False
+    numbered: bool = False
+    topic: str = ""
+    value_topics: dict[str, str] = {}
+
+    def write_on(self, surface: str, value: Any) -> tuple[bool, Any]:
+        """Return whether a surface can express a value, and the value in that surface's form."""
+        table = self.surface_values.get(surface)
+        if table is None:
+            return True, value
+        known = str(value).lower() if isinstance(value, bool) else str(value)
+        return known in table, table.get(known)
+
+    def is_always(self, surface: str, value: Any) -> bool:
+        """Return whether a surface always has this value."""
+        return surface in self.always and type(value) is type(self.always[surface]) and value == self.always[surface]
+
+
+class Variable(Record):
+    """One environment variable.
+
+    ``freeze`` is who may set it: ``ok`` a preset, ``site`` the machine, ``launcher`` the job, ``never`` only the process
+    itself. ``session_option`` is its documented equivalent. With a ``separator``, several of the ``choices`` may be joined.
+    ``tolerated`` are values of old scripts, ``replacement_since`` the release that introduced the replacement.
+    ``product_range`` and ``product_pattern`` are narrower on a family, ``pattern_before`` applies to releases before the
+    given one. ``structure`` is the form of a compound text. ``topic`` is the purpose, unless its ``scope`` gives it.
+    ``risk`` is what a change may affect, for variables without an equivalent option. ``numbered`` as for options.
+    ``otherwise`` is what the reader does with any other value. ``executes`` is how it affects code execution or loading,
+    False if it does not. ``protects`` is what is lost with other values than ``kept_by``. ``reader`` is the
+    function of ``readers.toml`` that parses it.
+
+    ``framework`` is the (first) framework that reads it, as described in ``reads.toml``, in its releases from ``since`` to
+    ``until``, both included; ``dead`` variables are read by no current release. A ``set_env.sh`` in a folder whose path
+    contains a word of ``overwritten_in`` overwrites it. A text of kind ``pairs`` consists of ``items``, ``joined`` by a
+    separator, each a key and a value separated by ``pair``; it may begin with one of the words in ``first``, whose key in
+    the table form is ``first_name``. ``unknown`` is what the reader does with an unknown key. Other programs share a
+    ``common_name``. A text that fits the pattern ``form`` needs no trust, although a shell would act on its characters.
+    """
+
+    name: str
+    kind: str
+    framework: str = "cann"
+    executes: str | bool = False
+    protects: str = ""
+    kept_by: tuple[str, ...] = ()
+    scope: str = ""
+    choices: tuple[str, ...] = ()
+    minimum: float | None = None
+    maximum: float | None = None
+    default: Any = None
+    unit: str = ""
+    products: tuple[str, ...] = ()
+    value_products: dict[str, tuple[str, ...]] = {}
+    session_option: str = ""
+    twin_values: dict[str, str] = {}
+    freeze: str = "ok"
+    advice: str = ""
+    launcher: str = ""
+    per_process: bool = False
+    deprecated: bool = False
+    replaced_by: str = ""
+    replacement_since: str = ""
+    tolerated: tuple[str, ...] = ()
+    pattern: str = ""
+    separator: str = ""
+    multiple_of: int = 1
+    product_range: dict[str, tuple[int, int]] = {}
+    product_pattern: dict[str, str] = {}
+    pattern_before: dict[str, str] = {}
+    path_characters: str = ""
+    form: str = ""
+    structure: str = ""
+    numbered: bool = False
+    topic: str = ""
+    risk: tuple[str, ...] = ()
+    reader: str = ""
+    reads: str = ""
+    otherwise: str = ""
+    dead: str = ""
+    since: str = ""
+    until: str = ""
+    overwritten_in: tuple[str, ...] = ()
+    joined: str = ""
+    pair: str = ""
+    items: dict[str, Any] = {}
+    first: tuple[str, ...] = ()
+    first_name: str = ""
+    unknown: str = ""
+    common_name: bool = False
+
+
+class Flag(Record):
+    """One flag of the ATC compiler, named without dashes. A flag of kind ``chip`` selects the chip to convert for.
+
+    ``twin`` is the equivalent session option. ``required`` flags are needed by each conversion. Two flags that are both
+    ``stops`` and exclude each other end the conversion; otherwise one overrides the other. ``requires`` lists required
+    flags: ``--name``, some of its values (``--name=a|b``), none of them (``--name!=a|b``), or alternatives (``--a or
+    --b``); it does not apply to the values ``requires_unless``. If it is not met, the conversion ends if the flag
+    ``stops_without`` is set. ``value_conflicts`` are conflicts of one value. A list of values joined by a ``separator`` has
+    as many elements as ``default_count`` allows, on a family ``product_count``, or ``one_per`` part of another flag. In
+    shapes, these are sizes of ``filled`` open dimensions, one of them the first; the open dimensions are those of the flag
+    with the shapes. ``product_pattern`` is narrower on a family. ``structure`` is the format of the file that the flag
+    names. ``risk`` is what a change may affect, for flags without an equivalent option. ``doubtful_values`` are choices
+    that a conversion accepts and the manual warns about; those of the equivalent option do not apply. ``numbered`` as for
+    options, ``reader`` as for variables.
+    """
+
+    name: str
+    kind: str
+    required: bool = False
+    choices: tuple[Any, ...] = ()
+    doubtful_values: dict[str, str] = {}
+    minimum: int | None = None
+    maximum: int | None = None
+    default: Any = None
+    pattern: str = ""
+    products: tuple[str, ...] = ()
+    products_not: tuple[str, ...] = ()
+    value_products: dict[str, tuple[str, ...]] = {}
+    requires: tuple[str, ...] = ()
+    requires_unless: tuple[str, ...] = ()
+    stops_without: bool = False
+    conflicts: tuple[str, ...] = ()
+    value_conflicts: dict[str, tuple[str, ...]] = {}
+    stops: bool = False
+    twin: str = ""
+    deprecated: bool = False
+    replacement: str = ""
+    path_characters: str = ""
+    separator: str = ""
+    default_count: tuple[int, int] | tuple[()] = ()
+    product_count: dict[str, tuple[int, int]] = {}
+    product_pattern: dict[str, str] = {}
+    one_per: str = ""
+    filled: dict[str, int] = {}
+    structure: str = ""
+    numbered: bool = False
+    risk: tuple[str, ...] = ()
+    reader: str = ""
+
+
+class Argument(Record):
+    """One argument of NPURunConfig that is not a session option. Kind ``object`` is a Python object of the script.
+
+    ``run_config`` is set if tf.estimator.RunConfig has the argument too. Floats are accepted as integers unless ``whole``.
+    """
+
+    name: str
+    kind: str
+    minimum: int | None = None
+    maximum: int | None = None
+    default: Any = None
+    choices: tuple[Any, ...] = ()
+    run_config: bool = False
+    unit: str = ""
+    whole: bool = False
+
+
+class ConfigClass(Record):
+    """A class that NPURunConfig takes as an argument, or NPURunConfig itself; the fields are documented in ``classes.toml``."""
+
+    name: str
+    argument: str
+    positional: tuple[str, ...]
+    required: tuple[str, ...] = ()
+    stored: tuple[str, ...] = ()
+    exact: dict[str, str] = {}
+    as_text: tuple[str, ...] = ()
+    choices: dict[str, tuple[Any, ...]] = {}
+    since: dict[str, str] = {}
+    formerly: dict[str, str] = {}
+    given_as: str = ""
+    until: str = ""
+
+    @property
+    def taken_as(self) -> str:
+        """The argument that takes an object of the class, without its prefix; empty for NPURunConfig."""
+        return self.given_as or self.argument.rpartition(".")[2]
+
+
+class Setting(Record):
+    """One setting of a framework, in that framework's section: ``name`` is its path there, such as ``matmul.allow_hf32``.
+
+    ``kind`` is ``bool``, ``int``, ``float``, ``str``, ``path``, ``list`` or ``json`` (a table that is not checked).
+    ``call`` is the code that sets it, with ``{}`` for the value; without a call, it is a key of the framework's own table
+    of options. Settings whose calls differ only in the last argument are set by one call. ``otherwise`` is what the
+    framework does with other values. Releases from ``since`` to ``until`` read it, both included. ``counterparts`` are
+    equivalent options of [options] and variables (``env.NAME``), each with the agreeing values for each value here, as text
+    (the best first), or a pattern with ``{}`` for the value here; empty if equal values agree. A table with ``closed`` keys
+    is rejected if it contains another key; unknown keys of other tables are ignored. The framework evaluates a ``truthy``
+    switch as a Python truth value: any non-empty text is true.
+    """
+
+    name: str
+    kind: str
+    choices: tuple[Any, ...] = ()
+    choices_since: dict[str, str] = {}
+    minimum: float | None = None
+    maximum: float | None = None
+    default: Any = None
+    unit: str = ""
+    pattern: str = ""
+    call: str = ""
+    otherwise: str = ""
+    since: str = ""
+    until: str = ""
+    deprecated: bool = False
+    replaced_by: str = ""
+    requires: tuple[str, ...] = ()
+    conflicts: tuple[str, ...] = ()
+    counterparts: dict[str, Any] = {}
+    closed: bool = False
+    truthy: bool = False
+    risk: tuple[str, ...] = ()
+    numbered: bool = False
+
+
+class Rule(Record):
+    """A rule between options: broken if ``when`` is true and ``needs`` (if any) is false.
+
+    ``reads`` are all settings in the conditions, ``triggers`` those in ``when``: a preset that sets no trigger cannot break
+    the rule. ``by_product`` is set if the result may depend on the product family. ``compares`` are the settings whose
+    values are compared; the others are only tested for being set. ``atc`` is what ATC does if the rule is broken, empty for
+    a rule of the TensorFlow adapter that ATC lacks.
+    """
+
+    code: str
+    name: str
+    options: tuple[str, ...]
+    when: Any
+    needs: Any
+    what: str
+    why: str
+    hint: str
+    reads: tuple[str, ...]
+    triggers: tuple[str, ...]
+    by_product: bool
+    compares: tuple[str, ...]
+    atc: str
+
+
+def parse_release_version(version: str) -> Key | None:
+    """Return the sort key of a version, or None if it is invalid.
+
+    20.1 and 20.2 came before 5.0.1; release candidates and alphas come before their release.
+    """
+    words = version.strip().split(".")
+    if len(words) <= 3 and all(word.isdecimal() and word.isascii() and len(word) < 7 for word in words):
+        major, minor, patch = (*map(int, words), 0, 0)[:3]
+        return int(major < 20), major, minor, 1, patch, _FINAL_STAGE
+    match = re.fullmatch(_VERSION, version.strip(), re.IGNORECASE | re.ASCII)
+    if not match or len(version) > 40:
+        return None
+    number, minor_, candidate, patch_, preview = match.groups()
+    stage = _FINAL_STAGE if preview is None else int(preview or 0)
+    return int(int(number) < 20), int(number), int(minor_ or 0), int(not candidate), int(candidate or patch_ or 0), stage
+
+
+def parse_framework_version(version: str) -> Key | None:
+    """Return the sort key of a framework or package version (``6.0.RC1``, ``2.7.1.post8``), or None."""
+    match = re.fullmatch(_PACKAGE_VERSION, version.strip(), re.IGNORECASE | re.ASCII)
+    if match is None:
+        return None
+    major, minor, patch, stage, number = match.groups("0")
+    return 0, int(major), int(minor), int(patch), {"rc": 0, "0": 1, "post": 2}[stage.lower()], int(number or 0)
