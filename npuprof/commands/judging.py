@@ -10,7 +10,7 @@ from npuprof.report import Answer
 from npuprof.report import findings as written
 
 #: The values of ``--format`` for findings.
-FORMATS = ("text", *written.FORMATS)
+FORMATS = ("text", "json", *written.WITH_PLAIN_PATHS)
 #: The maximum number of files in a note.
 _SHOWN = 5
 
@@ -118,7 +118,9 @@ class JudgingVerb(Verb):
             return Answer(f"{listed}\n" if listed else "", (remark,), code)
         if self.format == "json":
             return Answer(written.format_json_findings(findings, accepted, coverage), code=code)
-        return Answer(written.FORMATS[self.format](findings), code=code)
+        from npuprof.hosting import reports
+
+        return Answer(reports.FORMATS[self.format](findings), code=code)
 
 
 def _describe_moved(moved: Mapping[str, str]) -> str:

@@ -18,9 +18,10 @@ from npuprof.compare.markdown import format_faults, format_survey_markdown
 from npuprof.compare.spans import COMMENT_LIMIT, Faults, Page, format_listed_span, is_address
 from npuprof.hosting.checkout import complete_checkout
 from npuprof.hosting.job import Job
+from npuprof.hosting.reports import FORMATS
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import Answer, baselines
-from npuprof.report.findings import FORMATS, format_findings, format_severity_counts, strip_lines
+from npuprof.report.findings import format_findings, format_severity_counts, strip_lines
 from npuprof.report.text import format_count
 from npuprof.store import spec
 from npuprof.system import lazy_pattern

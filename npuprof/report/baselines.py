@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from npuprof.catalog import build_finding
 from npuprof.model import Finding, NpuprofError, Place
 from npuprof.report.findings import strip_lines
 from npuprof.system import lazy_pattern, writing
@@ -170,8 +169,13 @@ def build_gone_findings(gone: Counter[Mark], file: str) -> list[Finding]:
     """Return a note for each finding of a baseline that no longer occurs."""
     why, hint = "The baseline would hide it, should it come back.", f"take it out: --baseline {file} --write-baseline"
     return [
-        build_finding(
-            "NP707", f"{mark.path}: {mark.code} is in the baseline, and found no longer: {mark.message}", why, hint, where=Place(file)
+        Finding(
+            "NP707",
+            f"{mark.path}: {mark.code} is in the baseline, and found no longer: {mark.message}",
+            why,
+            hint,
+            where=Place(file),
+            severity="info",
         )
         for mark in sorted(gone)
     ]

@@ -1,4 +1,4 @@
-"""Writers of findings: text, json, sarif, github, gitlab."""
+"""Writers of findings: text and JSON. ``hosting.reports`` writes the formats of services."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
-from npuprof.model import TRUST_CODES, Finding, __version__, shorten_values
+from npuprof.model import TRUST_CODES, Finding, shorten_values
 from npuprof.report.json_text import format_json_answer
 from npuprof.report.text import count_rest, escape_controls, format_count, measure_width, paint_text
 from npuprof.system import lazy_pattern
@@ -17,11 +17,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 _COLOURS = {"error": "31", "warning": "33", "info": "36"}
-#: GitLab's severity names.
-_GRAVITY = {"error": "critical", "warning": "minor", "info": "info"}
 #: Line numbers in messages: they change while the finding stays the same.
 _LINE = lazy_pattern(r"(\.(?:toml|py|sh)):\d+(?::\d+)?")
-_LEVELS = {"error": "error", "warning": "warning", "info": "note"}  # severities as SARIF names them
+#: Severities as SARIF names them, which are also nouns to count.
+LEVELS = {"error": "error", "warning": "warning", "info": "note"}
 
 
 def format_findings(findings: Sequence[Finding], coloured: bool = False) -> str:
@@ -59,7 +58,7 @@ def _split_text(path: str, text: str | None) -> list[str]:
 _OF_SOURCE = lazy_pattern(r"([A-Za-z0-9][\w/-]*)@[^:]*:", re.ASCII)
 
 
-def _build_hint(finding: Finding) -> str:
+def build_hint(finding: Finding) -> str:
     """Return the hint of a finding; a trust hint for a source names the source."""
     match = _OF_SOURCE.match(finding.path or "") if finding.code in TRUST_CODES else None
     return finding.hint.replace("npuprof trust STORE", f"npuprof trust {match[1]}:") if match else finding.hint
@@ -79,7 +78,7 @@ def _format_finding(finding: Finding, coloured: bool, split_text: Callable[[str,
         ]
     if finding.why:
         lines.append(f"  why: {escape_controls(finding.why)}")
-    if hint := _build_hint(finding):
+    if hint := build_hint(finding):
         lines.append(f"  try: {escape_controls(hint)}")
     author = finding.origin.profile if finding.origin else ""
     heirs = [name for name in finding.profiles if name != author]
@@ -100,7 +99,7 @@ def build_finding_dict(finding: Finding) -> dict[str, Any]:
         "column": finding.column or None,
         "key": finding.key or None,
         "why": finding.why or None,
-        "hint": _build_hint(finding) or None,
+        "hint": build_hint(finding) or None,
         "profiles": list(finding.profiles),
     }
 
@@ -112,105 +111,16 @@ def format_json_findings(findings: Sequence[Finding], accepted: int = 0, coverag
     return format_json_answer({"schema": "npuprof.findings/1", "findings": fields, "accepted": accepted, **covered})
 
 
-def _list_sentences(finding: Finding) -> list[str]:
-    """Return the message, reason and hint of a finding."""
-    hint = _build_hint(finding)
-    return [finding.message, *([f"Why: {finding.why}"] if finding.why else []), *([f"Try: {hint}"] if hint else [])]
-
-
-def _join_sentences(finding: Finding) -> str:
-    return " ".join(part if part.endswith(".") else f"{part}." for part in _list_sentences(finding))
-
-
-def _format_github_findings(findings: Sequence[Finding]) -> str:
-    return "".join(map(_format_github_annotation, findings))
-
-
-def _format_github_annotation(finding: Finding) -> str:
-    level = {"error": "error", "warning": "warning", "info": "notice"}[finding.severity]
-    places = {"file": finding.path, "line": finding.line or None, "col": finding.column or None, "title": f"npuprof {finding.code}"}
-    shown = ",".join(f"{name}={_escape_github_text(str(value), property_=True)}" for name, value in places.items() if value)
-    return f"::{level} {shown}::{_escape_github_text(chr(10).join(_list_sentences(finding)))}\n"
-
-
-def _escape_github_text(text: str, property_: bool = False) -> str:
-    for char, code in (("%", "%25"), ("\r", "%0D"), ("\n", "%0A"), *(((":", "%3A"), (",", "%2C")) if property_ else ())):
-        text = text.replace(char, code)
-    return escape_controls(text)
-
-
-def _format_sarif_findings(findings: Sequence[Finding]) -> str:
-    from npuprof.catalog import pages
-
-    codes = sorted({finding.code for finding in findings})
-    described = []
-    for code in codes:
-        page = pages.load_pages().get(code)
-        example = next(finding for finding in findings if finding.code == code)
-        title, text = (page.title, f"{page.why} {page.fix}") if page else (example.why.rstrip("."), f"{example.why} Try: {example.hint}.")
-        described.append({"id": code, "shortDescription": {"text": title}, "help": {"text": text.strip()}})
-    results = []
-    for finding in findings:
-        result: dict[str, Any] = {
-            "ruleId": finding.code,
-            "ruleIndex": codes.index(finding.code),
-            "level": _LEVELS[finding.severity],
-            "message": {"text": _join_sentences(finding)},
-        }
-        if finding.path:
-            from urllib.parse import quote
-
-            location: dict[str, Any] = {"artifactLocation": {"uri": quote(finding.path, errors="surrogateescape")}}
-            if finding.line:
-                location["region"] = {"startLine": finding.line, "startColumn": finding.column or 1}
-            result["locations"] = [{"physicalLocation": location}]
-        results.append(result)
-    driver = {"name": "npuprof", "version": __version__, "rules": described}
-    return format_json_answer({
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [{"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}],
-    })  # fmt: skip
-
-
-def _format_gitlab_findings(findings: Sequence[Finding]) -> str:
-    """Return a code-quality report. Fingerprints omit line numbers, which change between pipelines."""
-    import posixpath
-    from hashlib import sha256
-
-    seen: dict[str, int] = {}
-    rows = []
-    for finding in findings:
-        path = posixpath.normpath(finding.path or "npuprof.toml")
-        mark = "\0".join((path, finding.code, finding.key, strip_lines(finding.message)))
-        seen[mark] = seen.get(mark, 0) + 1
-        rows.append({
-            "description": _join_sentences(finding),
-            "check_name": finding.code,
-            "fingerprint": sha256(f"{mark}\0{seen[mark]}".encode(errors="surrogateescape")).hexdigest(),
-            "severity": _GRAVITY[finding.severity],
-            "location": {"path": path, "lines": {"begin": finding.line or 1}},
-        })  # fmt: skip
-    return format_json_answer(rows)
-
-
 def strip_lines(message: str) -> str:
     """Return a message without line numbers, so that it stays the same when lines move."""
     return _LINE.sub(r"\1", message)
 
 
-#: Writers of machine-readable findings, by ``--format``.
-FORMATS: dict[str, Callable[[Sequence[Finding]], str]] = {
-    "json": format_json_findings,
-    "sarif": _format_sarif_findings,
-    "github": _format_github_findings,
-    "gitlab": _format_gitlab_findings,
-}
 #: The formats whose paths another program opens in the work tree.
 WITH_PLAIN_PATHS = ("sarif", "github", "gitlab")
 
 
 def format_severity_counts(findings: Sequence[Finding]) -> str:
     """Return the counts by severity: ``2 errors, 1 warning``."""
-    numbers = {noun: sum(finding.severity == severity for finding in findings) for severity, noun in _LEVELS.items()}
+    numbers = {noun: sum(finding.severity == severity for finding in findings) for severity, noun in LEVELS.items()}
     return ", ".join(format_count(number, noun) for noun, number in numbers.items() if number)

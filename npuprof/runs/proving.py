@@ -8,9 +8,9 @@ from typing import Any
 
 from npuprof.catalog import build_finding
 from npuprof.document import keys
+from npuprof.hosting.reports import FORMATS
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import Answer
-from npuprof.report.findings import FORMATS
 from npuprof.report.tables import Table
 from npuprof.report.text import count_rest, escape_controls, format_count
 from npuprof.runs.adapters import tell_names
