@@ -12,7 +12,7 @@ from npuprof.runs.evidence import Epoch, Process
 
 def find_names(process: Process, epoch: Epoch) -> tuple[str, ...]:
     """Return the early adapters that may have written an epoch; empty for the newest, or if nothing identifies it."""
-    generation = next((candidate for candidate in load_generations() if candidate.name == process.generation), None)
+    generation = process.generation
     if generation is None:
         is_single = epoch.has("single init", "single session") and not epoch.has("init", "session")
         return tuple(candidate.name for candidate in load_generations() if candidate.single) if is_single else ()
@@ -26,15 +26,14 @@ def find_names(process: Process, epoch: Epoch) -> tuple[str, ...]:
 
 def tell_names(process: Process) -> str:
     """Return the adapter of a process, or the oldest and newest candidate; empty if nothing identifies it."""
-    if not process.epochs or process.tf2:
-        return process.generation
-    names = sorted(find_names(process, process.epochs[-1]))
-    return " to ".join(dict.fromkeys((names[0], names[-1]))) if names else process.generation
+    known = [process.generation.name] if process.generation else []
+    names = sorted(find_names(process, process.epochs[-1])) if process.epochs and not process.tf2 else []
+    return " to ".join(dict.fromkeys((names[:1] + names[-1:]) or known))
 
 
 def hands_on_nothing(wire: Wire, process: Process, epoch: Epoch) -> bool:
     """Return whether no candidate adapter passes the option on: its logged text is independent of the setting."""
-    names = find_names(process, epoch) or ((process.generation,) if process.generation else ())
+    names = find_names(process, epoch) or ((process.generation.name,) if process.generation else ())
     return bool(names) and not any(name in wire.logged_by for name in names)
 
 
@@ -51,7 +50,7 @@ def shows_absence(wire: Wire, process: Process) -> bool:
     For text options, empty may be the value; an engine option may have arrived too late; early adapters do not log the
     start.
     """
-    is_newest = process.pid is not None and process.generation == load_generations()[0].name
+    is_newest = process.pid is not None and process.generation == load_generations()[0]
     return is_newest and wire.form in _ALWAYS_WRITTEN and not wire.key_forms and bool(wire.session or (wire.graph and not wire.init))
 
 

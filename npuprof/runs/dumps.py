@@ -71,10 +71,8 @@ def _judge_dumps(wanted: Wanted, process: Process) -> Outcome | None:
     outcomes = []
     for kind, dump in process.dumps:
         names = wire.node if kind == "node" else wire.operator
-        there = [(name, dump.values[name]) for name in names if name in dump.values]
-        merged = merge([Outcome(_judge(wanted, name, text), (text.text,)) for name, text in there], dump)
-        if merged is not None:
-            outcomes.append(merged)
+        if there := [(name, dump.values[name]) for name in names if name in dump.values]:
+            outcomes.append(merge([Outcome(_judge(wanted, name, text), (text.text,)) for name, text in there], dump))
     return join_outcomes(outcomes) if outcomes else None
 
 

@@ -212,9 +212,7 @@ def join_outcomes(known: list[Outcome]) -> Outcome:
     return Outcome(says.pop() if len(says) == 1 else UNSURE, texts, note, all(outcome.unset for outcome in known))
 
 
-def merge(outcomes: list[Outcome], of: Map) -> Outcome | None:
-    """Return the joint outcome of an option's lines in a block, None if it has none; unsure lines do not count."""
-    if not outcomes:
-        return None
+def merge(outcomes: list[Outcome], of: Map) -> Outcome:
+    """Return the joint outcome of an option's lines in a block; unsure lines do not count."""
     joined = join_outcomes([outcome for outcome in outcomes if outcome.says != UNSURE] or outcomes)
     return joined._replace(unset=all(outcome.unset for outcome in outcomes), engine=of.engine)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from npuprof.catalog.wire import load_generations, load_wires
+from npuprof.catalog.wire import load_wires
 from npuprof.runs.evidence import Map, Process
 from npuprof.runs.log_values import ABSENT, CANNOT_TELL, CHANGED, DEFAULT_OR_SET, IN_FORCE, OTHER, SAME, Verdict, Wanted, judge_text
 
@@ -39,7 +39,7 @@ def _judge_alone(wanted: Wanted, process: Process) -> Verdict:
     if wanted.plain is None:
         return Verdict(name, CANNOT_TELL, (), wanted.why)
     block = _find_block(process)
-    single = any(generation.maps == 1 and generation.name == process.generation for generation in load_generations())
+    single = process.generation is not None and process.generation.maps == 1
     if any(epoch.doubtful for epoch in process.epochs):
         return Verdict(name, CANNOT_TELL, (), f"the blocks of several processes are interleaved: {_APART}")
     keys = [wire.tf2[level] for level in ("global", "session") if level in wire.tf2]

@@ -7,7 +7,7 @@ Any uncertainty gives ``cannot tell``: a wrong ``in force`` would be worse than 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import Any, NamedTuple
 
 from npuprof.catalog.wire import NO_KEY, Wire, find_wire, list_standing_keys, load_generations, load_known_keys
@@ -77,56 +77,63 @@ def _touches(wire: Wire, epoch: Epoch) -> bool:
 
 def _judge_epoch(wanted: Wanted, epoch: Epoch, process: Process) -> Verdict:
     wire = wanted.wire
-    generation = next((candidate for candidate in load_generations() if candidate.name == process.generation), None)
-    apart = process.pid is not None and (generation is None or generation.per == "start")
-    init = _judge_init(wanted, epoch)
-    session = _judge_sessions(wanted, epoch, apart)
-    graph = _judge_graphs(wanted, epoch)
-    stages = [outcome for outcome in (init, session, graph) if outcome is not None]
-    others = tuple(dict.fromkeys(text for outcome in stages for text in outcome.texts))
-    says = {outcome.says for outcome in stages}
-    name = wire.name
-    note = next((outcome.note for outcome in stages if outcome.note), "")
-    if not stages and _is_left_out(wire, epoch, process):
-        note = "an otherwise complete block has no line of it, as if it were unset"
-        if wanted.is_default(()):
-            return Verdict(name, DEFAULT_OR_SET, (), note)
-        if _came_too_late(wanted, epoch):
-            return Verdict(name, TOO_LATE, (), epoch.late)
-        return Verdict(name, ABSENT if adapters.shows_absence(wire, process) else CHANGED, (), note)
-    if not stages:
-        return Verdict(name, CANNOT_TELL, (), adapters.explain_missing(wire, epoch, process), adapters.find_teller(wire, process))
+    found = {"init": _judge_init(wanted, epoch), "session": _judge_sessions(wanted, epoch, process), "graph": _judge_graphs(wanted, epoch)}
+    stages = {stage: outcome for stage, outcome in found.items() if outcome is not None}
+    says, joined = {outcome.says for outcome in stages.values()}, join_outcomes([*stages.values()])
     if wire.outdone_by and SAME in says and (outdone := _find_outdone(wire, epoch)):
         state = CHANGED if process.generation else CANNOT_TELL  # the adapter of TensorFlow 2 passes both
-        return Verdict(name, state, (f"{wire.outdone_by} = {outdone}",), f"where {wire.outdone_by} is set it wins")
-    if says == {OTHER}:
-        if adapters.hands_on_nothing(wire, process, epoch):
-            return Verdict(name, CHANGED, others, "this adapter never passes it on")
-        if init is not None and session is None and _came_too_late(wanted, epoch):
-            return Verdict(name, TOO_LATE, others, epoch.late)
-        if init is None and session is None and wire.init and not (wire.session or wire.graph or wire.lines):
-            note = "graphs have another, as a mode of training may demand; with what the engine was started is not there"
-            return Verdict(name, CANNOT_TELL, others, note, adapters.find_teller(wire, process))
-        note = note or (f"it is read only where {' or '.join(wire.needs)} is on" if wire.needs else "")
-        if all(outcome.unset for outcome in stages) and others == ("",) and not wire.needs:
-            return Verdict(name, ABSENT if adapters.shows_absence(wire, process) else CHANGED, others, note or adapters.EMPTY)
-        return Verdict(name, CHANGED, others, note)
-    if says != {SAME}:
-        note = note or ("its places in the log do not agree" if len(says) > 1 else "")
-        return Verdict(name, CANNOT_TELL, others, note, adapters.DUMPS if "cut" in note else "")
-    teller = adapters.find_teller(wire, process)
-    if wire.init and init is None and (process.generation or not epoch.has("single init")):
-        return Verdict(name, CANNOT_TELL, others, "the sessions have it; with what the engine was started is not there", teller)
-    if wire.init and wire.session and session is None and (epoch.joined or not epoch.has("single session")):
-        return Verdict(name, CANNOT_TELL, others, "the engine was started with it; what its sessions got is not there", teller)
-    if any(stage in epoch.crowded for stage in ("session", "graph", *wire.lines)):
-        return Verdict(name, CANNOT_TELL, others, "there are more kinds of sessions or graphs than npuprof keeps apart")
-    state = (
-        DEFAULT_OR_SET
-        if wanted.is_default(adapters.find_names(process, epoch)) or _is_forced(wanted, epoch) or _is_tf2_default(wanted, process)
-        else IN_FORCE
-    )
-    return Verdict(name, state, others, note)
+        return Verdict(wire.name, state, (f"{wire.outdone_by} = {outdone}",), f"where {wire.outdone_by} is set it wins")
+    if stages and joined.says == UNSURE:
+        note = joined.note or ("its places in the log do not agree" if len(says) > 1 else "")
+        return Verdict(wire.name, CANNOT_TELL, joined.texts, note, adapters.DUMPS if "cut" in note else "")
+    if not stages:
+        state, note = _explain_silence(wanted, epoch, process)
+    else:
+        state, note = (_explain_same if joined.says == SAME else _explain_other)(wanted, epoch, process, stages.keys(), joined)
+    tell = adapters.find_teller(wire, process) if state == CANNOT_TELL else ""
+    if state in (IN_FORCE, DEFAULT_OR_SET) and stages and not epoch.crowded.isdisjoint(("session", "graph", *wire.lines)):
+        state, note = CANNOT_TELL, "there are more kinds of sessions or graphs than npuprof keeps apart"
+    return Verdict(wire.name, state, joined.texts, note, tell)
+
+
+def _explain_silence(wanted: Wanted, epoch: Epoch, process: Process) -> tuple[str, str]:
+    """Return the state of an option that no stage has, and why."""
+    wire = wanted.wire
+    if not _is_left_out(wire, epoch, process):
+        return CANNOT_TELL, adapters.explain_missing(wire, epoch, process)
+    note = "an otherwise complete block has no line of it, as if it were unset"
+    if wanted.is_default(()):
+        return DEFAULT_OR_SET, note
+    if _came_too_late(wanted, epoch):
+        return TOO_LATE, epoch.late
+    return ABSENT if adapters.shows_absence(wire, process) else CHANGED, note
+
+
+def _explain_other(wanted: Wanted, epoch: Epoch, process: Process, stages: Set[str], joined: Outcome) -> tuple[str, str]:
+    """Return the state of an option with another value in all stages that have it, and why."""
+    wire = wanted.wire
+    if adapters.hands_on_nothing(wire, process, epoch):
+        return CHANGED, "this adapter never passes it on"
+    if "init" in stages and "session" not in stages and _came_too_late(wanted, epoch):
+        return TOO_LATE, epoch.late
+    if stages == {"graph"} and wire.init and not (wire.session or wire.graph or wire.lines):
+        return CANNOT_TELL, "graphs have another, as a mode of training may demand; with what the engine was started is not there"
+    if wire.needs:
+        return CHANGED, joined.note or f"it is read only where {' or '.join(wire.needs)} is on"
+    if joined.unset and joined.texts == ("",):
+        return ABSENT if adapters.shows_absence(wire, process) else CHANGED, joined.note or adapters.EMPTY
+    return CHANGED, joined.note
+
+
+def _explain_same(wanted: Wanted, epoch: Epoch, process: Process, stages: Set[str], joined: Outcome) -> tuple[str, str]:
+    """Return the state of an option with the wanted value in all stages that have it, and why."""
+    wire = wanted.wire
+    if wire.init and "init" not in stages and (process.generation or not epoch.has("single init")):
+        return CANNOT_TELL, "the sessions have it; with what the engine was started is not there"
+    if wire.init and wire.session and "session" not in stages and (epoch.joined or not epoch.has("single session")):
+        return CANNOT_TELL, "the engine was started with it; what its sessions got is not there"
+    is_default = wanted.is_default(adapters.find_names(process, epoch)) or _is_forced(wanted, epoch) or _is_tf2_default(wanted, process)
+    return DEFAULT_OR_SET if is_default else IN_FORCE, joined.note
 
 
 def _is_forced(wanted: Wanted, epoch: Epoch) -> bool:
@@ -145,7 +152,7 @@ def _is_left_out(wire: Wire, epoch: Epoch, process: Process) -> bool:
     """
     newest = load_generations()[0]
     stages = [stage for stage in ("init", "session") if wire.keys(stage)]
-    if len(stages) != 1 or process.generation not in ("", newest.name) or set(wire.keys(stages[0]).values()) != {NO_KEY}:
+    if len(stages) != 1 or process.generation not in (None, newest) or set(wire.keys(stages[0]).values()) != {NO_KEY}:
         return False
     standing = set(list_standing_keys(newest.name, stages[0]))
     maps = epoch.maps.get(stages[0], ())
@@ -169,10 +176,15 @@ def _is_tf2_default(wanted: Wanted, process: Process) -> bool:
 def _judge_stage(wanted: Wanted, epoch: Epoch, stage: str) -> list[Outcome]:
     """Return the outcomes of an option in a stage's blocks; if no block has it, those of its single lines."""
     name = wanted.wire.name
-    blocks = [merge(_judge_map(wanted, stage, block), block) for block in epoch.maps.get(stage, ())]
-    known = [outcome for outcome in blocks if outcome is not None]
+    known = _judge_blocks(wanted, stage, epoch.maps.get(stage, ()))
     singles = [block.values[name] for block in epoch.maps.get(f"single {stage}", ()) if name in block.values]
     return known or [judge_text(wanted, name, text) for text in singles]
+
+
+def _judge_blocks(wanted: Wanted, stage: str, blocks: Iterable[Map]) -> list[Outcome]:
+    """Return the outcome of each block that has the option under a key of a stage."""
+    texts = ((find_texts(wanted.wire, stage, block.values).items(), block) for block in blocks)
+    return [merge([judge_text(wanted, key, text) for key, text in pairs], block) for pairs, block in texts if pairs]
 
 
 def _judge_init(wanted: Wanted, epoch: Epoch) -> Outcome | None:
@@ -181,18 +193,18 @@ def _judge_init(wanted: Wanted, epoch: Epoch) -> Outcome | None:
         return None
     joined = join_outcomes(known)
     if joined.says == UNSURE and any(outcome.engine and outcome.says == OTHER for outcome in known):
-        last = [outcome for outcome in known if outcome.engine]
-        joined = join_outcomes(last)
+        joined = join_outcomes([outcome for outcome in known if outcome.engine])
     if epoch.doubtful:
         return joined._replace(says=UNSURE, note="nothing says whether this block was in force, or came when the engine was running")
     return joined
 
 
-def _judge_sessions(wanted: Wanted, epoch: Epoch, apart: bool) -> Outcome | None:
+def _judge_sessions(wanted: Wanted, epoch: Epoch, process: Process) -> Outcome | None:
     """Return the outcome of the sessions; if each has its own block, one with the unset text was not created for this preset.
 
-    Not ``apart`` if they may belong to several processes.
+    The blocks are not apart if they may belong to several processes.
     """
+    apart = process.pid is not None and (process.generation is None or process.generation.per == "start")
     known = _judge_stage(wanted, epoch, "session")
     if not known:
         return None
@@ -218,29 +230,16 @@ def _judge_lacking(wanted: Wanted, epoch: Epoch) -> list[Outcome]:
 
 def _judge_graphs(wanted: Wanted, epoch: Epoch) -> Outcome | None:
     wire = wanted.wire
-    outcomes = [merge(_judge_map(wanted, "graph", block), block) for block in epoch.maps.get("graph", ())]
+    outcomes = _judge_blocks(wanted, "graph", epoch.maps.get("graph", ()))
     if wire.graph and not wire.init and not wire.session:  # early adapters passed it to the session
-        outcomes += [merge(_judge_map(wanted, "graph", block), block) for block in epoch.maps.get("session", ())]
+        outcomes += _judge_blocks(wanted, "graph", epoch.maps.get("session", ()))
     for stage, name in wire.lines.items():
-        outcomes += [_judge_field(wanted, name, block) for block in epoch.maps.get(stage, ())]
+        texts = (block.values[name] for block in epoch.maps.get(stage, ()) if name in block.values)
+        outcomes += [judge_text(wanted, wire.name, text) for text in texts if text.text or not wire.needs]  # empty: its requirement is off
     if wire.any_operator and epoch.has("session", "graph", "operator", "add graph", "single session"):
         says = SAME if wanted.plain == wire.any_operator else OTHER
         outcomes.append(Outcome(says, () if says == SAME else (wire.any_operator,), "an operator was made, which is not done without it"))
-    known = [outcome for outcome in outcomes if outcome is not None]
-    return join_outcomes(known) if known else None
-
-
-def _judge_field(wanted: Wanted, name: str, block: Map) -> Outcome | None:
-    if name not in block.values:
-        return None
-    text = block.values[name]
-    if wanted.wire.needs and text.text == "":
-        return None  # the line contains it only if its requirement is on
-    return judge_text(wanted, wanted.wire.name, text)
-
-
-def _judge_map(wanted: Wanted, stage: str, block: Map) -> list[Outcome]:
-    return [judge_text(wanted, key, text) for key, text in find_texts(wanted.wire, stage, block.values).items()]
+    return join_outcomes(outcomes) if outcomes else None
 
 
 def _join_epochs(name: str, verdicts: list[Verdict]) -> Verdict:

@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.catalog.wire import Generation
+
 #: The maximum number of different maps of a stage per epoch; beyond it, the stage is undecided.
 MOST_MAPS = 64
 
@@ -81,7 +85,7 @@ class Process:
         self.rank = ""
         self.device = ""
         self.tf2 = False
-        self.generation = ""
+        self.generation: Generation | None = None
         self.number = 1
         self.informed = False
         self.threaded = False

@@ -91,14 +91,14 @@ class AdapterLog:
         title = text.rstrip()
         if title in self._titles:
             generation, stage = self._titles[title]
-            block = Block(stage, generation.name, list_standing_keys(generation.name, stage))
+            block = Block(stage, list_standing_keys(generation.name, stage), generation)
             if stage != "init":
                 block.epoch = self._find_epoch(process, generation.per == "start")
                 if block.epoch is not None and stage == "session" and generation.per == "start":
                     block.epoch.joined = block.epoch.joined or bool(block.epoch.late)
             self._blocks[process, line.thread] = block
         elif title == _EARLY_TITLE:
-            self._blocks[process, line.thread] = Block(_EARLY, "", list_standing_keys(self._repeated.name, "init"))
+            self._blocks[process, line.thread] = Block(_EARLY, list_standing_keys(self._repeated.name, "init"))
         elif text.startswith("["):
             self._take_marked(process, text, line, ended)
         elif match := _PARTITION.match(text):
@@ -185,21 +185,19 @@ class AdapterLog:
             process.orphaned |= block.values.keys()
             return
         closed = block.close(whole)
-        if block.stage == _EARLY:
+        if (generation := block.generation) is None:
             self._close_operator_block(process, closed, self._started.pop((process, thread), None))
             return
-        generation = next(candidate for candidate in load_generations() if candidate.name == block.title)
         process.threaded = process.threaded or bool(thread)
-        process.generation = process.generation or generation.name
+        process.generation = process.generation or generation
         if block.stage != "init":
             process.settle()
             (block.epoch or process.epoch).add(block.stage, closed)
             return
+        started = self._started.pop((process, thread), None)
         if generation.per == "start":
             process.start_epoch().add("init", closed)
-            self._started.pop((process, thread), None)
             return
-        started = self._started.pop((process, thread), None)
         if started == "" and process.epochs and process.epochs[-1].doubtful:
             started = None  # the start may belong to another block
         self._close_operator_block(process, closed, started)

@@ -8,18 +8,22 @@ from collections.abc import Callable
 from npuprof.runs.evidence import Epoch, Map, Text, Values
 from npuprof.runs.evidence.lines import LONGEST_LINE
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.catalog.wire import Generation
+
 
 class Block:
-    """One block: ``lost`` is set if lines are missing, ``epoch`` is the epoch at its start.
+    """One block: ``lost`` is set if lines are missing, ``epoch`` is the epoch at its start, ``generation`` the one with its title.
 
     ``standing`` are the keys that every block of its kind has, in order: a skipped one was lost. Keys are ASCII.
     """
 
-    __slots__ = ("_last", "epoch", "lost", "stage", "standing", "title", "values")
+    __slots__ = ("_last", "epoch", "generation", "lost", "stage", "standing", "values")
 
-    def __init__(self, stage: str, title: str, standing: tuple[str, ...] = ()) -> None:
+    def __init__(self, stage: str, standing: tuple[str, ...] = (), generation: Generation | None = None) -> None:
         self.stage = stage
-        self.title = title
+        self.generation = generation
         self.standing = standing
         self.values: Values = {}
         self._last = ""

@@ -52,11 +52,11 @@ class Tf2Log:
             self._close(whole=not is_init or (ended and title == _SUCCEED))
         if title in self._titles:
             self._start(place)
-            self._block = Block("init", "")
+            self._block = Block("init")
         elif _GRAPH.fullmatch(title):
             if self._process is None:
                 self._start(place)
-            self._block = Block("graph", "")
+            self._block = Block("graph")
         elif match := _WARNED.fullmatch(line.text):
             self._warn(place, match[1], make_text(match[2], 0, ended and not line.glued))
         elif line.level == "W":
@@ -95,8 +95,7 @@ class Tf2Log:
         if block is None or process is None or not block.values:
             return
         if block.stage == "init":
-            generation = _find_generation(block.values, whole)
-            process.generation = generation.name if generation is not None else ""
+            generation = process.generation = _find_generation(block.values, whole)
             # Standard error loses no lines, but programs in between may, without a trace.
             whole = whole and generation is not None and list_tf2_standing_keys(generation.name).keys() <= block.values.keys()
             process.start_epoch()
