@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from npuprof.catalog import build_finding
@@ -16,7 +16,7 @@ from npuprof.report.text import count_rest, escape_controls, format_count
 from npuprof.runs.adapters import tell_names
 from npuprof.runs.log_values import ABSENT, CANNOT_TELL, CHANGED, DEFAULT_OR_SET, IN_FORCE, NOT_IN_FORCE, STATES, TOO_LATE, Verdict
 from npuprof.runs.variables import is_for_torch_npu, judge_variables
-from npuprof.runs.verdicts import JudgedRun, judge_process
+from npuprof.runs.verdicts import judge_process
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,16 +39,120 @@ def require_options(config: Config) -> None:
         raise NpuprofError([Finding("NP970", f"{config.name} sets no session option", why, "name a preset that has [options]")])
 
 
-def _list_judged(config: Config, evidence: Evidence) -> dict[str, Any]:
-    """Return the settings to verify, by key: options, and variables if the preset is for torch_npu or the logs have any."""
-    has_variables = is_for_torch_npu(config) or any(process.variables for process in evidence.processes)
-    variables = {keys.format_full_key("env", name): value for name, value in config.env.items()} if has_variables else {}
-    return {**config.options, **variables}
+class _Proof:
+    """The verdicts on a preset, by process.
 
+    ``judged`` are the settings to verify, by key: options, and variables if the preset is for torch_npu or the logs have any.
+    """
 
-def _judge_run(config: Config, judged: Mapping[str, Any], process: Process) -> JudgedRun:
-    verdicts = judge_process(config.options, process)
-    return JudgedRun(process, verdicts + (judge_variables(config.env, process) if len(judged) > len(verdicts) else []))
+    def __init__(self, config: Config, evidence: Evidence) -> None:
+        self.config = config
+        self.files = evidence.files
+        variables = config.env if is_for_torch_npu(config) or any(process.variables for process in evidence.processes) else {}
+        self.judged = {**config.options, **{keys.format_full_key("env", name): value for name, value in variables.items()}}
+        self.runs = [
+            (process, [*judge_process(config.options, process), *judge_variables(variables, process)]) for process in evidence.processes
+        ]
+        self.states = [verdict.state for _, verdicts in self.runs for verdict in verdicts]
+
+    def find_code(self) -> int:
+        """Return the exit code: 1 if a setting was not effective, 2 if nothing could be determined, else 0."""
+        return 1 if any(state in NOT_IN_FORCE for state in self.states) else 2 if {*self.states} <= {CANNOT_TELL} else 0
+
+    def _group(self, number: int) -> list[tuple[Verdict, list[Process]]]:
+        """Return the different verdicts on a setting, each with its processes."""
+        groups: dict[Verdict, list[Process]] = {}
+        for process, verdicts in self.runs:
+            groups.setdefault(verdicts[number]._replace(tell=""), []).append(process)
+        return sorted(groups.items(), key=lambda pair: STATES.index(pair[0].state))
+
+    def build_table(self) -> Table:
+        """Return a row for each different verdict on a setting."""
+        rows: list[tuple[str, ...]] = []
+        several = len(self.runs) > 1
+        for number, (name, value) in enumerate(self.judged.items()):
+            groups = self._group(number)
+            for verdict, processes in groups:
+                where = "all" if len(groups) == 1 else name_processes(processes)
+                rows.append((name, verdict.state, *((where,) if several else ()), _describe(verdict, value)))
+        tells: dict[str, dict[str, None]] = {}
+        for _, verdicts in self.runs:
+            for verdict in verdicts:
+                tells.setdefault(verdict.tell, {})[verdict.setting] = None
+        after = "".join(f"{tell} would log next time: {', '.join(names)}\n" for tell, names in tells.items() if tell)
+        header = ("setting", "verdict", *(("process",) if several else ()), "in the run")
+        return Table(rows, after=f"\n{after}" if after else "", header=header)
+
+    def summarize(self) -> Iterator[str]:
+        """Yield notes about all processes."""
+        counts = ", ".join(f"{self.states.count(state)} {state}" for state in reversed(STATES) if state in self.states)
+        adapters = ", ".join(dict.fromkeys(name for process, _ in self.runs if (name := tell_names(process))))
+        count = "1 process" if len(self.runs) == 1 else f"{len(self.runs)} processes"
+        yield f"{count} of {format_count(self.files, 'file')}{f', adapter of {adapters}' if adapters else ''}: {counts}"
+        if disagreeing := self._find_disagreeing():
+            yield f"the processes do not agree on {', '.join(disagreeing)}"
+        if others := self._list_others():
+            where = "[options]" if len(self.judged) == len(self.config.options) else "[options] and [env]"
+            yield f"{format_count(len(others), 'setting')} outside {where} omitted: no adapter logs them ({count_rest(others, 4)})"
+
+    def _find_disagreeing(self) -> list[str]:
+        """Return the settings whose proven verdicts differ between processes."""
+        names = []
+        for number, name in enumerate(self.judged):
+            known = [verdicts[number] for _, verdicts in self.runs if verdicts[number].state != CANNOT_TELL]
+            # the value itself is effective for both states
+            if len({(IN_FORCE if verdict.state == DEFAULT_OR_SET else verdict.state, verdict.found) for verdict in known}) > 1:
+                names.append(name)
+        return names
+
+    def _list_others(self) -> list[str]:
+        """Return the keys of settings that no adapter logs."""
+        return [key for key in self.config.settings if key not in self.judged and keys.split_section_and_name(key)[0] != "options"]
+
+    def build_fields(self) -> dict[str, Any]:
+        """Return the verdicts as the fields of their JSON form."""
+        return {
+            "schema": SCHEMA,
+            "preset": self.config.name,
+            "digest": self.config.digest,
+            "files": self.files,
+            "counts": {state: self.states.count(state) for state in STATES},
+            "processes": [
+                {
+                    "pid": process.pid,
+                    "rank": int(process.rank) if process.rank.isdigit() else None,
+                    "device": process.device or None,
+                    "place": process.place,
+                    "adapter": tell_names(process) or None,
+                    "starts": len(process.epochs),
+                    "verdicts": [
+                        {
+                            "setting": verdict.setting, "state": verdict.state, "value": self.judged[verdict.setting],
+                            "found": list(verdict.found), "note": verdict.note or None, "tell": verdict.tell or None,
+                        }
+                        for verdict in verdicts
+                    ],
+                }
+                for process, verdicts in self.runs
+            ],
+            "disagree": self._find_disagreeing(),
+            "left_out": self._list_others(),
+        }  # fmt: skip
+
+    def build_findings(self) -> Iterator[Finding]:
+        """Yield a finding for each setting that was not effective (NP971), and for each undecided one (NP972)."""
+        for number, (name, value) in enumerate(self.judged.items()):
+            place = self.config.origin(name), name, (self.config.name,)
+            for verdict, processes in self._group(number):
+                where, description = name_processes(processes), escape_controls(_describe(verdict, value))
+                if verdict.state in NOT_IN_FORCE:
+                    what = f"{name} was {verdict.state} in {where}: {description}"
+                    yield Finding("NP971", what, "", _HINTS[verdict.state], *place)
+                elif verdict.state == CANNOT_TELL:
+                    what = f"it is unknown whether {name} was effective in {where}" + (f": {description}" if description else "")
+                    tells = dict.fromkeys(verdicts[number].tell for process, verdicts in self.runs if process in processes)
+                    hint = f"let the next run have {' '.join(filter(None, tells))}" if any(tells) else ""
+                    yield build_finding("NP972", what, "", hint, *place)
 
 
 def answer_proof(config: Config, read: Callable[[], Evidence]) -> Answer:
@@ -57,17 +161,13 @@ def answer_proof(config: Config, read: Callable[[], Evidence]) -> Answer:
     Raises NpuprofError as ``read`` does, and, before reading, for a preset whose settings no run logs.
     """
     require_options(config)
-    evidence = read()
-    judged = _list_judged(config, evidence)
-    runs = [_judge_run(config, judged, process) for process in evidence.processes]
-    states = [verdict.state for run in runs for verdict in run.verdicts]
-    code = 1 if any(state in NOT_IN_FORCE for state in states) else 2 if all(state == CANNOT_TELL for state in states) else 0
+    proof = _Proof(config, read())
     forms: Forms = {
-        "text": lambda: _build_table(judged, runs),
-        "json": lambda: _build_fields(config, judged, evidence, runs),
-        "github": lambda: FORMATS["github"](build_findings(config, judged, runs)),
+        "text": proof.build_table,
+        "json": proof.build_fields,
+        "github": lambda: FORMATS["github"]([*proof.build_findings()]),
     }
-    return Answer(forms, tuple(_tell_summary(config, judged, evidence, runs)), code)
+    return Answer(forms, tuple(proof.summarize()), proof.find_code())
 
 
 def name_process(process: Process) -> str:
@@ -80,40 +180,9 @@ def name_process(process: Process) -> str:
     return f"rank {process.rank} ({name})" if process.rank.isdigit() else name
 
 
-def _group(runs: Sequence[JudgedRun], number: int) -> list[tuple[Verdict, list[Process]]]:
-    """Return the different verdicts on a setting, each with its processes."""
-    groups: dict[Verdict, list[Process]] = {}
-    for run in runs:
-        groups.setdefault(run.verdicts[number]._replace(tell=""), []).append(run.process)
-    return sorted(groups.items(), key=lambda pair: STATES.index(pair[0].state))
-
-
-def _build_table(judged: Mapping[str, Any], runs: Sequence[JudgedRun]) -> Table:
-    rows: list[tuple[str, ...]] = []
-    several = len(runs) > 1
-    for number, (name, value) in enumerate(judged.items()):
-        groups = _group(runs, number)
-        for verdict, processes in groups:
-            description = _describe(verdict, value)
-            if several:
-                where = "all" if len(groups) == 1 else name_processes(processes)
-                rows.append((name, verdict.state, where, description))
-            else:
-                rows.append((name, verdict.state, description))
-    tells: dict[str, list[str]] = {}
-    for run in runs:
-        for verdict in run.verdicts:
-            if verdict.tell and verdict.setting not in tells.setdefault(verdict.tell, []):
-                tells[verdict.tell].append(verdict.setting)
-    after = "".join(f"{tell} would log next time: {', '.join(names)}\n" for tell, names in tells.items())
-    header = ("setting", "verdict", "process", "in the run") if several else ("setting", "verdict", "in the run")
-    return Table(rows, after=f"\n{after}" if after else "", header=header)
-
-
-def name_processes(processes: Sequence[Process], most: int = 4) -> str:
+def name_processes(processes: Sequence[Process]) -> str:
     """Return the names of processes; of many, only the first."""
-    names = [name_process(process) for process in processes]
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+    return count_rest([*map(name_process, processes)], 4)
 
 
 def _describe(verdict: Verdict, value: Any) -> str:
@@ -127,87 +196,3 @@ def _describe(verdict: Verdict, value: Any) -> str:
     else:
         summary = wanted
     return "; ".join(part for part in (summary, verdict.note) if part)
-
-
-def _tell_summary(config: Config, judged: Mapping[str, Any], evidence: Evidence, runs: Sequence[JudgedRun]) -> list[str]:
-    states = [verdict.state for run in runs for verdict in run.verdicts]
-    counts = ", ".join(f"{states.count(state)} {state}" for state in reversed(STATES) if state in states)
-    adapters = ", ".join(dict.fromkeys(name for run in runs if (name := tell_names(run.process))))
-    is_single = len(runs) == 1
-    count = "1 process" if is_single else f"{len(runs)} processes"
-    remarks = [f"{count} of {format_count(evidence.files, 'file')}{f', adapter of {adapters}' if adapters else ''}: {counts}"]
-    disagreeing = _find_disagreeing(judged, runs)
-    if disagreeing:
-        remarks.append(f"the processes do not agree on {', '.join(disagreeing)}")
-    if others := _list_others(config, judged):
-        count = format_count(len(others), "setting")
-        where = "[options]" if len(judged) == len(config.options) else "[options] and [env]"
-        remarks.append(f"{count} outside {where} omitted: no adapter logs them ({count_rest(others, 4)})")
-    return remarks
-
-
-def _find_disagreeing(judged: Mapping[str, Any], runs: Sequence[JudgedRun]) -> list[str]:
-    """Return the settings whose proven verdicts differ between processes."""
-    names = []
-    for number, name in enumerate(judged):
-        verdicts = [run.verdicts[number] for run in runs if run.verdicts[number].state != CANNOT_TELL]
-        proven = {
-            (IN_FORCE if verdict.state == DEFAULT_OR_SET else verdict.state, verdict.found) for verdict in verdicts
-        }  # the value itself for both
-        if len(proven) > 1:
-            names.append(name)
-    return names
-
-
-def _list_others(config: Config, judged: Mapping[str, Any]) -> list[str]:
-    """Return the keys of settings that no adapter logs."""
-    return [key for key in config.settings if key not in judged and keys.split_section_and_name(key)[0] != "options"]
-
-
-def _build_fields(config: Config, judged: Mapping[str, Any], evidence: Evidence, runs: Sequence[JudgedRun]) -> dict[str, Any]:
-    states = [verdict.state for run in runs for verdict in run.verdicts]
-    return {
-        "schema": SCHEMA,
-        "preset": config.name,
-        "digest": config.digest,
-        "files": evidence.files,
-        "counts": {state: states.count(state) for state in STATES},
-        "processes": [
-            {
-                "pid": run.process.pid,
-                "rank": int(run.process.rank) if run.process.rank.isdigit() else None,
-                "device": run.process.device or None,
-                "place": run.process.place,
-                "adapter": tell_names(run.process) or None,
-                "starts": len(run.process.epochs),
-                "verdicts": [
-                    {
-                        "setting": verdict.setting, "state": verdict.state, "value": judged[verdict.setting],
-                        "found": list(verdict.found), "note": verdict.note or None, "tell": verdict.tell or None,
-                    }
-                    for verdict in run.verdicts
-                ],
-            }
-            for run in runs
-        ],
-        "disagree": _find_disagreeing(judged, runs),
-        "left_out": _list_others(config, judged),
-    }  # fmt: skip
-
-
-def build_findings(config: Config, judged: Mapping[str, Any], runs: Sequence[JudgedRun]) -> list[Finding]:
-    """Return a finding for each setting that was not effective (NP971), and for each undecided one (NP972)."""
-    findings = []
-    for number, (name, value) in enumerate(judged.items()):
-        for verdict, processes in _group(runs, number):
-            where = name_processes(processes)
-            description = escape_controls(_describe(verdict, value))
-            if verdict.state in NOT_IN_FORCE:
-                what = f"{name} was {verdict.state} in {where}: {description}"
-                findings.append(Finding("NP971", what, "", _HINTS[verdict.state], config.origin(name), name, (config.name,)))
-            elif verdict.state == CANNOT_TELL:
-                what = f"it is unknown whether {name} was effective in {where}" + (f": {description}" if description else "")
-                tells = dict.fromkeys(run.verdicts[number].tell for run in runs if run.process in processes)
-                hint = f"let the next run have {' '.join(filter(None, tells))}" if any(tells) else ""
-                findings.append(build_finding("NP972", what, "", hint, config.origin(name), name, (config.name,)))
-    return findings

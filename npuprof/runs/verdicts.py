@@ -8,7 +8,7 @@ Any uncertainty gives ``cannot tell``: a wrong ``in force`` would be worse than 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
-from typing import Any, NamedTuple
+from typing import Any
 
 from npuprof.catalog.wire import NO_KEY, Wire, find_wire, list_standing_keys, load_generations, load_known_keys
 from npuprof.runs import adapters, dumps, tf2verdicts
@@ -290,10 +290,3 @@ def _show_texts(wire: Wire, process: Process) -> tuple[str, ...]:
         for text in find_texts(wire, stage, block.values).values()
     )
     return tuple(dict.fromkeys(texts))
-
-
-class JudgedRun(NamedTuple):
-    """A process and its verdicts."""
-
-    process: Process
-    verdicts: list[Verdict]
