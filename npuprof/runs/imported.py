@@ -12,6 +12,7 @@ from npuprof.catalog.wire import STAGES, Wire, load_wires
 from npuprof.document import build_command_line_document, keys
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError
+from npuprof.renderers.plain import format_tables
 from npuprof.report import Answer
 from npuprof.report.text import escape_controls, format_count
 from npuprof.runs.evidence import Evidence, Process, Text
@@ -127,14 +128,9 @@ def _read_value(wire: Wire, key: str, text: Text) -> Any:
     option = catalog.find_option(wire.name)
     known = option.surface_values.get("global_options") if option is not None else None
     value = {str(written): plain for plain, written in (known or {}).items()}.get(shown, shown)
-    return None if isinstance(value, str) and _may_be_cut(value, wire) else value
-
-
-def _may_be_cut(value: str, wire: Wire) -> bool:
-    """Return whether an unknown value is a prefix of a known value of its option."""
-    option = catalog.find_option(wire.name)
-    known = [str(choice) for choice in option.choices] if option is not None else []
-    return value not in known and any(choice.startswith(value) for choice in known)
+    choices = [str(choice) for choice in option.choices] if option is not None else []
+    may_be_cut = isinstance(value, str) and value not in choices and any(choice.startswith(value) for choice in choices)
+    return None if may_be_cut else value
 
 
 def _judge(name: str, value: Any, processes: Sequence[Process]) -> set[str]:
@@ -147,17 +143,10 @@ def _is_unset(wire: Wire, processes: Sequence[Process]) -> bool:
         return True
     has_texts = False
     for process in processes:
-        unset = (
-            set(wire.keys("init").values())
-            | set(wire.keys("session").values())
-            | set(wire.keys("graph").values())
-            | {wire.unset, "", "None"}
-        )
-        if process.tf2:
-            unset = {wire.tf2.get("unset"), "", "None"}
+        unset = {wire.tf2.get("unset")} if process.tf2 else {wire.unset, *(text for stage in STAGES for text in wire.keys(stage).values())}
         for _, text in _find_texts(wire, process):
             has_texts = True
-            if text.cut or text.followed or text.text not in unset:
+            if text.cut or text.followed or text.text not in (*unset, "", "None"):
                 return False
     return has_texts
 
@@ -179,12 +168,14 @@ def _guess(wire: Wire) -> Any:
     return {"flag": True, "word": True, "number": 7, "clamped": 7, "mode": "true"}.get(wire.form, "x")
 
 
+def _build_tables(run: ImportedRun, label: str) -> dict[str, dict[str, Any]]:
+    head = {"description": f"what was in force by {label}", "scenario": run.scenario}
+    return {"profile": {name: text for name, text in head.items() if text}, "options": run.settings}
+
+
 def format_preset(run: ImportedRun, label: str) -> str:
     """Return the preset of a run as TOML, with unknown settings as comments."""
-    lines = ["[profile]", f"description = {keys.format_toml_value(f'what was in force by {label}')}"]
-    if run.scenario:
-        lines.append(f"scenario = {keys.format_toml_value(run.scenario)}")
-    lines += ["", "[options]", *(f"{name} = {keys.format_toml_value(value)}" for name, value in run.settings.items())]
+    lines = [format_tables(_build_tables(run, label)).removesuffix("\n")]
     if run.differing:
         lines += ["", "# Not the same in all processes, sessions or starts of the engine:"]
         lines += [f"#   {name}: {_comment(why.removeprefix('differs between processes: '))}" for name, why in run.differing.items()]
@@ -212,10 +203,7 @@ class _EvidenceParts(ComposedParts):
 
 def build_profile(path: str, run: ImportedRun, evidence: Evidence) -> Profile:
     """Return the settings of a run as a profile."""
-    head = {"description": f"what was in force by {'standard input' if path == '-' else path}"}
-    if run.scenario:
-        head["scenario"] = run.scenario
-    document = build_command_line_document(path, {"profile": head, "options": dict(run.settings)})
+    document = build_command_line_document(path, _build_tables(run, "standard input" if path == "-" else path))
     return Profile(document, f"evidence:{path}", _EvidenceParts(evidence))
 
 
@@ -229,12 +217,8 @@ def tell_agreeing(options: Mapping[str, Any], evidence: Evidence) -> dict[str, b
 
     Default values count as well.
     """
-    agreeing = {}
-    for name, value in options.items():
-        states = _judge(name, value, evidence.processes)
-        if states.isdisjoint(NOT_IN_FORCE):
-            agreeing[name] = CANNOT_TELL not in states
-    return agreeing
+    states = {name: _judge(name, value, evidence.processes) for name, value in options.items()}
+    return {name: CANNOT_TELL not in seen for name, seen in states.items() if seen.isdisjoint(NOT_IN_FORCE)}
 
 
 SCHEMA = "npuprof.imported-run/1"
