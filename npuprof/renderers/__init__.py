@@ -45,10 +45,10 @@ class Rendered(Record):
 class Target(Record):
     """One render target: ``write`` takes a config and whether only bare lines are wanted.
 
-    ``place`` is its position in lists of targets. ``surface`` is the surface whose spellings it writes, if it
-    ``takes_options``; ``sections`` are its other sections. ``renames`` is set if its bare lines work on a ``config`` of
-    another name, ``offline`` if it accepts presets for the ATC compiler, which no TensorFlow process reads. All files of an
-    ``is_folder`` target are its answer. ``write_onto`` takes a config and the expression of an existing object, and returns
+    ``place`` is its position in lists of targets. ``sections`` are the sections that it writes, ``surface`` is the surface
+    whose spellings of options it uses. ``renames`` is set if its bare lines work on a ``config`` of another name,
+    ``offline`` if it accepts presets for the ATC compiler, which no TensorFlow process reads. All files of an ``is_folder``
+    target are its answer. ``write_onto`` takes a config and the expression of an existing object, and returns
     only the lines that set the options on it.
     """
 
@@ -59,17 +59,14 @@ class Target(Record):
     surface: str = ""
     renames: bool = False
     offline: bool = False
-    sections: tuple[str, ...] = ()
-    takes_options: bool = True
+    sections: tuple[str, ...] = ("options",)
     is_folder: bool = False
     write_onto: Callable[[Config, str], Rendered] | None = None
 
     def render(self, config: Config, inline: bool = False) -> Rendered:
         """Return a rendered config. Raises NpuprofError for options that the target does not support, or for another scenario."""
         self.refuse_offline(config)
-        return self.write(config, inline)._replace(
-            left_out=find_left_out_sections(config, (*self.sections, *["options"] * self.takes_options))
-        )
+        return self.write(config, inline)._replace(left_out=find_left_out_sections(config, self.sections))
 
     def render_onto(self, config: Config, onto: str) -> Rendered:
         """Return only the lines that set the options on an existing object. Raises NpuprofError if the target has none."""
@@ -77,13 +74,7 @@ class Target(Record):
         if self.write_onto is None:
             what, why = f"the lines of {self.file} do not work on an object that is there", "They make all they need themselves."
             raise NpuprofError([Finding("NP902", what, why, "take the line with `onto` out of the block, and refresh it")])
-        return self.write_onto(config, onto)._replace(
-            left_out=find_left_out_sections(config, (*self.sections, *["options"] * self.takes_options))
-        )
-
-    def list_sections(self) -> list[str]:
-        """Return the target's own sections, without ``env``, which other targets write too."""
-        return [section for section in (*self.sections, *["options"] * self.takes_options) if section != "env"]
+        return self.write_onto(config, onto)._replace(left_out=find_left_out_sections(config, self.sections))
 
     def refuse_offline(self, config: Config) -> None:
         """Raise NpuprofError for a preset for the ATC compiler, unless the target supports it."""
@@ -106,7 +97,7 @@ def find_left_out_sections(config: Config, written: Collection[str]) -> tuple[Fi
     return tuple(
         Finding(
             "NP917",
-            f"[{name}] ({', '.join(settings)}) is for {_SECTION_COMMANDS.get(name) or _find_command(name)}",
+            f"[{name}] ({', '.join(settings)}) is for {_SECTION_COMMANDS.get(name) or f'npuprof render --to {_find_target(name)}'}",
             "This target has no place for it.",
             f"omit {say_switch('strict', config.resolver.in_python)}, or unset them in an [[override]] for this target",
             config.origin(key := keys.format_full_key(name, settings[0])),
@@ -118,6 +109,10 @@ def find_left_out_sections(config: Config, written: Collection[str]) -> tuple[Fi
     )
 
 
+def _find_target(section: str) -> str:
+    return next(name for name in MODULES if section in load_target(name).sections)
+
+
 def list_fitting_targets(config: Config) -> list[str]:
     """Return the targets that render a part of a config; if it has only variables, those of options."""
     return list(_list_fitting_targets(tuple(name for name, section in config.shared_sections.items() if section)))
@@ -125,14 +120,8 @@ def list_fitting_targets(config: Config) -> list[str]:
 
 @cache
 def _list_fitting_targets(sections: tuple[str, ...]) -> list[str]:
-    targets = {name: load_target(name) for name in MODULES}
-    fitting = [name for name, target in targets.items() if not set(sections).isdisjoint(target.list_sections())]
-    return fitting or [name for name, target in targets.items() if target.takes_options]
-
-
-def _find_command(section: str) -> str:
-    """Return the command that renders a framework section."""
-    return f"npuprof render --to {next(name for name in MODULES if section in load_target(name).sections)}"
+    wanted = {*sections} - {"env"} or {"options"}  # variables are written by several targets
+    return [name for name in MODULES if not wanted.isdisjoint(load_target(name).sections)]
 
 
 @cache  # called thousands of times when many presets are written
@@ -232,17 +221,15 @@ class NotCarriedError(NpuprofError):
 
 def build_not_carried_error(config: Config, reasons: Mapping[str, str], target: str) -> NpuprofError:
     """Return the error for options that a target does not support, with the reason of each, which may be empty."""
-    error = NotCarriedError(_build_not_carried_finding(config, name, target, reason) for name, reason in reasons.items())
+    findings = []
+    for name, reason in reasons.items():
+        others = ", ".join(other for other in _list_carriers(name) if other != target)
+        hint = f"it can be carried by {others}; unset it here, or in an [[override]] for this target"
+        what, why = f"{name} cannot be carried by the target {target}", reason or "npuprof never drops a setting silently."
+        findings.append(build_setting_finding(config, "NP901", name, what, why, hint if others else "unset it: nothing reads it"))
+    error = NotCarriedError(findings)
     error.names = tuple(reasons)
     return error
-
-
-def _build_not_carried_finding(config: Config, name: str, target: str, reason: str) -> Finding:
-    others = [other for other in _list_carriers(name) if other != target]
-    hint = f"it can be carried by {', '.join(others)}; unset it here, or in an [[override]] for this target"
-    what = f"{name} cannot be carried by the target {target}"
-    why = reason or "npuprof never drops a setting silently."
-    return build_setting_finding(config, "NP901", name, what, why, hint if others else "unset it: nothing reads it")
 
 
 @lru_cache(1024)

@@ -176,5 +176,7 @@ def _list_required_flags() -> list[str]:
 
 
 TARGETS = {
-    "atc": Target(90, "one `atc` command line", "atc.sh", render_atc, "atc", offline=True, sections=("atc",), write_onto=write_flags_onto),
+    "atc": Target(
+        90, "one `atc` command line", "atc.sh", render_atc, "atc", offline=True, sections=("options", "atc"), write_onto=write_flags_onto
+    ),
 }

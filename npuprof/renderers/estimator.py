@@ -273,7 +273,7 @@ TARGETS = {
         "estimator.py",
         render_estimator,
         "run_config",
-        sections=("estimator",),
+        sections=("options", "estimator"),
         write_onto=write_arguments_onto,
     ),
 }

@@ -153,6 +153,6 @@ TARGETS = {
         "env_loader.py",
         render_loader,
         "session",
-        sections=("env",),
+        sections=("options", "env"),
     ),
 }

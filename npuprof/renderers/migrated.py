@@ -234,7 +234,9 @@ def _build_no_argument_finding(config: Config, name: str) -> Finding:
     return build_setting_finding(config, "NP901", key, what, why, "the target estimator can carry it")
 
 
-def _build_target(place: int, name: str, summary: str, file: str = "", surface: str = "session", sections: tuple[str, ...] = ()) -> Target:
+def _build_target(
+    place: int, name: str, summary: str, file: str = "", surface: str = "session", sections: tuple[str, ...] = ("options",)
+) -> Target:
     write = _build_migrated_writer(name) if name in _SHAPES else _render_migrated_estimator
     return Target(place, summary, file or f"{name.replace('-', '_')}.py", write, surface, renames=True, sections=sections)
 
@@ -242,7 +244,9 @@ def _build_target(place: int, name: str, summary: str, file: str = "", surface: 
 TARGETS = {
     "session-migrated": _build_target(20, "session-migrated", "the same through `npu_config_proto(config_proto=...)`"),
     "init-resource": _build_target(30, "init-resource", "the session of `init_resource(config=...)`, with the shutdown"),
-    "estimator-migrated": _build_target(50, "estimator-migrated", "`npu_run_config_init(run_config=...)`", "", "session", ("estimator",)),
+    "estimator-migrated": _build_target(
+        50, "estimator-migrated", "`npu_run_config_init(run_config=...)`", "", "session", ("options", "estimator")
+    ),
     # No file has the name of the package: scripts next to it would import it instead.
     "keras": _build_target(60, "keras", "`set_keras_session_npu_config(config=...)`", "keras_session.py", "session"),
     "initialize-system": _build_target(

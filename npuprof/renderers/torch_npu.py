@@ -95,6 +95,5 @@ TARGETS = {
         "npu_settings.py",
         render_torch_npu,
         sections=("torch_npu",),
-        takes_options=False,
     ),
 }

@@ -74,7 +74,6 @@ TARGETS = {
         "config.yaml",
         render_vllm,
         sections=("vllm", "vllm_ascend", "env"),
-        takes_options=False,
         is_folder=True,
     ),
 }
