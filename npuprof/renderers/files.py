@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
 
 from npuprof.catalog import OBEYED_VARIABLES
 from npuprof.catalog.launchers import FACTS
@@ -108,10 +107,6 @@ def _explain_docker_refusal(name: str, text: str) -> str:
 _SYSTEMD = str.maketrans({char: f"\\{char}" for char in '"\\`$'})
 
 
-def _format_systemd_line(name: str, text: str) -> str:
-    return f'{name}="{text.translate(_SYSTEMD)}"'
-
-
 def _explain_systemd_refusal(name: str, text: str) -> str:
     if any((char < " " and char not in "\t\n") or char == "\x7f" for char in text):
         return "systemd drops variables with control characters"
@@ -178,18 +173,13 @@ def _format_label(text: str) -> str:
 
 def _format_configmap(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
     name = _build_configmap_name(config, variables, files)
-    lines = [
-        *_format_configmap_head(config, name),
-        "data:",
-        *(f"  {format_yaml_key(key)}: {quote_yaml_string(text)}" for key, text in variables.items()),
-    ]
+    lines = _format_map(config, name, variables)
     if files:
-        lines += ["---", f"# to be mounted at {MOUNT}", *_format_configmap_head(config, f"{name}-files"), "data:"]
-        lines += [f"  {format_yaml_key(key)}: {quote_yaml_string(text)}" for key, text in files.items()]
+        lines += ["---", f"# to be mounted at {MOUNT}", *_format_map(config, f"{name}-files", files)]
     return "\n".join([*lines, ""])
 
 
-def _format_configmap_head(config: Config, name: str) -> list[str]:
+def _format_map(config: Config, name: str, data: dict[str, str]) -> list[str]:
     marks = {"npuprof/preset": config.name, "npuprof/digest": config.digest, "npuprof/context": config.context.describe()}
     labels = {"npuprof/preset": _format_label(config.name), "npuprof/digest": _format_label(config.digest)}
     return [
@@ -197,8 +187,14 @@ def _format_configmap_head(config: Config, name: str) -> list[str]:
         *(f"    {key}: {quote_yaml_string(text)}" for key, text in labels.items()),
         "  annotations:",
         *(f"    {key}: {quote_yaml_string(text)}" for key, text in marks.items()),
-        "immutable: true",
+        *("immutable: true", "data:"),
+        *format_map_rows(data),
     ]
+
+
+def format_map_rows(data: dict[str, str]) -> list[str]:
+    """Return the rows of a ConfigMap's data."""
+    return [f"  {format_yaml_key(key)}: {quote_yaml_string(text)}" for key, text in data.items()]
 
 
 def _format_kubernetes_env(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
@@ -248,7 +244,6 @@ exec "$@"' npuprof "$@"
 
 def _build_job_writer(number: str, example: str) -> Callable[[Config, dict[str, str], dict[str, str]], str]:
     def write_job(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
-        facts = {name: SLURM_FACTS[value["launcher"]] for name, value in config.env.items() if is_told_by_slurm(value)}
         return _SLURM_JOB.format(
             job=re.sub(r"[^A-Za-z0-9_.-]+", "-", config.name).strip("-") or "npuprof",
             number=number,
@@ -256,15 +251,16 @@ def _build_job_writer(number: str, example: str) -> Callable[[Config, dict[str, 
             digest=config.digest,
             example=example,
             exports=format_clear_and_export_lines(config, "bash", variables),
-            asks="\n".join(f'export {name}="${variable}"' for name, variable in facts.items()) or ":",
+            asks=format_slurm_questions(config) or ":",
         )
 
     return write_job
 
 
-def is_told_by_slurm(value: Any) -> bool:
-    """Return whether Slurm sets the launcher fact of a variable for each task."""
-    return isinstance(value, dict) and value.get("launcher") in SLURM_FACTS
+def format_slurm_questions(config: Config) -> str:
+    """Return the lines with which each task takes from Slurm the launcher facts of its variables."""
+    facts = {name: SLURM_FACTS.get(value.get("launcher")) for name, value in config.env.items() if isinstance(value, dict)}
+    return "\n".join(f'export {name}="${variable}"' for name, variable in facts.items() if variable)
 
 
 def _format_env_json(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
@@ -281,7 +277,7 @@ def _format_ray_env(config: Config, variables: dict[str, str], files: dict[str, 
 FORMATS: dict[str, Format] = {
     "dotenv": Format(_build_line_writer(_format_dotenv_line), _explain_dotenv_refusal, doubt=_describe_dotenv_doubt),
     "docker": Format(_build_line_writer(lambda name, text: f"{name}={text}"), _explain_docker_refusal),
-    "systemd": Format(_build_line_writer(_format_systemd_line), _explain_systemd_refusal),
+    "systemd": Format(_build_line_writer(lambda name, text: f'{name}="{text.translate(_SYSTEMD)}"'), _explain_systemd_refusal),
     "github": Format(_format_github_env, _explain_github_refusal),
     "k8s-configmap": Format(_format_configmap, folder=MOUNT, holds_files=True, largest=LARGEST_MAP),
     "k8s-env": Format(_format_kubernetes_env, folder=MOUNT),

@@ -8,9 +8,8 @@ from typing import Any
 from npuprof.document import keys
 from npuprof.model import NpuprofError
 from npuprof.renderers import Rendered, Target, add_render_header, build_unfit_finding, config_section
-from npuprof.renderers.environment import collect_env_variables, list_unset_variables
-from npuprof.renderers.files import format_yaml_key
-from npuprof.renderers.shell import SHELLS, format_clear_lines, format_export_lines
+from npuprof.renderers.environment import collect_env_variables
+from npuprof.renderers.files import format_clear_and_export_lines, format_yaml_key
 from npuprof.resolve.config import Config
 
 
@@ -63,8 +62,7 @@ def _format_json_text(value: Any) -> str:
 def _format_exports(config: Config) -> tuple[str, list[str]]:
     """Return the lines that export ``[env]`` and the preset's identity, and notes; options are not included."""
     exported, notes = collect_env_variables(config, None, ".", with_options=False)
-    removed = [name for name in list_unset_variables(config)[0] if name not in exported]
-    return format_clear_lines(SHELLS["bash"], removed) + format_export_lines(SHELLS["bash"], exported), notes
+    return format_clear_and_export_lines(config, "bash", exported), notes
 
 
 TARGETS = {

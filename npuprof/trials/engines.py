@@ -15,8 +15,8 @@ from npuprof.renderers.files import (
     MOUNT,
     SLURM_FACTS,
     format_clear_and_export_lines,
-    format_yaml_key,
-    is_told_by_slurm,
+    format_map_rows,
+    format_slurm_questions,
     quote_yaml_string,
 )
 from npuprof.resolve.config import Config
@@ -81,8 +81,7 @@ def write_slurm_array(name: str, configs: Sequence[Config], setup: Setup, folder
         files |= needed
         variables, env_notes = collect_env_variables(config, None, files_folder, True, SLURM_FACTS)
         notes |= set(env_notes)
-        launcher_facts = {key: SLURM_FACTS[value["launcher"]] for key, value in config.env.items() if is_told_by_slurm(value)}
-        asks = "\n".join(f'export {key}="${variable}"' for key, variable in launcher_facts.items())
+        asks = format_slurm_questions(config)
         branches.append(
             f"{place})\ndigest={config.digest}\n{format_clear_and_export_lines(config, 'bash', variables)}"
             + (f"asks={shlex.quote(asks)}\n" if asks else "")
@@ -144,7 +143,7 @@ def write_indexed_job(name: str, configs: Sequence[Config], setup: Setup, image:
     called = "-".join(filter(None, ("sweep", plain, compute_digest({"held": data, "command": list(setup.command)})[:10])))
     lines = [
         *("apiVersion: v1", "kind: ConfigMap", "metadata:", f"  name: {called}", "immutable: true", "data:"),
-        *(f"  {format_yaml_key(key)}: {quote_yaml_string(text)}" for key, text in data.items()),
+        *format_map_rows(data),
         "---",
         "# Name the devices that a task needs below resources, as in: limits: { huawei.com/Ascend910: 8 }",
         "# backoffLimitPerIndex and maxFailedIndexes need Kubernetes 1.29 (1.28: with the feature gate JobBackoffLimitPerIndex).",
