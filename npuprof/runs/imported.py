@@ -21,7 +21,7 @@ from npuprof.runs.evidence.reading import read_told_evidence
 from npuprof.runs.log_values import ABSENT, CANNOT_TELL, DEFAULT_OR_SET, IN_FORCE, NOT_IN_FORCE, find_texts, is_unreadable
 from npuprof.runs.verdicts import judge_process
 from npuprof.store.base import ComposedParts
-from npuprof.system import lazy_pattern
+from npuprof.system import group_pairs, lazy_pattern
 from npuprof.system.files import is_handed_over, is_stream, peek_handed_over, read_plain_file
 
 TYPE_CHECKING = False
@@ -181,10 +181,7 @@ def format_preset(run: ImportedRun, label: str) -> str:
         lines += [f"#   {name}: {_comment(why.removeprefix('differs between processes: '))}" for name, why in run.differing.items()]
     if run.unknown:
         lines += ["", "# Not known; all that is named nowhere was a default or not set:"]
-        reasons: dict[str, list[str]] = {}
-        for name, why in run.unknown.items():
-            reasons.setdefault(why, []).append(name)
-        for why, names in reasons.items():
+        for why, names in group_pairs((why, name) for name, why in run.unknown.items()).items():
             lines += [f"#   {_comment(why)}:", *(f"#     {name}" for name in names)]
     return "\n".join(lines) + "\n"
 

@@ -17,6 +17,7 @@ from npuprof.runs.adapters import tell_names
 from npuprof.runs.log_values import ABSENT, CANNOT_TELL, CHANGED, DEFAULT_OR_SET, IN_FORCE, NOT_IN_FORCE, STATES, TOO_LATE, Verdict
 from npuprof.runs.variables import is_for_torch_npu, judge_variables
 from npuprof.runs.verdicts import judge_process
+from npuprof.system import group_pairs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,9 +62,7 @@ class _Proof:
 
     def _group(self, number: int) -> list[tuple[Verdict, list[Process]]]:
         """Return the different verdicts on a setting, each with its processes."""
-        groups: dict[Verdict, list[Process]] = {}
-        for process, verdicts in self.runs:
-            groups.setdefault(verdicts[number]._replace(tell=""), []).append(process)
+        groups = group_pairs((verdicts[number]._replace(tell=""), process) for process, verdicts in self.runs)
         return sorted(groups.items(), key=lambda pair: STATES.index(pair[0].state))
 
     def build_table(self) -> Table:
@@ -75,10 +74,7 @@ class _Proof:
             for verdict, processes in groups:
                 where = "all" if len(groups) == 1 else name_processes(processes)
                 rows.append((name, verdict.state, *((where,) if several else ()), _describe(verdict, value)))
-        tells: dict[str, dict[str, None]] = {}
-        for _, verdicts in self.runs:
-            for verdict in verdicts:
-                tells.setdefault(verdict.tell, {})[verdict.setting] = None
+        tells = group_pairs(dict.fromkeys((verdict.tell, verdict.setting) for _, verdicts in self.runs for verdict in verdicts))
         after = "".join(f"{tell} would log next time: {', '.join(names)}\n" for tell, names in tells.items() if tell)
         header = ("setting", "verdict", *(("process",) if several else ()), "in the run")
         return Table(rows, after=f"\n{after}" if after else "", header=header)

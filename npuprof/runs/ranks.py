@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -22,6 +21,7 @@ from npuprof.report.text import escape_controls, format_count
 from npuprof.resolve.config import Config
 from npuprof.runs.records import list_record_names, read_folder
 from npuprof.store.spec import Workspace
+from npuprof.system import group_pairs
 
 #: The prefix of a process number without a rank.
 RUN = "run "
@@ -167,9 +167,7 @@ def load_processes(folder: str, workspace: Workspace) -> tuple[list[Processes], 
 
 def _compare_processes(launch: Launch, records: dict[str, dict[str, Any]], workspace: Workspace) -> Processes:
     newest = launch.paths
-    alike: dict[str, list[str]] = {}
-    for rank in newest:
-        alike.setdefault(identify_record(records[newest[rank]]), []).append(rank)
+    alike = group_pairs((identify_record(records[path]), rank) for rank, path in newest.items())
     groups = sorted(alike.values(), key=lambda ranks: (-len(ranks), sort_label(ranks[0])))
     compared: list[Ranks] = []
     for ranks in groups:
@@ -262,14 +260,11 @@ def describe_ending(fields: dict[str, Any]) -> str:
 
 def list_endings(groups: Iterable[Ranks]) -> list[str]:
     """Return the numbers of processes by ending, if they differ; the rarest with their ranks."""
-    by_ending: dict[str, list[str]] = {}
-    for group in groups:
-        for label, ending in zip(group.labels, group.endings, strict=True):
-            by_ending.setdefault(ending, []).append(label)
+    by_ending = group_pairs(pair for group in groups for pair in zip(group.endings, group.labels, strict=True))
     if len(by_ending) < 2:
         return []
-    order = Counter({ending: len(labels) for ending, labels in by_ending.items()}).most_common()
-    return [f"{ending or 'unknown'}: {name_ranks(sorted(by_ending[ending], key=sort_label), one='rank')}" for ending, _ in order]
+    order = sorted(by_ending.items(), key=lambda pair: -len(pair[1]))
+    return [f"{ending or 'unknown'}: {name_ranks(sorted(labels, key=sort_label), one='rank')}" for ending, labels in order]
 
 
 def format_differences(changed: dict[str, tuple[str | None, str | None]], kind: str) -> list[str]:

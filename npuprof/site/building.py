@@ -19,7 +19,7 @@ from npuprof.site.past import Past, read_past
 from npuprof.site.presets import Details, Preset, build_details, resolve_preset
 from npuprof.site.settings import Setting, build_compared_fields, build_settings
 from npuprof.store import spec
-from npuprof.system import PausedCollection
+from npuprof.system import PausedCollection, group_pairs
 
 #: The number of examples for an empty comparison.
 _EXAMPLES = 4
@@ -63,9 +63,7 @@ class _Building:
     def build(self) -> dict[str, bytes]:
         presets = [resolve_preset(self.workspace, name, self.faults) for name in self.names]
         past = read_past(self.store, {preset.name: preset.lineage for preset in presets})
-        for preset in presets:
-            for name in dict.fromkeys(preset.parents):
-                self.children.setdefault(name, []).append(preset.name)
+        self.children = group_pairs((name, preset.name) for preset in presets for name in dict.fromkeys(preset.parents))
         sides = self._build_sides()
         paths = data.name_data([*(preset.name for preset in presets if preset.config is not None), *sides])
         for preset in presets:

@@ -16,6 +16,7 @@ from npuprof.report.text import format_count
 from npuprof.resolve import contexts
 from npuprof.resolve.config import Config
 from npuprof.site.presets import Preset
+from npuprof.system import group_pairs
 
 #: Errors, changed defaults and deprecated options.
 Effects = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
@@ -107,16 +108,11 @@ def build_matrices(cells: Mapping[str, tuple[Cell | None, ...]]) -> list[Matrix]
 
 def _group_rows(columns: Sequence[str], cells: Mapping[str, tuple[Cell | None, ...]]) -> tuple[Row, ...]:
     """Return the rows of a matrix, those with faults first; presets with equal cells share a row, abstract ones have none."""
-    alike: dict[tuple[Cell, ...], list[str]] = {}
-    for name, row in cells.items():
-        if known := tuple(cell for cell in row if cell is not None):
-            alike.setdefault(known, []).append(name)
+    alike = group_pairs((tuple(cell for cell in row if cell is not None), name) for name, row in cells.items())
+    alike.pop((), None)
     rows = []
     for known, names in alike.items():
-        others: dict[Cell, list[str]] = {}
-        for cell, column in zip(known, columns, strict=False):
-            if cell.state != "ok":
-                others.setdefault(cell, []).append(column)
+        others = group_pairs(pair for pair in zip(known, columns, strict=False) if pair[0].state != "ok")
         rows.append(Row(tuple(names), known, tuple((cell, tuple(there)) for cell, there in others.items())))
     return tuple(sorted(rows, key=lambda row: (min(_ORDER.index(cell.state) for cell in row.cells), row.names)))
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 
 from npuprof.model import Record
+from npuprof.system import group_pairs
 
 _LETTER, _LINE, _PAD = 7.25, 22, 8  # a letter's width, a name's height, the padding: pixels
 _BETWEEN, _ACROSS = 10, 48  # between boxes of a layer, and between layers
@@ -94,10 +95,7 @@ def draw_family(parents: Mapping[str, Sequence[str]]) -> Family:
     tops: list[_Branch] = []
     for name, branch in branches.items():
         (branches[first[name]].below if name in first else tops).append(branch)
-    leaves: dict[str, list[str]] = {}
-    for name in sorted(parents.keys() - extended):
-        leaves.setdefault(first.get(name, ""), []).append(name)
-    for above, names in leaves.items():
+    for above, names in group_pairs((first.get(name, ""), name) for name in sorted(parents.keys() - extended)).items():
         (branches[above].below if above else tops).append(_Branch(names))
     families = [branch for branch in tops if branch.below]
     if others := [name for branch in tops if not branch.below for name in branch.box.names]:
@@ -152,11 +150,8 @@ def _measure_column(column: Sequence[_Branch]) -> int:
 
 def _draw_lines(parents: Mapping[str, Sequence[str]], boxes: Sequence[Box], first: Mapping[str, str]) -> list[Line]:
     home = {name: place for place, box in enumerate(boxes) for name in box.names}
-    ends: dict[tuple[str, int, bool], list[str]] = {}
-    for name in sorted(parents):
-        for above in dict.fromkeys(parents[name]):
-            if home[above] != home[name]:
-                ends.setdefault((above, home[name], first.get(name) != above), []).append(name)
+    pairs = [(above, name) for name in sorted(parents) for above in dict.fromkeys(parents[name]) if home[above] != home[name]]
+    ends = group_pairs(((above, home[name], first.get(name) != above), name) for above, name in pairs)
     return [
         Line(above, tuple(names), _draw_line(boxes[home[above]], boxes[below]), second)
         for (above, below, second), names in sorted(ends.items())

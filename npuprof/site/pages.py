@@ -20,7 +20,7 @@ from npuprof.site.markup import escape_text, format_author, format_path, format_
 from npuprof.site.past import Past
 from npuprof.site.presets import Preset
 from npuprof.site.settings import format_value
-from npuprof.system import lazy_pattern
+from npuprof.system import group_pairs, lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -197,10 +197,8 @@ def _list_kinds(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def _group_by_parents(presets: Sequence[Preset]) -> list[tuple[tuple[str, ...], list[Preset]]]:
     """Return the presets grouped by parents, those without parents first."""
-    groups: dict[tuple[str, ...], list[Preset]] = {(): []}
-    for preset in presets:
-        groups.setdefault(tuple(dict.fromkeys(preset.parents)), []).append(preset)
-    return [(parents, children) for parents, children in groups.items() if children]
+    groups = group_pairs((tuple(dict.fromkeys(preset.parents)), preset) for preset in presets)
+    return sorted(groups.items(), key=lambda group: group[0] != ())
 
 
 def _find_scenario(preset: Preset) -> str:

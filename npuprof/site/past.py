@@ -9,6 +9,7 @@ from npuprof.model import NpuprofError, Record
 from npuprof.store.base import ReadOnceStore
 from npuprof.store.folder import Folder
 from npuprof.store.gitstore.commits import Commit, walk_commits
+from npuprof.system import group_pairs
 
 #: The maximum number of commits on a page; ``npuprof log`` lists all.
 _MOST = 20
@@ -58,11 +59,11 @@ def read_past(store: ReadOnceStore, lineages: Mapping[str, Sequence[str]]) -> Pa
             names = {name for changes in commit.changes.values() for change in changes for name in (change.was, change.now) if name}
             for name in names:
                 touching.setdefault(name, []).append(commit)
-        versions: dict[str, list[VersionRow]] = {}
-        for version in reversed(repository.load_versions()):
-            row = VersionRow(str(version.text), version.date[:10], repository.find_yank(version.tag_name))
-            versions.setdefault(version.name, []).append(row)
-        rules, at = read_owner_rules(repository, head), repository.load_revision(head)
+        versions = group_pairs(
+            (version.name, VersionRow(str(version.text), version.date[:10], repository.find_yank(version.tag_name)))
+            for version in reversed(repository.load_versions())
+        )
+        rules, at = read_owner_rules(repository, head), store.repository.load_revision(head)
         owners = {name: match_owners(rules, at.source_path(name)) for name in lineages} if rules else {}
     except NpuprofError:
         return Past()

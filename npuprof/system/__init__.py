@@ -13,7 +13,11 @@ import re
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, AnyStr
+    from collections.abc import Iterable
+    from typing import Any, AnyStr, TypeVar
+
+    Key = TypeVar("Key")
+    Value = TypeVar("Value")
 
 _PLACES = {
     "state": ("XDG_STATE_HOME", os.path.join(".local", "state")),
@@ -55,6 +59,14 @@ def lazy_module(name: str) -> Any:
     Its attributes are kept: a test replaces them here, not in the module.
     """
     return _LazyModule(name)
+
+
+def group_pairs(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
+    """Return the values of each key; keys and values stay in order."""
+    groups: dict[Key, list[Value]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return groups
 
 
 class PausedCollection:

@@ -13,6 +13,7 @@ from npuprof.runs.evidence.engine_log import EngineLog
 from npuprof.runs.evidence.lines import Line, ReadVariable, has_head, is_remnant, parse_line, parse_variable, show_writer, strip_colours
 from npuprof.runs.evidence.scanning import ENDING, SAYING
 from npuprof.runs.evidence.tf2_log import Tf2Log
+from npuprof.system import group_pairs
 
 
 class Processes:
@@ -27,10 +28,8 @@ class Processes:
 
     def find_dumped(self, place: str, pid: int | None) -> Process:
         """Return the process of a dump: the one with its number and a log, in the nearest folder if there are several."""
-        by_distance: dict[int, list[Process]] = {}
-        for process in self.found.values():
-            if pid is not None and process.pid == pid and (process.epochs or process.pending):
-                by_distance.setdefault(_count_common(process.place, place), []).append(process)
+        known = [process for process in self.found.values() if process.pid == pid is not None and (process.epochs or process.pending)]
+        by_distance = group_pairs((_count_common(process.place, place), process) for process in known)
         nearest = by_distance[max(by_distance)] if by_distance else []
         return nearest[0] if len(nearest) == 1 else self.get(place, "", pid)
 
