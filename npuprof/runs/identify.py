@@ -67,9 +67,6 @@ class Identifier:
         self._index: Index | None = None
         self._configs: dict[str, list[Config]] = {}
         self._new_names: dict[str, str] | None = None
-        self._read_repository()
-
-    def _read_repository(self) -> None:
         with suppress(NpuprofError):
             self._repository = self._workspace.store.repository
             self._order = list_commits(self._repository)
@@ -119,66 +116,46 @@ class Identifier:
     # -- the work tree -------------------------------------------------------------------------------------------------
 
     def _search_work_tree(self, wanted: str) -> list[Match]:
-        matches = []
-        for name in self._list_names():
-            for config in self._load_current(name):
-                if kind := _match(config, wanted):
-                    matches.append(Match(name, kind, config, in_work_tree=True))
-                    break
-        return matches
+        return [match for name in self._list_names() if (match := self._find_current(name, wanted))]
+
+    def _find_current(self, name: str, wanted: str) -> Match | None:
+        match = _find_match(name, self._load_current(name), wanted)
+        return match._replace(in_work_tree=True) if match else None
 
     def _list_names(self) -> list[str]:
-        try:
+        with suppress(NpuprofError):
             store = self._workspace.store
             return store.names() if isinstance(store, Folder) and store.in_work_tree else []
-        except NpuprofError:
-            return []
+        return []
 
     def _load_current(self, name: str) -> list[Config]:
         if name not in self._configs:
-            try:
+            self._configs[name] = []
+            with suppress(NpuprofError):
                 self._configs[name] = list_configs(self._workspace.resolve_spec(name))
-            except NpuprofError:
-                self._configs[name] = []
         return self._configs[name]
 
     # -- history -------------------------------------------------------------------------------------------------------
 
     def _search_history(self, wanted: str) -> list[Match]:
         repository = self._repository
-        if repository is None or not self._order:
+        if repository is None or not self._order or self.index is None:
             return []
-        index = self.index
-        assert index is not None, "there is a repository"
-        versions = self._list_versions()
+        versions: Sequence[Version] = ()
+        with suppress(NpuprofError):
+            versions = repository.load_versions()
         matches: list[Match] = []
-        for holding in index.find(wanted, self._order):
-            config = self._confirm(repository, holding.name, holding.commits[0], wanted)
-            if config is None:
-                continue
-            newest, oldest = _load_ends(repository, holding.commits)
-            commit_set = set(holding.commits)
-            named = tuple(version.number_text for version in versions if version.name == holding.name and version.commit in commit_set)
-            kind = _match(config, wanted)
-            matches.append(Match(holding.name, kind, config, len(holding.commits), newest, oldest, named))
+        for holding in self.index.find(wanted, self._order):
+            match = None
+            with suppress(NpuprofError):  # the cache alone is not trusted
+                match = _find_match(holding.name, list_configs(self._load_past(repository, holding.name, holding.commits[0])), wanted)
+            if match:
+                commits = set(holding.commits)
+                named = tuple(version.number_text for version in versions if version.name == holding.name and version.commit in commits)
+                matches.append(_add_commits(match._replace(versions=named), repository, holding.commits))
         return matches
 
-    def _list_versions(self) -> Sequence[Version]:
-        assert self._repository is not None, "there are none without"
-        try:
-            return self._repository.load_versions()
-        except NpuprofError:
-            return ()
-
-    def _confirm(self, repository: StoreRepository, name: str, commit: str, wanted: str) -> Config | None:
-        """Return a preset at a commit if it has a digest, else None: the cache alone is not trusted."""
-        try:
-            resolved = self._load_past(repository, name, commit)
-        except NpuprofError:
-            return None
-        return next((config for config in list_configs(resolved) if _match(config, wanted)), None)
-
-    def _load_past(self, repository: StoreRepository, name: str, commit: str) -> Config:
+    def _load_past(self, repository: Repository, name: str, commit: str) -> Config:
         """Return a preset at a commit. Raises NpuprofError."""
         return Resolver(Lookups()).resolve_profile(repository.load_revision(commit).profile(name), f"{name}@{commit[:7]}")
 
@@ -187,8 +164,7 @@ class Identifier:
         parts = self._workspace.split_spec(name) if "+" in name else []
         if len(parts) < 2:
             return []
-        now = next((config for config in self._load_current(name) if _match(config, wanted)), None)
-        matches = [] if now is None else [Match(name, _match(now, wanted), now, in_work_tree=True)]
+        matches = [match] if (match := self._find_current(name, wanted)) else []
         if self._repository is None or self.index is None:
             return matches
         for commits in group_commits(self.index, dict.fromkeys(part for part in parts if not _is_fixed(part)), self._order):
@@ -196,10 +172,8 @@ class Identifier:
                 workspace = Workspace(None)
                 workspace.use_store(self._workspace.store)
                 resolved = workspace.resolve_spec(self._pin(workspace, name, commits[0]))
-                config = next((config for config in list_configs(resolved) if _match(config, wanted)), None)
-                if config is not None:
-                    newest, oldest = _load_ends(self._repository, commits)
-                    matches.append(Match(name, _match(config, wanted), config, len(commits), newest, oldest))
+                if match := _find_match(name, list_configs(resolved), wanted):
+                    matches.append(_add_commits(match, self._repository, commits))
         return matches
 
     # -- evidence ------------------------------------------------------------------------------------------------------
@@ -246,9 +220,8 @@ class Identifier:
             return None
         if not clue.digest or _match(config, clue.digest) != "resolved":
             return None
-        past_commit, _ = _load_ends(self._repository, [commit])
-        name = str(request.get("spec", ""))
-        return Match(name, "resolved", config, 1, past_commit, past_commit, asked=list_asked(clue.record))
+        match = Match(str(request.get("spec", "")), "resolved", config, asked=list_asked(clue.record))
+        return _add_commits(match, self._repository, [commit])
 
     def _pin(self, workspace: Workspace, spec: str, commit: str) -> str:
         """Return a spec with each preset of the store pinned to a commit."""
@@ -285,10 +258,10 @@ class Identifier:
         return (self._new_names or {}).get(name, "")
 
 
-def _load_ends(repository: StoreRepository, commits: Sequence[str]) -> tuple[Commit, Commit]:
-    """Return the newest and oldest of some commits, with their headers."""
+def _add_commits(match: Match, repository: Repository, commits: Sequence[str]) -> Match:
+    """Return a match with its commits, newest first."""
     known = load_commits(repository, dict.fromkeys((commits[0], commits[-1])))
-    return known[commits[0]], known[commits[-1]]
+    return match._replace(count=len(commits), newest=known[commits[0]], oldest=known[commits[-1]])
 
 
 def _is_fixed(part: str) -> bool:
@@ -303,6 +276,11 @@ def _match(config: Config, wanted: str) -> str:
     if config.preset_digest.startswith(wanted):
         return "preset"
     return "resolved" if any(digest.startswith(wanted) for digest in list_digests(config.settings)) else ""
+
+
+def _find_match(name: str, configs: Iterable[Config], wanted: str) -> Match | None:
+    """Return the match of the first config that has a digest; None if none has it."""
+    return next((Match(name, kind, config) for config in configs if (kind := _match(config, wanted))), None)
 
 
 def _join(match: Match, other_match: Match) -> Match:

@@ -28,8 +28,8 @@ class Processes:
 
     def find_dumped(self, place: str, pid: int | None) -> Process:
         """Return the process of a dump: the one with its number and a log, in the nearest folder if there are several."""
-        known = [process for process in self.found.values() if process.pid == pid is not None and (process.epochs or process.pending)]
-        by_distance = group_pairs((_count_common(process.place, place), process) for process in known)
+        logged = [process for process in self.found.values() if process.pid is not None and (process.epochs or process.pending)]
+        by_distance = group_pairs((_count_common(process.place, place), process) for process in logged if process.pid == pid)
         nearest = by_distance[max(by_distance)] if by_distance else []
         return nearest[0] if len(nearest) == 1 else self.get(place, "", pid)
 
