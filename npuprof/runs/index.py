@@ -117,6 +117,14 @@ def load_index(repository: StoreRepository, order: dict[str, int]) -> Index:
     return index
 
 
+class _Known(NamedTuple):
+    """What is known of a preset: its digests and the files it depends on; without them, it could not be resolved."""
+
+    digests: Digests | None = None
+    members: frozenset[str] = frozenset()
+    is_moving: bool = False  #: whether it depends on a reference that a tag may move
+
+
 class _Builder:
     """Adds commits to an index, oldest first."""
 
@@ -124,24 +132,19 @@ class _Builder:
         self._index = index
         self._repository = index.repository
         self._files: dict[str, TreeFile] = {}
-        self._members: dict[str, frozenset[str] | None] = {}  #: the members of each preset; None: it could not be resolved
-        self._moving: set[str] = set()
-        self._digests: dict[str, Digests] = {}
+        self._known: dict[str, _Known] = {}
+        self._has_moved = False  #: whether some preset depended on a reference that a tag may move, also if no later commit has it
         self._outside: dict[str, bool] = {}
 
     def add_commits(self, commits: list[str]) -> None:
         """Add commits, with progress on a terminal. Raises NpuprofError."""
         states: dict[str, State] = {}
-        has_moved = False  # whether some preset depended on a reference that a tag may move, also if no later commit has it
         for commit, place in track_items(list(self._locate(commits)), "commits looked at"):
-            key = place.key
-            if key in states and not has_moved:
-                states[key].commits.append(commit)
+            if place.key in states and not self._has_moved:
+                states[place.key].commits.append(commit)
                 continue
-            state = State([commit], self._compare(commit, place))
-            has_moved = has_moved or bool(self._moving)
-            self._index.states.append(state)
-            states[key] = state
+            states[place.key] = State([commit], self._compare(commit, place))
+            self._index.states.append(states[place.key])
 
     def _locate(self, commits: list[str]) -> Iterator[tuple[str, _Place]]:
         """Yield commits with the locations of their presets; the store may have had another folder."""
@@ -193,59 +196,41 @@ class _Builder:
         files = store.files
         touched = {name for name in {*files, *self._files} if files.get(name) != self._files.get(name)}
         linked = any(file.is_link for file in files.values())
+        known = {name: self._known.get(name, _Known()) for name in sorted(files)}
         wanted = [
             name
-            for name in sorted(files)
-            if (
-                name in touched
-                or name in self._moving
-                or linked
-                or (members := self._members.get(name)) is None
-                or not members.isdisjoint(touched)
-            )
+            for name, old in known.items()
+            if (linked or name in touched or old.is_moving or old.digests is None or not old.members.isdisjoint(touched))
             and is_profile_name(name)  # last, as it checks every character
         ]
-        changed: dict[str, Digests | None] = {name: None for name in self._digests if name not in files}
-        for name in changed:
-            self._digests.pop(name)
-            self._members.pop(name, None)
-            self._moving.discard(name)
-        ahead = {name for member in wanted for name in (member, *(self._members.get(member) or ()))}
+        changed: dict[str, Digests | None] = {name: None for name, old in self._known.items() if old.digests and name not in files}
+        ahead = {name for member in wanted for name in (member, *known[member].members)}
         with suppress(NpuprofError):
             store.load_texts(name for name in sorted(ahead) if name in files)
         resolver = Resolver(Lookups())
         for name in wanted:
-            digests = self._resolve(store, resolver, name)
-            if digests != self._digests.get(name):
-                changed[name] = digests
-            if digests is None:
-                self._digests.pop(name, None)
-            else:
-                self._digests[name] = digests
-        self._files = dict(files)
+            new = self._resolve(store, resolver, name)
+            self._has_moved = self._has_moved or new.is_moving
+            if new.digests != known[name].digests:
+                changed[name] = new.digests
+            known[name] = new
+        self._known, self._files = known, dict(files)
         repository.make_room()  # room for @ references
         return changed
 
-    def _resolve(self, store: Revision, resolver: Resolver, name: str) -> Digests | None:
-        self._moving.discard(name)
-        self._members[name] = None
+    def _resolve(self, store: Revision, resolver: Resolver, name: str) -> _Known:
         try:
             config = resolver.resolve_profile(store.profile(name))
         except NpuprofError as error:
             self._index.untold = self._index.untold or any(finding.code in UNTOLD for finding in error.findings)
             lacking = next((finding for finding in error.findings if finding.code == "NP022"), None)
             self._index.lacking = self._index.lacking or lacking
-            self._moving.add(name)  # a later tag may make it resolvable
-            return None
+            return _Known(is_moving=True)  # a later tag may make it resolvable
         except RecursionError:
-            return None
-        self._members[name] = frozenset(member.name for member in config.lineage)
-        if any(_is_moving(reference) for member in config.lineage for reference in member.extends):
-            self._moving.add(name)
-        return Digests(
-            config.preset_digest,
-            tuple(dict.fromkeys(digest for region in list_configs(config) for digest in list_digests(region.settings))),
-        )
+            return _Known()
+        resolved = dict.fromkeys(digest for region in list_configs(config) for digest in list_digests(region.settings))
+        is_moving = any(_is_moving(reference) for member in config.lineage for reference in member.extends)
+        return _Known(Digests(config.preset_digest, tuple(resolved)), frozenset(member.name for member in config.lineage), is_moving)
 
 
 def _is_moving(reference: str) -> bool:
