@@ -136,14 +136,10 @@ class Ranks(Record):
         return name_ranks(self.labels)
 
 
-class Processes(Record):
-    """All processes of one launch, largest group first; the number of omitted older records, and the ranks without one."""
+class Processes(Launch):
+    """The compared processes of a launch, largest group first."""
 
-    name: str
     groups: tuple[Ranks, ...]
-    older: int
-    missing: tuple[str, ...]
-    size: int | None
 
     @property
     def count(self) -> int:
@@ -169,21 +165,18 @@ def _compare_processes(launch: Launch, records: dict[str, dict[str, Any]], works
     newest = launch.paths
     alike = group_pairs((identify_record(records[path]), rank) for rank, path in newest.items())
     groups = sorted(alike.values(), key=lambda ranks: (-len(ranks), sort_label(ranks[0])))
+    majority = records[newest[groups[0][0]]]
     compared: list[Ranks] = []
     for ranks in groups:
-        first = newest[ranks[0]]
+        paths = tuple(newest[rank] for rank in ranks)
+        first, fields = paths[0], records[paths[0]]
         config = workspace.resolve_spec(
             first if os.path.isabs(first) or first.startswith(f"{os.pardir}/") else os.path.join(os.curdir, first)
         )
-        base = compared[0] if compared else None
-        pair = build_preset_pair(base.config, config, name_ranks(ranks, one="rank")) if base else None
-        environment = compare_environments(records[base.paths[0]], records[first]) if base else {}
-        origins = compare_origins(records[base.paths[0]], records[first]) if base else {}
-        paths = tuple(newest[rank] for rank in ranks)
-        compared.append(
-            Ranks(paths, tuple(ranks), config, pair, environment, origins, tuple(describe_ending(records[path]) for path in paths))
-        )
-    return Processes(launch.name, tuple(compared), launch.older, launch.missing, launch.size)
+        pair = build_preset_pair(compared[0].config, config, name_ranks(ranks, one="rank")) if compared else None
+        differences = compare_environments(majority, fields), compare_origins(majority, fields)
+        compared.append(Ranks(paths, tuple(ranks), config, pair, *differences, tuple(describe_ending(records[path]) for path in paths)))
+    return Processes(**launch._asdict(), groups=tuple(compared))
 
 
 def name_ranks(labels: Sequence[str], one: str = "") -> str:
