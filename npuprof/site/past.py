@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from npuprof.compare.owners import match_owners, read_owner_rules
 from npuprof.model import NpuprofError, Record
@@ -52,13 +52,8 @@ def read_past(store: ReadOnceStore, lineages: Mapping[str, Sequence[str]]) -> Pa
     try:
         repository = store.repository
         head = repository.resolve_commit("HEAD")
-        touching: dict[str, list[Commit]] = {}
-        order: dict[int, int] = {}
-        for place, commit in enumerate(walk_commits(repository, head)):
-            order[id(commit)] = place
-            names = {name for changes in commit.changes.values() for change in changes for name in (change.was, change.now) if name}
-            for name in names:
-                touching.setdefault(name, []).append(commit)
+        commits = list(walk_commits(repository, head))
+        touching = group_pairs((name, place) for place, commit in enumerate(commits) for name in _list_touched(commit))
         versions = group_pairs(
             (version.name, VersionRow(str(version.text), version.date[:10], repository.find_yank(version.tag_name)))
             for version in reversed(repository.load_versions())
@@ -67,20 +62,17 @@ def read_past(store: ReadOnceStore, lineages: Mapping[str, Sequence[str]]) -> Pa
         owners = {name: match_owners(rules, at.source_path(name)) for name in lineages} if rules else {}
     except NpuprofError:
         return Past()
-    wanted = {name: _list_touching(name, lineage, touching, order) for name, lineage in lineages.items()}
-    return Past(head, {name: [_build_row(commit, through) for commit, through in rows] for name, rows in wanted.items()}, versions, owners)
+    rows = {name: [*_build_rows(name, lineage, touching, commits)] for name, lineage in lineages.items()}
+    return Past(head, rows, versions, owners)
 
 
-def _list_touching(
-    own: str, lineage: Sequence[str], touching: dict[str, list[Commit]], order: dict[int, int]
-) -> list[tuple[Commit, tuple[str, ...]]]:
-    touching_by_id: dict[int, tuple[Commit, list[str]]] = {}
-    for name in (own, *lineage):
-        for commit in touching.get(name, ()):
-            touching_by_id.setdefault(id(commit), (commit, []))[1].append(name)
-    newest = sorted(touching_by_id, key=lambda mark: order[mark])[:_MOST]
-    return [(touching_by_id[mark][0], () if own in touching_by_id[mark][1] else tuple(sorted(touching_by_id[mark][1]))) for mark in newest]
+def _list_touched(commit: Commit) -> set[str]:
+    return {name for changes in commit.changes.values() for change in changes for name in (change.was, change.now) if name}
 
 
-def _build_row(commit: Commit, through: tuple[str, ...]) -> CommitRow:
-    return CommitRow(commit.id, commit.date[:10], commit.author, commit.subject, through)
+def _build_rows(own: str, lineage: Sequence[str], touching: Mapping[str, list[int]], commits: Sequence[Commit]) -> Iterator[CommitRow]:
+    """Yield the newest commits of a preset and its ancestors; ``touching`` are indexes of commits."""
+    through = group_pairs((place, name) for name in (own, *lineage) for place in touching.get(name, ()))
+    for place in sorted(through)[:_MOST]:
+        commit, names = commits[place], through[place]
+        yield CommitRow(commit.id, commit.date[:10], commit.author, commit.subject, () if own in names else tuple(sorted(names)))
