@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from npuprof.catalog.wire import load_wires
-from npuprof.runs.evidence import Map, Process
+from npuprof.runs.evidence import Map, Process, Text
 from npuprof.runs.log_values import ABSENT, CANNOT_TELL, CHANGED, DEFAULT_OR_SET, IN_FORCE, OTHER, SAME, Verdict, Wanted, judge_text
 
 #: Makes the next run log the adapter's lines.
@@ -13,12 +13,13 @@ _APART = "a launcher that labels lines keeps them apart (mpirun -tag-output, sru
 
 def judge(wanted: Wanted, process: Process) -> Verdict:
     """Return the verdict on a setting, also if another option forces its value."""
-    verdict = _judge_alone(wanted, process)
+    blocks = [block for epoch in process.epochs for block in epoch.maps.get("init", ())]
+    block = blocks[0] if len(blocks) == 1 else None
+    verdict = _judge_alone(wanted, process, block)
     if process.spoilt and verdict.state in (ABSENT, CHANGED):
         note = "lines of this log are truncated, lost, or interleaved, which may explain it"
-        return Verdict(verdict.setting, CANNOT_TELL, verdict.found, note, SHOWN)
+        return verdict._replace(state=CANNOT_TELL, note=note, tell=SHOWN)
     wire = wanted.wire
-    block = _find_block(process)
     if not wire.forced or block is None or verdict.state not in (IN_FORCE, DEFAULT_OR_SET):
         return verdict
     by = next((key for key, text in wire.forced_by.items() if key in block.values and block.values[key].text == text), "")
@@ -30,7 +31,7 @@ def judge(wanted: Wanted, process: Process) -> Verdict:
     return Verdict(wire.name, state, (wire.forced,), f"{by} = {wire.forced_by[by]} forces it")
 
 
-def _judge_alone(wanted: Wanted, process: Process) -> Verdict:
+def _judge_alone(wanted: Wanted, process: Process, block: Map | None) -> Verdict:
     """Return the verdict on a setting: by the block, else by the warnings."""
     wire = wanted.wire
     name = wire.name
@@ -38,15 +39,13 @@ def _judge_alone(wanted: Wanted, process: Process) -> Verdict:
         return Verdict(name, CANNOT_TELL, (), "global_options() of TensorFlow 2 has no such attribute")
     if wanted.plain is None:
         return Verdict(name, CANNOT_TELL, (), wanted.why)
-    block = _find_block(process)
     single = process.generation is not None and process.generation.maps == 1
     if any(epoch.doubtful for epoch in process.epochs):
         return Verdict(name, CANNOT_TELL, (), f"the blocks of several processes are interleaved: {_APART}")
     keys = [wire.tf2[level] for level in ("global", "session") if level in wire.tf2]
-    for key in keys if block is not None else ():
-        assert block is not None
-        if key in block.values:
-            return _conclude(wanted, key, block, single)
+    texts = [(key, block.values[key]) for key in keys if key in block.values] if block is not None else []
+    if texts:
+        return _conclude(wanted, *texts[0], single)
     warned = process.warned.get(wire.tf2["leaf"], [])
     if single and block is not None:
         if warned:
@@ -67,25 +66,18 @@ def _judge_alone(wanted: Wanted, process: Process) -> Verdict:
     if process.warnings_mixed or len(warned) > 1:
         return Verdict(name, CANNOT_TELL, (), f"it is not known which of several processes warned: {_APART}")
     if warned:
-        return _conclude(wanted, wire.tf2["leaf"], Map({wire.tf2["leaf"]: warned[0]}), single)
+        return _conclude(wanted, wire.tf2["leaf"], warned[0], single)
     if block is not None and "unset" not in wire.tf2 and _are_lines_whole(block, process, "session"):
         return Verdict(name, ABSENT, (), "no warning has it, and those of all others are there")
     return Verdict(name, CANNOT_TELL, (), "", SHOWN)
 
 
-def _find_block(process: Process) -> Map | None:
-    blocks = [block for epoch in process.epochs for block in epoch.maps.get("init", ())]
-    return blocks[0] if len(blocks) == 1 else None
-
-
-def _conclude(wanted: Wanted, key: str, block: Map, single: bool) -> Verdict:
-    outcome = judge_text(wanted, key, block.values[key])
+def _conclude(wanted: Wanted, key: str, text: Text, single: bool) -> Verdict:
+    outcome = judge_text(wanted, key, text)
     name = wanted.wire.name
     if outcome.says == SAME:
-        old = tuple(wanted.wire.unset_in) if single else ()
-        same = wanted.plain == wanted.wire.tf2.get("unset") or wanted.is_default(())
-        same = same or any(wanted.plain == wanted.wire.unset_in[release] for release in old)
-        return Verdict(name, DEFAULT_OR_SET if same else IN_FORCE)
+        defaults = (wanted.wire.tf2.get("unset"), *(wanted.wire.unset_in.values() if single else ()))
+        return Verdict(name, DEFAULT_OR_SET if wanted.plain in defaults or wanted.is_default(()) else IN_FORCE)
     return Verdict(name, CHANGED if outcome.says == OTHER else CANNOT_TELL, outcome.texts, outcome.note)
 
 
