@@ -12,8 +12,8 @@ from npuprof.catalog.wire import (
     load_line_fields,
     load_single_names,
 )
-from npuprof.runs.evidence import Epoch, Map, Process, Values
-from npuprof.runs.evidence.blocks import Block, Tail, make_text
+from npuprof.runs.evidence import Epoch, Map, Process, Text, Values
+from npuprof.runs.evidence.blocks import Block, Tail
 from npuprof.runs.evidence.lines import Line
 from npuprof.system import lazy_pattern
 
@@ -73,14 +73,14 @@ class AdapterLog:
         """Whether a block may continue."""
         return bool(self._blocks)
 
-    def take(self, process: Process, line: Line, ended: bool) -> None:
+    def take(self, process: Process, line: Line) -> None:
         """Parse a line and record it in its process."""
         text = line.text
         block = self._blocks.get((process, line.thread))
         if block is not None:
             pair = _PAIR.fullmatch(text)
             if pair is not None and block.takes(pair[1]) and text.rstrip() not in self._titles:
-                block.add(pair[1], make_text(pair[2] or "", line.size, ended))
+                block.add(pair[1], Text(pair[2] or "", line.is_cut))
                 process.informed = True
                 self._tail.set(block.values, pair[1])
                 return
@@ -100,15 +100,15 @@ class AdapterLog:
         elif title == _EARLY_TITLE:
             self._blocks[process, line.thread] = Block(_EARLY, list_standing_keys(self._repeated.name, "init"))
         elif text.startswith("["):
-            self._take_marked(process, text, line, ended)
+            self._take_marked(process, text, line)
         elif match := _PARTITION.match(text):
-            process.note("partition", Map(self._parse_fields("partition", text[match.end() :], line.size, ended)))
+            process.note("partition", Map(self._parse_fields("partition", text[match.end() :], line)))
         elif line.origin == _LISTS and (pair := _PAIR.fullmatch(text)) is not None and pair[1] in self._keys:
             process.orphaned.add(pair[1])
         else:
             name, colon, value = text.partition(" :")
             if colon and name in self._fields["operator"]:
-                process.note("operator", Map({name: make_text(value, line.size, ended)}))
+                process.note("operator", Map({name: Text(value, line.is_cut)}))
                 process.informed = True
 
     def finish(self) -> None:
@@ -116,7 +116,7 @@ class AdapterLog:
         for process, thread in list(self._blocks):
             self._close(process, thread, whole=False)
 
-    def _take_marked(self, process: Process, text: str, line: Line, ended: bool) -> None:
+    def _take_marked(self, process: Process, text: str, line: Line) -> None:
         if _BEGINS.match(text):
             self._started.pop((process, line.thread), None)
         elif "already initialized" in text or text.startswith(_RUNNING):
@@ -127,22 +127,22 @@ class AdapterLog:
             epoch = process.settle()
             epoch.late, epoch.joined = GLOBAL, True
         elif match := _OPERATOR.match(text):
-            process.note("operator", Map(self._parse_fields("operator", text[match.end() :], line.size, ended)))
+            process.note("operator", Map(self._parse_fields("operator", text[match.end() :], line)))
             process.informed = True
         elif match := _ADD_GRAPH.match(text):
-            process.settle().add("add graph", Map({match[1]: make_text(match[2], 0, ended)}))
+            process.settle().add("add graph", Map({match[1]: Text(match[2], not line.ended)}))
         elif match := _DEVICE.match(text):
             process.device = match[1]
             self._note_start(process, line.thread)
         elif (match := _SINGLE.fullmatch(text)) and not text.startswith(_RUNNING[:16]):
-            self._take_single(process, match, line, ended)
+            self._take_single(process, match, line)
         elif text.startswith(_STARTED):
             self._note_start(process, line.thread)
 
     def _note_start(self, process: Process, thread: str) -> None:
         self._started.setdefault((process, thread), "")
 
-    def _take_single(self, process: Process, match: re.Match[str], line: Line, ended: bool) -> None:
+    def _take_single(self, process: Process, match: re.Match[str], line: Line) -> None:
         if match[1]:
             self._note_start(process, line.thread)
         option = self._singles.get(match[2]) or self._singles.get(match[2].replace(" ", "_"))
@@ -150,7 +150,7 @@ class AdapterLog:
             return
         process.informed = True
         stage = "single init" if match[1] else "single session"
-        single = Map({option: make_text(match[3], line.size, ended)})
+        single = Map({option: Text(match[3], line.is_cut)})
         if process.generation and stage == "single init":  # the block of this start comes later
             process.note(stage, single)
             self._tail.set(single.values, option, lambda: process.note(stage, single))
@@ -164,17 +164,17 @@ class AdapterLog:
         epoch.add(stage, single)
         self._tail.set(single.values, option, lambda: epoch.add(stage, single))
 
-    def _parse_fields(self, stage: str, text: str, size: int, ended: bool) -> Values:
+    def _parse_fields(self, stage: str, text: str, line: Line) -> Values:
         """Return the option fields of a line: their texts may contain blanks and commas; only the last one can be cut."""
         places = list(_FIELD.finditer(text))
         texts: Values = {}
         for place, following in zip(places, [*places[1:], None], strict=False):
-            name = place[1]
-            if name in self._fields[stage]:
-                last = following is None
-                end = len(text) if following is None else following.start()
-                value, broken = _BROKEN_FIELD.subn("", text[place.end() : end]) if last else (text[place.end() : end], 0)
-                texts[name] = make_text(value, size if last else 0, (ended and not broken) or not last)
+            if place[1] in self._fields[stage]:
+                if following is not None:
+                    texts[place[1]] = Text(text[place.end() : following.start()])
+                else:
+                    value, broken = _BROKEN_FIELD.subn("", text[place.end() :])
+                    texts[place[1]] = Text(value, line.is_cut or bool(broken))
         return texts
 
     def _close(self, process: Process, thread: str, whole: bool) -> None:

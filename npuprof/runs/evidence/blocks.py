@@ -6,7 +6,6 @@ from bisect import bisect_right
 from collections.abc import Callable
 
 from npuprof.runs.evidence import Epoch, Map, Text, Values
-from npuprof.runs.evidence.lines import LONGEST_LINE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,8 +80,3 @@ class Tail:
             if self._keep is not None:
                 self._keep()
         self._values = None
-
-
-def make_text(text: str, size: int, ended: bool) -> Text:
-    """Return the text of a line of ``size`` bytes; possibly cut if the line has maximum length or ends the file."""
-    return Text(text, size >= LONGEST_LINE or not ended)

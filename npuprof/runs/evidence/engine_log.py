@@ -6,7 +6,7 @@ import re
 
 from npuprof.runs.evidence import Epoch, Map, Process, Text, Values
 from npuprof.runs.evidence.blocks import Tail
-from npuprof.runs.evidence.lines import LONGEST_LINE, Line
+from npuprof.runs.evidence.lines import Line
 from npuprof.system import lazy_pattern
 
 _OPTION = lazy_pattern(r"GE(?:Session)? ?option: (\S+), value: (.*)", re.DOTALL)
@@ -33,7 +33,7 @@ class EngineLog:
         self._series: dict[tuple[Process, str], _Series] = {}  # by process and thread
         self._tail = tail
 
-    def take(self, process: Process, line: Line, ended: bool) -> None:
+    def take(self, process: Process, line: Line) -> None:
         """Parse a line and record it in its process."""
         if _MORE_THAN_ONCE in line.text:
             self._close(process, line.thread)
@@ -58,7 +58,7 @@ class EngineLog:
                 series.epoch.joined = series.epoch.joined or bool(series.epoch.late)
             self._series[process, line.thread] = series
         series.last = key
-        series.values[match[1]] = Text(plain, plain == text or not ended or line.size >= LONGEST_LINE)
+        series.values[match[1]] = Text(plain, plain == text or line.is_cut)
         if plain == text:
             self._tail.set(series.values, match[1])
         process.informed = True

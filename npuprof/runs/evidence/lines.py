@@ -68,7 +68,10 @@ _REMNANT = lazy_pattern(HEAD_PARTS + rb"|^\d{1,4}(?:-[\d-]*(?: [\d:.]+(?:: [IWEF
 
 
 class Line(NamedTuple):
-    """A relevant line: its writer (``adapter``, ``engine`` or ``tf2``), process, thread, and source file or function."""
+    """A relevant line: its writer (``adapter``, ``engine`` or ``tf2``), process, thread, and source file or function.
+
+    ``glued`` is set if another line runs into it, ``ended`` unless it is the last of a file and lacks its newline.
+    """
 
     writer: str
     before: str
@@ -79,6 +82,12 @@ class Line(NamedTuple):
     size: int
     level: str = ""
     glued: bool = False
+    ended: bool = True
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether its text may go on: it has the maximum length, or ends the file."""
+        return self.size >= LONGEST_LINE or not self.ended
 
 
 def parse_line(raw: bytes) -> Line | None:

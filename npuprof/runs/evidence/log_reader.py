@@ -68,7 +68,7 @@ class LogReader:
         else:
             self._tail.clear()
         if line is not None:
-            self._take_parsed(line, ended)
+            self._take_parsed(line._replace(ended=ended))
         self.wants = None if self._tail.is_open else ENDING if self._adapter.is_open else SAYING
 
     def _take_variable(self, variable: ReadVariable) -> None:
@@ -80,14 +80,14 @@ class LogReader:
         if text not in texts and len(texts) < MOST_MAPS:
             texts.append(text)
 
-    def _take_parsed(self, line: Line, ended: bool) -> None:
+    def _take_parsed(self, line: Line) -> None:
         if line.writer == "tf2":
             log = self._tf2.setdefault(line.before, Tf2Log(self._tail, show_writer(line.before)))
-            log.take(self._place, line, ended)
+            log.take(self._place, line)
             return
         process = self._processes.get(self._place, line.before, line.pid)
         self._met.setdefault(process)
-        (self._engine if line.writer == "engine" else self._adapter).take(process, line, ended)
+        (self._engine if line.writer == "engine" else self._adapter).take(process, line)
 
     def finish(self) -> list[Process]:
         """Close everything at the end of the stream. Return the processes of TensorFlow 2."""

@@ -6,7 +6,7 @@ import re
 
 from npuprof.catalog.wire import Generation, list_tf2_standing_keys, load_generations, load_wires
 from npuprof.runs.evidence import Process, Text
-from npuprof.runs.evidence.blocks import Block, Tail, make_text
+from npuprof.runs.evidence.blocks import Block, Tail
 from npuprof.runs.evidence.lines import Line
 from npuprof.system import lazy_pattern
 
@@ -35,13 +35,13 @@ class Tf2Log:
         self.found: list[Process] = []
         self.spoilt = False  # whether a line is cut before its text, or is outside a block
 
-    def take(self, place: str, line: Line, ended: bool) -> None:
+    def take(self, place: str, line: Line) -> None:
         """Parse a line; ``found`` are the processes so far."""
         pair = _PAIR.fullmatch(line.text)
         title = line.text.rstrip()
         if pair is not None and self._block is not None:
             self._mixed = self._mixed or not self._block.takes(pair[1])
-            self._block.add(pair[1], make_text(pair[2], 0, ended and not line.glued))
+            self._block.add(pair[1], Text(pair[2], line.glued or not line.ended))
             self._tail.set(self._block.values, pair[1])
             return
         self.spoilt = self.spoilt or pair is not None or (self._block is not None and _KEY.fullmatch(line.text) is not None)
@@ -49,7 +49,7 @@ class Tf2Log:
         if self._block is not None:
             is_init = self._block.stage == "init"
             self._mixed = self._mixed or (is_init and title in self._titles)
-            self._close(whole=not is_init or (ended and title == _SUCCEED))
+            self._close(whole=not is_init or (line.ended and title == _SUCCEED))
         if title in self._titles:
             self._start(place)
             self._block = Block("init")
@@ -58,7 +58,7 @@ class Tf2Log:
                 self._start(place)
             self._block = Block("graph")
         elif match := _WARNED.fullmatch(line.text):
-            self._warn(place, match[1], make_text(match[2], 0, ended and not line.glued))
+            self._warn(place, match[1], Text(match[2], line.glued or not line.ended))
         elif line.level == "W":
             self.spoilt = self.spoilt or line.text.startswith(_WARNING[: len(line.text)])  # ends before its text
 
