@@ -259,7 +259,7 @@ def _build_job_writer(number: str, example: str) -> Callable[[Config, dict[str, 
 
 def format_slurm_questions(config: Config) -> str:
     """Return the lines with which each task takes from Slurm the launcher facts of its variables."""
-    facts = {name: SLURM_FACTS.get(value.get("launcher")) for name, value in config.env.items() if isinstance(value, dict)}
+    facts = {name: SLURM_FACTS.get(str(value.get("launcher"))) for name, value in config.env.items() if isinstance(value, dict)}
     return "\n".join(f'export {name}="${variable}"' for name, variable in facts.items() if variable)
 
 

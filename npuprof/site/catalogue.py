@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog import releases, risks
+from npuprof.catalog import releases
 from npuprof.document import keys
 from npuprof.edit.migration import list_changed_defaults
 from npuprof.model import FRAMEWORK_SECTIONS, Record
@@ -25,7 +25,10 @@ _FRAMEWORKS = {
 
 
 class CatalogueRow(Record):
-    """One record of the catalogue; ``since`` and ``until`` are the first and last release that read it, if known."""
+    """One record of the catalogue; ``since`` and ``until`` are the first and last release that read it, if known.
+
+    ``spelling`` is its name on each surface.
+    """
 
     key: str
     kind: str
@@ -36,12 +39,11 @@ class CatalogueRow(Record):
     unit: str = ""
     risk: tuple[str, ...] = ()
     products: tuple[str, ...] = ()
-    surfaces: tuple[str, ...] = ()
+    spelling: tuple[tuple[str, str], ...] = ()
     since: str = ""
     until: str = ""
     state: str = ""
     replacement: str = ""
-    sources: tuple[str, ...] = ()
     framework: str = ""
 
 
@@ -62,23 +64,21 @@ def list_catalogue_rows() -> tuple[CatalogueRow, ...]:
 
 def _build_row(section: str, name: str) -> CatalogueRow:
     record, texts = catalog.find_record(section, name), catalog.find_record_texts(section, name)
-    since, until = find_span(section, name)
+    key = keys.format_full_key(section, name)
     return CatalogueRow(
-        f"{section}.{name}" if section in FRAMEWORK_SECTIONS else keys.format_full_key(section, name),
+        f"{section}.{name}" if section in FRAMEWORK_SECTIONS else key,
         KINDS[section],
         str(texts.get("summary", "")),
         str(texts.get("doc", "")),
         _describe_values(record),
         _format_default(record),
         getattr(record, "unit", ""),
-        risks.find_unit_and_risk(keys.format_full_key(section, name))[1],
+        catalog.find_unit_and_risk(key)[1],
         tuple(getattr(record, "products", ())),
-        tuple(f"{surface}: {spelling}" for surface, spelling in getattr(record, "spelling", {}).items() if spelling),
-        since,
-        until,
+        tuple(pair for pair in getattr(record, "spelling", {}).items() if pair[1]),
+        *find_span(section, name),
         _describe_state(record),
         getattr(record, "replaced_by", "") or getattr(record, "replacement", ""),
-        tuple(map(str, texts.get("source", ()))) if isinstance(texts.get("source"), (list, tuple)) else (),
         find_framework(section, name),
     )
 

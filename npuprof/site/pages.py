@@ -220,9 +220,8 @@ def build_catalogue(set_by: Mapping[str, int]) -> dict[str, Any]:
     for row in rows:
         option = catalog.find_option(row.key) if row.kind == KINDS["options"] else None
         states = option.states[: len(known)] if option else ""
-        targets = [tuple(text.split(": ", 1)) for text in row.surfaces]
         shown = {
-            "targets": [(name, spelling if spelling != row.key else "") for name, spelling in targets],
+            "targets": [(surface, spelling if spelling != row.key else "") for surface, spelling in row.spelling],
             "read_by": _fold_spans(states) if "." in states else "",
             "set_by": set_by.get(row.key, 0),
         }
@@ -231,7 +230,7 @@ def build_catalogue(set_by: Mapping[str, int]) -> dict[str, Any]:
     return {
         "count": len(rows), "groups": groups, "kinds": list(dict.fromkeys(KINDS.values())), "releases": list(reversed(known)),
         "products": list(families), "frameworks": sorted({row.framework for row in rows if row.framework}),
-        "surfaces": sorted({text.split(": ", 1)[0] for row in rows for text in row.surfaces}),
+        "surfaces": sorted({surface for row in rows for surface, _ in row.spelling}),
         "risks": sorted({risk for row in rows for risk in row.risk}), "changes": list_release_rows(),
     }  # fmt: skip
 

@@ -110,14 +110,13 @@ def _format_records(kind: str) -> list[str]:
 def _format_record(row: CatalogueRow) -> str:
     """Return a record in a line: what it does, what it takes, where it holds, what a change of it may alter."""
     name = row.key.partition(".")[2] if row.kind != "option" else row.key
-    spelt = [spelling.partition(": ") for spelling in row.surfaces]
     facts = [
         f"`{row.value}`{f' in {row.unit}' if row.unit else ''}" if row.value else "",
         f"default `{row.default}`" if row.default else "",
         f"{row.state}{f', use `{row.replacement}`' if row.replacement else ''}" if row.state else "",
         _write_span(row.since, row.until, "" if row.kind == "setting" else "CANN "),
         f"only {', '.join(row.products)}" if row.products else "",
-        *(f"{SURFACES[surface]} `{said}`" for surface, _, said in spelt if surface in SURFACES and said != name),
+        *(f"{SURFACES[surface]} `{said}`" for surface, said in row.spelling if surface in SURFACES and said != name),
         f"at risk: {', '.join(row.risk)}" if row.risk else "",
     ]
     return f"- `{'--' if row.kind == 'flag' else ''}{name}`: {_escape(row.summary)} _{'; '.join(filter(None, facts))}_"
