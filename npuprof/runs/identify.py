@@ -155,7 +155,7 @@ class Identifier:
                 matches.append(_add_commits(match._replace(versions=named), repository, holding.commits))
         return matches
 
-    def _load_past(self, repository: Repository, name: str, commit: str) -> Config:
+    def _load_past(self, repository: StoreRepository, name: str, commit: str) -> Config:
         """Return a preset at a commit. Raises NpuprofError."""
         return Resolver(Lookups()).resolve_profile(repository.load_revision(commit).profile(name), f"{name}@{commit[:7]}")
 
@@ -258,7 +258,7 @@ class Identifier:
         return (self._new_names or {}).get(name, "")
 
 
-def _add_commits(match: Match, repository: Repository, commits: Sequence[str]) -> Match:
+def _add_commits(match: Match, repository: StoreRepository, commits: Sequence[str]) -> Match:
     """Return a match with its commits, newest first."""
     known = load_commits(repository, dict.fromkeys((commits[0], commits[-1])))
     return match._replace(count=len(commits), newest=known[commits[0]], oldest=known[commits[-1]])

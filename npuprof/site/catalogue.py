@@ -73,7 +73,7 @@ def _build_row(section: str, name: str) -> CatalogueRow:
         _describe_values(record),
         _format_default(record),
         getattr(record, "unit", ""),
-        catalog.find_unit_and_risk(key)[1],
+        risks.find_unit_and_risk(key)[1],
         tuple(getattr(record, "products", ())),
         tuple(pair for pair in getattr(record, "spelling", {}).items() if pair[1]),
         *find_span(section, name),
