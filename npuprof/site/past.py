@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from npuprof.compare.owners import match_owners, read_owner_rules
 from npuprof.model import NpuprofError, Record
@@ -15,16 +15,6 @@ from npuprof.system import group_pairs
 _MOST = 20
 
 
-class CommitRow(Record):
-    """One commit that touched a preset, or one of its ancestors (``through``)."""
-
-    commit: str
-    date: str
-    author: str
-    subject: str
-    through: tuple[str, ...] = ()
-
-
 class VersionRow(Record):
     """One released version, and why it was yanked; an empty string if it was not."""
 
@@ -34,10 +24,13 @@ class VersionRow(Record):
 
 
 class Past(Record):
-    """Commits and versions of each preset by name, newest first, and its owners; the checked out commit."""
+    """Commits and versions of each preset by name, newest first, and its owners; the checked out commit.
+
+    A commit has the ancestors of the preset that it touched, if it did not touch the preset itself.
+    """
 
     head: str = ""
-    commits: dict[str, list[CommitRow]] = {}
+    commits: dict[str, list[tuple[Commit, list[str]]]] = {}
     versions: dict[str, list[VersionRow]] = {}
     owners: dict[str, tuple[str, ...]] = {}
 
@@ -62,17 +55,16 @@ def read_past(store: ReadOnceStore, lineages: Mapping[str, Sequence[str]]) -> Pa
         owners = {name: match_owners(rules, at.source_path(name)) for name in lineages} if rules else {}
     except NpuprofError:
         return Past()
-    rows = {name: [*_build_rows(name, lineage, touching, commits)] for name, lineage in lineages.items()}
-    return Past(head, rows, versions, owners)
+    return Past(head, {name: _list_newest(name, lineage, touching, commits) for name, lineage in lineages.items()}, versions, owners)
 
 
 def _list_touched(commit: Commit) -> set[str]:
     return {name for changes in commit.changes.values() for change in changes for name in (change.was, change.now) if name}
 
 
-def _build_rows(own: str, lineage: Sequence[str], touching: Mapping[str, list[int]], commits: Sequence[Commit]) -> Iterator[CommitRow]:
-    """Yield the newest commits of a preset and its ancestors; ``touching`` are indexes of commits."""
+def _list_newest(
+    own: str, lineage: Sequence[str], touching: Mapping[str, list[int]], commits: Sequence[Commit]
+) -> list[tuple[Commit, list[str]]]:
+    """Return the newest commits of a preset and its ancestors; ``touching`` are indexes of commits by preset."""
     through = group_pairs((place, name) for name in (own, *lineage) for place in touching.get(name, ()))
-    for place in sorted(through)[:_MOST]:
-        commit, names = commits[place], through[place]
-        yield CommitRow(commit.id, commit.date[:10], commit.author, commit.subject, () if own in names else tuple(sorted(names)))
+    return [(commits[place], [] if own in through[place] else sorted(through[place])) for place in sorted(through)[:_MOST]]
