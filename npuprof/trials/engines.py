@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from npuprof.model import Finding, NpuprofError
-from npuprof.renderers import collect_sidecars, load_target
+from npuprof.renderers import collect_sidecars
 from npuprof.renderers.environment import collect_env_variables
 from npuprof.renderers.files import (
     LARGEST_MAP,
@@ -22,7 +22,7 @@ from npuprof.renderers.files import (
 from npuprof.resolve.config import Config
 from npuprof.resolve.digests import compute_digest
 from npuprof.trials.processes import GRACE
-from npuprof.trials.running import CODE, Setup
+from npuprof.trials.running import Setup
 
 ENGINES = ("slurm-array", "k8s-indexed-job")
 
@@ -76,17 +76,10 @@ def write_slurm_array(name: str, configs: Sequence[Config], setup: Setup, folder
     notes: set[str] = set()
     branches = []
     for place, config in enumerate(configs):
-        files_folder = os.path.join(folder, "code", config.digest[:16])
-        words, needed = _build_command(config, setup, files_folder)
+        branch, needed, more = _build_task(place, config, setup, os.path.join(folder, "code", config.digest[:16]), "bash", SLURM_FACTS)
+        branches.append(branch)
         files |= needed
-        variables, env_notes = collect_env_variables(config, None, files_folder, True, SLURM_FACTS)
-        notes |= set(env_notes)
-        asks = format_slurm_questions(config)
-        branches.append(
-            f"{place})\ndigest={config.digest}\n{format_clear_and_export_lines(config, 'bash', variables)}"
-            + (f"asks={shlex.quote(asks)}\n" if asks else "")
-            + f"set -- {shlex.join(words)}\n;;\n"
-        )
+        notes.update(more)
     if len(configs) > _LARGEST_ARRAY:
         notes.add(_PARTS)
     script = _SLURM.format(
@@ -102,16 +95,16 @@ def _format_limit(setup: Setup) -> str:
     return f"timeout --kill-after={GRACE:g} {setup.timeout:g} " if setup.timeout is not None else ""
 
 
-def _build_command(config: Config, setup: Setup, files_folder: str) -> tuple[list[str], dict[str, str]]:
-    """Return a command with the path of its rendered file, and the files it needs."""
-    files = {os.path.join(files_folder, file): text for file, text in dict(collect_sidecars(config).values()).items()}
-    if not setup.needs_code:
-        return list(setup.command), files
-    target = load_target(setup.target)
-    rendered = target.render(config)
-    code = os.path.join(files_folder, target.file)
-    files |= {code: rendered.text, **{os.path.join(files_folder, file): text for file, text in rendered.sidecars.items()}}
-    return [word.replace(CODE, code) for word in setup.command], files
+def _build_task(
+    place: int, config: Config, setup: Setup, folder: str, shell: str, facts: Container[str] = ()
+) -> tuple[str, dict[str, str], list[str]]:
+    """Return the branch of a combination in a script, its files by path, and notes; ``facts`` are asked for when the task runs."""
+    files = dict(collect_sidecars(config).values()) | setup.render_code(config)
+    variables, notes = collect_env_variables(config, None, folder, True, facts)
+    asks = format_slurm_questions(config) if facts else ""
+    branch = f"{place})\ndigest={config.digest}\n{format_clear_and_export_lines(config, shell, variables)}"
+    branch += (f"asks={shlex.quote(asks)}\n" if asks else "") + f"set -- {shlex.join(setup.fill_command(folder))}\n;;\n"
+    return branch, {os.path.join(folder, file): text for file, text in files.items()}, notes
 
 
 def write_indexed_job(name: str, configs: Sequence[Config], setup: Setup, image: str, jobs: int) -> tuple[str, set[str]]:
@@ -121,16 +114,12 @@ def write_indexed_job(name: str, configs: Sequence[Config], setup: Setup, image:
     notes: set[str] = set()
     branches = []
     for place, config in enumerate(configs):
-        files_folder = f"{MOUNT}/{place}"
-        words, files = _build_command(config, setup, files_folder)
+        branch, files, more = _build_task(place, config, setup, f"{MOUNT}/{place}", "sh")
+        branches.append(branch)
+        notes.update(more)
         for path, text in files.items():
             key = f"{place}-{os.path.basename(path)}"
             data[key], paths[key] = text, os.path.relpath(path, MOUNT)
-        variables, env_notes = collect_env_variables(config, None, files_folder, True)
-        notes |= set(env_notes)
-        branches.append(
-            f"{place})\ndigest={config.digest}\n{format_clear_and_export_lines(config, 'sh', variables)}set -- {shlex.join(words)}\n;;\n"
-        )
     data["run.sh"] = _POD.format(branches="".join(branches), limited=_format_limit(setup))
     paths["run.sh"] = "run.sh"
     size = sum(len(f"{key}{text}".encode()) for key, text in data.items())

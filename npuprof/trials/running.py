@@ -45,6 +45,19 @@ class Setup(Record):
         """Whether the command contains the placeholder of a rendered file."""
         return any(CODE in word for word in self.command)
 
+    def render_code(self, config: Config) -> dict[str, str]:
+        """Return the rendered file of a config and its sidecar files, by name; none if the command needs no file. Raises NpuprofError."""
+        if not self.needs_code:
+            return {}
+        target = load_target(self.target)
+        rendered = target.render(config)
+        return {target.file: rendered.text, **rendered.sidecars}
+
+    def fill_command(self, folder: str) -> list[str]:
+        """Return the command for a rendered file in a folder."""
+        path = os.path.join(folder, load_target(self.target).file)
+        return [word.replace(CODE, path) for word in self.command]
+
 
 class Runner:
     """Makes requested runs without a stored result, concurrently, until there are none."""
@@ -142,15 +155,10 @@ class Runner:
         return strip_environment(outer, list_unset_variables(config, True)[0]) | variables
 
     def _write_code(self, name: str, config: Config) -> list[str]:
-        if not self.setup.needs_code:
-            return list(self.setup.command)
-        target = load_target(self.setup.target)
-        rendered = target.render(config)
-        folder = os.path.abspath(os.path.join(self.journal.folder, "code", name))
-        self.journal.tree.remove_folder(f"code/{name}")
-        texts = {target.file: rendered.text, **rendered.sidecars}
-        write_texts(self.journal.tree, {f"code/{name}/{file}": text for file, text in texts.items()})
-        return [word.replace(CODE, os.path.join(folder, target.file)) for word in self.setup.command]
+        if texts := self.setup.render_code(config):
+            self.journal.tree.remove_folder(f"code/{name}")
+            write_texts(self.journal.tree, {f"code/{name}/{file}": text for file, text in texts.items()})
+        return self.setup.fill_command(os.path.abspath(os.path.join(self.journal.folder, "code", name)))
 
     def _finish(self, name: str, how: Ended) -> None:
         config, device = self._started.pop(name)

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from npuprof import renderers
 from npuprof.checks import require_exportable
 from npuprof.model import Finding, NpuprofError
 from npuprof.renderers.environment import collect_env_variables
@@ -40,8 +39,7 @@ def build_fit(setup: Setup, trusting: bool = True, checking: bool = True) -> Cal
         if checking:
             require_exportable(config)
         collect_env_variables(config, build_fact_finder(os.environ), sidecar_cache_folder(config), trusting)
-        if setup.needs_code:
-            renderers.load_target(setup.target).render(config)
+        setup.render_code(config)
 
     return fit
 
