@@ -14,6 +14,7 @@ from npuprof.model import Finding, NpuprofError, Place, Record, __version__
 from npuprof.resolve.digests import compute_digest
 from npuprof.system.files import build_write_error, describe_os_error
 from npuprof.system.tree import Tree, truncate_file
+from npuprof.trials.metrics import read_json_object
 
 SCHEMA = "npuprof.trials/1"
 HOME = ".npuprof/trials"
@@ -121,7 +122,7 @@ class Journal:
         complete = raw[: raw.rfind(b"\n") + 1]  # a killed npuprof leaves an incomplete last line
         if len(complete) != len(raw):
             truncate_file(handle, len(complete))
-        head, *rows = map(_read_line, complete.splitlines() or [b""])
+        head, *rows = map(read_json_object, complete.splitlines() or [b""])
         self._handle = handle
         if not complete:
             program = {"command": self.asked["command"][:1]}  # arguments may contain secrets, and the folder's name identifies them
@@ -180,11 +181,3 @@ def _lock_file(handle: int) -> bool:
         except OSError:  # a file system without locks
             return True
     return False
-
-
-def _read_line(line: bytes) -> dict[str, Any]:
-    try:
-        row = json.loads(line)
-    except ValueError:
-        return {}
-    return row if isinstance(row, dict) else {}

@@ -34,7 +34,7 @@ class MetricReader:
                 self.found.pop(name, None)  # the last match counts, even if it is not a number
                 if number := _NUMBER.search((match[1] if pattern.groups else match[0]) or ""):
                     self.found[name] = float(number[0])
-        values = _read_object(line) if self._names else {}
+        values = read_json_object(line) if self._names and line.lstrip().startswith("{") else {}
         for name in self._names:
             if isinstance(value := values.get(name), (int, float)) and not isinstance(value, bool):
                 self.found[name] = float(value)
@@ -49,9 +49,8 @@ def read_metrics(tree: Tree, name: str, metrics: Mapping[str, str]) -> dict[str,
     return reader.found
 
 
-def _read_object(line: str) -> dict[str, Any]:
-    if not line.lstrip().startswith("{"):
-        return {}
+def read_json_object(line: str | bytes) -> dict[str, Any]:
+    """Return the JSON object in a line; empty if it is none."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):

@@ -226,25 +226,31 @@ def find_result(combination: Combination, journal: Journal) -> Result | None:
     return results[-1] if results else None
 
 
-def _read_end(code: int, seconds: float, timeout: float | None) -> Ended:
-    """Return how a command ended that may have been ended by ``timeout``: with 124, or 137 if it was killed."""
+#: How a job ended: its digest, exit code and seconds.
+JobEnd = tuple[str, int, float]
+
+
+def _take(journal: Journal, end: JobEnd, timeout: float | None, metrics: dict[str, float], log: str) -> bool:
+    """Import the result of a scheduler's job; return whether it counts.
+
+    ``timeout`` may have ended it with 124, or 137 if it was killed.
+    """
+    digest, code, seconds = end
+    if code in (126, 127):
+        return False
     number = code - 128 if 128 < code < 128 + 65 else None
     hung = timeout is not None and code in (124, 137) and seconds > timeout - 1
-    return Ended(None if number else code, number, seconds, hung)
+    journal.add(build_result(digest, Ended(None if number else code, number, seconds, hung), metrics, log))
+    return True
 
 
 def take_results(journal: Journal, metrics: dict[str, str], timeout: float | None = None) -> int:
     """Import the results of scheduler jobs from the results folder; return their number."""
     taken = 0
-    for digest, code, seconds in _list_ends(journal.tree):
-        if digest in journal.results:
-            continue
-        log = os.path.join(journal.folder, "results", f"{digest}.log")
-        numbers = read_metrics(journal.tree, f"results/{digest}.log", metrics)
-        result = build_result(digest, _read_end(code, seconds, timeout), numbers, log)
-        if result.exit not in (126, 127):
-            journal.add(result)
-            taken += 1
+    for end in _list_ends(journal.tree):
+        if end[0] not in journal.results:
+            log = f"results/{end[0]}.log"
+            taken += _take(journal, end, timeout, read_metrics(journal.tree, log, metrics), os.path.join(journal.folder, log))
     return taken
 
 
@@ -257,28 +263,21 @@ def take_logs(journal: Journal, metrics: dict[str, str], text: str, wanted: Sequ
     readers: dict[str, MetricReader] = {}
     taken = 0
     for line in text.splitlines():
-        pod, line = _split_prefix(line)
-        output, ending = _read_pod_line(line)
+        match = _PREFIX.match(line)
+        pod = match[0] if match else ""
+        output, ending = _read_pod_line(line.removeprefix(pod))
         reader = readers.setdefault(pod, MetricReader(metrics))
         if output or ending is None:
             reader.add(f"{output}\n".encode())
         if ending is None:
             continue
-        digest, code, seconds = ending
-        if digest in wanted and digest not in journal.results and code not in (126, 127):
-            journal.add(build_result(digest, _read_end(code, seconds, timeout), reader.found, ""))
-            taken += 1
+        if ending[0] in wanted and ending[0] not in journal.results:
+            taken += _take(journal, ending, timeout, reader.found, "")
         del readers[pod]
     return taken
 
 
-def _split_prefix(line: str) -> tuple[str, str]:
-    """Return the prefix of ``kubectl logs --prefix``, and the rest of the line."""
-    match = _PREFIX.match(line)
-    return (match[0], line[match.end() :]) if match else ("", line)
-
-
-def _read_pod_line(line: str) -> tuple[str, tuple[str, int, float] | None]:
+def _read_pod_line(line: str) -> tuple[str, JobEnd | None]:
     """Return the output in a line, and a pod's end, if the line reports one."""
     output, mark, _ = line.partition(_POD_END)
     if not mark:
@@ -290,8 +289,8 @@ def _read_pod_line(line: str) -> tuple[str, tuple[str, int, float] | None]:
         return line, None
 
 
-def _list_ends(tree: Tree) -> Iterator[tuple[str, int, float]]:
-    """Yield how each job with a result ended: digest, exit code, seconds."""
+def _list_ends(tree: Tree) -> Iterator[JobEnd]:
+    """Yield how each job with a result ended."""
     for name in tree.list_names("results"):
         digest, dot, kind = name.rpartition(".")
         if dot and kind == "end":
