@@ -12,8 +12,8 @@ from npuprof.catalog.wire import (
     load_line_fields,
     load_single_names,
 )
-from npuprof.runs.evidence import Epoch, Map, Process, Text, Values
-from npuprof.runs.evidence.blocks import Block, Tail
+from npuprof.runs.evidence import Map, Process, Text, Values
+from npuprof.runs.evidence.blocks import Block, BlockLog, Tail
 from npuprof.runs.evidence.lines import Line
 from npuprof.system import lazy_pattern
 
@@ -52,20 +52,19 @@ def _index_titles() -> dict[str, tuple[Generation, str]]:
     return titles
 
 
-class AdapterLog:
+class AdapterLog(BlockLog):
     """The adapter's lines in one stream, assigned to processes."""
 
     def __init__(self, tail: Tail) -> None:
+        super().__init__(tail)
         self._titles = _index_titles()
         self._repeated = next(generation for generation in load_generations() if generation.per == "operator")
         self._singles = load_single_names()
         self._fields = {stage: load_line_fields(stage) for stage in ("partition", "operator")}
-        self._blocks: dict[tuple[Process, str], Block] = {}  # by process and thread
         self._started: dict[tuple[Process, str], str] = {}  # observed parts of a start since the last block of init options
         known = load_known_keys()
         self._keys = known["init"] | known["session"]
         self._foreign = {stage: self._keys - known[stage] for stage in ("init", "session")}  # (a graph may receive any of them)
-        self._tail = tail
         self.spoilt = False  # whether a line ends before its text
 
     @property
@@ -92,11 +91,7 @@ class AdapterLog:
         if title in self._titles:
             generation, stage = self._titles[title]
             block = Block(stage, list_standing_keys(generation.name, stage), generation)
-            if stage != "init":
-                block.epoch = self._find_epoch(process, generation.per == "start")
-                if block.epoch is not None and stage == "session" and generation.per == "start":
-                    block.epoch.joined = block.epoch.joined or bool(block.epoch.late)
-            self._blocks[process, line.thread] = block
+            self._open(process, line.thread, block, generation.per == "start")
         elif title == _EARLY_TITLE:
             self._blocks[process, line.thread] = Block(_EARLY, list_standing_keys(self._repeated.name, "init"))
         elif text.startswith("["):
@@ -110,11 +105,6 @@ class AdapterLog:
             if colon and name in self._fields["operator"]:
                 process.note("operator", Map({name: Text(value, line.is_cut)}))
                 process.informed = True
-
-    def finish(self) -> None:
-        """Close all blocks and starts: at the end of the stream, or where lines are missing."""
-        for process, thread in list(self._blocks):
-            self._close(process, thread, whole=False)
 
     def _take_marked(self, process: Process, text: str, line: Line) -> None:
         if _BEGINS.match(text):
@@ -201,17 +191,6 @@ class AdapterLog:
         if started == "" and process.epochs and process.epochs[-1].doubtful:
             started = None  # the start may belong to another block
         self._close_operator_block(process, closed, started)
-
-    def _find_epoch(self, process: Process, started: bool) -> Epoch | None:
-        """Return the epoch of a session or graph, even if its block ends in the next epoch; None if no engine runs.
-
-        If a block of init options is logged once before the engine starts, another thread's block has ended by now.
-        """
-        if started:
-            for (owner, thread), block in list(self._blocks.items()):
-                if owner is process and block.stage == "init":
-                    self._close(process, thread, whole=False)
-        return process.epochs[-1] if process.epochs else None
 
     def _close_operator_block(self, process: Process, closed: Map, started: str | None) -> None:
         """Record the init options of an operator: they were effective only if the operator started the engine."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable
 
-from npuprof.runs.evidence import Epoch, Map, Text, Values
+from npuprof.runs.evidence import Epoch, Map, Process, Text, Values
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Block:
 
     def takes(self, key: str) -> bool:
         """Return whether a key can come next."""
-        return key > self._last
+        return key.encode("utf-8", "surrogateescape") > self._last.encode("utf-8", "surrogateescape")
 
     def add(self, key: str, text: Text) -> None:
         """Add the text of a key."""
@@ -48,6 +48,37 @@ class Block:
         """Return whether a mandatory key between the last one and this one is missing."""
         after = bisect_right(self.standing, self._last)
         return after < len(self.standing) and self.standing[after] < key
+
+
+class BlockLog:
+    """The lines of one writer in one stream, in blocks: each thread of a process has at most one that may continue."""
+
+    def __init__(self, tail: Tail) -> None:
+        self._blocks: dict[tuple[Process, str], Block] = {}  # by process and thread
+        self._tail = tail
+
+    def finish(self) -> None:
+        """Close all blocks: at the end of the stream, or where lines are missing."""
+        for process, thread in list(self._blocks):
+            self._close(process, thread, whole=False)
+
+    def _close(self, process: Process, thread: str, whole: bool) -> None:
+        """Record the block of a thread, if it has one."""
+        raise NotImplementedError
+
+    def _open(self, process: Process, thread: str, block: Block, starts_once: bool = True) -> None:
+        """Open a block. One of a session or graph belongs to the current epoch, even if it ends in the next one.
+
+        If the engine ``starts_once`` after a block of init options, another thread's block has ended by now.
+        """
+        if block.stage != "init":
+            for (owner, other_thread), earlier in list(self._blocks.items()) if starts_once else ():
+                if owner is process and earlier.stage == "init":
+                    self._close(process, other_thread, whole=False)
+            block.epoch = process.epochs[-1] if process.epochs else None
+            if starts_once and block.epoch is not None and block.stage == "session":
+                block.epoch.joined = block.epoch.joined or bool(block.epoch.late)
+        self._blocks[process, thread] = block
 
 
 class Tail:

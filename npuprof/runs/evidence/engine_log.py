@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from npuprof.runs.evidence import Epoch, Map, Process, Text, Values
-from npuprof.runs.evidence.blocks import Tail
+from npuprof.runs.evidence import Map, Process, Text
+from npuprof.runs.evidence.blocks import Block, BlockLog
 from npuprof.runs.evidence.lines import Line
 from npuprof.system import lazy_pattern
 
@@ -16,22 +16,8 @@ _RANK = "ge.exec.rankId"
 _DEVICE = "ge.exec.deviceId"
 
 
-class _Series:
-    __slots__ = ("epoch", "last", "stage", "values")
-
-    def __init__(self, stage: str, epoch: Epoch | None) -> None:
-        self.stage = stage
-        self.epoch = epoch
-        self.values: Values = {}
-        self.last = b""
-
-
-class EngineLog:
+class EngineLog(BlockLog):
     """The engine's lines in one stream: a series of keys in byte order is one map."""
-
-    def __init__(self, tail: Tail) -> None:
-        self._series: dict[tuple[Process, str], _Series] = {}  # by process and thread
-        self._tail = tail
 
     def take(self, process: Process, line: Line) -> None:
         """Parse a line and record it in its process."""
@@ -49,46 +35,28 @@ class EngineLog:
         stage = "graph" if _OF_GRAPH.search(text) else _find_stage(line.origin, line.text)
         if not stage:
             return
-        key = match[1].encode("utf-8", "surrogateescape")
-        series = self._series.get((process, line.thread))
-        if series is None or series.stage != stage or key <= series.last:
+        block = self._blocks.get((process, line.thread))
+        if block is None or block.stage != stage or not block.takes(match[1]):
             self._close(process, line.thread)
-            series = _Series(stage, None if stage == "init" else self._find_epoch(process))
-            if stage == "session" and series.epoch is not None:
-                series.epoch.joined = series.epoch.joined or bool(series.epoch.late)
-            self._series[process, line.thread] = series
-        series.last = key
-        series.values[match[1]] = Text(plain, plain == text or line.is_cut)
+            block = Block(stage)
+            self._open(process, line.thread, block)
+        block.add(match[1], Text(plain, plain == text or line.is_cut))
         if plain == text:
-            self._tail.set(series.values, match[1])
+            self._tail.set(block.values, match[1])
         process.informed = True
 
-    def finish(self) -> None:
-        """Close all series at the end of the stream."""
-        for process, thread in list(self._series):
-            self._close(process, thread)
-
-    def _close(self, process: Process, thread: str) -> None:
-        series = self._series.pop((process, thread), None)
-        if series is None:
+    def _close(self, process: Process, thread: str, whole: bool = True) -> None:
+        block = self._blocks.pop((process, thread), None)
+        if block is None:
             return
-        for key, field in ((_RANK, "rank"), (_DEVICE, "device")):
-            if key in series.values and not getattr(process, field):
-                setattr(process, field, series.values[key].text)
-        texts = Map(series.values, engine=True)
-        if series.stage == "init":
+        process.rank = process.rank or block.values.get(_RANK, Text("")).text
+        process.device = process.device or block.values.get(_DEVICE, Text("")).text
+        if block.stage == "init":
             last = process.epochs[-1] if process.epochs else None
-            if last is None or any(block.engine for block in last.maps.get("init", ())):
+            if last is None or any(earlier.engine for earlier in last.maps.get("init", ())):
                 process.start_epoch()
         process.settle()
-        (series.epoch or process.epoch).add(series.stage, texts)
-
-    def _find_epoch(self, process: Process) -> Epoch | None:
-        """Return the epoch of a session or graph, whichever thread started it; None if no engine runs."""
-        for (owner, thread), series in list(self._series.items()):
-            if owner is process and series.stage == "init":
-                self._close(process, thread)
-        return process.epochs[-1] if process.epochs else None
+        (block.epoch or process.epoch).add(block.stage, Map(block.values, engine=True))
 
 
 def _find_stage(function: str, text: str) -> str:
