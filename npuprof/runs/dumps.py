@@ -18,6 +18,7 @@ from npuprof.runs.log_values import (
     Verdict,
     Wanted,
     join_outcomes,
+    list_dumped,
     merge,
 )
 
@@ -35,44 +36,36 @@ def judge_unknown(name: str, process: Process) -> Verdict:
 
 def complete(verdict: Verdict, wanted: Wanted, process: Process) -> Verdict:
     """Return a verdict, completed by the dumps of the process."""
-    wire = wanted.wire
+    wire, name = wanted.wire, verdict.setting
     dumped = _judge_dumps(wanted, process)
-    if verdict.state == CHANGED and wire.init and not wire.session and dumped is not None and dumped.says == SAME:
-        return Verdict(verdict.setting, TOO_LATE, verdict.found, "the adapter read it, the engine was started without it")
-    if verdict.state != CANNOT_TELL or verdict.found:
+    only_starts = wire.init and not wire.session
+    if verdict.state == CHANGED and only_starts and dumped is not None and dumped.says == SAME:
+        return Verdict(name, TOO_LATE, verdict.found, "the adapter read it, the engine was started without it")
+    if verdict.state != CANNOT_TELL or verdict.found or (dumped is not None and dumped.says == UNSURE):
         return verdict
+    has_room = any(dump.whole and (wire.node if kind == "node" else wire.operator) for kind, dump in process.dumps)
+    if dumped is None and not has_room:
+        return verdict
+    if only_starts and (dumped is None or dumped.says == OTHER):  # another session, or init_resource, may have started the engine with it
+        return verdict._replace(note=_NOT_ASKED, tell=_BLOCKS)
+    is_default = wanted.is_default(())
     if dumped is None:
-        kinds = [(kind, dump) for kind, dump in process.dumps if dump.whole and (wire.node if kind == "node" else wire.operator)]
-        if kinds and (wire.node or wire.operator):
-            if wire.init and not wire.session:  # another session, or init_resource, may have started the engine with it
-                return verdict._replace(note=_NOT_ASKED, tell=_BLOCKS)
-            if wanted.is_default(()):
-                return Verdict(verdict.setting, DEFAULT_OR_SET, (), "the graph dump has no attribute of it, as if it were unset")
-            return Verdict(verdict.setting, ABSENT, (), "the graph dump has no attribute of it")
-        return verdict
-    if dumped.says == UNSURE:
-        return verdict
-    if dumped.says == OTHER:
-        if wire.init and not wire.session:
-            return verdict._replace(note=_NOT_ASKED, tell=_BLOCKS)
-        # it was not set, and its default is the wanted value
-        if dumped.texts == ("",) and wanted.is_default(()) and not _is_given_badly(wanted, process):
-            return Verdict(verdict.setting, DEFAULT_OR_SET, (), "by the graph dump")
-        return Verdict(verdict.setting, CHANGED, dumped.texts, "by the graph dump")
-    if wire.init:
-        note = "the adapter read it; only the log shows the engine's start options"
-        return verdict._replace(note=note, tell=_BLOCKS)
-    return Verdict(verdict.setting, DEFAULT_OR_SET if wanted.is_default(()) else IN_FORCE, (), "by the graph dump")
+        note = "the graph dump has no attribute of it"
+        return Verdict(name, DEFAULT_OR_SET, (), f"{note}, as if it were unset") if is_default else Verdict(name, ABSENT, (), note)
+    if dumped.says == OTHER and not (dumped.texts == ("",) and is_default and not _is_given_badly(wanted, process)):
+        return Verdict(name, CHANGED, dumped.texts, "by the graph dump")
+    if dumped.says == SAME and wire.init:
+        return verdict._replace(note="the adapter read it; only the log shows the engine's start options", tell=_BLOCKS)
+    return Verdict(name, DEFAULT_OR_SET if is_default else IN_FORCE, (), "by the graph dump")
 
 
 def _judge_dumps(wanted: Wanted, process: Process) -> Outcome | None:
     """Return the joint outcome of all dumps, None if none has an attribute of the option."""
-    wire = wanted.wire
-    outcomes = []
-    for kind, dump in process.dumps:
-        names = wire.node if kind == "node" else wire.operator
-        if there := [(name, dump.values[name]) for name in names if name in dump.values]:
-            outcomes.append(merge([Outcome(_judge(wanted, name, text), (text.text,)) for name, text in there], dump))
+    outcomes = [
+        merge([Outcome(_judge(wanted, name, text), (text.text,)) for name, text in texts.items()], dump)
+        for dump, texts in list_dumped(wanted.wire, process)
+        if texts
+    ]
     return join_outcomes(outcomes) if outcomes else None
 
 

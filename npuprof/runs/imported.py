@@ -18,7 +18,7 @@ from npuprof.report.text import escape_controls, format_count
 from npuprof.runs.evidence import Evidence, Process, Text
 from npuprof.runs.evidence.places import is_evidence
 from npuprof.runs.evidence.reading import read_told_evidence
-from npuprof.runs.log_values import ABSENT, CANNOT_TELL, DEFAULT_OR_SET, IN_FORCE, NOT_IN_FORCE, find_texts, is_unreadable
+from npuprof.runs.log_values import ABSENT, CANNOT_TELL, DEFAULT_OR_SET, IN_FORCE, NOT_IN_FORCE, find_texts, is_unreadable, list_dumped
 from npuprof.runs.verdicts import judge_process
 from npuprof.store.base import ComposedParts
 from npuprof.system import group_pairs, lazy_pattern
@@ -102,9 +102,8 @@ def _find_texts(wire: Wire, process: Process) -> Iterable[tuple[str, Text]]:
                     yield field, block.values[field]
         for stage in ("single init", "single session"):
             yield from ((wire.name, block.values[wire.name]) for block in epoch.maps.get(stage, ()) if wire.name in block.values)
-    for kind, block in process.dumps:
-        names = wire.node if kind == "node" else wire.operator
-        yield from ((name.removeprefix("_"), block.values[name]) for name in names if name in block.values)
+    for _, texts in list_dumped(wire, process):
+        yield from ((name.removeprefix("_"), text) for name, text in texts.items())
 
 
 def _read_value(wire: Wire, key: str, text: Text) -> Any:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.catalog.wire import NO_KEY, STAGES, Wire, write_text
 from npuprof.renderers import encode_field_value
-from npuprof.runs.evidence import Map, Text, Values
+from npuprof.runs.evidence import Map, Process, Text, Values
 from npuprof.system import lazy_pattern
 
 #: The result of comparing a text with the wanted one.
@@ -60,37 +61,27 @@ class Wanted:
             return None
         return write_text(self.wire.form, encoded)
 
-    def judge(self, key: str, text: Text) -> str:
+    def judge(self, key: str, shown: Text) -> str:
         """Return the result of comparing a key's text with the value."""
         form = self.wire.key_forms.get(key, self.wire.form)
-        wanted = self._spell(form)
-        return self._judge_text(key, text, form, wanted) if wanted else UNSURE
-
-    def _judge_text(self, key: str, shown: Text, form: str, wanted: tuple[str, ...]) -> str:
-        text = _read_text(form, shown.text, wanted)
-        if shown.text and not text and self.is_default(()):
-            return UNSURE  # unset, which may equal the default
-        is_word = form in _ONE_WORD
-        spelled = [*wanted, *(word for word, flag in _FLAGS.items() if form in ("flag", "inverted") and flag in wanted)]
-        is_open = shown.cut or (shown.followed and not is_word)
-        if _is_unclosed(text):
+        wanted, flags = self._spell(form), _FLAGS if form in ("flag", "inverted") else {}
+        # the session adapter's format: init_resource passes Python's text of a value
+        text = "" if shown.text == "None" and "None" not in wanted else flags.get(shown.text, shown.text)
+        if not wanted or _is_unclosed(text) or (shown.text and not text and self.is_default(())):  # unset may equal the default
             return UNSURE
+        is_word = form in _ONE_WORD
+        is_open = shown.cut or (shown.followed and not is_word)
         if not is_open and self._is_same(text, wanted, form):
             return SAME
         hole = _HOLE.search(shown.text)
         start = shown.text[: hole.start()] if is_open and hole is not None else shown.text
-        is_whole = not is_open and (is_word or self.is_unset(key, shown.text) or self._is_choice(text))
-        may_be = not is_whole and any(_begins(spelling, start) for spelling in spelled)
-        return UNSURE if may_be or self._may_lead_there(form, text) or (hole is not None and not is_open) else OTHER
-
-    def _is_choice(self, text: str) -> bool:
-        """Return whether a text is a documented value of the option: it is complete even if another value begins with it."""
         option = catalog.find_option(self.wire.name)
-        return option is not None and text in map(str, option.choices)
-
-    def _may_lead_there(self, form: str, text: str) -> bool:
-        """Return whether a text may be the real path of a folder, which differs if the wanted path contains a link."""
-        return form == "folder" and text not in self.unset and bool(text)
+        is_choice = option is not None and text in map(str, option.choices)  # complete even if another value begins with it
+        is_whole = not is_open and (is_word or self.is_unset(key, shown.text) or is_choice)
+        spelled = [*wanted, *(word for word, flag in flags.items() if flag in wanted)]
+        may_be = not is_whole and any(_begins(spelling, start) for spelling in spelled)
+        may_lead_there = form == "folder" and text and text not in self.unset  # the real path, if the wanted one contains a link
+        return UNSURE if may_be or may_lead_there or (hole is not None and not is_open) else OTHER
 
     def is_unset(self, key: str, text: str) -> bool:
         """Return whether a text is that of an unset option."""
@@ -133,13 +124,11 @@ class Wanted:
         return False
 
 
-def _read_text(form: str, text: str, wanted: tuple[str, ...]) -> str:
-    """Return a text in the session adapter's format: init_resource passes Python's text of a value."""
-    if text == "None" and "None" not in wanted:
-        return ""
-    if form in ("flag", "inverted"):
-        return _FLAGS.get(text, text)
-    return text
+def list_dumped(wire: Wire, process: Process) -> Iterator[tuple[Map, dict[str, Text]]]:
+    """Yield the graph dumps of a process, each with the texts of an option by attribute."""
+    for kind, dump in process.dumps:
+        names = wire.node if kind == "node" else wire.operator
+        yield dump, {name: dump.values[name] for name in names if name in dump.values}
 
 
 def find_texts(wire: Wire, stage: str, texts: Values) -> dict[str, Text]:
