@@ -203,10 +203,8 @@ def describe_profiles(config: Config) -> list[dict[str, Any]]:
 
 def _describe_process(environment: Mapping[str, str]) -> dict[str, Any]:
     """Return host and launcher facts of this process."""
-    facts = {name: find_launcher_fact(name, environment) for name in FACTS}
-    numbers = {
-        name.replace("-", "_"): int(facts[name] or 0) if facts[name] is not None else None for name in ("rank", "local-rank", "world-size")
-    }
+    facts = {name: find_launcher_fact(name, environment) for name in ("rank", "local-rank", "world-size")}
+    numbers = {name.replace("-", "_"): int(fact or 0) if fact is not None else None for name, fact in facts.items()}
     return {"pid": None, "host": os.uname().nodename, **numbers, "job": find_launch(environment), "folder": os.getcwd()}
 
 
@@ -255,13 +253,11 @@ def require_folder(path: str) -> None:
 
 def find_place(member: Profile) -> dict[str, Any]:
     """Return where a profile was read: ``commit``, ``dirty``, ``repository`` and ``source``, if known."""
-    home = member.home
-    if member.document.revision:
-        return {"commit": member.document.revision, "dirty": False, **_describe_source(home)}
-    if isinstance(home, Folder) and home.label == "builtin:":
+    home, revision = member.home, member.document.revision
+    if not revision and isinstance(home, Folder) and home.label == "builtin:":
         return {"commit": None, "dirty": False, "source": "builtin:"}
-    if not isinstance(home, Folder) or not home.in_work_tree:
-        return {"commit": getattr(home, "commit", None), "dirty": False, **_describe_source(home)}
+    if revision or not isinstance(home, Folder) or not home.in_work_tree:
+        return {"commit": revision or getattr(home, "commit", None), "dirty": False, **_describe_source(home)}
     repository = _find_repository(home)
     if repository is None or member.key != member.name:
         return {"commit": None, "dirty": None}

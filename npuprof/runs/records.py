@@ -205,12 +205,7 @@ def read_command(fields: Mapping[str, Any]) -> Command | None:
         return Command(words[0], "", digest_arguments(words[1:]), tuple(words[1:]))
     if not isinstance(command, dict) or not _read_text(command, "program"):
         return None
-    return Command(
-        _read_text(command, "program"),
-        _read_text(command, "script"),
-        _read_text(command, "digest"),
-        tuple(list_texts(command.get("arguments"))),
-    )
+    return Command(*(_read_text(command, name) for name in ("program", "script", "digest")), tuple(list_texts(command.get("arguments"))))
 
 
 def _find_fault(fields: dict[str, Any]) -> str:
@@ -257,9 +252,9 @@ def build_profile(path: str, fields: dict[str, Any]) -> Profile:
         file, revision = _read_text(origin, "path") or path, _read_text(origin, "revision") or None
         name = _read_text(origin, "profile") or fields["preset"]["name"]
         key = f"record:{path}:{name}@{revision or ''}:{file}"
-        place = tuple(number if type(number := origin.get(part)) is int else 0 for part in ("line", "column"))
+        line, column = (number if type(number := origin.get(part)) is int else 0 for part in ("line", "column"))
         document = parts.setdefault(key, _RecordedDocument(name, file, revision))
-        document.add_setting(*keys.split_section_and_name(setting["key"]), decode_value(setting["value"]), (place[0], place[1]))
+        document.add_setting(*keys.split_section_and_name(setting["key"]), decode_value(setting["value"]), (line, column))
     profiles = {key: Profile(document, key) for key, document in parts.items()}
     head = {"description": fields["preset"].get("description"), **{name: fields["preset"].get(name) for name in INHERITED_KEYS}}
     table = {"profile": {name: value for name, value in head.items() if value}}

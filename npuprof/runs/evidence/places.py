@@ -7,7 +7,7 @@ import stat
 import sys
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO, NamedTuple, Protocol, cast
 
 from npuprof.model import Finding, NpuprofError, Place
@@ -110,17 +110,14 @@ class _Unpacked:
         import gzip
 
         self._file = gzip.GzipFile(fileobj=cast("IO[bytes]", file))  # only its read method is used
-        self._faults = (EOFError, zlib.error)
 
     def read(self, size: int, /) -> bytes:
         """Return the next bytes. Raises OSError for an unknown compression."""
         pieces, wanted = [], size
-        try:
+        with suppress(EOFError, zlib.error):
             while wanted > 0 and (piece := self._file.read1(wanted)):
                 pieces.append(piece)
                 wanted -= len(piece)
-        except self._faults:
-            pass
         return b"".join(pieces)
 
 
@@ -175,14 +172,18 @@ def is_evidence(path: str, head: bytes | None) -> bool:
     """Return whether a path contains logs or graph dumps; ``head`` are the first bytes of a file, None for a folder."""
     if head is None:
         return any(os.path.isdir(os.path.join(path, *parts)) for parts in _FOLDERS) or _holds_evidence(path)
-    return path.endswith(SUFFIXES) or any(parse_line(line) for line in head.splitlines()[:_MOST_LINES])
+    return path.endswith(SUFFIXES) or _has_lines(head)
+
+
+def _has_lines(head: bytes) -> bool:
+    """Return whether an adapter or the engine wrote one of the first lines."""
+    return any(parse_line(line) for line in head.splitlines()[:_MOST_LINES])
 
 
 def is_log(head: bytes) -> bool:
     """Return whether unnamed content begins like a log of any program, as others may write before an adapter."""
-    lines = [line for line in head.splitlines()[:_MOST_LINES] if line.strip()]
-    first = lines[0] if lines else b""
-    return _ANY_HEAD.match(first) is not None or any(parse_line(line) for line in lines)
+    first = next((line for line in head.splitlines()[:_MOST_LINES] if line.strip()), b"")
+    return _ANY_HEAD.match(first) is not None or _has_lines(head)
 
 
 def _holds_evidence(folder: str) -> bool:
@@ -198,9 +199,6 @@ def _holds_evidence(folder: str) -> bool:
 
 
 def _begins_as_log(path: str) -> bool:
-    try:
-        with open_source(path) as (stream, _):
-            head = stream.read(_HEAD)
-    except (OSError, NpuprofError):
-        return False
-    return any(parse_line(line) for line in head.splitlines()[:_MOST_LINES])
+    with suppress(OSError, NpuprofError), open_source(path) as (stream, _):
+        return _has_lines(stream.read(_HEAD))
+    return False
