@@ -50,20 +50,18 @@ def collect_env_variables(
     later: dict[str, str] = {}
     refuse_untrusted(config, trusting, allowing_unknown)
     for name, value in config.env.items():
-        text = format_exported_text(name, value)
+        text, fact = format_exported_text(name, value), ""
+        if text is None:
+            fact = str(value.get("launcher"))
+            text = tell(fact) if tell and fact in FACTS else None
         if text is not None:
             variables[name] = text
+        elif fact in asked_later:
+            later[name] = ""
+        elif tell:
+            notes.append(f"{name} is omitted: no launcher has set its {fact} here")
         else:
-            fact = str(value.get("launcher"))
-            known = tell(fact) if tell and fact in FACTS else None
-            if known is not None:
-                variables[name] = known
-            elif fact in asked_later:
-                later[name] = ""
-            elif tell:
-                notes.append(f"{name} is omitted: no launcher has set its {fact} here")
-            else:
-                notes.append(f"{name} is omitted: it differs from process to process; npuprof run sets it")
+            notes.append(f"{name} is omitted: it differs from process to process; npuprof run sets it")
     paths = place_sidecars(config, folder) if with_options else {}
     for name, value in config.options.items() if with_options else ():
         wired = paths.get(name) or encode_field_value(name, value)

@@ -71,13 +71,7 @@ def render_estimator(config: Config, inline: bool) -> Rendered:
     remarks, findings = find_companion_lines(config)
     indent = "" if inline else "    "
     used = sorted({_class_names()[part] for path in paths for part in path[:-1]})
-    arguments = [
-        "session_config=session_config",
-        *_build_nested_arguments(config, _build_argument_tree(config, paths)),
-        *_format_estimator_section(config),
-    ]
-    if not inline:
-        arguments.append("**more")
+    arguments = ["session_config=session_config", *_list_arguments(config, paths), *([] if inline else ["**more"])]
     call = format_call(("config = NPURunConfig(" if inline else "return NPURunConfig(", arguments, ")"), indent)
     body = (_INLINE if inline else _MODULE).format(
         os="import os\n\n" if collect_sidecars(config) else "",
@@ -95,7 +89,7 @@ def write_arguments_onto(config: Config, onto: str) -> Rendered:
     paths, session_options = _collect_run_arguments(config)
     if session_options:
         raise build_not_carried_error(config, dict.fromkeys(session_options, ""), "estimator")
-    arguments = [*_build_nested_arguments(config, _build_argument_tree(config, paths)), *_format_estimator_section(config)]
+    arguments = _list_arguments(config, paths)
     imports = ["import os", ""] if collect_sidecars(config) else []
     return finish_code(config, "estimator", "\n".join([*imports, *format_call((f"{onto} = dict(", arguments, ")")), ""]))
 
@@ -145,7 +139,7 @@ def _build_argument_tree(config: Config, arguments: dict[tuple[str, ...], str]) 
             why = "DynamicInputConfig takes four arguments, and NPUEstimator drops all of them where one is None."
             what = f"{key} also needs {', '.join(missing)}"
             raise NpuprofError([build_setting_finding(config, "NP908", key, what, why, "set them as well")])
-        absent = taken[-1] not in dynamic and _is_hybrid_mode_absent(config)
+        absent = taken[-1] not in dynamic and _find_hybrid_mode_states(config) == {"."}
         tree["dynamic_input_config"] = {name: dynamic.get(name) for name in (taken[:-1] if absent else taken)}
     return tree
 
@@ -156,10 +150,6 @@ def _find_hybrid_mode_states(config: Config) -> set[str]:
     release = config.context.cann
     named = (release,) if release else releases.find_releases_in_range(config.cann) or () if config.cann else ()
     return {option.states[releases.release_index(name)] for name in named} if option else set()
-
-
-def _is_hybrid_mode_absent(config: Config) -> bool:
-    return _find_hybrid_mode_states(config) == {"."}
 
 
 def _build_nested_arguments(config: Config, tree: dict[str, Any]) -> list[Any]:
@@ -190,9 +180,9 @@ def _build_argument_leaf(config: Config, argument: str, name: str, value: Any) -
     return f"{argument}={format_literal(value)}"
 
 
-def _format_estimator_section(config: Config) -> list[str]:
-    """Return the arguments in [estimator]."""
-    lines = []
+def _list_arguments(config: Config, paths: dict[tuple[str, ...], str]) -> list[Any]:
+    """Return the arguments of options, by their path below NPURunConfig, and those in [estimator]."""
+    lines = _build_nested_arguments(config, _build_argument_tree(config, paths))
     for name, value in config_section(config, "estimator").items():
         record = catalog.find_argument(name)
         if record is None or record.kind == "object" or not isinstance(value, (str, int, float)):
@@ -244,12 +234,8 @@ def _check_estimator_defaults(config: Config) -> tuple[Finding, ...]:
             why = "It writes its own default for every argument that is not given."
             findings.append(build_render_finding(config, "NP909", option.name, what, why, f"set {option.name} if it matters"))
     _, dims, _, newest = _dynamic_arguments()
-    if (
-        dims in config.settings
-        and newest not in config.settings
-        and not _find_hybrid_mode_states(config) <= {"Y"}
-        and not _is_hybrid_mode_absent(config)
-    ):
+    states = _find_hybrid_mode_states(config)
+    if dims in config.settings and newest not in config.settings and not states <= {"Y"} and states != {"."}:
         what = f"DynamicInputConfig is given {newest}=0, which newer releases insist on and older ones do not take"
         why = "CANN 7.0.0 and before raise TypeError for a fourth argument, 9.0.0 and later for a missing one; those between are not known."
         release = say_option("cann", "RELEASE", config.resolver.in_python)

@@ -150,12 +150,8 @@ init_sess.close()
 
 def _build_migrated_writer(target: str) -> Callable[[Config, bool], Rendered]:
     def render_migrated_target(config: Config, inline: bool) -> Rendered:
-        names: list[str] | None = None
-        notes: tuple[str, ...] = ()
-        if target == "initialize-system":
-            names, later = _split_early_options(config)
-            if later:
-                notes = (f"{', '.join(later)} {'count' if len(later) > 1 else 'counts'} in the session that trains",)
+        names, later = _split_early_options(config) if target == "initialize-system" else (None, [])
+        notes = (f"{', '.join(later)} {'count' if len(later) > 1 else 'counts'} in the session that trains",) if later else ()
         return _render_session_shape(config, target, _SHAPES[target], names, inline, notes)
 
     return render_migrated_target
@@ -205,7 +201,9 @@ def _render_migrated_estimator(config: Config, inline: bool) -> Rendered:
     known = config_section(config, "estimator")
     lost = [name for name in known if not ((argument := catalog.find_argument(name)) and argument.run_config)]
     if lost:
-        raise NpuprofError([_build_no_argument_finding(config, name) for name in lost])
+        why, hint = "tf.estimator.RunConfig has no such argument.", "the target estimator can carry it"
+        what = "estimator.{} cannot be carried by the target estimator-migrated"
+        raise NpuprofError([build_setting_finding(config, "NP901", f"estimator.{name}", what.format(name), why, hint) for name in lost])
     arguments = [f"{name}={format_literal(value)}" for name, value in known.items()]
     indent = "" if inline else "    "
     inner = "config" if inline else "session_config(config.session_config)"
@@ -225,13 +223,6 @@ def run_config(config=None):
 '''
     shape = Shape(("npu_run_config_init",), tail, tail, loop=_HOOK_LOOP)
     return _render_session_shape(config, "estimator-migrated", shape, None, inline)
-
-
-def _build_no_argument_finding(config: Config, name: str) -> Finding:
-    key = f"estimator.{name}"
-    what = f"{key} cannot be carried by the target estimator-migrated"
-    why = "tf.estimator.RunConfig has no such argument."
-    return build_setting_finding(config, "NP901", key, what, why, "the target estimator can carry it")
 
 
 def _build_target(

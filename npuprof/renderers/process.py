@@ -10,10 +10,8 @@ from npuprof.catalog.launchers import find_launcher_fact
 from npuprof.model import Finding, NpuprofError
 from npuprof.renderers import (
     build_not_carried_error,
-    build_unfit_finding,
     collect_sidecars,
-    encode_field_value,
-    fits_proto_field,
+    encode_fitting_value,
     place_sidecars,
 )
 from npuprof.resolve.config import Config
@@ -35,16 +33,12 @@ def fill_config_proto(config: Config, config_proto: Any, folder: str | None = No
     Sidecar files are written to ``folder``, by default npuprof's cache. Raises NpuprofError for options without a protobuf
     field, before anything is changed.
     """
-    options = config.options
-    records = {name: catalog.find_option(name) for name in options}
-    lost = [name for name, record in records.items() if record is None or record.field is None]
-    if lost:
+    records = {name: record for name in config.options if (record := catalog.find_option(name)) and record.field}
+    if lost := [name for name in config.options if name not in records]:
         raise build_not_carried_error(config, dict.fromkeys(lost, ""), "session")
-    for name, record in records.items():
-        if record is not None and not fits_proto_field(record, encode_field_value(name, options[name])):
-            raise NpuprofError([build_unfit_finding(config, name, "session")])
+    stored = {name: encode_fitting_value(config, record, config.options[name], "session") for name, record in records.items()}
     home = folder or sidecar_cache_folder(config)
-    paths = place_sidecars(config, home)
+    stored |= place_sidecars(config, home)
     write_sidecars(config, home)
     rewrite_options = config_proto.graph_options.rewrite_options
     for entry in rewrite_options.custom_optimizers:
@@ -53,12 +47,8 @@ def fill_config_proto(config: Config, config_proto: Any, folder: str | None = No
     else:
         entry = rewrite_options.custom_optimizers.add()
         entry.name = "NpuOptimizer"
-    for name, value in options.items():
-        record = records[name]
-        assert record is not None
-        assert record.field is not None
-        stored = paths.get(name, encode_field_value(name, value))
-        setattr(entry.parameter_map[name], record.field, os.fsencode(stored) if record.field == "s" else stored)
+    for name, record in records.items():
+        setattr(entry.parameter_map[name], str(record.field), os.fsencode(stored[name]) if record.field == "s" else stored[name])
     rewrite_options.remapping = _REWRITER_OFF
     rewrite_options.memory_optimization = _REWRITER_OFF
     return config_proto

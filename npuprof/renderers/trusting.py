@@ -118,11 +118,12 @@ def list_profile_needs(profile: Profile) -> list[Need]:
 
 
 def refuse_untrusted(config: Config, trusting: bool = False, allowing_unknown: bool = False) -> None:
-    """Raise NpuprofError for npuprof's own variables, and, unless ``trusting``, for untrusted ones.
+    """Raise NpuprofError for npuprof's own variables (NP607), and, unless ``trusting``, for untrusted ones.
 
     ``allowing_unknown`` accepts variables unknown to the catalogue.
     """
-    refuse_own_variables(config)
+    if own := [name for name in config.env if is_own_variable(name)]:
+        raise NpuprofError([_build_own_finding(config, keys.format_full_key("env", name)) for name in own])
     if trusting:
         return
     needs = [(need, author) for need, author in list_needs(config) if need.executes or not allowing_unknown]
@@ -145,15 +146,7 @@ def refuse_untrusted(config: Config, trusting: bool = False, allowing_unknown: b
         )
 
 
-def refuse_own_variables(config: Config) -> None:
-    """Raise NpuprofError (NP607) if a preset or the command line sets a variable of npuprof itself."""
-    own = [name for name in config.env if is_own_variable(name)]
-    if own:
-        raise NpuprofError([_build_own_finding(config, name) for name in own])
-
-
-def _build_own_finding(config: Config, name: str) -> Finding:
-    key = keys.format_full_key("env", name)
+def _build_own_finding(config: Config, key: str) -> Finding:
     fault = build_own_variable_fault(key)
     return Finding(fault.code, fault.message, fault.why, fault.hint, config.origin(key), key, (config.name,))
 
