@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from npuprof.model import NpuprofError, Record
@@ -23,16 +24,6 @@ class Fit(Record):
     in_force: int
     unknown: int
     total: int
-
-
-def _judge_preset(name: str, config: Config, judge: Callable[[str, Any], set[str]]) -> Fit | None:
-    """Return how a preset fits; None if the logs contradict it, or prove none of its settings."""
-    states = [judge(option, value) for option, value in config.options.items()]
-    if any(not seen.isdisjoint(NOT_IN_FORCE) for seen in states):
-        return None
-    in_force = sum(seen == {IN_FORCE} for seen in states)
-    unknown = sum(CANNOT_TELL in seen for seen in states)
-    return Fit(name, config, in_force, unknown, len(states)) if in_force else None
 
 
 def find_fits(
@@ -55,19 +46,21 @@ def find_fits(
     fits: list[Fit] = []
 
     def try_preset(name: str, config: Config) -> None:
-        if (name, config.digest) not in seen:
-            seen.add((name, config.digest))
-            if (fit := _judge_preset(name, config, judge)) is not None:
-                fits.append(fit)
+        """Add a preset unless the logs contradict it, or prove none of its settings."""
+        if (name, config.digest) in seen:
+            return
+        seen.add((name, config.digest))
+        states = [judge(option, value) for option, value in config.options.items()]
+        in_force = sum(state == {IN_FORCE} for state in states)
+        if in_force and all(state.isdisjoint(NOT_IN_FORCE) for state in states):
+            fits.append(Fit(name, config, in_force, sum(CANNOT_TELL in state for state in states), len(states)))
 
     for name, config in current:
         try_preset(name, config)
     for state in track_items(index.states if index is not None else (), "states of the presets compared"):
         for name, digests in state.changed.items():
             if digests is not None and digests.resolved and (name, digests.resolved[0]) not in seen:
-                try:
+                with suppress(NpuprofError):
                     try_preset(name, load(name, state.commits[0]))
-                except NpuprofError:
-                    continue
     most = max((fit.in_force for fit in fits), default=0)
     return [fit for fit in fits if fit.in_force == most]

@@ -124,6 +124,11 @@ class Wanted:
         return False
 
 
+def find_forcing(wire: Wire, values: Values) -> str:
+    """Return the key of another option in a map that forces the value of this one; empty if there is none."""
+    return next((key for key, text in wire.forced_by.items() if key in values and values[key].text == text), "")
+
+
 def list_dumped(wire: Wire, process: Process) -> Iterator[tuple[Map, dict[str, Text]]]:
     """Yield the graph dumps of a process, each with the texts of an option by attribute."""
     for kind, dump in process.dumps:

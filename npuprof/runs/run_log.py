@@ -99,19 +99,16 @@ class RunLog:
         self.folder = self.variables[_FOLDER]
         self._created = make_folder(self.folder)
         output.tell_remark(f"the log of this run goes to {self.folder}")
-        self._stderr = self._copy_stderr()
+        self._stderr: StderrCopy | None = None
+        try:
+            self._stderr = StderrCopy(os.path.join(self.folder, _ERRORS))
+        except OSError as error:
+            output.tell_remark(f"its standard error is not kept: {describe_os_error(error, self.folder)}")
 
     @property
     def errors(self) -> int | None:
         """The descriptor for the command's standard error; None if it is not copied."""
         return self._stderr.stream if self._stderr else None
-
-    def _copy_stderr(self) -> StderrCopy | None:
-        try:
-            return StderrCopy(os.path.join(self.folder, _ERRORS))
-        except OSError as error:
-            output.tell_remark(f"its standard error is not kept: {describe_os_error(error, self.folder)}")
-            return None
 
     def close(self, started: bool = True) -> None:
         """End the copy of standard error; remove the folder of a command that was not started."""

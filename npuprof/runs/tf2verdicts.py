@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from npuprof.catalog.wire import load_wires
 from npuprof.runs.evidence import Map, Process, Text
-from npuprof.runs.log_values import ABSENT, CANNOT_TELL, CHANGED, DEFAULT_OR_SET, IN_FORCE, OTHER, SAME, Verdict, Wanted, judge_text
+from npuprof.runs.log_values import (
+    ABSENT,
+    CANNOT_TELL,
+    CHANGED,
+    DEFAULT_OR_SET,
+    IN_FORCE,
+    OTHER,
+    SAME,
+    Verdict,
+    Wanted,
+    find_forcing,
+    judge_text,
+)
 
 #: Makes the next run log the adapter's lines.
 SHOWN = "TF_CPP_MIN_LOG_LEVEL=0"
@@ -22,8 +34,7 @@ def judge(wanted: Wanted, process: Process) -> Verdict:
     wire = wanted.wire
     if not wire.forced or block is None or verdict.state not in (IN_FORCE, DEFAULT_OR_SET):
         return verdict
-    by = next((key for key, text in wire.forced_by.items() if key in block.values and block.values[key].text == text), "")
-    if not by:
+    if not (by := find_forcing(wire, block.values)):
         return verdict
     if wanted.plain == wire.forced:
         return verdict._replace(state=DEFAULT_OR_SET)

@@ -27,6 +27,7 @@ from npuprof.runs.log_values import (
     Outcome,
     Verdict,
     Wanted,
+    find_forcing,
     find_texts,
     join_outcomes,
     judge_text,
@@ -52,7 +53,9 @@ def _judge_setting(name: str, value: Any, process: Process) -> Verdict:
         return Verdict(name, CANNOT_TELL, _show_texts(wire, process), wanted.why)
     if wire.proves == "nothing" and not wire.init:
         return Verdict(name, CANNOT_TELL, (), "nothing of it is written down anywhere")
-    verdicts = [_judge_epoch(wanted, epoch, process) for epoch in process.epochs if _touches(wire, epoch)]
+    # without sessions, an epoch proves nothing about session options
+    stages = ("session", "graph", "add graph", "single session", "partition", "operator")
+    verdicts = [_judge_epoch(wanted, epoch, process) for epoch in process.epochs if wire.init or epoch.has(*stages)]
     verdict = _join_epochs(name, verdicts) if verdicts else Verdict(name, CANNOT_TELL, (), "", adapters.find_teller(wire, process))
     verdict = _weigh_damage(verdict, wire, process)
     return dumps.complete(verdict, wanted, process) if process.dumps else verdict
@@ -66,13 +69,6 @@ def _weigh_damage(verdict: Verdict, wire: Wire, process: Process) -> Verdict:
     elif verdict.state in (IN_FORCE, DEFAULT_OR_SET) and not process.orphaned.isdisjoint((*wire.keys("init"), *wire.keys("session"))):
         note = "the log has lines of a block whose title is lost"
     return Verdict(verdict.setting, CANNOT_TELL, verdict.found, note, verdict.tell) if note else verdict
-
-
-def _touches(wire: Wire, epoch: Epoch) -> bool:
-    """Return whether an epoch can prove anything about an option: without sessions, nothing about session options."""
-    if wire.init:
-        return True
-    return epoch.has("session", "graph", "add graph", "single session", "partition", "operator")
 
 
 def _judge_epoch(wanted: Wanted, epoch: Epoch, process: Process) -> Verdict:
@@ -142,7 +138,7 @@ def _is_forced(wanted: Wanted, epoch: Epoch) -> bool:
     if not wire.forced or wanted.plain != wire.forced:
         return False
     maps = [block.values for stage in ("session", "graph", "operator") for block in epoch.maps.get(stage, ())]
-    return any(key in values and values[key].text == text for values in maps for key, text in wire.forced_by.items())
+    return any(find_forcing(wire, values) for values in maps)
 
 
 def _is_left_out(wire: Wire, epoch: Epoch, process: Process) -> bool:
@@ -259,12 +255,9 @@ def _join_epochs(name: str, verdicts: list[Verdict]) -> Verdict:
 
 
 def _came_too_late(wanted: Wanted, epoch: Epoch) -> bool:
-    """Return whether a setting for the engine start arrived after it."""
-    return bool(wanted.wire.init and not wanted.wire.session and epoch.late) and _was_asked(wanted, epoch)
-
-
-def _was_asked(wanted: Wanted, epoch: Epoch) -> bool:
-    """Return whether a too late setting arrived; for adapters that do not log this, any session counts."""
+    """Return whether a setting for the engine start arrived after it; for adapters that do not log this, any session counts."""
+    if not wanted.wire.init or wanted.wire.session or not epoch.late:
+        return False
     if not epoch.asked:
         return epoch.joined
     texts = [item for block in epoch.asked for item in find_texts(wanted.wire, "init", block.values).items()]
