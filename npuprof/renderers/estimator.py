@@ -26,6 +26,8 @@ from npuprof.renderers.session import find_companion_lines, format_parameter_map
 from npuprof.report import say_option
 from npuprof.resolve.config import Config
 
+#: Options by their path below NPURunConfig.
+Paths = dict[tuple[str, ...], str]
 _MODULE = '''\
 
 {os}import tensorflow as tf
@@ -94,12 +96,12 @@ def write_arguments_onto(config: Config, onto: str) -> Rendered:
     return finish_code(config, "estimator", "\n".join([*imports, *format_call((f"{onto} = dict(", arguments, ")")), ""]))
 
 
-def _collect_run_arguments(config: Config) -> tuple[dict[tuple[str, ...], str], list[str]]:
+def _collect_run_arguments(config: Config) -> tuple[Paths, list[str]]:
     """Return the options by their path below NPURunConfig, and those that only session_config supports.
 
     Raises NpuprofError for options that NPUEstimator drops.
     """
-    names_by_path: dict[tuple[str, ...], str] = {}
+    names_by_path: Paths = {}
     session_options: list[str] = []
     lost: dict[str, str] = {}
     options = config_section(config, "options")
@@ -122,7 +124,7 @@ def _collect_run_arguments(config: Config) -> tuple[dict[tuple[str, ...], str], 
     return names_by_path, session_options
 
 
-def _build_argument_tree(config: Config, arguments: dict[tuple[str, ...], str]) -> dict[str, Any]:
+def _build_argument_tree(config: Config, arguments: Paths) -> dict[str, Any]:
     """Return the arguments nested like the classes, each leaf the name of its option."""
     tree: dict[str, Any] = {}
     for path, name in arguments.items():
@@ -180,7 +182,7 @@ def _build_argument_leaf(config: Config, argument: str, name: str, value: Any) -
     return f"{argument}={format_literal(value)}"
 
 
-def _list_arguments(config: Config, paths: dict[tuple[str, ...], str]) -> list[Any]:
+def _list_arguments(config: Config, paths: Paths) -> list[Any]:
     """Return the arguments of options, by their path below NPURunConfig, and those in [estimator]."""
     lines = _build_nested_arguments(config, _build_argument_tree(config, paths))
     for name, value in config_section(config, "estimator").items():

@@ -24,6 +24,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.resolve.config import Config
 
+    #: Takes the config, the variables and the sidecar files.
+    Writer = Callable[[Config, "Texts", "Texts"], str]
+
+#: Texts by name: values of variables, or contents of files.
+Texts = dict[str, str]
+
 
 def _accept_any_variable(name: str, text: str) -> str:
     return ""
@@ -40,7 +46,7 @@ class Format(Record):
     scripts, which also unset variables.
     """
 
-    write: Callable[[Config, dict[str, str], dict[str, str]], str]
+    write: Writer
     refuses: Callable[[str, str], str] = staticmethod(_accept_any_variable)
     folder: str = ""
     holds_files: bool = False
@@ -51,7 +57,7 @@ class Format(Record):
     clears: bool = False
 
 
-def _build_line_writer(line: Callable[[str, str], str]) -> Callable[[Config, dict[str, str], dict[str, str]], str]:
+def _build_line_writer(line: Callable[[str, str], str]) -> Writer:
     return lambda config, variables, files: "".join(f"{line(name, text)}\n" for name, text in variables.items())
 
 
@@ -118,7 +124,7 @@ def _explain_systemd_refusal(name: str, text: str) -> str:
 # -- GitHub Actions: the file $GITHUB_ENV --------------------------------------------------------------------------
 
 
-def _format_github_env(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
+def _format_github_env(config: Config, variables: Texts, files: Texts) -> str:
     lines = []
     for name, text in variables.items():
         if "\n" not in text:
@@ -160,7 +166,7 @@ def format_yaml_key(name: str) -> str:
     return quote_yaml_string(name) if name.lower() in _YAML_WORDS or not _PLAIN_NAME.fullmatch(name) else name
 
 
-def _build_configmap_name(config: Config, *data: dict[str, str]) -> str:
+def _build_configmap_name(config: Config, *data: Texts) -> str:
     """Return a name that is unique to the content: an immutable ConfigMap cannot be changed."""
     name = re.sub(r"[^a-z0-9]+", "-", config.name.lower()).strip("-")[:200].strip("-")
     return "-".join(filter(None, ("npuprof", name, compute_digest({"preset": config.name, "held": list(data)})[:10])))
@@ -171,7 +177,7 @@ def _format_label(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]+", ".", text)[:63].strip("._-")
 
 
-def _format_configmap(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
+def _format_configmap(config: Config, variables: Texts, files: Texts) -> str:
     name = _build_configmap_name(config, variables, files)
     lines = _format_map(config, name, variables)
     if files:
@@ -179,7 +185,7 @@ def _format_configmap(config: Config, variables: dict[str, str], files: dict[str
     return "\n".join([*lines, ""])
 
 
-def _format_map(config: Config, name: str, data: dict[str, str]) -> list[str]:
+def _format_map(config: Config, name: str, data: Texts) -> list[str]:
     marks = {"npuprof/preset": config.name, "npuprof/digest": config.digest, "npuprof/context": config.context.describe()}
     labels = {"npuprof/preset": _format_label(config.name), "npuprof/digest": _format_label(config.digest)}
     return [
@@ -192,12 +198,12 @@ def _format_map(config: Config, name: str, data: dict[str, str]) -> list[str]:
     ]
 
 
-def format_map_rows(data: dict[str, str]) -> list[str]:
+def format_map_rows(data: Texts) -> list[str]:
     """Return the rows of a ConfigMap's data."""
     return [f"  {format_yaml_key(key)}: {quote_yaml_string(text)}" for key, text in data.items()]
 
 
-def _format_kubernetes_env(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
+def _format_kubernetes_env(config: Config, variables: Texts, files: Texts) -> str:
     # Kubernetes replaces $(NAME) in values, and $$ by $.
     pairs = (
         f"  - name: {format_yaml_key(name)}\n    value: {quote_yaml_string(text.replace('$', '$$'))}\n" for name, text in variables.items()
@@ -208,13 +214,13 @@ def _format_kubernetes_env(config: Config, variables: dict[str, str], files: dic
 # -- Slurm, JSON ---------------------------------------------------------------------------------------------------
 
 
-def format_clear_and_export_lines(config: Config, shell: str, variables: dict[str, str]) -> str:
+def format_clear_and_export_lines(config: Config, shell: str, variables: Texts) -> str:
     """Return the shell lines that unset and set the variables of a config."""
     removed = [name for name in list_unset_variables(config)[0] if name not in variables]
     return format_clear_lines(SHELLS[shell], removed) + format_export_lines(SHELLS[shell], variables)
 
 
-def _format_slurm_lines(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
+def _format_slurm_lines(config: Config, variables: Texts, files: Texts) -> str:
     name = quote_posix(config.name, bare=True)
     head = f"# For an sbatch script, below its #SBATCH lines; facts of each task come from: srun npuprof run {ascii(name)[1:-1]} -- ...\n"
     return head + format_clear_and_export_lines(config, "sh", variables)
@@ -242,8 +248,8 @@ exec "$@"' npuprof "$@"
 """
 
 
-def _build_job_writer(number: str, example: str) -> Callable[[Config, dict[str, str], dict[str, str]], str]:
-    def write_job(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
+def _build_job_writer(number: str, example: str) -> Writer:
+    def write_job(config: Config, variables: Texts, files: Texts) -> str:
         return _SLURM_JOB.format(
             job=re.sub(r"[^A-Za-z0-9_.-]+", "-", config.name).strip("-") or "npuprof",
             number=number,
@@ -263,13 +269,13 @@ def format_slurm_questions(config: Config) -> str:
     return "\n".join(f'export {name}="${variable}"' for name, variable in facts.items() if variable)
 
 
-def _format_env_json(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
+def _format_env_json(config: Config, variables: Texts, files: Texts) -> str:
     return format_json_answer(
         {"schema": "npuprof.env/1", "preset": config.name, "digest": config.digest, "preset_digest": config.preset_digest, "env": variables}
     )
 
 
-def _format_ray_env(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
+def _format_ray_env(config: Config, variables: Texts, files: Texts) -> str:
     """Return a runtime environment of Ray, as ``ray job submit --runtime-env`` and ``--runtime-env-json`` read it."""
     return format_json_answer({"env_vars": variables})
 
@@ -293,14 +299,16 @@ FORMATS: dict[str, Format] = {
 _LASTING = (*OBEYED_VARIABLES, "BEFORE")
 
 
-def compare_environment(
-    variables: dict[str, str], environ: dict[str, str], removed: list[str]
-) -> list[tuple[str, str, str | None, str | None]]:
+#: A change of an export: sign, name, old and new value.
+Change = tuple[str, str, str | None, str | None]
+
+
+def compare_environment(variables: Texts, environ: Texts, removed: list[str]) -> list[Change]:
     """Return the changes of an export: sign, name, old and new value.
 
     ``-`` is for variables that this preset unsets, ``removed``, and variables of another preset that this one does not set.
     """
-    changes: list[tuple[str, str, str | None, str | None]] = []
+    changes: list[Change] = []
     for name, text in variables.items():
         before = environ.get(name)
         if before != text:

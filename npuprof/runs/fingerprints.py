@@ -13,7 +13,7 @@ from npuprof.resolve.digests import list_digests
 from npuprof.runs.evidence import Evidence
 from npuprof.runs.evidence.reading import read_told_evidence
 from npuprof.runs.kinds import EVIDENCE, find_kind
-from npuprof.runs.records import SCHEMA_BEGINNING, SUFFIX, decode_value, parse_record, read_folder, read_input, read_versions
+from npuprof.runs.records import SCHEMA_BEGINNING, SUFFIX, Fields, decode_value, parse_record, read_folder, read_input, read_versions
 from npuprof.system import expand_home, lazy_pattern
 from npuprof.system.files import describe_os_error, is_handed_over, read_file_content, read_plain_file
 
@@ -60,7 +60,7 @@ class Clue(Record):
     preset_digest: str = ""
     name: str = ""
     context: str = ""
-    record: dict[str, Any] = {}
+    record: Fields = {}
     evidence: Evidence | None = None
     edited: str = ""
 
@@ -162,7 +162,7 @@ def _read_text(path: str, raw: bytes) -> list[Clue]:
     return clues
 
 
-def _read_fields(path: str, fields: dict[str, Any]) -> Clue:
+def _read_fields(path: str, fields: Fields) -> Clue:
     """Return the clue in the fields of a record."""
     preset = fields["preset"]
     digests: dict[str, Any] = {name: str(preset.get(name) or "") for name in ("digest", "preset_digest")}
@@ -170,7 +170,7 @@ def _read_fields(path: str, fields: dict[str, Any]) -> Clue:
     return Clue(path, **digests, name=preset["name"], context=_describe_context(fields), record=fields, edited=edited)
 
 
-def _is_record_edited(fields: dict[str, Any]) -> bool:
+def _is_record_edited(fields: Fields) -> bool:
     """Return whether the values of a record differ from its digest; False if some of them are redacted."""
     digest = fields["preset"].get("digest")
     if not digest or fields.get("hidden"):
@@ -194,6 +194,6 @@ def _find_clues(path: str, text: str) -> Iterator[Clue]:
             part[kind] = value
 
 
-def _describe_context(fields: dict[str, Any]) -> str:
+def _describe_context(fields: Fields) -> str:
     context = fields.get("context") or {}
     return Context(context.get("cann"), context.get("product"), None, tuple(read_versions(context).items())).describe()

@@ -19,7 +19,7 @@ from npuprof.document import keys
 from npuprof.model import Finding, Record
 from npuprof.report.text import escape_controls, format_count
 from npuprof.resolve.config import Config
-from npuprof.runs.records import list_record_names, read_folder
+from npuprof.runs.records import Fields, list_record_names, read_folder
 from npuprof.store.spec import Workspace
 from npuprof.system import group_pairs
 
@@ -27,6 +27,10 @@ from npuprof.system import group_pairs
 RUN = "run "
 #: An impossible launch size: missing ranks are not listed beyond it.
 _LARGEST = 100_000
+
+
+#: Both values of each differing name; None for a side that lacks it.
+Differences = dict[str, tuple[str | None, str | None]]
 
 
 class Launch(Record):
@@ -46,9 +50,9 @@ class Launch(Record):
         return tuple(str(rank) for rank in range(self.size or 0) if str(rank) not in self.paths)
 
 
-def find_launches(read: Mapping[str, dict[str, Any]]) -> list[Launch]:
+def find_launches(read: Mapping[str, Fields]) -> list[Launch]:
     """Return the newest launch of each preset, from records read from paths, by preset and by writer of the records."""
-    groups: dict[tuple[Any, ...], dict[str, dict[str, dict[str, Any]]]] = {}
+    groups: dict[tuple[Any, ...], dict[str, dict[str, Fields]]] = {}
     for path in sorted(read, key=lambda path: str(read[path].get("start") or "")):
         fields = read[path]
         by = " (env-loader)" if fields.get("by") == "env-loader" else ""
@@ -70,7 +74,7 @@ def sort_label(label: str) -> tuple[int, str]:
     return (int(label), "") if label.isdecimal() else (1 << 62, label)
 
 
-def _select_newest(name: str, size: int | None, records: Mapping[str, dict[str, Any]]) -> Launch:
+def _select_newest(name: str, size: int | None, records: Mapping[str, Fields]) -> Launch:
     """Return the newest launch among records of one preset, which are sorted by start."""
     runs = _number_runs(records)
     newest = {runs.get(path) or str(_find_number(fields, "rank") or 0): path for path, fields in records.items()}
@@ -88,7 +92,7 @@ def _join_presets(launches: list[Launch]) -> list[Launch]:
     return [max(launches, key=lambda launch: len(launch.paths))._replace(paths=joined, older=sum(launch.older for launch in launches))]
 
 
-def _number_runs(records: Mapping[str, dict[str, Any]]) -> dict[str, str]:
+def _number_runs(records: Mapping[str, Fields]) -> dict[str, str]:
     """Return labels for processes without a rank, in start order: each is a separate run.
 
     A single one is rank 0, as in the name of its record.
@@ -126,8 +130,8 @@ class Ranks(Record):
     labels: tuple[str, ...]
     config: Config
     pair: Pair | None
-    environment: dict[str, tuple[str | None, str | None]]
-    told: dict[str, tuple[str | None, str | None]]
+    environment: Differences
+    told: Differences
     endings: tuple[str, ...]
 
     @property
@@ -161,7 +165,7 @@ def load_processes(folder: str, workspace: Workspace) -> tuple[list[Processes], 
     return [_compare_processes(launch, read, workspace) for launch in find_launches(read)], unread
 
 
-def _compare_processes(launch: Launch, records: dict[str, dict[str, Any]], workspace: Workspace) -> Processes:
+def _compare_processes(launch: Launch, records: dict[str, Fields], workspace: Workspace) -> Processes:
     newest = launch.paths
     alike = group_pairs((identify_record(records[path]), rank) for rank, path in newest.items())
     groups = sorted(alike.values(), key=lambda ranks: (-len(ranks), sort_label(ranks[0])))
@@ -197,29 +201,29 @@ def join_ranks(labels: Sequence[str]) -> str:
     return ", ".join("-".join(span) for span in spans)
 
 
-def identify_record(fields: dict[str, Any]) -> str:
+def identify_record(fields: Fields) -> str:
     """Return the identity of the settings in a record."""
     settings = {setting["key"]: setting["value"] for setting in fields["settings"]}
     return json.dumps([settings, _select_shared(fields), _select_origins(fields)], sort_keys=True)
 
 
-def _select_origins(fields: dict[str, Any]) -> dict[str, str]:
+def _select_origins(fields: Fields) -> dict[str, str]:
     """Return the origin of a process's settings: the preset, npuprof's version, and the context."""
     return {"preset": fields["preset"]["name"], "npuprof": str(fields.get("npuprof"))} | {
         "context" if name == "text" else name: str(value) for name, value in (fields.get("context") or {}).items() if value is not None
     }
 
 
-def compare_origins(before: dict[str, Any], after: dict[str, Any]) -> dict[str, tuple[str | None, str | None]]:
+def compare_origins(before: Fields, after: Fields) -> Differences:
     """Return the differing presets, npuprof versions, releases and products of two records, with both values; None if one lacks it."""
     return _pair_differing(_select_origins(before), _select_origins(after))
 
 
-def _pair_differing(old: dict[str, str], new: dict[str, str]) -> dict[str, tuple[str | None, str | None]]:
+def _pair_differing(old: dict[str, str], new: dict[str, str]) -> Differences:
     return {name: (old.get(name), new.get(name)) for name in {**old, **new} if old.get(name) != new.get(name)}
 
 
-def _select_shared(fields: dict[str, Any]) -> dict[str, str]:
+def _select_shared(fields: Fields) -> dict[str, str]:
     """Return the variables that should be equal for all processes and do not repeat the settings."""
     repeated: set[str] = set()
     for section, name in (keys.split_section_and_name(setting["key"]) for setting in fields["settings"]):
@@ -236,12 +240,12 @@ def _is_shared(name: str) -> bool:
     return known is None or not (known.per_process or known.launcher or known.freeze in ("launcher", "never"))
 
 
-def compare_environments(before: dict[str, Any], after: dict[str, Any]) -> dict[str, tuple[str | None, str | None]]:
+def compare_environments(before: Fields, after: Fields) -> Differences:
     """Return the differing variables of two records, with both values, without per-process variables."""
     return dict(sorted(_pair_differing(_select_shared(before), _select_shared(after)).items()))
 
 
-def describe_ending(fields: dict[str, Any]) -> str:
+def describe_ending(fields: Fields) -> str:
     """Return how a process ended, as text."""
     ending = fields.get("exit") or {}
     if ending.get("signal"):
@@ -260,7 +264,7 @@ def list_endings(groups: Iterable[Ranks]) -> list[str]:
     return [f"{ending or 'unknown'}: {name_ranks(sorted(labels, key=sort_label), one='rank')}" for ending, labels in order]
 
 
-def format_differences(changed: dict[str, tuple[str | None, str | None]], kind: str) -> list[str]:
+def format_differences(changed: Differences, kind: str) -> list[str]:
     """Return differences as lines with a kind: ``~ NAME a → b  (environment)``."""
     lines = []
     for name, (old, new) in changed.items():

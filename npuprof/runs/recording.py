@@ -28,7 +28,7 @@ from npuprof.resolve import origins
 from npuprof.resolve.config import Config
 from npuprof.resolve.digests import FORM
 from npuprof.resolve.lineages import is_of_source, is_personal
-from npuprof.runs.records import HIDDEN, SCHEMA, SUFFIX, digest_arguments, encode_value
+from npuprof.runs.records import HIDDEN, SCHEMA, SUFFIX, Fields, digest_arguments, encode_value
 from npuprof.store.folder import Folder
 from npuprof.system import find_repository_top, lazy_pattern
 from npuprof.system.files import build_write_error, describe_os_error, make_folder
@@ -48,7 +48,7 @@ _MOST = 100_000
 class Recorder:
     """The record of one process: written when it starts, and again when it has ended."""
 
-    def __init__(self, folder: str, fields: dict[str, Any]) -> None:
+    def __init__(self, folder: str, fields: Fields) -> None:
         self.folder = folder
         self.fields = fields
         self.path = ""
@@ -149,13 +149,13 @@ def build_fields(
     variables: Mapping[str, str],
     environment: Mapping[str, str],
     with_arguments: bool = False,
-) -> dict[str, Any]:
+) -> Fields:
     """Return the facts known before a run: ``given`` are the variables of the preset, ``environment`` all variables.
 
     ``with_arguments`` keeps the arguments of the command, redacted by name.
     """
     hidden: list[str] = []
-    fields: dict[str, Any] = {
+    fields: Fields = {
         "schema": SCHEMA,
         "npuprof": __version__,
         "by": "run",
@@ -190,7 +190,7 @@ def build_fields(
     return fields
 
 
-def describe_profiles(config: Config) -> list[dict[str, Any]]:
+def describe_profiles(config: Config) -> list[Fields]:
     """Return the preset files, lowest first, with their commits and whether they differ from them."""
     profiles = []
     for member in config.lineage:
@@ -201,14 +201,14 @@ def describe_profiles(config: Config) -> list[dict[str, Any]]:
     return profiles
 
 
-def _describe_process(environment: Mapping[str, str]) -> dict[str, Any]:
+def _describe_process(environment: Mapping[str, str]) -> Fields:
     """Return host and launcher facts of this process."""
     facts = {name: find_launcher_fact(name, environment) for name in ("rank", "local-rank", "world-size")}
     numbers = {name.replace("-", "_"): int(fact or 0) if fact is not None else None for name, fact in facts.items()}
     return {"pid": None, "host": os.uname().nodename, **numbers, "job": find_launch(environment), "folder": os.getcwd()}
 
 
-def _describe_command(command: Sequence[str], with_arguments: bool) -> dict[str, Any]:
+def _describe_command(command: Sequence[str], with_arguments: bool) -> Fields:
     """Return the program, the first argument that is a file, and a digest of all arguments."""
     program, *arguments = command
     script = next((word for word in arguments if not word.startswith("-") and os.path.isfile(word)), None)
@@ -251,7 +251,7 @@ def require_folder(path: str) -> None:
         raise NpuprofError([Finding("NP012", what, "One file is written for each process.", "name a folder", where=Place(path))])
 
 
-def find_place(member: Profile) -> dict[str, Any]:
+def find_place(member: Profile) -> Fields:
     """Return where a profile was read: ``commit``, ``dirty``, ``repository`` and ``source``, if known."""
     home, revision = member.home, member.document.revision
     if not revision and isinstance(home, Folder) and home.label == "builtin:":
@@ -283,7 +283,7 @@ def _find_repository(home: Folder) -> Repository | None:
         return None
 
 
-def _describe_source(home: object) -> dict[str, Any]:
+def _describe_source(home: object) -> Fields:
     locked = getattr(home, "locked", None)
     if locked is None:
         return {}

@@ -31,6 +31,8 @@ SCHEMA_BEGINNING = "npuprof.run/"
 SUFFIX = ".run.json"
 #: Replaces a credential.
 HIDDEN = "***"
+#: The JSON fields of a record, or of an object in it.
+Fields = dict[str, Any]
 _MARK = "$toml"
 _WHY = "A record is written by npuprof run --record, or by the env-loader; by hand it proves nothing."
 
@@ -60,12 +62,12 @@ class _RecordedDocument(Document):
 class _RecordedParts(ComposedParts):
     """The parts of a record with all its fields: a pipe cannot be read again."""
 
-    def __init__(self, parts: dict[str, Profile], fields: dict[str, Any]) -> None:
+    def __init__(self, parts: dict[str, Profile], fields: Fields) -> None:
         super().__init__(parts)
         self.fields = fields
 
 
-def find_fields(profile: Profile) -> dict[str, Any] | None:
+def find_fields(profile: Profile) -> Fields | None:
     """Return the record fields of a profile, None if it was not created from a record."""
     return profile.home.fields if isinstance(profile.home, _RecordedParts) else None
 
@@ -110,7 +112,7 @@ def decode_value(value: Any) -> Any:
     return value
 
 
-def read_record(path: str) -> dict[str, Any]:
+def read_record(path: str) -> Fields:
     """Return the fields of a record; - is standard input. Raises NpuprofError."""
     if path == "-":
         return parse_record("standard input", read_input())
@@ -125,12 +127,12 @@ def read_input() -> bytes:
         raise NpuprofError([Finding("NP003", f"cannot read standard input: {describe_os_error(error)}")]) from None
 
 
-def read_folder(folder: str) -> tuple[dict[str, dict[str, Any]], list[Finding]]:
+def read_folder(folder: str) -> tuple[dict[str, Fields], list[Finding]]:
     """Return the fields of the readable records in a folder, by path, and findings for the others.
 
     Raises NpuprofError if none is readable.
     """
-    read: dict[str, dict[str, Any]] = {}
+    read: dict[str, Fields] = {}
     unread: list[Finding] = []
     for name in list_record_names(folder):
         path = os.path.join(folder, name)
@@ -143,7 +145,7 @@ def read_folder(folder: str) -> tuple[dict[str, dict[str, Any]], list[Finding]]:
     return read, unread
 
 
-def parse_record(path: str, raw: bytes) -> dict[str, Any]:
+def parse_record(path: str, raw: bytes) -> Fields:
     """Return the fields of a record. Raises NpuprofError (NP960), with the place, for an invalid or unsupported one."""
     where = Place(path)
     try:
@@ -156,7 +158,7 @@ def parse_record(path: str, raw: bytes) -> dict[str, Any]:
     if fault:
         what = f"{path} is not a run record: {fault}"
         raise NpuprofError([Finding("NP960", what, _WHY, "take another copy of it, NAME.RANK.run.json", where=where)])
-    record: dict[str, Any] = fields
+    record: Fields = fields
     if list_texts(record.get("command")):
         _report_arguments(os.path.dirname(path) or path)
     return record
@@ -208,7 +210,7 @@ def read_command(fields: Mapping[str, Any]) -> Command | None:
     return Command(*(_read_text(command, name) for name in ("program", "script", "digest")), tuple(list_texts(command.get("arguments"))))
 
 
-def _find_fault(fields: dict[str, Any]) -> str:
+def _find_fault(fields: Fields) -> str:
     """Return the fault of a record's relevant fields, an empty string if there is none."""
     schema = fields.get("schema")
     if schema not in (SCHEMA, _OLD_SCHEMA):
@@ -244,7 +246,7 @@ def load_record_schema() -> dict[str, Any]:
     return schema
 
 
-def build_profile(path: str, fields: dict[str, Any]) -> Profile:
+def build_profile(path: str, fields: Fields) -> Profile:
     """Return a record as a profile with the effective settings, each at its original place."""
     parts: dict[str, _RecordedDocument] = {}
     for setting in fields["settings"]:
@@ -264,7 +266,7 @@ def build_profile(path: str, fields: dict[str, Any]) -> Profile:
     return profile
 
 
-def _read_text(fields: dict[str, Any], name: str) -> str:
+def _read_text(fields: Fields, name: str) -> str:
     value = fields.get(name)
     return value if isinstance(value, str) else ""
 

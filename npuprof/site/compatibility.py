@@ -18,8 +18,9 @@ from npuprof.resolve.config import Config
 from npuprof.site.presets import Preset
 from npuprof.system import group_pairs
 
+Names = tuple[str, ...]
 #: Errors, changed defaults and deprecated options.
-Effects = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+Effects = tuple[Names, Names, Names]
 #: The number of releases in the matrix, newest first.
 _RELEASES = 8
 #: The states of a cell, worst first.
@@ -31,7 +32,7 @@ class Cell(NamedTuple):
 
     errors: int
     warnings: int
-    codes: tuple[str, ...]
+    codes: Names
     meant: bool = True
 
     @property
@@ -50,30 +51,30 @@ class Cell(NamedTuple):
 class Row(Record):
     """Presets with the same cells, and their cells other than ``ok``, each with its columns."""
 
-    names: tuple[str, ...]
+    names: Names
     cells: tuple[Cell, ...]
-    others: tuple[tuple[Cell, tuple[str, ...]], ...]
+    others: tuple[tuple[Cell, Names], ...]
 
 
 class Matrix(Record):
     """Presets on platforms of one kind."""
 
     title: str
-    columns: tuple[str, ...]
+    columns: Names
     rows: tuple[Row, ...]
 
 
 class Upgrade(Record):
     """The effects of a release, equal for some presets: errors, changed defaults, deprecations."""
 
-    names: tuple[str, ...]
-    breaks: tuple[str, ...]
-    defaults: tuple[str, ...]
-    deprecated: tuple[str, ...]
+    names: Names
+    breaks: Names
+    defaults: Names
+    deprecated: Names
 
 
 @cache
-def _list_columns() -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _list_columns() -> tuple[Names, Names]:
     """Return the releases and the products of the matrices."""
     families = dict.fromkeys(products.find_product_family(name) for name in products.product_names())
     return tuple(releases.load_releases()[-_RELEASES:]), tuple(families)

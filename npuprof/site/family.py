@@ -13,6 +13,8 @@ from graphlib import CycleError, TopologicalSorter
 from npuprof.model import Record
 from npuprof.system import group_pairs
 
+#: The parents of each preset.
+Parents = Mapping[str, Sequence[str]]
 _LETTER, _LINE, _PAD = 7.25, 22, 8  # a letter's width, a name's height, the padding: pixels
 _BETWEEN, _ACROSS = 10, 48  # between boxes of a layer, and between layers
 _TALLEST = 40  # names in one column of a box
@@ -86,7 +88,7 @@ class _Branch:
         self.height = 0
 
 
-def draw_family(parents: Mapping[str, Sequence[str]]) -> Family:
+def draw_family(parents: Parents) -> Family:
     """Return the picture of presets, by their parents; a parent outside the store has no parents itself."""
     parents, depth = _find_depths(parents)
     extended = {name for names in parents.values() for name in names}
@@ -104,7 +106,7 @@ def draw_family(parents: Mapping[str, Sequence[str]]) -> Family:
     return Family(tuple(boxes), tuple(_draw_lines(parents, boxes, first)), width, height)
 
 
-def _find_depths(parents: Mapping[str, Sequence[str]]) -> tuple[Mapping[str, Sequence[str]], dict[str, int]]:
+def _find_depths(parents: Parents) -> tuple[Parents, dict[str, int]]:
     """Return the parents without cycles, and the layer of each preset: below all its parents."""
     try:
         order = list(TopologicalSorter(parents).static_order())
@@ -148,7 +150,7 @@ def _measure_column(column: Sequence[_Branch]) -> int:
     return sum(branch.height for branch in column) + _BETWEEN * max(0, len(column) - 1)
 
 
-def _draw_lines(parents: Mapping[str, Sequence[str]], boxes: Sequence[Box], first: Mapping[str, str]) -> list[Line]:
+def _draw_lines(parents: Parents, boxes: Sequence[Box], first: Mapping[str, str]) -> list[Line]:
     home = {name: place for place, box in enumerate(boxes) for name in box.names}
     pairs = [(above, name) for name in sorted(parents) for above in dict.fromkeys(parents[name]) if home[above] != home[name]]
     ends = group_pairs(((above, home[name], first.get(name) != above), name) for above, name in pairs)
