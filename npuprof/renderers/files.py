@@ -20,15 +20,15 @@ from npuprof.report.text import escape_code_point
 from npuprof.resolve.digests import compute_digest
 from npuprof.system import lazy_pattern
 
+#: Texts by name: values of variables, or contents of files.
+Texts = dict[str, str]
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.resolve.config import Config
 
     #: Takes the config, the variables and the sidecar files.
-    Writer = Callable[[Config, "Texts", "Texts"], str]
-
-#: Texts by name: values of variables, or contents of files.
-Texts = dict[str, str]
+    Writer = Callable[[Config, Texts, Texts], str]
 
 
 def _accept_any_variable(name: str, text: str) -> str:

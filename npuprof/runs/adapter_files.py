@@ -8,7 +8,8 @@ import zipfile
 from collections.abc import Callable, Iterator
 from typing import IO
 
-from npuprof.model import Finding, NpuprofError, Place, Record
+from npuprof.model import Record
+from npuprof.runs.evidence.places import build_read_error
 from npuprof.system import find_repository_top, is_below
 from npuprof.system.files import UnfitFileError, describe_os_error, name_special_file
 from npuprof.system.processes import ask_python
@@ -56,8 +57,7 @@ def open_source(path: str) -> Source:
         with _open_file(path):
             pass
     except (OSError, ValueError, zipfile.BadZipFile) as error:
-        what = f"cannot read {path}: {describe_os_error(error, path)}"
-        raise NpuprofError([Finding("NP003", what, "", "name a folder, a wheel, or a shared library", where=Place(path))]) from None
+        raise build_read_error(path, describe_os_error(error, path), "name a folder, a wheel, or a shared library") from None
     folder = os.path.dirname(path)
     return Source(folder or os.curdir, (os.path.basename(path),), lambda name: _open_file(os.path.join(folder, name)))
 

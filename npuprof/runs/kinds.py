@@ -15,7 +15,7 @@ from npuprof.model import Finding, NpuprofError, Place
 from npuprof.report.output import tell_remark
 from npuprof.report.text import count_rest
 from npuprof.runs import records
-from npuprof.runs.evidence.places import SUFFIXES, is_evidence, is_log
+from npuprof.runs.evidence.places import SUFFIXES, build_read_error, is_evidence, is_log
 from npuprof.system.files import (
     HAND_OVER,
     UnfitFileError,
@@ -113,9 +113,8 @@ def find_kind(path: str) -> Kind | None:
         else:
             head = read_plain_file(path, _HEAD, whole=False)
     except OSError as error:
-        what = f"cannot read {path}: {describe_os_error(error, path)}"
         hint = HAND_OVER if isinstance(error, UnfitFileError) else "check the path and its permissions"
-        raise NpuprofError([Finding("NP003", what, "", hint, where=Place(path))]) from None
+        raise build_read_error(path, describe_os_error(error, path), hint) from None
     return next((kind for kind in KINDS if kind.recognize(path, head)), None)
 
 

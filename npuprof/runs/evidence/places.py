@@ -54,9 +54,8 @@ def find_sources(paths: Sequence[str]) -> list[Source]:
 
 def _raise_unreadable(error: OSError) -> None:
     """Raise NpuprofError for an unreadable folder: its content could change the result."""
-    path = error.filename
-    what = f"cannot read {path}: {describe_os_error(error, path)}"
-    raise NpuprofError([Finding("NP003", what, "", "check its permissions, or name the files to read", where=Place(path))])
+    why = describe_os_error(error, error.filename)
+    raise build_read_error(error.filename, why, "check its permissions, or name the files to read")
 
 
 def _walk(folder: str) -> Iterator[str]:
@@ -134,26 +133,28 @@ def open_source(path: str) -> Iterator[tuple[Readable, int | None]]:
     """Yield a reader of a file, and its size when opened: it may grow faster than it is read. Raises NpuprofError."""
     if path == "-":
         if sys.stdin is None or sys.stdin.closed:
-            raise _build_unread_error(path, "it is closed")
+            raise build_read_error(path, "it is closed")
         yield _rejoin(take_ahead(path), sys.stdin.buffer), None
         return
     try:
         handed = is_handed_over(path)
         mode = os.stat(path).st_mode
         if not handed and (name := name_special_file(mode)):
-            raise _build_unread_error(path, f"it is {name}, not a file", HAND_OVER)
+            raise build_read_error(path, f"it is {name}, not a file", HAND_OVER)
         with open(path, "rb") as file:
             ahead = take_ahead(path) if handed else b""
             source = _rejoin(ahead, file)
             sized = stat.S_ISREG(mode) and not isinstance(source, _Unpacked)
             yield source, os.fstat(file.fileno()).st_size if sized else None
     except (OSError, ValueError) as error:
-        raise _build_unread_error(path, describe_os_error(error, path)) from None
+        raise build_read_error(path, describe_os_error(error, path)) from None
 
 
-def _build_unread_error(path: str, why: str, hint: str = "") -> NpuprofError:
+def build_read_error(
+    path: str, why: str, hint: str = "name a log, a folder of logs, a graph dump, or - for standard input"
+) -> NpuprofError:
+    """Return the error for a file that cannot be read."""
     name = "standard input" if path == "-" else path
-    hint = hint or "name a log, a folder of logs, a graph dump, or - for standard input"
     return NpuprofError([Finding("NP003", f"cannot read {name}: {why}", "", hint, where=None if path == "-" else Place(path))])
 
 
