@@ -86,7 +86,7 @@ def _find_texts(wire: Wire, process: Process) -> Iterable[tuple[str, Text]]:
     """Yield the texts of an option in a process, each with its key."""
     if process.tf2:
         for epoch in process.epochs:
-            for block in epoch.maps.get("init", ()):
+            for block in epoch.blocks("init"):
                 yield from ((key, block.values[key]) for field, key in wire.tf2.items() if field != "unset" and key in block.values)
         if "leaf" in wire.tf2 and "global" not in wire.tf2:
             yield from ((wire.tf2["leaf"], text) for text in process.warned.get(wire.tf2["leaf"], ()))
@@ -94,14 +94,11 @@ def _find_texts(wire: Wire, process: Process) -> Iterable[tuple[str, Text]]:
     for epoch in process.epochs:
         for stage in STAGES:
             read = "graph" if stage == "session" and not (wire.init or wire.session) else stage  # early adapters passed it to the session
-            for block in epoch.maps.get(stage, ()):
+            for block in epoch.blocks(stage):
                 yield from find_texts(wire, read, block.values).items()
         for stage, field in wire.lines.items():
-            for block in epoch.maps.get(stage, ()):
-                if field in block.values:
-                    yield field, block.values[field]
-        for stage in ("single init", "single session"):
-            yield from ((wire.name, block.values[wire.name]) for block in epoch.maps.get(stage, ()) if wire.name in block.values)
+            yield from ((field, text) for text in epoch.texts(field, stage))
+        yield from ((wire.name, text) for text in epoch.texts(wire.name, "single init", "single session"))
     for _, texts in list_dumped(wire, process):
         yield from ((name.removeprefix("_"), text) for name, text in texts.items())
 

@@ -25,7 +25,7 @@ _APART = "a launcher that labels lines keeps them apart (mpirun -tag-output, sru
 
 def judge(wanted: Wanted, process: Process) -> Verdict:
     """Return the verdict on a setting, also if another option forces its value."""
-    blocks = [block for epoch in process.epochs for block in epoch.maps.get("init", ())]
+    blocks = [block for epoch in process.epochs for block in epoch.blocks("init")]
     block = blocks[0] if len(blocks) == 1 else None
     verdict = _judge_alone(wanted, process, block)
     if process.spoilt and verdict.state in (ABSENT, CHANGED):

@@ -137,8 +137,7 @@ def _is_forced(wanted: Wanted, epoch: Epoch) -> bool:
     wire = wanted.wire
     if not wire.forced or wanted.plain != wire.forced:
         return False
-    maps = [block.values for stage in ("session", "graph", "operator") for block in epoch.maps.get(stage, ())]
-    return any(find_forcing(wire, values) for values in maps)
+    return any(find_forcing(wire, block.values) for block in epoch.blocks("session", "graph", "operator"))
 
 
 def _is_left_out(wire: Wire, epoch: Epoch, process: Process) -> bool:
@@ -151,7 +150,7 @@ def _is_left_out(wire: Wire, epoch: Epoch, process: Process) -> bool:
     if len(stages) != 1 or process.generation not in (None, newest) or set(wire.keys(stages[0]).values()) != {NO_KEY}:
         return False
     standing = set(list_standing_keys(newest.name, stages[0]))
-    maps = epoch.maps.get(stages[0], ())
+    maps = epoch.blocks(stages[0])
     if stages[0] in epoch.crowded or not all(block.whole and standing <= block.values.keys() for block in maps):
         return False
     return len(wire.keys(stages[0])) * len({block.engine for block in maps}) > 1
@@ -172,9 +171,8 @@ def _is_tf2_default(wanted: Wanted, process: Process) -> bool:
 def _judge_stage(wanted: Wanted, epoch: Epoch, stage: str) -> list[Outcome]:
     """Return the outcomes of an option in a stage's blocks; if no block has it, those of its single lines."""
     name = wanted.wire.name
-    known = _judge_blocks(wanted, stage, epoch.maps.get(stage, ()))
-    singles = [block.values[name] for block in epoch.maps.get(f"single {stage}", ()) if name in block.values]
-    return known or [judge_text(wanted, name, text) for text in singles]
+    known = _judge_blocks(wanted, stage, epoch.blocks(stage))
+    return known or [judge_text(wanted, name, text) for text in epoch.texts(name, f"single {stage}")]
 
 
 def _judge_blocks(wanted: Wanted, stage: str, blocks: Iterable[Map]) -> list[Outcome]:
@@ -214,7 +212,7 @@ def _judge_sessions(wanted: Wanted, epoch: Epoch, process: Process) -> Outcome |
 
 def _judge_lacking(wanted: Wanted, epoch: Epoch) -> list[Outcome]:
     """Return the outcomes of sessions without an option's line that others have: unset there, or lost."""
-    maps = epoch.maps.get("session", ())
+    maps = epoch.blocks("session")
     having = [bool(find_texts(wanted.wire, "session", block.values)) for block in maps]
     engine = {block.engine for block, has in zip(maps, having, strict=True) if has}
     lacking = [block for block, has in zip(maps, having, strict=True) if not has and block.engine in engine]
@@ -226,11 +224,11 @@ def _judge_lacking(wanted: Wanted, epoch: Epoch) -> list[Outcome]:
 
 def _judge_graphs(wanted: Wanted, epoch: Epoch) -> Outcome | None:
     wire = wanted.wire
-    outcomes = _judge_blocks(wanted, "graph", epoch.maps.get("graph", ()))
+    outcomes = _judge_blocks(wanted, "graph", epoch.blocks("graph"))
     if wire.graph and not wire.init and not wire.session:  # early adapters passed it to the session
-        outcomes += _judge_blocks(wanted, "graph", epoch.maps.get("session", ()))
+        outcomes += _judge_blocks(wanted, "graph", epoch.blocks("session"))
     for stage, name in wire.lines.items():
-        texts = (block.values[name] for block in epoch.maps.get(stage, ()) if name in block.values)
+        texts = epoch.texts(name, stage)
         outcomes += [judge_text(wanted, wire.name, text) for text in texts if text.text or not wire.needs]  # empty: its requirement is off
     if wire.any_operator and epoch.has("session", "graph", "operator", "add graph", "single session"):
         says = SAME if wanted.plain == wire.any_operator else OTHER
@@ -268,7 +266,7 @@ def _find_outdone(wire: Wire, epoch: Epoch) -> str:
     """Return the text of an option that overrides another, empty if it is not set."""
     winner = find_wire(wire.outdone_by)
     assert winner is not None
-    maps = [(stage, block.values) for stage in ("init", "graph") for block in epoch.maps.get(stage, ())]
+    maps = [(stage, block.values) for stage in ("init", "graph") for block in epoch.blocks(stage)]
     texts = [text.text for stage, values in maps for text in find_texts(winner, stage, values).values()]
     return next((text for text in texts if text not in ("", "None")), "")
 

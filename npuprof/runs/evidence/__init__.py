@@ -64,9 +64,17 @@ class Epoch:
             return
         known.append(texts)
 
+    def blocks(self, *stages: str) -> list[Map]:
+        """Return the maps of stages."""
+        return [block for stage in stages for block in self.maps.get(stage, ())]
+
+    def texts(self, key: str, *stages: str) -> list[Text]:
+        """Return the texts of a key in the maps of stages."""
+        return [block.values[key] for block in self.blocks(*stages) if key in block.values]
+
     def has(self, *stages: str) -> bool:
         """Return whether any of these stages was observed."""
-        return any(self.maps.get(stage) for stage in stages)
+        return bool(self.blocks(*stages))
 
 
 class Process:
@@ -99,6 +107,11 @@ class Process:
         self.variables: dict[str, list[Text]] = {}
 
     @property
+    def last(self) -> Epoch | None:
+        """The current epoch, if there is one."""
+        return self.epochs[-1] if self.epochs else None
+
+    @property
     def epoch(self) -> Epoch:
         """The current epoch."""
         if not self.epochs:
@@ -107,7 +120,7 @@ class Process:
 
     def start_epoch(self, anew: bool = False) -> Epoch:
         """Start an epoch with the engine. Pending observations belong to it."""
-        last = self.epochs[-1] if self.epochs else None
+        last = self.last
         if anew or last is None or last.late or last.doubtful or last.has("init", "session", "graph"):
             self.epochs.append(Epoch())
         return self.settle()

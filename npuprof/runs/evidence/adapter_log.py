@@ -145,9 +145,8 @@ class AdapterLog(BlockLog):
             process.note(stage, single)
             self._tail.set(single.values, option, lambda: process.note(stage, single))
             return
-        last = process.epochs[-1] if process.epochs else None
-        known = last is not None and any(option in earlier.values for earlier in last.maps.get(stage, ()))
-        if known and stage == "single init" and not (last is not None and last.has("init")):
+        last = process.last
+        if last is not None and stage == "single init" and last.texts(option, stage) and not last.has("init"):
             process.start_epoch(anew=True)
         epoch = process.epoch
         epoch.joined = epoch.joined or (stage == "single session" and bool(epoch.late))
@@ -188,7 +187,7 @@ class AdapterLog(BlockLog):
         if generation.per == "start":
             process.start_epoch().add("init", closed)
             return
-        if started == "" and process.epochs and process.epochs[-1].doubtful:
+        if started == "" and process.epochs and process.epoch.doubtful:
             started = None  # the start may belong to another block
         self._close_operator_block(process, closed, started)
 
@@ -199,7 +198,7 @@ class AdapterLog(BlockLog):
                 process.epoch.asked.append(closed)
                 del process.epoch.asked[:-8]
             return
-        known = process.epochs[-1].maps.get("init", ()) if process.epochs else ()
+        known = process.last.blocks("init") if process.last else ()
         if started is None and any(block.values == closed.values for block in known):
             return
         epoch = process.start_epoch()

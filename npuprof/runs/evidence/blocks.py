@@ -75,7 +75,7 @@ class BlockLog:
             for (owner, other_thread), earlier in list(self._blocks.items()) if starts_once else ():
                 if owner is process and earlier.stage == "init":
                     self._close(process, other_thread, whole=False)
-            block.epoch = process.epochs[-1] if process.epochs else None
+            block.epoch = process.last
             if starts_once and block.epoch is not None and block.stage == "session":
                 block.epoch.joined = block.epoch.joined or bool(block.epoch.late)
         self._blocks[process, thread] = block

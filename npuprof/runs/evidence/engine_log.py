@@ -51,10 +51,8 @@ class EngineLog(BlockLog):
             return
         process.rank = process.rank or block.values.get(_RANK, Text("")).text
         process.device = process.device or block.values.get(_DEVICE, Text("")).text
-        if block.stage == "init":
-            last = process.epochs[-1] if process.epochs else None
-            if last is None or any(earlier.engine for earlier in last.maps.get("init", ())):
-                process.start_epoch()
+        if block.stage == "init" and (process.last is None or any(earlier.engine for earlier in process.last.blocks("init"))):
+            process.start_epoch()
         process.settle()
         (block.epoch or process.epoch).add(block.stage, Map(block.values, engine=True))
 
