@@ -207,7 +207,8 @@ def read_command(fields: Mapping[str, Any]) -> Command | None:
         return Command(words[0], "", digest_arguments(words[1:]), tuple(words[1:]))
     if not isinstance(command, dict) or not _read_text(command, "program"):
         return None
-    return Command(*(_read_text(command, name) for name in ("program", "script", "digest")), tuple(list_texts(command.get("arguments"))))
+    program, script, digest = (_read_text(command, name) for name in ("program", "script", "digest"))
+    return Command(program, script, digest, tuple(list_texts(command.get("arguments"))))
 
 
 def _find_fault(fields: Fields) -> str:

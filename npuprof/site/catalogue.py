@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog import releases
+from npuprof.catalog import releases, risks
 from npuprof.document import keys
 from npuprof.edit.migration import list_changed_defaults
 from npuprof.model import FRAMEWORK_SECTIONS, Record
