@@ -10,7 +10,7 @@ from npuprof import catalog
 from npuprof.catalog import Flag, Option
 from npuprof.catalog.readers import is_taken
 from npuprof.document.keys import format_full_key
-from npuprof.scripts.records import EMPTY, Branch, ScriptPlace, ScriptSetting, ScriptValue, take_here_out
+from npuprof.scripts.records import EMPTY, ScriptPlace, ScriptSetting, ScriptValue, take_here_out
 from npuprof.scripts.shell_lexer import Word
 
 #: Marks a flag's text without an equivalent option value.
@@ -19,8 +19,8 @@ _TRUTHS = {"true": True, "false": False}
 _FLAG = re.compile(r"--|-[A-Za-z]{2}")
 
 
-def read_flags(path: str, words: Iterable[Word], scope: str, branches: tuple[Branch, ...]) -> Iterator[ScriptSetting]:
-    """Yield the settings of ``atc`` arguments; a word that is entirely a placeholder may be any flag."""
+def read_flags(path: str, words: Iterable[Word], scope: str) -> Iterator[ScriptSetting]:
+    """Yield the settings of ``atc`` arguments; a word that is entirely a placeholder may be any flag, and has no name."""
     waiting = list(words)[::-1]
     while waiting:
         word = waiting.pop()
@@ -30,13 +30,13 @@ def read_flags(path: str, words: Iterable[Word], scope: str, branches: tuple[Bra
             if value is None and waiting and not waiting[-1].text.startswith("--"):
                 value = waiting.pop()
             spelled = f"--{name.lstrip('-').replace('-', '_')}"  # as ``ParseCommandLine`` in hicann/ge api/atc/cmd_flag_info.cc
-            yield build_flag_setting(path, word, spelled, value, scope, branches)
+            yield _build_flag_setting(path, word, spelled, value, scope)
         elif word.open_part:
             unknown = ScriptValue(None, f"depends on {word.open_part}")
             yield ScriptSetting(ScriptPlace(path, word.line, word.column), "atc", "", "", unknown, scope=scope)
 
 
-def build_flag_setting(path: str, word: Word, name: str, value: Word | None, scope: str, branches: tuple[Branch, ...]) -> ScriptSetting:
+def _build_flag_setting(path: str, word: Word, name: str, value: Word | None, scope: str) -> ScriptSetting:
     """Return one flag of a command line as a setting; ``written`` is its text."""
     plain = name.removeprefix("--")
     twin = catalog.options_by_spelling("atc").get(name)
@@ -51,7 +51,7 @@ def build_flag_setting(path: str, word: Word, name: str, value: Word | None, sco
         key = option.name
     result = ScriptValue(got, reason, "" if reason else "str", text, relative=relative)
     unused = EMPTY if text == "" and flag is not None and ignores_empty(flag) else ""
-    return ScriptSetting(ScriptPlace(path, word.line, word.column), "atc", key, name, result, branches=branches, scope=scope, unused=unused)
+    return ScriptSetting(ScriptPlace(path, word.line, word.column), "atc", key, name, result, scope=scope, unused=unused)
 
 
 def ignores_empty(flag: Flag) -> bool:

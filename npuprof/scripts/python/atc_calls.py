@@ -25,7 +25,7 @@ def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
         return
     words = _list_words(visitor, call.args[0], scope)
     if words:
-        for setting in read_flags(visitor.module.path, words, visitor.new_site(scope, "atc", "atc", call), visitor.branches):
+        for setting in read_flags(visitor.module.path, words, visitor.new_site(scope, "atc", "atc", call)):
             visitor.add_read(setting)
     elif words is None and visitor.module is visitor.main and _names_atc(call.args[0], scope, 0):
         what = f"atc is run here in a way that is not followed: {format_expression(call)}"

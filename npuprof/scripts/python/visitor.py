@@ -372,9 +372,9 @@ class Visitor:
         return line, self.module.script.column(line, offset)
 
     def add_read(self, setting: ScriptSetting) -> None:
-        """Add a setting that is already parsed, in execution order."""
+        """Add a setting that is already parsed, in execution order and under the conditions here."""
         self._order += 1
-        self.found.append(setting._replace(order=self._order, dead=self.dead > 0))
+        self.found.append(setting._replace(branches=self.branches if setting.name else (), order=self._order, dead=self.dead > 0))
 
     def add_remark(self, remark: Record) -> None:
         """Add a record for the checks, once."""

@@ -71,7 +71,7 @@ def _read_env(path: str, text: str, place: tuple[int, int], known: dict[str, str
         known.pop(name, None)
         is_whole = text[word.span[1] : word.span[1] + 1].strip(" \t\\\n") == ""
         reason = "" if is_whole else "contains a command separator of the shell: write it in quotes"
-        settings.append(build_variable_setting(path, (word.line, word.column), name, value.parts, (), reason))
+        settings.append(build_variable_setting(path, (word.line, word.column), name, value.parts, reason))
     known |= {name: value.text for name, _, value in assigned if not value.open_part}
     return settings
 

@@ -51,7 +51,7 @@ def import_env_file(path: str, text: str) -> ImportedFile:
         head, value, at, reason = entry
         line, counted = line + text.count("\n", counted, head.start(1)), head.start(1)
         place = line, counted - text.rfind("\n", 0, counted)
-        settings.append(build_variable_setting(path, place, head[1], (value,), (), reason))
+        settings.append(build_variable_setting(path, place, head[1], (value,), reason))
     return ImportedFile(path, tuple(settings), text=text)
 
 

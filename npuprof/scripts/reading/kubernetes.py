@@ -57,7 +57,7 @@ def _read_container(path: str, table: Node, is_early: bool) -> Group:
     settings: dict[str, ScriptSetting] = {}
     for entry in filter(lambda item: item.text("name"), _list_items(table, "env")):
         parts, reason = _read_value(entry)
-        setting = build_variable_setting(path, (entry.line, entry.column), entry.text("name"), parts, (), reason)
+        setting = build_variable_setting(path, (entry.line, entry.column), entry.text("name"), parts, reason)
         settings[setting.name] = setting
     if not is_early or table.text("restartPolicy") == "Always":
         return name, list(settings.values())
@@ -103,7 +103,7 @@ def _read_map(path: str, table: Node, taken: set[str] | None) -> Group:
     for key, value in (data.pairs or ()) if data is not None else ():
         if isinstance(key.value, str) and value.is_plain and _NAME.fullmatch(key.value):
             reason = "" if value.is_text else _NO_TEXT
-            settings.append(build_variable_setting(path, (key.line, key.column), key.value, (str(value.value),), (), reason))
+            settings.append(build_variable_setting(path, (key.line, key.column), key.value, (str(value.value),), reason))
     if taken is None or name in taken:
         return f"the ConfigMap {name}", settings
     return "", [leave_out(setting, f"no container of this file takes the ConfigMap {name}") for setting in settings]

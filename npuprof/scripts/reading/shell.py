@@ -324,7 +324,7 @@ class _Reading:
             self._add_conversion(words)
         if (arguments := vllm_arguments.find_arguments(words)) is not None:
             filled = [fill_word(word, self._list_known()) for word in self._fill_flags(list(arguments))]
-            self.found += map(self._place, vllm_arguments.read_arguments(self._name_file(), filled, self.command.text, self.branches))
+            self.found += map(self._place, vllm_arguments.read_arguments(self._name_file(), filled, self.command.text))
 
     def _assign(self, name: str, word: Word) -> None:
         self._keep_flags(name, word)
@@ -366,7 +366,7 @@ class _Reading:
         filled = fill_word(value, {**self._list_known(), **own} if own else self._list_known())
         reason = reason or ("depends on ~" if self.command.text.startswith(f"{name}=~", word.span[0]) else "")
         place = word.line, word.column
-        setting = build_variable_setting(self._name_file(), place, name, filled.parts, self.branches, reason)
+        setting = build_variable_setting(self._name_file(), place, name, filled.parts, reason)
         setting = self._place(setting, self.function)
         if self.command.parentheses == 1 and not setting.unused:  # two begin an expression
             setting = setting._replace(unused="it is gone with the process of its own that sets it")
@@ -407,11 +407,12 @@ class _Reading:
         place = command.call or (line, words[0].column)
         self.sites.append(Site(scope, "atc", *place, "atc", True, None, self.branches))
         flags = [fill_word(word, self._list_known()) for word in self._fill_flags(words[1:])]
-        self.found += map(self._place, atc_flags.read_flags(self._name_file(), flags, scope, self.branches))
+        self.found += map(self._place, atc_flags.read_flags(self._name_file(), flags, scope))
 
     def _place(self, setting: ScriptSetting, function: str = "") -> ScriptSetting:
         place = setting.place._replace(call=self.command.call) if self.command.call else setting.place
-        return setting._replace(place=place, function=function, unused=self.idle or setting.unused, order=self.number)
+        branches = self.branches if setting.name else ()
+        return setting._replace(place=place, function=function, branches=branches, unused=self.idle or setting.unused, order=self.number)
 
 
 def _strip_prefix(words: list[Word]) -> list[Word]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 
 from npuprof import catalog
 from npuprof.catalog import build_finding
 from npuprof.document.keys import format_full_key
 from npuprof.model import Finding, Place, is_utf8
+from npuprof.scripts.grouping import group_by
 from npuprof.scripts.python.environ import explain_other_variable, find_variable_key, read_variable_text
 from npuprof.scripts.python.syntax import find_misfit
-from npuprof.scripts.records import HALF_CHARACTER, OTHER, Branch, ImportedFile, ScriptPlace, ScriptSetting, ScriptValue, take_here_out
+from npuprof.scripts.records import HALF_CHARACTER, OTHER, ImportedFile, ScriptPlace, ScriptSetting, ScriptValue, take_here_out
 
 #: Literal texts and, as one-tuples, placeholders.
 Parts = tuple[str | tuple[str], ...]
@@ -37,14 +39,12 @@ def decode_text(path: str, data: bytes, problems: list[Finding]) -> str | None:
     return text.replace("\r\n", "\n") if is_of_windows else text
 
 
-def build_variable_setting(
-    path: str, at: tuple[int, int], name: str, parts: Parts, branches: tuple[Branch, ...] = (), reason: str = ""
-) -> ScriptSetting:
+def build_variable_setting(path: str, at: tuple[int, int], name: str, parts: Parts, reason: str = "") -> ScriptSetting:
     """Return a variable as a setting; one of another program with the reason why it is in no preset."""
     key = find_variable_key(name)
     if key is None:
         key, why = format_full_key("env", name), ScriptValue(reason=explain_other_variable(name))
-        return ScriptSetting(ScriptPlace(path, *at), OTHER, key, name, why, branches=branches, scope="<process>:export")
+        return ScriptSetting(ScriptPlace(path, *at), OTHER, key, name, why, scope="<process>:export")
     open_part = next((part[0] for part in parts if not isinstance(part, str)), "")
     reason = reason or (f"depends on {open_part}" if open_part else "")
     text, relative = take_here_out("".join(part for part in parts if isinstance(part, str)))
@@ -56,7 +56,7 @@ def build_variable_setting(
     default = find_default(parts) if open_part else None
     kind, written = "" if reason else "str", None if open_part else text
     script_value = ScriptValue(None if reason else value, reason, kind, written, default, relative=relative and not reason)
-    return ScriptSetting(ScriptPlace(path, *at), "env", key, name, script_value, branches=branches, scope="<process>:export")
+    return ScriptSetting(ScriptPlace(path, *at), "env", key, name, script_value, scope="<process>:export")
 
 
 def find_default(parts: Parts) -> str | None:
@@ -112,12 +112,9 @@ def _describe_exports(marks: list[ScriptSetting]) -> list[Finding]:
 
 def settle(settings: Sequence[ScriptSetting]) -> list[ScriptSetting]:
     """Return settings with a reason if the call order decides their value: a function assigns one of several values."""
-    by_name: dict[str, list[ScriptSetting]] = {}
-    for setting in settings:
-        if setting.surface == "env" and not setting.reason and not setting.unused:
-            by_name.setdefault(setting.name, []).append(setting)
+    known = (setting for setting in settings if setting.surface == "env" and not setting.reason and not setting.unused)
     reasons: dict[int, str] = {}
-    for several in by_name.values():
+    for several in group_by(known, attrgetter("name")).values():
         setter = next((setting for setting in several if setting.function), None)
         if setter is not None and len({setting.value for setting in several}) > 1:
             reasons |= dict.fromkeys(map(id, several), f"depends on the order: {setter.function}() sets it in {setter.cited_line}")

@@ -11,7 +11,7 @@ from npuprof.document.keys import format_full_key, format_key_segment
 from npuprof.model import Finding
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.reading.trees import Node, parse_json, parse_yaml
-from npuprof.scripts.records import Branch, ScriptPlace, ScriptSetting, ScriptValue
+from npuprof.scripts.records import ScriptPlace, ScriptSetting, ScriptValue
 from npuprof.scripts.shell_lexer import Word
 
 ADDITIONAL = "additional-config"
@@ -45,12 +45,16 @@ def find_arguments(words: Sequence[Word]) -> Sequence[Word] | None:
     return None
 
 
-def read_arguments(path: str, words: Sequence[Word], source: str, branches: tuple[Branch, ...] = ()) -> Iterator[ScriptSetting]:
+def read_arguments(path: str, words: Sequence[Word], source: str) -> Iterator[ScriptSetting]:
     """Yield the settings of arguments; ``source`` is the text of the words, empty if unknown."""
     scope = f"vllm@{words[0].line}" if words else ""
+    return (setting._replace(scope=scope) for setting in _read_words(path, words, source))
+
+
+def _read_words(path: str, words: Sequence[Word], source: str) -> Iterator[ScriptSetting]:
     waiting = list(words)[::-1]
     if waiting and not waiting[-1].text.startswith("-"):
-        yield _build_argument(path, waiting[-1], "model", [waiting.pop()], scope, branches)
+        yield _build_argument(path, waiting[-1], "model", [waiting.pop()])
     while waiting:
         word = waiting.pop()
         flag, equals, _ = word.text.partition("=")
@@ -60,15 +64,15 @@ def read_arguments(path: str, words: Sequence[Word], source: str, branches: tupl
         while name and waiting and not equals and not waiting[-1].text.startswith("--") and (not values or name in _SEVERAL):
             values.append(waiting.pop())
         if name == ADDITIONAL and values:
-            yield from _read_additional_word(path, values[0], source, scope, branches)
+            yield from _read_additional_word(path, values[0], source)
         elif head.replace("_", "-") == ADDITIONAL:
-            setting = _build_argument(path, word, name, values, scope, branches)
+            setting = _build_argument(path, word, name, values)
             yield setting._replace(key=f"vllm_ascend.{rest}", name=rest) if rest else setting
         else:
-            yield _build_argument(path, word, name, values, scope, branches)
+            yield _build_argument(path, word, name, values)
 
 
-def _build_argument(path: str, word: Word, name: str, values: list[Word], scope: str, branches: tuple[Branch, ...]) -> ScriptSetting:
+def _build_argument(path: str, word: Word, name: str, values: list[Word]) -> ScriptSetting:
     """Return an argument as a setting; a flag alone is true."""
     open_part = next((value.open_part for value in (*values, *([] if name else [word])) if value.open_part), "")
     reason = (
@@ -86,14 +90,14 @@ def _build_argument(path: str, word: Word, name: str, values: list[Word], scope:
     given = ScriptValue(value, reason, type(value).__name__, value)
     if name == "config" and isinstance(value, str):
         given = ScriptValue(None, "names a file that is not in the tree", "", value)
-    return ScriptSetting(place, "vllm", key, name or word.text, given, branches=branches, scope=scope)
+    return ScriptSetting(place, "vllm", key, name or word.text, given)
 
 
 def _read_text(text: str) -> Any:
     return int(text) if _INTEGER.fullmatch(text) else float(text) if _DECIMAL.fullmatch(text) else text
 
 
-def _read_additional_word(path: str, word: Word, source: str, scope: str, branches: tuple[Branch, ...]) -> Iterator[ScriptSetting]:
+def _read_additional_word(path: str, word: Word, source: str) -> Iterator[ScriptSetting]:
     """Yield the keys in a word's JSON, or the word itself if it is not JSON or has placeholders."""
     raw = source[slice(*word.span)]
     line, column = word.line, word.column + max(0, raw.find(word.text) if word.text in raw else 0)
@@ -107,24 +111,22 @@ def _read_additional_word(path: str, word: Word, source: str, scope: str, branch
         return line + inner_line - 1, inner_column + (column - 1 if inner_line == 1 else 0)
 
     if tree is not None and tree.pairs is not None:
-        yield from read_additional_table(path, tree, locate, scope, branches)
+        yield from _read_additional_table(path, tree, locate)
         return
     where = problems[0].where if problems else None
     message = f": {problems[0].message.partition(': ')[2]}" if problems else ""
     reason = f"depends on {word.open_part}" if word.open_part else f"{NO_TABLE}{message}"
     place = ScriptPlace(path, *(locate(where.line, where.column) if where else (word.line, word.column)))
-    yield ScriptSetting(place, "vllm", "", f"--{ADDITIONAL}", ScriptValue(None, reason), branches=branches, scope=scope)
+    yield ScriptSetting(place, "vllm", "", f"--{ADDITIONAL}", ScriptValue(None, reason))
 
 
-def read_additional_table(path: str, table: Node, locate: Locate, scope: str, branches: tuple[Branch, ...] = ()) -> Iterator[ScriptSetting]:
+def _read_additional_table(path: str, table: Node, locate: Locate) -> Iterator[ScriptSetting]:
     """Yield the vLLM-Ascend keys of a table, by path."""
     for names, key, node in _list_leaves(table, ()):
         value, reason = build_value(node), "" if node.value is not None or not node.is_plain else "null says nothing"
         given = ScriptValue(None if reason else value, reason, type(value).__name__)
         name, full = ".".join(names), ".".join(map(format_key_segment, ("vllm_ascend", *names)))
-        yield ScriptSetting(
-            ScriptPlace(path, *locate(key.line, key.column)), "vllm", full, name, given, branches=branches, scope=scope
-        )  # fmt: skip
+        yield ScriptSetting(ScriptPlace(path, *locate(key.line, key.column)), "vllm", full, name, given)
 
 
 def _list_leaves(table: Node, around: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Node, Node]]:
@@ -151,17 +153,20 @@ def is_config_table(table: Node) -> bool:
 
 def read_config_table(path: str, table: Node) -> Iterator[ScriptSetting]:
     """Yield the settings of a file of ``vllm serve --config``."""
-    scope = f"vllm@{table.line}"
+    return (setting._replace(scope=f"vllm@{table.line}") for setting in _read_pairs(path, table))
+
+
+def _read_pairs(path: str, table: Node) -> Iterator[ScriptSetting]:
     for key, node in table.pairs or ():
         name = str(key.value).replace("_", "-")
         if name != ADDITIONAL:
             value = build_value(node)
             given = ScriptValue(value, "" if value is not None else "null says nothing", type(value).__name__)
-            yield ScriptSetting(ScriptPlace(path, key.line, key.column), "vllm", format_full_key("vllm", name), name, given, scope=scope)
+            yield ScriptSetting(ScriptPlace(path, key.line, key.column), "vllm", format_full_key("vllm", name), name, given)
         elif node.pairs is not None:
-            yield from read_additional_table(path, node, lambda line, column: (line, column), scope)
+            yield from _read_additional_table(path, node, lambda line, column: (line, column))
         else:
-            yield from _read_additional_word(path, Word(node.line, node.column, (str(node.value),)), "", scope, ())
+            yield from _read_additional_word(path, Word(node.line, node.column, (str(node.value),)), "")
 
 
 def follow_config_files(path: str, settings: Sequence[ScriptSetting], modules: Modules) -> Iterator[ScriptSetting]:
