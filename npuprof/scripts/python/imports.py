@@ -51,12 +51,18 @@ LocateFile = Callable[[str, str, bool], "tuple[str, ...]"]
 
 
 class Modules:
-    """The requested files of a tree.
+    """The requested files of a tree, by default none.
 
     Without ``locate_file``, files sourced by shell scripts are not followed.
     """
 
-    def __init__(self, locate: Locate, read: Read, list_files: ListFiles = lambda path: (), locate_file: LocateFile | None = None) -> None:
+    def __init__(
+        self,
+        locate: Locate = lambda path, name, level: "",
+        read: Read = lambda path: None,
+        list_files: ListFiles = lambda path: (),
+        locate_file: LocateFile | None = None,
+    ) -> None:
         self.locate_file = locate_file
         self._locate = locate
         self._read = read

@@ -121,7 +121,7 @@ class NodeIndex:
 
 
 class Module:
-    """A Python file and its module scope; without a ``home``, imports are not followed."""
+    """A Python file and its module scope; ``home`` resolves its imports."""
 
     def __init__(self, script: Script, home: Any) -> None:
         assert script.tree is not None
@@ -129,7 +129,6 @@ class Module:
         self.script = script
         self.tree = script.tree
         self.home = home
-        self.idle: set[Function] = set()
         self.readers: Any = None  #: the callbacks that read the file, once chosen
         self._callable: frozenset[str] | None = None
         self.names_npu = "npu" in script.text
@@ -143,7 +142,7 @@ class Module:
     def list_callable(self, reached: Reached) -> frozenset[str]:
         """Return the callable names of functions and classes, its own or of imported files that are ``reached``."""
         if self._callable is None:
-            imported = self.home.list_defined(reached) if self.home is not None else frozenset()
+            imported = self.home.list_defined(reached)
             own = (node.name for kind in DEFINITIONS for node in self.index.list_of(kind))  # type: ignore[attr-defined]
             self._callable = imported.union(own, _RENAMED.findall(self.script.text) if imported else ())
         return self._callable

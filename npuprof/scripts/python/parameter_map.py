@@ -187,15 +187,15 @@ def find_commented_settings(module: Module) -> list[ScriptSetting]:
     texts = [node for node in module.index.nodes if isinstance(node, (ast.Constant, ast.JoinedStr))] if matches else []
     inside = {line for text in texts for line in range(text.lineno + 1, (text.end_lineno or 0) + 1)}
     own = ((line, match) for line, match in matches if line not in inside)
-    return [setting for line, match in own for setting in _read_comment(module.path, line, match)]
+    return [setting for line, match in own for setting in _read_comment(module, line, match)]
 
 
-def _read_comment(path: str, line: int, match: re.Match[str]) -> list[ScriptSetting]:
+def _read_comment(module: Module, line: int, match: re.Match[str]) -> list[ScriptSetting]:
     """Return the settings in a comment's text, parsed as a script."""
-    script = Script(path, match[2].lstrip("# \t").strip().encode())
+    script = Script(module.path, match[2].lstrip("# \t").strip().encode())
     if script.tree is None or not script.tree.body or not isinstance(script.tree.body[0], ast.Assign):
         return []
-    visitor = Visitor(Module(script, None), lambda module: (SURFACE,))
+    visitor = Visitor(Module(script, module.home), lambda _: (SURFACE,))
     visitor.visit_module()
-    at = ScriptPlace(path, line, match.end(1) + 1)
+    at = ScriptPlace(module.path, line, match.end(1) + 1)
     return [setting._replace(place=at, scope="", order=0, commented=True) for setting in visitor.found if setting.key]

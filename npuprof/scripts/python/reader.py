@@ -16,7 +16,7 @@ from npuprof.scripts.python import (
     vllm_settings,
 )
 from npuprof.scripts.python.effects import mark_without_effect
-from npuprof.scripts.python.imports import CanSet, Home, Modules
+from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.python.module import Module
 from npuprof.scripts.python.optimizer_entries import is_foreign_optimizer
 from npuprof.scripts.python.parameter_map import find_commented_settings
@@ -70,15 +70,16 @@ def calls_python_settings(path: str, data: bytes, modules: Modules) -> bool:
 
 def import_python(path: str, data: bytes, modules: Modules | None = None) -> ImportedFile:
     """Return the content of a Python script, for any bytes. With ``modules``, imported files of its tree are included."""
-    script = Script(path, data) if modules is None else modules.take_script(path, data)
+    modules = modules or Modules()
+    script = modules.take_script(path, data)
     if script.tree is None:
         return ImportedFile(path, (), (), tuple(script.problems))
-    visitor = _open_visitor(script, data, modules, _can_set)
+    visitor = _open_visitor(script, data, modules)
     idle: list[IdleConfig] = []
     try:
         visitor.visit_module()
         nested_configs.link_nested_configs(visitor)
-        is_named_elsewhere = partial(modules.is_named_elsewhere, path) if modules is not None else lambda name: False
+        is_named_elsewhere = partial(modules.is_named_elsewhere, path)
         settings, idle = mark_without_effect(visitor.main, visitor.found, visitor.remarks, is_named_elsewhere)
         settings += find_commented_settings(visitor.main)
     except RecursionError:
@@ -87,8 +88,7 @@ def import_python(path: str, data: bytes, modules: Modules | None = None) -> Imp
     others = {scope for scope, site in visitor.sites.items() if site.entry and is_foreign_optimizer(site.entry)}
     settings = [setting for setting in settings if setting.scope not in others or setting.commented]
     _tell_what_is_too_much(script, settings, visitor.unfollowed)
-    if modules is not None:
-        modules.keep_script(script, data)
+    modules.keep_script(script, data)
     sites = tuple(site for scope, site in visitor.sites.items() if scope not in others)
     remarks, followed = (*visitor.remarks, *idle), tuple(visitor.functions.values())
     return ImportedFile(path, tuple(settings), sites, tuple(script.problems), script.text, remarks, followed=followed)
@@ -106,15 +106,12 @@ def _tell_what_is_too_much(script: Script, every: list[ScriptSetting], unfollowe
         script.add_script_problem(what, "Its settings from here on are not in a preset.", "split the script", line)
 
 
-def _open_visitor(script: Script, data: bytes, modules: Modules | None, can_set: CanSet) -> Visitor:
-    """Return the visitor of a script; with ``modules``, calls into other files are followed."""
-    if modules is None:
-        return Visitor(Module(script, None), _choose_surfaces)
-    home = modules.open_home(script.path)
-    module = Module(script, home)
-    visitor = Visitor(module, _choose_surfaces, modules.load, lambda path: bool(modules.list_supplied(path, can_set)))
+def _open_visitor(script: Script, data: bytes, modules: Modules) -> Visitor:
+    """Return the visitor of a script, which follows calls into other files."""
+    module = Module(script, modules.open_home(script.path))
+    visitor = Visitor(module, _choose_surfaces, modules.load, lambda path: bool(modules.list_supplied(path, _can_set)))
     imported = modules.list_imported(script.path, data)  # other files may have the options too
-    visitor.shares_options = any(modules.has_options(path) and modules.list_supplied(path, can_set) for path in imported)
+    visitor.shares_options = any(modules.has_options(path) and modules.list_supplied(path, _can_set) for path in imported)
     modules.index = module.index
     return visitor
 
@@ -122,6 +119,6 @@ def _open_visitor(script: Script, data: bytes, modules: Modules | None, can_set:
 def _choose_surfaces(module: Module) -> tuple[Surface, ...]:
     """Return the surfaces for a file: by its words, and the options surface if an imported module has it."""
     text = module.script.text
-    modules = module.home.modules if isinstance(module.home, Home) else None
-    shared = modules is not None and any(map(modules.has_options, (module.path, *modules.list_imported(module.path))))
+    modules = module.home.modules
+    shared = any(map(modules.has_options, (module.path, *modules.list_imported(module.path))))
     return tuple(one for one in _SURFACES if any(word in text for word in one.words) or (one is global_options.SURFACE and shared))
