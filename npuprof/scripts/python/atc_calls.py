@@ -39,7 +39,7 @@ def _list_words(visitor: Visitor, node: ast.expr, scope: Scope) -> list[Word] | 
     if items:
         words = [_make_word(visitor, item, where) for item in items]
         return words[1:] if _ATC.fullmatch(words[0].text) else [] if not words[0].open_part else None
-    text, reason, _ = visitor.evaluate_expression(node, scope)
+    text, reason = visitor.evaluate_expression(node, scope)
     line, column = visitor.place(node)
     for command in parse_shell_commands(text) if isinstance(text, str) else ():
         words = list(dropwhile(lambda word: word.text in _BEFORE, command))
@@ -50,7 +50,7 @@ def _list_words(visitor: Visitor, node: ast.expr, scope: Scope) -> list[Word] | 
 
 def _make_word(visitor: Visitor, item: ast.expr, scope: Scope) -> Word:
     """Return an element as a word; of an f-string such as ``f"--output={name}"``, the literal start is known."""
-    value, reason, _ = visitor.evaluate_expression(item, scope)
+    value, reason = visitor.evaluate_expression(item, scope)
     if not reason:
         return Word(*visitor.place(item), (str(value),), quoted=True)
     first: ast.expr = item

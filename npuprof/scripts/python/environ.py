@@ -180,7 +180,7 @@ def _is_environ(node: ast.expr, scope: Scope) -> bool:
 
 
 def _report_variable(visitor: Visitor, node: ast.AST, name: ast.expr, value: ast.expr, scope: Scope) -> None:
-    written, reason, _ = visitor.evaluate_expression(name, scope)
+    written, reason = visitor.evaluate_expression(name, scope)
     key = find_variable_key(written) if not reason and isinstance(written, str) else None
     if key is None:
         visitor.skips |= not isinstance(name, ast.Constant)  # another call may name an Ascend variable

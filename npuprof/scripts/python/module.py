@@ -129,7 +129,7 @@ class Module:
         self.script = script
         self.tree = script.tree
         self.home = home
-        self.readers: Any = None  #: the callbacks that read the file, once chosen
+        self.surfaces: Any = None  #: those that read the file, once chosen
         self._callable: frozenset[str] | None = None
         self.names_npu = "npu" in script.text
         self.index = index = NodeIndex(self.tree)

@@ -47,7 +47,7 @@ def note_added_entry(visitor: Visitor, call: ast.Call, node: ast.expr, scope: Sc
     """Record an added entry, with its initial name, if any."""
     for keyword in call.keywords:
         if keyword.arg == "name":
-            text, reason, _ = visitor.evaluate_expression(keyword.value, scope)
+            text, reason = visitor.evaluate_expression(keyword.value, scope)
             name = str(text) if not reason else name
     if not visitor.dead and isinstance(call.func, ast.Attribute):
         owner, where = scope.name_outside(format_expression(call.func.value))

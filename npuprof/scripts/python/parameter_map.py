@@ -50,7 +50,7 @@ def _read_assignment(visitor: Visitor, target: ast.expr, value: ast.expr, scope:
     if entry := _find_map_entry(target, scope):
         _report_map_entry(visitor, target, entry, value, "", scope)
     elif isinstance(target, ast.Subscript) and (root := _find_map_owner(target.value, scope)):
-        name, _, _ = visitor.evaluate_expression(target.slice, scope)
+        name, _ = visitor.evaluate_expression(target.slice, scope)
         # the name is common: other tables may have it too
         if (scope.name, root) in visitor.current or (root != BARE_MAP and isinstance(name, str) and catalog.find_option(name)):
             _report_map_entry(visitor, target, (target, root, None), value, "", scope)
@@ -74,7 +74,7 @@ def _note_session_object(visitor: Visitor, target: ast.Name | ast.Attribute, val
 
 def _note_name(visitor: Visitor, target: ast.Attribute, value: ast.expr, scope: Scope) -> None:
     """Record the name of an optimizer entry."""
-    text, reason, _ = visitor.evaluate_expression(value, scope)
+    text, reason = visitor.evaluate_expression(value, scope)
     name = text.decode(errors="replace") if isinstance(text, bytes) else text
     known = not reason and isinstance(name, str)
     if is_optimizer_added(target.value):
@@ -119,7 +119,7 @@ def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
     if isinstance(function, ast.Name) and function.id == "setattr" and len(call.args) == 3:
         place, name, value = call.args
         if isinstance(place, ast.Subscript) and (root := _find_map_owner(place.value, scope)):
-            field, why, _ = visitor.evaluate_expression(name, scope)
+            field, why = visitor.evaluate_expression(name, scope)
             _report_map_entry(visitor, call, (place, root, str(field) if not why else None), value, why, scope)
     elif isinstance(function, ast.Attribute) and function.attr in ("pop", "get_or_create") and call.args:
         place = ast.copy_location(ast.Subscript(function.value, call.args[0], ast.Load()), call)
@@ -143,7 +143,7 @@ def _report_change(visitor: Visitor, node: ast.expr, place: ast.expr, why: str, 
 def _report_map_entry(visitor: Visitor, node: ast.AST, entry: Entry, value: ast.expr | None, reason: str, scope: Scope) -> None:
     place, root, field = entry
     scope_name = visitor.resolve_site(scope, root, node)
-    name, why, _ = visitor.evaluate_expression(place.slice, scope)
+    name, why = visitor.evaluate_expression(place.slice, scope)
     if why or not isinstance(name, str):
         why = why or f"{format_expression(place.slice)} is no text"
         visitor.add_setting(node, "session", "", "", field=field, reason=f"the key is computed: {why}", scope=scope_name)

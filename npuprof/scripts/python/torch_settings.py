@@ -80,7 +80,7 @@ def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
     if name == "update" and isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name):
         _note_update(visitor, call, call.func.value, scope)
     elif name == "setattr" and len(call.args) == 3 and (group := _resolve_path(call.args[0], scope)) in _list_groups():
-        attribute, reason, _ = visitor.evaluate_expression(call.args[1], scope)
+        attribute, reason = visitor.evaluate_expression(call.args[1], scope)
         _read_attribute(visitor, call, group, "" if reason else str(attribute), call.args[2], scope)
     path = _resolve_path(call.func, scope) if isinstance(call.func, ast.Name) or name in list_words() else ""
     if path == _SET_OPTION:
@@ -208,7 +208,7 @@ def _read_options(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
 
 
 def _read_option(visitor: Visitor, key: ast.expr, value: ast.expr, scope: Scope) -> None:
-    name, reason, _ = visitor.evaluate_expression(key, scope)
+    name, reason = visitor.evaluate_expression(key, scope)
     if reason or not isinstance(name, str):
         _report(visitor, key, "", ScriptValue(reason=reason or "its name is not a string"), scope, _SET_OPTION)
         return

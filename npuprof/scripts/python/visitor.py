@@ -10,8 +10,7 @@ import ast
 import posixpath
 from collections import ChainMap, Counter
 from collections.abc import Callable, Iterator
-from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain, islice, takewhile
 from typing import Any, NamedTuple
 
@@ -88,14 +87,6 @@ class Surface(NamedTuple):
     read_statement: ReadStatement | None = None
 
 
-class Readers(NamedTuple):
-    """The callbacks of the surfaces of one file."""
-
-    calls: list[ReadCall]
-    assignments: list[ReadAssignment]
-    statements: list[ReadStatement]
-
-
 class Visitor:
     """A visit of one script; ``found`` and ``sites`` are filled by the surfaces.
 
@@ -124,7 +115,7 @@ class Visitor:
         self.dead = 0
         self.remarks: dict[Record, None] = {}  #: other records, for the checks
         self._choose, self._lead, self._reached = choose, lead, reached
-        self._readers = self._list_readers(module)
+        self._surfaces = self._list_surfaces(module)
         self._stack: tuple[ast.AST, ...] = ()
         self._entered = self._follows = self._order = self._apart = self._turns = 0
         self._visited: set[ast.AST] = set()
@@ -137,13 +128,10 @@ class Visitor:
         """The conditions around the current statement, with their tests as text."""
         return tuple([(number, arm, _format_test(test)) for number, arm, test in self.tests]) if self.tests else ()
 
-    def _list_readers(self, module: Module) -> Readers:
-        if module.readers is None:
-            chosen = self._choose(module)
-            assignments = [one.read_assignment for one in chosen if one.read_assignment]
-            statements = [one.read_statement for one in chosen if one.read_statement]
-            module.readers = Readers([one.read_call for one in chosen], assignments, statements)
-        return module.readers  # type: ignore[no-any-return]
+    def _list_surfaces(self, module: Module) -> tuple[Surface, ...]:
+        if module.surfaces is None:
+            module.surfaces = self._choose(module)
+        return module.surfaces  # type: ignore[no-any-return]
 
     def visit_module(self) -> None:
         """Visit the script."""
@@ -211,22 +199,24 @@ class Visitor:
     def _read(self, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, tests: Tests) -> None:
         """Let the surfaces read one statement, and follow its calls, innermost first."""
         self.tests = tests
-        readers = self._readers
-        for read_statement in readers.statements:
-            read_statement(self, statement, expressions, scope)
+        surfaces = self._surfaces
+        for surface in surfaces:
+            if surface.read_statement:
+                surface.read_statement(self, statement, expressions, scope)
         for expression in expressions:
             if type(expression) in PLAIN:
                 continue
             calls = self.module.index.list_calls(expression)
             for call, inner in _iterate_calls(expression) if calls is None else [(call, ()) for call in calls]:
                 self.tests = around = (*tests, *((self._number(statement), 0, test) for test in inner)) if inner else tests
-                for read_call in readers.calls:
-                    read_call(self, call, scope)
+                for surface in surfaces:
+                    surface.read_call(self, call, scope)
                 self._follow(call, statement, scope, around)
         self.tests = tests
         for target, value in _iterate_assignments(statement) if isinstance(statement, (ast.Assign, ast.AnnAssign)) else ():
-            for read_assignment in readers.assignments:
-                read_assignment(self, target, value, scope)
+            for surface in surfaces:
+                if surface.read_assignment:
+                    surface.read_assignment(self, target, value, scope)
 
     def _visit_if(self, statement: ast.If, scope: Scope, tests: Tests) -> None:
         arm, refused, done = 0, list[ast.expr](), False
@@ -300,13 +290,13 @@ class Visitor:
         inside = self._open_inside(call, entered, module, scope)
         before, place = len(self.sites), (call.lineno, self.module.script.column(call.lineno, call.col_offset))
         self._entered += 1
-        state = self.module, self._readers, self._stack, self._apart, self.found, self.skips
-        self.module, self._readers = module, self._list_readers(module)
+        state = self.module, self._surfaces, self._stack, self._apart, self.found, self.skips
+        self.module, self._surfaces = module, self._list_surfaces(module)
         self._stack, self._apart = (*self._stack, function), self._apart if module is self.main else self._entered * _APART
         self.found, self.skips = [], False
         self._visit_frame(function.body, inside, tests)
         settings, skips = self.found, self.skips
-        self.module, self._readers, self._stack, self._apart, self.found, self.skips = state
+        self.module, self._surfaces, self._stack, self._apart, self.found, self.skips = state
         self.skips |= skips
         self._follows += bool(settings)
         if not settings and not skips and len(self.sites) == before:
@@ -393,25 +383,23 @@ class Visitor:
         place, dead = ScriptPlace(self.module.path, *self.place(node)), self.dead > 0
         self.found.append(ScriptSetting(place, surface, key, name, given, branches=self.branches, dead=dead, order=self._order, **more))
 
-    def evaluate_expression(self, node: ast.expr, scope: Scope) -> tuple[Any, str, Any]:
-        """Return ``(value, reason, default)`` of an expression; the reason is empty if the value is known."""
+    def evaluate_expression(self, node: ast.expr, scope: Scope, fold: Callable[..., Any] = fold_expression) -> tuple[Any, str]:
+        """Return value and reason of an expression; the reason is empty if the value is known."""
         try:
-            value = fold_expression(node, scope)
-            return (None, HALF_CHARACTER, None) if isinstance(value, str) and not is_utf8(value) else (value, "", None)
+            value = fold(node, scope)
         except Unknown as unknown:
-            reason, default = unknown.reason, None
-        with suppress(Unknown):  # the value without command line flags or arguments
-            default = fold_with_defaults(node, scope, ChainMap(self.module.flags, self.main.flags).get)
-        return None, reason, default
+            return None, unknown.reason
+        return (None, HALF_CHARACTER) if isinstance(value, str) and not is_utf8(value) else (value, "")
 
     def read_value(self, node: ast.expr, scope: Scope, convert: Callable[[Any], tuple[Any, str]]) -> ScriptValue:
         """Return the value of an expression for a setting; ``convert`` returns the stored value, or the reason why there is none."""
-        written, reason, default = self.evaluate_expression(node, scope)
-        default = convert(default)[0] if default is not None else None
+        written, reason = self.evaluate_expression(node, scope)
         if reason:
-            return ScriptValue(None, reason, default=default)
+            find_default = ChainMap(self.module.flags, self.main.flags).get
+            default, _ = self.evaluate_expression(node, scope, partial(fold_with_defaults, find_default=find_default))
+            return ScriptValue(None, reason, default=convert(default)[0] if default is not None else None)
         value, reason = convert(written)
-        return ScriptValue(None if reason else value, reason, type(written).__name__, written, default)
+        return ScriptValue(None if reason else value, reason, type(written).__name__, written)
 
 
 @lru_cache(64)  # asked for each setting of a branch

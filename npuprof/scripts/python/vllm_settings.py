@@ -29,7 +29,7 @@ def _read_table(visitor: Visitor, node: ast.expr, scope: Scope, around: tuple[st
             visitor.add_setting(node, "vllm", "", _WORD, reason=reason, scope=owner)
         return
     for key, value in parts:
-        name, reason, _ = visitor.evaluate_expression(key, where) if key is not None else (None, "takes in another table", None)
+        name, reason = visitor.evaluate_expression(key, where) if key is not None else (None, "takes in another table")
         names = (*around, str(name))
         is_group = catalog.find_setting("vllm_ascend", ".".join(names)) is None and list_table_parts(follow_name(value, where)[0])
         if reason or not isinstance(name, str):
