@@ -17,6 +17,7 @@ from npuprof.scripts import blocks
 from npuprof.scripts.block_files import FileBlocks, Writing, write_blocks
 from npuprof.scripts.blocks import Injector
 from npuprof.scripts.python.syntax import Script
+from npuprof.scripts.python.terms import name_callee
 from npuprof.scripts.reading import import_script
 from npuprof.scripts.reading.files import KINDS, detect_script_kind
 from npuprof.scripts.replacing.edits import NEW, Cut, Lines, open_blocks
@@ -218,10 +219,11 @@ def _find_tensorflow_alias(tree: ast.Module) -> str:
     """Return the import name of TensorFlow, or its version 1: ``tf`` unless only another name is used."""
     names = []
     for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names += [alias.asname or alias.name for alias in node.names if alias.name in ("tensorflow", "tensorflow.compat.v1")]
-        elif isinstance(node, ast.ImportFrom) and node.module == "tensorflow.compat":
-            names += [alias.asname or alias.name for alias in node.names if alias.name == "v1"]
+        match node:
+            case ast.Import(imported):
+                names += [alias.asname or alias.name for alias in imported if alias.name in ("tensorflow", "tensorflow.compat.v1")]
+            case ast.ImportFrom("tensorflow.compat", imported):
+                names += [alias.asname or alias.name for alias in imported if alias.name == "v1"]
     return "tf" if "tf" in names or not names else names[0]
 
 
@@ -231,7 +233,9 @@ def _build_place_error(file: str, what: str, why: str, hint: str) -> NpuprofErro
 
 def _find_config_statements(tree: ast.Module) -> list[tuple[ast.Assign, str]]:
     """Return the statements that create a ConfigProto, with its names."""
-    assignments = [node for node in ast.walk(tree) if isinstance(node, ast.Assign) and len(node.targets) == 1]
-    calls = [node for node in assignments if isinstance(node.value, ast.Call) and isinstance(node.targets[0], (ast.Name, ast.Attribute))]
-    statements = [node for node in calls if ast.unparse(node.value).partition("(")[0].rpartition(".")[2] == "ConfigProto"]
-    return [(node, ast.unparse(node.targets[0])) for node in sorted(statements, key=lambda node: node.lineno)]
+    statements: list[tuple[ast.Assign, str]] = []
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign([ast.Name() | ast.Attribute() as target], ast.Call() as call) if name_callee(call) == "ConfigProto":
+                statements.append((node, ast.unparse(target)))
+    return sorted(statements, key=lambda statement: statement[0].lineno)

@@ -76,18 +76,18 @@ def resolve_function_name(function: ast.expr, scope: Scope) -> str:
 
 def _fold_builtin_call(name: str, node: ast.Call, fold: Fold) -> Any:
     """Return the constant result of a builtin function. Raises Unknown."""
-    arguments = node.args
-    if name == "isinstance" and len(arguments) == 2:
-        kinds = arguments[1].elts if isinstance(arguments[1], ast.Tuple) else [arguments[1]]
-        types = tuple(_BUILTINS[kind.id] for kind in kinds if isinstance(kind, ast.Name) and kind.id in _TYPES)
-        if len(types) == len(kinds):
-            return isinstance(fold(arguments[0]), types)  # type: ignore[arg-type]
-    if name == "getattr" and len(arguments) == 2 and isinstance(arguments[1], ast.Constant) and str(arguments[1].value).isidentifier():
-        return fold(ast.copy_location(ast.Attribute(arguments[0], str(arguments[1].value), ast.Load()), node))
+    match name, node.args:
+        case "isinstance", [value, kind]:
+            kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]
+            types = tuple(_BUILTINS[kind.id] for kind in kinds if isinstance(kind, ast.Name) and kind.id in _TYPES)
+            if len(types) == len(kinds):
+                return isinstance(fold(value), types)  # type: ignore[arg-type]
+        case "getattr", [value, ast.Constant(str(attribute))] if attribute.isidentifier():
+            return fold(ast.copy_location(ast.Attribute(value, attribute, ast.Load()), node))
     if name not in _BUILTINS or any(keyword.arg is None for keyword in node.keywords):
         raise Unknown("depends on the result of", node=node)
     named = {str(keyword.arg): fold(keyword.value) for keyword in node.keywords}
-    return compute_value(node, _BUILTINS[name], *map(fold, arguments), **named)
+    return compute_value(node, _BUILTINS[name], *map(fold, node.args), **named)
 
 
 _TYPES = frozenset(("str", "int", "float", "bool", "bytes", "list", "dict", "tuple"))

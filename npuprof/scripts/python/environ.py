@@ -172,10 +172,9 @@ def _is_environ(node: ast.expr, scope: Scope) -> bool:
     """Return whether an expression is the process environment, or a copy of it passed to another process."""
     if isinstance(node, ast.Name) and node.id != "environ":
         node = follow_name(node, scope, may_change=True)[0]
-        if isinstance(node, ast.Call) and format_expression(node.func) == "dict" and node.args:
-            node = node.args[0]
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "copy":
-            node = node.func.value
+        match node:
+            case ast.Call(ast.Name("dict"), [copied, *_]) | ast.Call(ast.Attribute(copied, "copy")):
+                node = copied
     return format_expression(node) in ("os.environ", "environ")
 
 

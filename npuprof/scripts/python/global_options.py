@@ -66,21 +66,22 @@ def _note_options(visitor: Visitor, node: ast.expr) -> None:
 
 def _find_path(visitor: Visitor, node: ast.expr, scope: Scope, depth: int = 0) -> str | None:
     """Return the dotted path of an expression below the options, empty for the options themselves, None for others."""
-    while isinstance(node, ast.NamedExpr):
-        node = node.value
     if depth > _DEEPEST:
         return None
-    if isinstance(node, ast.Attribute) and (before := _find_path(visitor, node.value, scope, depth + 1)) is not None:
-        return f"{before}.{node.attr}" if before else node.attr
-    if isinstance(node, (ast.Name, ast.Attribute)):
-        name = scope.resolve(node)
-        return _find_path_of_name(visitor, node, name, depth) if name else _find_path_anywhere(visitor, write_source(node), depth)
-    if not isinstance(node, ast.Call):
-        return None
-    if is_options_function(node, scope):
-        return "" if not node.args and not node.keywords else None
-    returned = find_returned_value(node, scope)
-    return _find_path(visitor, *returned, depth + 1) if returned is not None else None
+    match node:
+        case ast.NamedExpr(_, value):
+            return _find_path(visitor, value, scope, depth)
+        case ast.Attribute(owner, name) if (before := _find_path(visitor, owner, scope, depth + 1)) is not None:
+            return f"{before}.{name}" if before else name
+        case ast.Name() | ast.Attribute():
+            found = scope.resolve(node)
+            return _find_path_of_name(visitor, node, found, depth) if found else _find_path_anywhere(visitor, write_source(node), depth)
+        case ast.Call():
+            if is_options_function(node, scope):
+                return "" if not node.args and not node.keywords else None
+            returned = find_returned_value(node, scope)
+            return _find_path(visitor, *returned, depth + 1) if returned is not None else None
+    return None
 
 
 def _find_path_anywhere(visitor: Visitor, text: str, depth: int) -> str | None:

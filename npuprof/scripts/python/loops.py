@@ -76,10 +76,11 @@ def list_written_pairs(node: ast.expr, scope: Scope, depth: int = 0) -> tuple[li
 
 def list_table_parts(node: ast.expr) -> list[tuple[ast.expr | None, ast.expr]] | None:
     """Return keys and values of a table in text order; unpacked tables have None as key."""
-    if isinstance(node, ast.Dict):
-        return list(zip(node.keys, node.values, strict=True))
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict" and not node.args:
-        return [(ast.copy_location(ast.Constant(one.arg), one.value) if one.arg else None, one.value) for one in node.keywords]
+    match node:
+        case ast.Dict(names, values):
+            return list(zip(names, values, strict=True))
+        case ast.Call(ast.Name("dict"), [], keywords):
+            return [(ast.copy_location(ast.Constant(one.arg), one.value) if one.arg else None, one.value) for one in keywords]
     return None
 
 

@@ -63,21 +63,22 @@ def note_taken_configs(visitor: Visitor, call: ast.Call, owner: str, scope: Scop
 
 def _iterate_values(visitor: Visitor, value: ast.expr, scope: Scope) -> Iterator[_Value]:
     """Yield the possible values of an expression that is not itself a constructor call."""
-    if isinstance(value, ast.IfExp):
-        yield from (_Value(node, scope, alone=False) for node in (value.body, value.orelse))
-    elif isinstance(value, ast.Name):
-        home, bindings = scope.resolve_name(value.id) or (scope, [])
-        if not bindings and value.id in home.bound:
-            yield _Value(*home.bound[value.id])
-        elif len(bindings) <= MOST_BINDINGS:
-            yield from (_Value(binding.node, home, alone=len(bindings) == 1) for binding in bindings if binding.kind == "assign")
-    elif isinstance(value, ast.Attribute):
-        nodes = visitor.module.index.attributes.get(write_source(value), [])
-        yield from (_Value(node, scope, alone=len(nodes) == 1) for node in nodes)
-    elif isinstance(value, ast.Call):
-        function, home = scope.resolve_only(value.func)
-        if isinstance(function, ast.FunctionDef) and (returned := find_only_return(function)) is not None:
-            yield _Value(returned, Scope(function, home))
+    match value:
+        case ast.IfExp(_, first, second):
+            yield from (_Value(node, scope, alone=False) for node in (first, second))
+        case ast.Name(name):
+            home, bindings = scope.resolve_name(name) or (scope, [])
+            if not bindings and name in home.bound:
+                yield _Value(*home.bound[name])
+            elif len(bindings) <= MOST_BINDINGS:
+                yield from (_Value(binding.node, home, alone=len(bindings) == 1) for binding in bindings if binding.kind == "assign")
+        case ast.Attribute():
+            nodes = visitor.module.index.attributes.get(write_source(value), [])
+            yield from (_Value(node, scope, alone=len(nodes) == 1) for node in nodes)
+        case ast.Call(callee):
+            function, home = scope.resolve_only(callee)
+            if isinstance(function, ast.FunctionDef) and (returned := find_only_return(function)) is not None:
+                yield _Value(returned, Scope(function, home))
 
 
 def _iterate_arguments(call: ast.Call, given: _Value) -> Iterator[tuple[str, _Value]]:

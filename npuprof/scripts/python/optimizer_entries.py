@@ -56,6 +56,7 @@ def note_added_entry(visitor: Visitor, call: ast.Call, node: ast.expr, scope: Sc
 
 def is_optimizer_added(node: ast.expr) -> TypeGuard[ast.Call]:
     """Return whether an expression adds an optimizer entry to a configuration."""
-    method = node.func if isinstance(node, ast.Call) else None
-    owner = method.value if isinstance(method, ast.Attribute) and method.attr == "add" else None
-    return isinstance(owner, ast.Attribute) and owner.attr == "custom_optimizers"
+    match node:
+        case ast.Call(ast.Attribute(ast.Attribute(attr="custom_optimizers"), "add")):
+            return True
+    return False

@@ -49,11 +49,11 @@ def _read_statement(visitor: Visitor, statement: ast.stmt, expressions: list[ast
 def _read_assignment(visitor: Visitor, target: ast.expr, value: ast.expr, scope: Scope) -> None:
     if entry := _find_map_entry(target, scope):
         _report_map_entry(visitor, target, entry, value, "", scope)
-    elif isinstance(target, ast.Subscript) and (root := _find_map_owner(target.value, scope)):
-        name, _ = visitor.evaluate_expression(target.slice, scope)
+    elif place := _find_place(target, scope):
+        name, _ = visitor.evaluate_expression(place[0].slice, scope)
         # the name is common: other tables may have it too
-        if (scope.name, root) in visitor.current or (root != BARE_MAP and isinstance(name, str) and catalog.find_option(name)):
-            _report_map_entry(visitor, target, (target, root, None), value, "", scope)
+        if (scope.name, place[1]) in visitor.current or (place[1] != BARE_MAP and isinstance(name, str) and catalog.find_option(name)):
+            _report_map_entry(visitor, target, (*place, None), value, "", scope)
     elif isinstance(target, (ast.Name, ast.Attribute)):
         _note_session_object(visitor, target, value, scope)
 
@@ -64,12 +64,14 @@ def _note_session_object(visitor: Visitor, target: ast.Name | ast.Attribute, val
         root = format_expression(target)
         site = visitor.new_site(scope, root, "session", target, not is_handed_on(root, visitor.module.script.text))
         note_added_entry(visitor, value, target, scope, site, "")
-    elif isinstance(target, ast.Attribute) and target.attr in ("remapping", "memory_optimization"):
-        visitor.add_remark(Rewrite(visitor.module.path, *visitor.place(target), target.attr, format_expression(value)))
-    elif isinstance(target, ast.Attribute) and target.attr == "name":
-        _note_name(visitor, target, value, scope)
-    elif isinstance(value, ast.Subscript) and _follow(target, scope) is not value:
-        _report_change(visitor, value, value, f"{format_expression(target)} is a second name of it, which is not followed", scope)
+        return
+    match target:
+        case ast.Attribute(attr="remapping" | "memory_optimization" as name):
+            visitor.add_remark(Rewrite(visitor.module.path, *visitor.place(target), name, format_expression(value)))
+        case ast.Attribute(attr="name"):
+            _note_name(visitor, target, value, scope)
+        case _ if isinstance(value, ast.Subscript) and _follow(target, scope) is not value:
+            _report_change(visitor, value, value, f"{format_expression(target)} is a second name of it, which is not followed", scope)
 
 
 def _note_name(visitor: Visitor, target: ast.Attribute, value: ast.expr, scope: Scope) -> None:
@@ -94,18 +96,22 @@ Entry = tuple[ast.Subscript, str, "str | None"]
 
 def _find_map_entry(node: ast.expr, scope: Scope) -> Entry | None:
     """Return subscript, object and field of a parameter map entry."""
-    inner = _follow(node.value, scope) if isinstance(node, ast.Attribute) else None
-    if isinstance(node, ast.Attribute) and isinstance(inner, ast.Subscript) and (root := _find_map_owner(inner.value, scope)):
-        return inner, root, node.attr
+    match node:
+        case ast.Attribute(owner, field) if place := _find_place(_follow(owner, scope), scope):
+            return *place, field
     return None
 
 
-def _find_map_owner(node: ast.expr, scope: Scope) -> str:
-    """Return the object of a parameter map, as text; empty for other nodes."""
-    node = _follow(node, scope)
-    if isinstance(node, ast.Attribute) and node.attr == "parameter_map":
-        return format_expression(node.value)
-    return BARE_MAP if isinstance(node, ast.Name) and node.id == BARE_MAP else ""
+def _find_place(node: ast.expr, scope: Scope) -> tuple[ast.Subscript, str] | None:
+    """Return a subscript of a parameter map, with the object of the map as text; None for other nodes."""
+    if not isinstance(node, ast.Subscript):
+        return None
+    match _follow(node.value, scope):
+        case ast.Attribute(owner, "parameter_map"):
+            return node, format_expression(owner)
+        case ast.Name("parameter_map"):
+            return node, BARE_MAP
+    return None
 
 
 def _follow(node: ast.expr, scope: Scope) -> ast.expr:
@@ -115,18 +121,16 @@ def _follow(node: ast.expr, scope: Scope) -> ast.expr:
 
 def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
     """Read ``setattr(map[key], field, value)``; methods such as ``map[key].CopyFrom(value)`` are not followed."""
-    function = call.func
-    if isinstance(function, ast.Name) and function.id == "setattr" and len(call.args) == 3:
-        place, name, value = call.args
-        if isinstance(place, ast.Subscript) and (root := _find_map_owner(place.value, scope)):
-            field, why = visitor.evaluate_expression(name, scope)
-            _report_map_entry(visitor, call, (place, root, str(field) if not why else None), value, why, scope)
-    elif isinstance(function, ast.Attribute) and function.attr in ("pop", "get_or_create") and call.args:
-        place = ast.copy_location(ast.Subscript(function.value, call.args[0], ast.Load()), call)
-        why = TAKEN_BACK if function.attr == "pop" else f"depends on {format_expression(call)}"
-        _report_change(visitor, call, place, why, scope)
-    elif isinstance(function, ast.Attribute) and function.attr in _WRITING:
-        _report_change(visitor, call, function.value, f"depends on {format_expression(call)}", scope)
+    match call:
+        case ast.Call(ast.Name("setattr"), [entry, name, value]):
+            if place := _find_place(entry, scope):
+                field, why = visitor.evaluate_expression(name, scope)
+                _report_map_entry(visitor, call, (*place, str(field) if not why else None), value, why, scope)
+        case ast.Call(ast.Attribute(table, "pop" | "get_or_create" as method), [key, *_]):
+            why = TAKEN_BACK if method == "pop" else f"depends on {format_expression(call)}"
+            _report_change(visitor, call, ast.copy_location(ast.Subscript(table, key, ast.Load()), call), why, scope)
+        case ast.Call(ast.Attribute(entry, method)) if method in _WRITING:
+            _report_change(visitor, call, entry, f"depends on {format_expression(call)}", scope)
     for argument in call.args if name_callee(call) not in _READERS else ():
         if isinstance(argument, ast.Attribute) and argument.attr == BARE_MAP:
             site = visitor.resolve_site(scope, format_expression(argument.value), argument)
@@ -136,8 +140,8 @@ def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
 
 def _report_change(visitor: Visitor, node: ast.expr, place: ast.expr, why: str, scope: Scope) -> None:
     """Report that an entry is removed from a parameter map, or changed in a way that is not followed."""
-    if isinstance(place, ast.Subscript) and (root := _find_map_owner(place.value, scope)):
-        _report_map_entry(visitor, node, (place, root, ""), None, why, scope)
+    if found := _find_place(place, scope):
+        _report_map_entry(visitor, node, (*found, ""), None, why, scope)
 
 
 def _report_map_entry(visitor: Visitor, node: ast.AST, entry: Entry, value: ast.expr | None, reason: str, scope: Scope) -> None:

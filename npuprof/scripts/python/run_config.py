@@ -61,11 +61,10 @@ def _report_config_call(visitor: Visitor, call: ast.Call, cls: str, scope: Scope
 
 def _is_rendered_more(visitor: Visitor, node: ast.expr, scope: Scope) -> bool:
     """Return whether a node is the ``**more`` of a function rendered by npuprof, which sets nothing."""
-    function = scope.node
-    if not isinstance(node, ast.Name) or node.id != "more" or not isinstance(function, ast.FunctionDef) or function.args.kwarg is None:
-        return False
-    rendered = function.args.kwarg.arg == "more" and "npuprof" in visitor.module.script.text
-    return rendered and function.name not in map(name_callee, visitor.module.index.calls)
+    match node, scope.node:
+        case ast.Name("more"), ast.FunctionDef(name, ast.arguments(kwarg=ast.arg("more"))):
+            return "npuprof" in visitor.module.script.text and name not in map(name_callee, visitor.module.index.calls)
+    return False
 
 
 def _report_argument(visitor: Visitor, place: ast.AST, cls: str, name: str, value: ast.expr, scope: Scope, owner: str) -> None:

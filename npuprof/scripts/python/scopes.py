@@ -189,16 +189,18 @@ def _iterate_new_bindings(statement: ast.stmt) -> Iterator[NewBinding]:
 
 def _list_hidden_targets(statement: ast.stmt) -> tuple[str, Sequence[ast.expr | None]]:
     """Return the binding kind of a statement that hides its values, and its targets."""
-    if isinstance(statement, (ast.For, ast.AsyncFor)):
-        return "loop", [statement.target]
-    if isinstance(statement, (ast.With, ast.AsyncWith)):
-        return "other", [item.optional_vars for item in statement.items]
-    if isinstance(statement, ast.AugAssign):
-        return "change", [statement.target] if isinstance(statement.target, ast.Name) else []
-    call = statement.value if isinstance(statement, ast.Expr) else None
-    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _CHANGING:
-        return "change", [call.func.value]
-    return "change", statement.targets if isinstance(statement, ast.Delete) else []
+    match statement:
+        case ast.For(target) | ast.AsyncFor(target):
+            return "loop", [target]
+        case ast.With(items) | ast.AsyncWith(items):
+            return "other", [item.optional_vars for item in items]
+        case ast.AugAssign(ast.Name() as target):
+            return "change", [target]
+        case ast.Expr(ast.Call(ast.Attribute(target, method))) if method in _CHANGING:
+            return "change", [target]
+        case ast.Delete(targets):
+            return "change", targets
+    return "change", []
 
 
 def _bind_target(target: ast.expr, value: ast.expr) -> Iterator[NewBinding]:
@@ -221,20 +223,15 @@ def pair_targets(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, 
         yield from ((part, given, shown and is_shown) for part, given, shown in pair_targets(inner, item))
 
 
-def list_targets(statement: ast.stmt) -> list[ast.expr]:
-    """Return the targets of a statement."""
-    target = getattr(statement, "target", None)
-    return statement.targets if isinstance(statement, ast.Assign) else [target] if target is not None else []
-
-
 def _iterate_target_names(node: ast.AST | None) -> Iterator[str]:
-    if isinstance(node, ast.Name):
-        yield node.id
-    elif isinstance(node, (ast.Tuple, ast.List)):
-        for item in node.elts:
-            yield from _iterate_target_names(item)
-    elif isinstance(node, (ast.Starred, ast.Subscript)):
-        yield from _iterate_target_names(node.value)
+    match node:
+        case ast.Name(name):
+            yield name
+        case ast.Tuple(items) | ast.List(items):
+            for item in items:
+                yield from _iterate_target_names(item)
+        case ast.Starred(inner) | ast.Subscript(inner):
+            yield from _iterate_target_names(inner)
 
 
 def iterate_statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:

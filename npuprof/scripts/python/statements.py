@@ -9,22 +9,27 @@ from npuprof.scripts.python.terms import format_dotted_name, format_expression
 #: Classes of nodes; a test with a tuple is faster than with a union.
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 DEFINITIONS = (*FUNCTIONS, ast.ClassDef)
-LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _ENDING = frozenset(("exit", "quit", "sys.exit", "os._exit", "os.abort"))
 
 
 def is_main_test(test: ast.expr | None) -> bool:
     """Return whether a test is ``__name__ == "__main__"``."""
-    return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"
+    match test:
+        case ast.Compare(ast.Name("__name__")):
+            return True
+    return False
 
 
 def leaves_block(body: list[ast.stmt]) -> bool:
     """Return whether the statements of a body never continue after it."""
-    last = body[-1] if body else None
-    if isinstance(last, ast.If):
-        return leaves_block(last.body) and leaves_block(last.orelse)
-    ends = isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and format_dotted_name(last.value.func) in _ENDING
-    return ends or isinstance(last, LEAVING)
+    match body:
+        case [*_, ast.If(_, inner, otherwise)]:
+            return leaves_block(inner) and leaves_block(otherwise)
+        case [*_, ast.Expr(ast.Call(function))]:
+            return format_dotted_name(function) in _ENDING
+        case [*_, ast.Return() | ast.Raise() | ast.Continue() | ast.Break()]:
+            return True
+    return False
 
 
 def find_way_on(statement: ast.If) -> str:

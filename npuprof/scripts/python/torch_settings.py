@@ -77,11 +77,12 @@ def _resolve_path(node: ast.expr, scope: Scope, depth: int = 0) -> str:
 
 def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
     name = name_callee(call)
-    if name == "update" and isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name):
-        _note_update(visitor, call, call.func.value, scope)
-    elif name == "setattr" and len(call.args) == 3 and (group := _resolve_path(call.args[0], scope)) in _list_groups():
-        attribute, reason = visitor.evaluate_expression(call.args[1], scope)
-        _read_attribute(visitor, call, group, "" if reason else str(attribute), call.args[2], scope)
+    match call:
+        case ast.Call(ast.Attribute(ast.Name() as table, "update")):
+            _note_update(visitor, call, table, scope)
+        case ast.Call(args=[owner, attribute, value]) if name == "setattr" and (group := _resolve_path(owner, scope)) in _list_groups():
+            text, reason = visitor.evaluate_expression(attribute, scope)
+            _read_attribute(visitor, call, group, "" if reason else str(text), value, scope)
     path = _resolve_path(call.func, scope) if isinstance(call.func, ast.Name) or name in list_words() else ""
     if path == _SET_OPTION:
         _read_options(visitor, call, scope)
@@ -113,12 +114,13 @@ def _read_function(visitor: Visitor, call: ast.Call, forms: list[Form], scope: S
 
 
 def _read_assignment(visitor: Visitor, target: ast.expr, value: ast.expr, scope: Scope) -> None:
-    if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
-        _note_entries(visitor, target.value, [(target.slice, value, scope)], scope)
-    elif isinstance(target, ast.Name):
-        _note_table(visitor, target, value, scope)
-    elif isinstance(target, ast.Attribute) and (group := _resolve_path(target.value, scope)) in _list_groups():
-        _read_attribute(visitor, target, group, target.attr, value, scope)
+    match target:
+        case ast.Subscript(ast.Name() as table, key):
+            _note_entries(visitor, table, [(key, value, scope)], scope)
+        case ast.Name():
+            _note_table(visitor, target, value, scope)
+        case ast.Attribute(owner, attribute) if (group := _resolve_path(owner, scope)) in _list_groups():
+            _read_attribute(visitor, target, group, attribute, value, scope)
 
 
 def _read_attribute(visitor: Visitor, node: ast.expr, group: str, attribute: str, value: ast.expr, scope: Scope) -> None:

@@ -20,7 +20,7 @@ from npuprof.scripts.python.calls import Entered, find_entered, get_first_parame
 from npuprof.scripts.python.constants import fold_expression, fold_with_defaults
 from npuprof.scripts.python.loops import bind_call_arguments, unroll_loop
 from npuprof.scripts.python.module import Module, NodeIndex
-from npuprof.scripts.python.scopes import SIMPLE, Function, Reached, Scope, list_targets, pair_targets, statement_blocks
+from npuprof.scripts.python.scopes import SIMPLE, Function, Reached, Scope, pair_targets, statement_blocks
 from npuprof.scripts.python.statements import FUNCTIONS, find_way_on, is_main_test, leaves_block
 from npuprof.scripts.python.terms import PLAIN, Unknown, format_expression, list_expressions, list_parts, name_callee
 from npuprof.scripts.records import HALF_CHARACTER, Branch, Followed, ScriptPlace, ScriptSetting, ScriptValue, Site, take_here_out
@@ -459,7 +459,8 @@ def _list_tested_parts(node: ast.IfExp | ast.BoolOp | ast.Lambda, tests: tuple[s
 def _iterate_assignments(statement: ast.Assign | ast.AnnAssign) -> Iterator[tuple[ast.expr, ast.expr]]:
     """Yield targets and values of a statement; tuples element by element if both sides show them."""
     if (value := statement.value) is not None:
-        yield from ((part, given) for target in list_targets(statement) for part, given, _ in pair_targets(target, value))
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        yield from ((part, given) for target in targets for part, given, _ in pair_targets(target, value))
 
 
 def _sort_by_calls(waiting: list[Waiting], index: NodeIndex) -> Iterator[Waiting]:
