@@ -402,6 +402,19 @@ class NpuprofError(Exception):
         return f"NpuprofError({str(self)!r})"
 
 
+def build_error(
+    code: str, message: str, why: str = "", hint: str = "", origin: Origin | None = None, key: str = "",
+    profiles: tuple[str, ...] = (), where: Place | None = None,
+) -> NpuprofError:  # fmt: skip
+    """Return an error with a single finding."""
+    return NpuprofError([Finding(code, message, why, hint, origin, key, profiles, where)])
+
+
+def build_usage_error(message: str, hint: str, why: str = "") -> NpuprofError:
+    """Return an error about the arguments of a command (NP902)."""
+    return build_error("NP902", message, why, hint)
+
+
 def _tell_once(findings: Iterable[Finding]) -> Iterator[Finding]:
     """Yield findings without duplicates. Findings without a place, such as a missing source, are yielded once for all presets."""
     placeless: list[Finding] = []

@@ -13,7 +13,7 @@ from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.edit.changed import build_opener
 from npuprof.edit.preset_file import format_difference, locate_new_file, require_free_name
-from npuprof.model import Finding, NpuprofError, Place
+from npuprof.model import Finding, NpuprofError, Place, build_error
 from npuprof.renderers.trusting import trust_carried
 from npuprof.report import Answer
 from npuprof.report.findings import build_finding_dict
@@ -194,9 +194,7 @@ def _refuse_unwritable(path: str, folders: list[str]) -> None:
     folder = os.path.dirname(target) or os.curdir  # the replacement is first written next to the old file
     for what, place in ((path, target), (f"the folder of {path}", folder)):
         if not os.stat(place).st_mode & 0o222 or not os.access(place, os.W_OK):
-            raise NpuprofError(
-                [Finding("NP830", f"{what} is read-only", "It stays as it is.", "make it writable first", where=Place(path))]
-            )
+            raise build_error("NP830", f"{what} is read-only", "It stays as it is.", "make it writable first", where=Place(path))
 
 
 def _find_folder(path: str, folders: list[str]) -> str:

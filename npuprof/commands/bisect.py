@@ -21,7 +21,7 @@ from npuprof.commands.framework.parameters import (
     formats,
 )
 from npuprof.commands.resolving import open_workspace
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import build_error
 from npuprof.report import Answer
 from npuprof.report.terminal import progress_line
 from npuprof.store import one_time, spec
@@ -104,7 +104,7 @@ class Bisect(ResolvingVerb):
         difference = Difference(*ends)
         if not difference.changes:
             what = f"{ends[0].name} and {ends[1].name} have the same settings"
-            raise NpuprofError([Finding("NP954", what, "", "name two presets that differ; npuprof diff shows how")])
+            raise build_error("NP954", what, "", "name two presets that differ; npuprof diff shows how")
         return self._bisect(difference, setup)
 
     def _bisect(self, difference: Difference, setup: Setup) -> Answer:

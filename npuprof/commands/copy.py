@@ -9,7 +9,7 @@ from npuprof.commands.framework.parameters import DRY_RUN, STORE, WRITE_ANYWAY
 from npuprof.document.profile import Profile
 from npuprof.edit.preset_file import answer_new_preset, locate_new_file
 from npuprof.edit.schemaline import move_schema_line
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import build_error
 from npuprof.report import Answer
 from npuprof.store import is_source_reference, spec
 from npuprof.store.folder import Folder
@@ -34,7 +34,7 @@ class Copy(Verb):
         """Return the new file as a unified diff, and write it unless it is a dry run. Raises NpuprofError, and then writes nothing."""
         if is_source_reference(self.spec) or ("+" in self.spec and not os.path.isfile(self.spec)):
             what, why = f"{self.spec!r} is not a preset file of this store", "The names in its text would refer to something else here."
-            raise NpuprofError([Finding("NP920", what, why, f"npuprof new {self.name} --extends with its name makes one that follows it")])
+            raise build_error("NP920", what, why, f"npuprof new {self.name} --extends with its name makes one that follows it")
         workspace = spec.Workspace(self.store)
         home = workspace.store
         old = workspace.profile(self.spec)

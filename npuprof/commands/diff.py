@@ -9,7 +9,7 @@ from shlex import quote
 from npuprof.commands.framework import arguments, flag, option
 from npuprof.commands.framework.parameters import COLOR, OUTPUT, ContextVerb, formats
 from npuprof.commands.resolving import open_workspace
-from npuprof.model import Finding, NpuprofError, Place, Record
+from npuprof.model import Finding, NpuprofError, Place, Record, build_error, build_usage_error
 from npuprof.report import Answer
 from npuprof.report.text import count_rest, escape_controls, format_count
 from npuprof.resolve.config import Config
@@ -81,7 +81,7 @@ class Diff(ContextVerb):
         if self.rev is not None or not self.specs:
             if self.link is not None and not _is_address(self.link):
                 hint = "write it as a browser shows it: https://github.com/team/presets"
-                raise NpuprofError([Finding("NP902", f"--link {self.link!r} is not a URL", "", hint)])
+                raise build_usage_error(f"--link {self.link!r} is not a URL", hint)
             return self.answer_survey(self._compare_revisions(workspace, self.rev or "HEAD"))
         if len(self.specs) > 2:
             return self._answer_matrix(workspace)
@@ -230,7 +230,7 @@ def _choose_sides(workspace: spec.Workspace, preset: str) -> tuple[str, str]:
     """Return both sides for a single spec: a revision and the work tree, or the last commit and the work tree."""
     if preset == "-" or len(workspace.split_spec(preset)) > 1:
         why = "A single preset is compared with its last commit."
-        raise NpuprofError([Finding("NP902", f"nothing to compare {preset!r} with", why, "name a second preset")])
+        raise build_usage_error(f"nothing to compare {preset!r} with", "name a second preset", why)
     name, at, _ = preset.partition("@")
     return (preset, name) if at else (f"{preset}@HEAD", preset)
 
@@ -273,7 +273,7 @@ def _find_processes(path: str, workspace: Workspace) -> tuple[list[Processes], l
     if not ranks.holds_records(folder):
         if is_path:
             hint = "name a preset, or a folder where npuprof run NAME --record has left records"
-            raise NpuprofError([Finding("NP962", f"{path} contains no run record", "", hint, where=Place(folder))])
+            raise build_error("NP962", f"{path} contains no run record", "", hint, where=Place(folder))
         return None
     return ranks.load_processes(folder, workspace)
 

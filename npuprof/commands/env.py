@@ -18,7 +18,7 @@ from npuprof.commands.framework.parameters import (
 )
 from npuprof.commands.resolving import resolve_checked, tell_left_out
 from npuprof.document.keys import quote_basic_string
-from npuprof.model import TRUST_CODES, Finding, NpuprofError
+from npuprof.model import TRUST_CODES, NpuprofError, build_error
 from npuprof.renderers import collect_sidecars, find_left_out_sections
 from npuprof.renderers import shell as shells
 from npuprof.renderers.shell import BEFORE, format_undo_lines, format_values_before, quote_posix
@@ -108,10 +108,10 @@ class Env(ContextVerb):
         other_flag = "--diff" if self.diff else "--format"
         for spelling, wanted in (("--shell", self.shell), ("--unset", self.undo)):
             if wanted:
-                raise NpuprofError([Finding("NP914", f"{spelling} and {other_flag} do not go together", "", "omit one of them")])
+                raise build_error("NP914", f"{spelling} and {other_flag} do not go together", "", "omit one of them")
         if self.diff and self.file_format not in (None, "json"):
             hint = "omit --format, or write --format json"
-            raise NpuprofError([Finding("NP914", f"--diff has no form for {self.file_format}", "", hint)])
+            raise build_error("NP914", f"--diff has no form for {self.file_format}", "", hint)
 
 
 def _refuse_values(config: Config, reasons: Iterable[tuple[str, str]]) -> None:
@@ -140,7 +140,7 @@ def _write_file_format(config: Config, name: str, trusting: bool) -> Answer:
     text = kind.write(config, variables, sidecars)
     if kind.largest and sum(len(f"{key}{value}".encode()) for key, value in {**variables, **sidecars}.items()) > kind.largest:
         what = "the variables do not fit into one ConfigMap"
-        raise NpuprofError([Finding("NP903", what, "Kubernetes takes at most 1 MiB.", "keep long values in files")])
+        raise build_error("NP903", what, "Kubernetes takes at most 1 MiB.", "keep long values in files")
     if kind.folder:
         if sidecars:
             where = (

@@ -19,7 +19,7 @@ from npuprof.commands.resolving import resolve_shown
 from npuprof.document import keys
 from npuprof.document.keys import format_toml_value
 from npuprof.document.profile import PROFILE_KEYS
-from npuprof.model import FRAMEWORK_SECTIONS, Finding, NpuprofError, Origin, Path, did_you_mean
+from npuprof.model import FRAMEWORK_SECTIONS, Origin, Path, build_error, did_you_mean
 from npuprof.report import Answer
 from npuprof.report.text import escape_controls, paint_text
 from npuprof.resolve import origins
@@ -96,7 +96,7 @@ def _parse_key(config: Config, text: str) -> tuple[str, Path]:
     if parsed is None:
         from npuprof.store import one_time
 
-        raise NpuprofError([Finding("NP009", f"{text!r} is not a key", "", one_time.suggest_bare_key(text))])
+        raise build_error("NP009", f"{text!r} is not a key", "", one_time.suggest_bare_key(text))
     if elsewhere := catalog.find_key_elsewhere(parsed[0], config.settings):
         parsed = elsewhere, parsed[1]
     known = catalog.find_record_texts(*catalog.find_record_place(*parsed))
@@ -106,7 +106,7 @@ def _parse_key(config: Config, text: str) -> tuple[str, Path]:
         if section in FRAMEWORK_SECTIONS:
             name, names = keys.format_key_path(name, parsed[1]), catalog.record_names(section)
         what = f"{config.name} does not set {text!r}, and the catalogue does not know it"
-        raise NpuprofError([Finding("NP201", what, "", did_you_mean(name, names, "npuprof options lists all"))])
+        raise build_error("NP201", what, "", did_you_mean(name, names, "npuprof options lists all"))
     return parsed
 
 

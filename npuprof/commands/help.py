@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from npuprof import docs
 from npuprof.commands.framework import Verb, arguments, list_verb_names
 from npuprof.commands.framework.parameters import COLOR, OUTPUT, formats
-from npuprof.model import Finding, NpuprofError, did_you_mean
+from npuprof.model import build_usage_error, did_you_mean
 from npuprof.report import Answer
 from npuprof.report.tables import Markdown, Table
 
@@ -79,7 +79,7 @@ def _show_verb(words: Sequence[str], topics: Sequence[str]) -> Answer:
     if verb not in names and verb not in families:
         hint = did_you_mean(verb, (*topics, *names), "npuprof help lists the topics, npuprof --help the verbs")
         why = "A finding is explained by npuprof rule CODE, a setting by npuprof option KEY."
-        raise NpuprofError([Finding("NP902", f"there is no topic {verb!r}", why, hint)])
+        raise build_usage_error(f"there is no topic {verb!r}", hint, why)
     from npuprof.commands.framework.application import format_help
 
     text = format_help(list(words))

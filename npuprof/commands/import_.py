@@ -11,7 +11,7 @@ from npuprof.commands.framework import Verb, arguments, flag, option
 from npuprof.commands.framework.parameters import COLOR, READ_KINDS, formats
 from npuprof.document import keys, parse_document
 from npuprof.document.profile import Profile
-from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS, Finding, NpuprofError, Place
+from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS, Finding, NpuprofError, Place, build_error
 from npuprof.renderers.trusting import trust_carried
 from npuprof.report import Answer, output
 from npuprof.report.findings import build_finding_dict, format_findings
@@ -245,7 +245,7 @@ def _write_texts(
         if len(texts) > 1:
             names = ", ".join(list(texts)[:8]) + (", ..." if len(texts) > 8 else "")
             why = f"The scripts hold {len(texts)} presets: {names}."
-            raise NpuprofError([Finding("NP816", "several presets do not fit one file", why, "name a folder with -o DIR")])
+            raise build_error("NP816", "several presets do not fit one file", why, "name a folder with -o DIR")
         text = next(iter(texts.values()))
     else:
         remarks.append(_write_folder(texts, path, force))
@@ -280,7 +280,7 @@ def _write_new_files(files: dict[str, str], below: str, force: bool) -> None:
         more = f" and {len(there) - 5} more" if len(there) > 5 else ""
         what = f"{', '.join(there[:5])}{more} {'is' if len(there) == 1 else 'are'} there already"
         hint = "write to another place, or overwrite it with --force"
-        raise NpuprofError([Finding("NP816", what, "An import writes over nothing unasked.", hint, where=Place(there[0]))])
+        raise build_error("NP816", what, "An import writes over nothing unasked.", hint, where=Place(there[0]))
     known = ANYTHING if force else None
     writing.write_wanted_files([Wanted(path, text.encode(), known, below) for path, text in files.items()])
     _trust_carried(files)

@@ -12,7 +12,7 @@ from npuprof.commands.schema import build_editor_schemas
 from npuprof.edit.schemaline import format_schema_line
 from npuprof.hosting import installed
 from npuprof.hosting.git_drivers import MERGE, USE, add_attributes
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import build_error, build_usage_error
 from npuprof.report import Answer
 from npuprof.report.text import format_count
 from npuprof.store.folder import Folder, open_builtin_store
@@ -98,13 +98,13 @@ class Init(Verb):
         """Return the CI system and the requirement it installs. Raises NpuprofError if CI was requested and the requirement is unknown."""
         if self.ci == "none":
             if self.install is not None:
-                raise NpuprofError([Finding("NP902", "--install is for CI, and --ci none writes none", "", "omit one of them")])
+                raise build_usage_error("--install is for CI, and --ci none writes none", "omit one of them")
             return "none", ""
         requirement = installed.check_address(self.install) if self.install is not None else installed.find_requirement()
         if not requirement and self.ci is not None:
             hint = "say where from: --install git+https://HOST/npuprof@COMMIT"
             why = "CI must install exactly this npuprof; a bare name could install another package."
-            raise NpuprofError([Finding("NP063", _UNKNOWN, why, hint)])
+            raise build_error("NP063", _UNKNOWN, why, hint)
         return (self.ci or _DEFAULT_CI, requirement) if requirement else ("none", "")
 
     def _add_ci(self, files: dict[str, str]) -> Answer:
@@ -129,7 +129,7 @@ def _refuse_nested(folder: str) -> None:
     what = f"{folder} is the folder of a store of presets, or lies in it: {os.path.relpath(root, os.path.realpath('.'))}"
     why = "npuprof init FOLDER puts the store into FOLDER/profiles; a store within a store would be presets of both."
     hint = f"npuprof list shows its presets; a new store: npuprof init {os.path.relpath(os.path.dirname(root), os.path.realpath('.'))}"
-    raise NpuprofError([Finding("NP923", what, why, hint)])
+    raise build_error("NP923", what, why, hint)
 
 
 def _find_store_around(folder: str) -> str:
@@ -178,7 +178,7 @@ def _refuse_existing(folder: str, files: dict[str, str], is_new: bool = True) ->
     if there:
         what = f"{', '.join(there)} {'exists' if len(there) == 1 else 'exist'} already in {folder}"
         hint = "use another folder, or add the missing parts: npuprof new, npuprof schema, npuprof git install, npuprof init --ci NAME"
-        raise NpuprofError([Finding("NP923", what, "init never overwrites a file.", hint)])
+        raise build_error("NP923", what, "init never overwrites a file.", hint)
 
 
 def _fill_templates(ci: str, requirement: str) -> dict[str, str]:

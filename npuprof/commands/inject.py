@@ -6,7 +6,7 @@ import os
 
 from npuprof.commands.framework import argument, flag, number, option
 from npuprof.commands.framework.parameters import TRUST, ContextVerb
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import Finding, build_usage_error
 from npuprof.report import Answer
 from npuprof.scripts.block_files import Writing
 from npuprof.scripts.blocks import Injector
@@ -42,7 +42,7 @@ class Inject(ContextVerb):
         """Write or refresh blocks. Exit 1 with ``check`` if one is outdated, else 0. Raises NpuprofError."""
         if self.file.endswith(".toml"):
             hint = "name the script: npuprof inject train.py NAME"
-            raise NpuprofError([Finding("NP902", f"{self.file} is a preset, and no script", "", hint)])
+            raise build_usage_error(f"{self.file} is a preset, and no script", hint)
         injector = Injector(self.store, trusting=self.check or self.trust, checking=True)
         if self.replace:
             self._refuse_beside_replace()
@@ -66,13 +66,13 @@ class Inject(ContextVerb):
         flags = [name for name, value in others.items() if value]
         if flags or self.spec is None:
             what = f"--replace needs a preset, and goes without {', '.join(flags or others)}: the lines say where the block goes"
-            raise NpuprofError([Finding("NP902", what, "", f"npuprof inject {self.file} SPEC --replace")])
+            raise build_usage_error(what, f"npuprof inject {self.file} SPEC --replace")
 
     def _require_clear_arguments(self) -> None:
         if (self.spec is None) != (self.everywhere or self.check):
             what = f"which preset is to go into {self.file}?"
             hint = "name one behind the file, or refresh the blocks that are there with --all and without a preset"
-            raise NpuprofError([Finding("NP902", what, "", hint)])
+            raise build_usage_error(what, hint)
 
 
 VERB = Inject

@@ -11,7 +11,7 @@ from npuprof import catalog
 from npuprof.commands.framework import argument, number
 from npuprof.commands.framework.parameters import COLOR, OF_STORE, OUTPUT, ContextVerb, formats
 from npuprof.document import keys
-from npuprof.model import Finding, NpuprofError, Path, did_you_mean
+from npuprof.model import Finding, NpuprofError, Path, build_error, did_you_mean
 from npuprof.report import Answer
 from npuprof.report.findings import build_finding_dict
 from npuprof.report.text import escape_controls, paint_text
@@ -101,7 +101,7 @@ def _parse_key(key: str | None) -> tuple[str, Path]:
         return "", ()
     parsed = keys.parse_key(key)
     if parsed is None:
-        raise NpuprofError([Finding("NP009", f"{key!r} is not a key", "", one_time.suggest_bare_key(key))])
+        raise build_error("NP009", f"{key!r} is not a key", "", one_time.suggest_bare_key(key))
     name, tail = parsed
     return catalog.find_key_elsewhere(name) or name, tail  # a variable without env.
 
@@ -112,7 +112,7 @@ def _require_known_key(name: str, key: str) -> None:
     if not catalog.find_record_texts(section, plain) and section != "env":
         what = f"{name} has never set {key!r}, and the catalogue does not know it"
         hint = did_you_mean(plain, catalog.record_names(section), "npuprof options lists all; variables are env.NAME")
-        raise NpuprofError([Finding("NP201", what, "", hint)])
+        raise build_error("NP201", what, "", hint)
 
 
 def _build_missing_finding(home: Folder, repository: Repository, name: str, tip: str) -> Finding:

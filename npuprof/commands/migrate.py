@@ -16,7 +16,7 @@ from npuprof.edit.changed import build_opener
 from npuprof.edit.migration_plan import migrate_file, migrate_store, require_matching_dependents
 from npuprof.edit.migration_steps import find_earlier_release
 from npuprof.edit.preset_file import format_difference, open_for_edit
-from npuprof.model import Context, Finding, NpuprofError
+from npuprof.model import Context, build_usage_error
 from npuprof.report import Answer
 from npuprof.report.findings import build_finding_dict, format_findings
 from npuprof.report.text import escape_controls, format_count
@@ -60,7 +60,7 @@ class Migrate(Verb):
         """Return the changes and the remaining decisions; write the changes unless it is a dry run. Raises NpuprofError."""
         if self.everything == bool(self.specs):
             what = "a preset and --all are two ways" if self.everything else "which preset is to be moved?"
-            raise NpuprofError([Finding("NP902", what, "", "name one, or say --all")])
+            raise build_usage_error(what, "name one, or say --all")
         context = spec.build_context(self.cann, self.product, versions=self.frameworks)
         self._since = find_earlier_release(self.since, str(context.cann))
         if not self.specs:
@@ -69,10 +69,10 @@ class Migrate(Verb):
         for word in self.specs:
             if os.path.exists(word) and not word.endswith(".toml") and word not in workspace.store.names():
                 hint = f"npuprof scan {shlex.quote(word)} --cann {self.cann} reports what breaks in scripts with that release"
-                raise NpuprofError([Finding("NP902", f"{word} is not a preset", "migrate rewrites presets, not scripts.", hint)])
+                raise build_usage_error(f"{word} is not a preset", hint, "migrate rewrites presets, not scripts.")
         if len(self.specs) > 1:
             what = f"{' and '.join(self.specs[:2])} are two presets"
-            raise NpuprofError([Finding("NP902", what, "One is moved at a time, or all in one plan.", "name one, or say --all")])
+            raise build_usage_error(what, "name one, or say --all", "One is moved at a time, or all in one plan.")
         return self._migrate_one(self.specs[0], workspace, context)
 
     def _migrate_one(self, name: str, workspace: spec.Workspace, context: Context) -> Answer:

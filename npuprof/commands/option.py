@@ -12,7 +12,7 @@ from npuprof.catalog.values import find_structure, load_form
 from npuprof.commands.framework import Verb, argument
 from npuprof.commands.framework.parameters import OUTPUT, formats
 from npuprof.document.keys import format_full_key, format_toml_value
-from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS, Finding, NpuprofError, did_you_mean
+from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS, build_error, did_you_mean
 from npuprof.report import Answer
 
 TYPE_CHECKING = False
@@ -70,7 +70,7 @@ def _find_section(key: str) -> tuple[str, str]:
     plain = key.lstrip("-").strip("*?").partition("=")[0]
     is_part = any(plain.lower() in name.lower() for name in names)
     listed = f"npuprof options {plain} lists those with it in their names" if is_part else "npuprof options lists all"
-    raise NpuprofError([Finding("NP201", f"the catalogue has no {key!r}", "", did_you_mean(plain, names, listed))])
+    raise build_error("NP201", f"the catalogue has no {key!r}", "", did_you_mean(plain, names, listed))
 
 
 def _build_fields(section: str, record: Any, ruled: list[catalog.Rule], advised: list[str]) -> dict[str, Any]:

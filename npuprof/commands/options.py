@@ -11,7 +11,7 @@ from npuprof.catalog.risks import EXECUTES, find_unit_and_risk
 from npuprof.commands.framework import Verb, argument, flag, option
 from npuprof.commands.framework.parameters import OUTPUT, formats
 from npuprof.document.keys import format_full_key
-from npuprof.model import Finding, NpuprofError, did_you_mean
+from npuprof.model import build_error, build_usage_error, did_you_mean
 from npuprof.report import Answer
 from npuprof.report.tables import Table
 
@@ -52,7 +52,7 @@ class Options(Verb):
             suggestion = "" if self.query in known else did_you_mean(self.query or "", known)
             hint = suggestion or ("omit a filter" if filters else "try fewer words")
             what = "the filters leave nothing" if self.query is None else f"nothing in the catalogue matches {self.query!r}"
-            raise NpuprofError([Finding("NP201", what, "", hint)])
+            raise build_error("NP201", what, "", hint)
         return Answer({
             "text": lambda: Table([(row["name"], row["summary"]) for row in rows], header=("name", "what it does")),
             "json": lambda: {"schema": "npuprof.options/1", "options": rows},
@@ -83,7 +83,7 @@ def _require_known(flag: str, value: str, known: list[str]) -> None:
     """Raise NpuprofError for an invalid value of a flag."""
     if value not in known:
         hint = did_you_mean(value, known, f"known are {', '.join(known)}")
-        raise NpuprofError([Finding("NP902", f"{flag} {value!r} is unknown", "", hint)])
+        raise build_usage_error(f"{flag} {value!r} is unknown", hint)
 
 
 def _list_readers(name: str) -> list[str]:
@@ -102,7 +102,7 @@ def _find_release(text: str) -> int:
     release = build_context(text, None).cann
     if release is None:  # an empty string is no filter
         hint = f"the newest is {releases.load_releases()[-1]}"
-        raise NpuprofError([Finding("NP401", f"--since takes a CANN release, not {text!r}", "", hint)])
+        raise build_error("NP401", f"--since takes a CANN release, not {text!r}", "", hint)
     return releases.release_index(release)
 
 
@@ -115,7 +115,7 @@ def _find_first_release(name: str) -> int:
 def _find_family(text: str) -> str:
     product = products.find_product(text)
     if product is None:
-        raise NpuprofError([Finding("NP403", f"unknown product {text!r}", "", products.suggest_product(text)[0])])
+        raise build_error("NP403", f"unknown product {text!r}", "", products.suggest_product(text)[0])
     return products.find_product_family(product)
 
 

@@ -13,7 +13,7 @@ from npuprof.history.notes import format_release_notes
 from npuprof.history.planning import PlannedRelease, ReleasePlan, format_tag_message
 from npuprof.history.proposal import propose_version
 from npuprof.history.releasing import build_release_record, find_last_release, list_earlier_versions
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import Finding, NpuprofError, build_error, build_usage_error
 from npuprof.report import Answer
 from npuprof.report.asking import answer_refusal, ask_on_terminal
 from npuprof.report.text import count_rest, format_count
@@ -66,15 +66,13 @@ class Release(Verb):
         """
         if self.spec is None and not (self.changed or self.everything):
             hint = "npuprof release NAME, or --changed, or --all for the store and all that is new in it"
-            raise NpuprofError([Finding("NP902", "release names no preset", "", hint)])
+            raise build_usage_error("release names no preset", hint)
         workspace = Workspace(self.store)
         repository = workspace.store.repository
         if self.changed or self.everything or self.spec is None:
             return self._release_many(workspace, repository)
         if self.yes:
-            raise NpuprofError(
-                [Finding("NP902", "--yes belongs to --changed and --all", "", "omit it: a single preset is released without a prompt")]
-            )
+            raise build_usage_error("--yes belongs to --changed and --all", "omit it: a single preset is released without a prompt")
         plan = self._plan_one(workspace, repository, self.spec)
         planned = plan.releases[0]
         proposal, notes = planned.proposal, _list_uncompared(plan)
@@ -91,7 +89,7 @@ class Release(Verb):
         name, revision = workspace.split_single_spec(spec, "release")
         if revision:
             what, hint = f"cannot release {spec!r}", f"npuprof release {name}"
-            raise NpuprofError([Finding("NP026", what, "A release is made of the last commit.", hint)])
+            raise build_error("NP026", what, "A release is made of the last commit.", hint)
         head = repository.resolve_commit("HEAD")
         config = _resolve_committed(workspace, name, head)
         _require_no_errors(config)
@@ -108,14 +106,14 @@ class Release(Verb):
         if proposal.step == "none" and wanted is None:
             number = VersionText((*number.number[:2], number.number[2] + 1)) if last and number.order <= last.text.order else number
             what = f"nothing has changed in {name} since {last.number_text if last else 'ever'}"
-            raise NpuprofError([Finding("NP026", what, "", f"to release it all the same: npuprof release {name} {number}")])
+            raise build_error("NP026", what, "", f"to release it all the same: npuprof release {name} {number}")
         was = last.number_text if last else ""
         planned = PlannedRelease(name, number, was, config, proposal, pair, build_release_record(config))
         return ReleasePlan(head, (planned,))
 
     def _release_many(self, workspace: Workspace, repository: Repository) -> Answer:
         if self.changed and self.everything:
-            raise NpuprofError([Finding("NP902", "--changed and --all are two ways", "", "--all also releases changed presets")])
+            raise build_usage_error("--changed and --all are two ways", "--all also releases changed presets")
         number = self._parse_store_number()
         head = repository.resolve_commit("HEAD")
         plan = planning.plan_releases(workspace, head, self.everything, number, self.uncompared)
@@ -146,9 +144,7 @@ class Release(Verb):
         if self.changed or self.version is not None:
             words = " ".join(word for word in (self.spec, self.version) if word)
             hint = "--all takes a number for the whole store" if self.everything else "omit it, or name one preset without --changed"
-            raise NpuprofError(
-                [Finding("NP902", f"{words!r} cannot be combined with --{'all' if self.everything else 'changed'}", "", hint)]
-            )
+            raise build_usage_error(f"{words!r} cannot be combined with --{'all' if self.everything else 'changed'}", hint)
         return _parse_number(self.spec)
 
     def _answer_tagged(self, repository: Repository, plan: ReleasePlan, text: str, notes: tuple[str, ...]) -> Answer:
@@ -231,7 +227,7 @@ def _parse_number(version: str) -> VersionText:
         request = parse_version_request(version)
         suggestion = f"write {'.'.join(map(str, (*request.parts, 0, 0)[:3]))}; " if request is not None else ""
         hint = f"{suggestion}a version has three numbers: 1.2.0, or 2.0.0-rc.1 before 2.0.0; without one npuprof proposes the next"
-        raise NpuprofError([Finding("NP026", f"{version!r} is not a version", "", hint)])
+        raise build_error("NP026", f"{version!r} is not a version", "", hint)
     return number
 
 
@@ -259,7 +255,7 @@ def _require_free_number(repository: Repository, name: str, number: VersionText,
         what, why = f"{number} would go back: {name} is at {below.number_text}", "Version numbers only rise."
     else:
         return
-    raise NpuprofError([Finding("NP026", what, why, hint)])
+    raise build_error("NP026", what, why, hint)
 
 
 def _require_no_errors(config: Config) -> None:

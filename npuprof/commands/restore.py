@@ -12,7 +12,7 @@ from npuprof.compare.sides import compute_blob_id
 from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.edit.preset_file import choose_cited_path
-from npuprof.model import Finding, NpuprofError, Place
+from npuprof.model import NpuprofError, Place, build_error
 from npuprof.renderers.plain import render_toml
 from npuprof.report import Answer
 from npuprof.report.text import escape_file_line
@@ -57,10 +57,10 @@ class Restore(ContextVerb):
         name, revision = workspace.split_single_spec(self.spec, "restore")
         if not revision:
             what, hint = f"{self.spec!r} names no revision", f"say which: {name}@HEAD, {name}@1.2.0"
-            raise NpuprofError([Finding("NP027", what, "", hint)])
+            raise build_error("NP027", what, "", hint)
         home = workspace.store
         if home.label == "builtin:":
-            raise NpuprofError([Finding("NP027", "the shipped presets cannot be written", "", "work in a store of your own")])
+            raise build_error("NP027", "the shipped presets cannot be written", "", "work in a store of your own")
         pin = revisions.find_pin(home, f"{name}@{revision}")
         commit, then = pin.commit, pin.home
         raw, notes = self._recover_text(workspace, then, name)
@@ -88,12 +88,12 @@ class Restore(ContextVerb):
             return content
         if self.output is not None:
             hint = "name another file, or write over it with --force"
-            raise NpuprofError([Finding("NP923", f"{target} exists already", "Nothing is overwritten unasked.", hint, where=Place(target))])
+            raise build_error("NP923", f"{target} exists already", "Nothing is overwritten unasked.", hint, where=Place(target))
         if not _is_committed(workspace, name, content or b""):
             shown = os.path.relpath(target)
             what, why = f"{shown} has uncommitted edits", "They would be lost; nothing was written."
             hint = "commit them first (npuprof commit), or discard them with --force"
-            raise NpuprofError([Finding("NP943", what, why, hint, where=Place(shown))])
+            raise build_error("NP943", what, why, hint, where=Place(shown))
         return content
 
     def _recover_text(self, workspace: Workspace, then: Revision, name: str) -> tuple[bytes, list[str]]:
@@ -115,9 +115,7 @@ def _find_folder(home: Folder, then: Revision, name: str) -> str:
         return home.root
     if not home.is_outside(name):
         what = f"{name} lay outside the store then, and npuprof.toml does not name it now"
-        raise NpuprofError(
-            [Finding("NP027", what, "Only the files it lists are presets.", "add its path to presets in npuprof.toml first")]
-        )
+        raise build_error("NP027", what, "Only the files it lists are presets.", "add its path to presets in npuprof.toml first")
     return home.folder_of(name)
 
 
@@ -143,7 +141,7 @@ def format_flat_preset(config: Config) -> str:
     settings = {} if again.problems else {step.key: step.value for step in again.steps}
     if compute_digest(settings) != config.digest:
         what = f"a flat form of {config.name} would not resolve as it does"
-        raise NpuprofError([Finding("NP027", what, "Nothing was written.", "restore the file itself, without --resolved")])
+        raise build_error("NP027", what, "Nothing was written.", "restore the file itself, without --resolved")
     return text
 
 

@@ -7,7 +7,7 @@ from npuprof.catalog import pages, written_condition
 from npuprof.commands.framework import Verb, argument
 from npuprof.commands.framework.parameters import OUTPUT, STORE, formats
 from npuprof.document import keys
-from npuprof.model import Finding, NpuprofError, did_you_mean
+from npuprof.model import NpuprofError, build_usage_error, did_you_mean
 from npuprof.report import Answer
 from npuprof.report.tables import Table
 from npuprof.store import spec
@@ -43,7 +43,7 @@ class Rule(Verb):
         page = known.get(self.code) or next((known[code] for code in known if code.upper() == self.code.upper()), None)
         if page is None:
             hint = did_you_mean(self.code, known, "npuprof rule lists all codes")
-            raise NpuprofError([Finding("NP902", f"there is no code {self.code!r}", "", hint)])
+            raise build_usage_error(f"there is no code {self.code!r}", hint)
         return Answer(
             {
                 "text": lambda: _format_page(page),

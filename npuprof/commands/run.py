@@ -20,7 +20,7 @@ from npuprof.commands.framework.parameters import (
     ResolvingVerb,
 )
 from npuprof.commands.resolving import resolve_checked, tell_findings, tell_left_out
-from npuprof.model import TRUST_CODES, Finding, NpuprofError
+from npuprof.model import TRUST_CODES, Finding, NpuprofError, build_error
 from npuprof.renderers import find_left_out_sections
 from npuprof.renderers.environment import collect_env_variables, describe_kept_variables, list_unset_variables
 from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, strip_environment, write_sidecars
@@ -68,7 +68,7 @@ class Run(ResolvingVerb):
         """
         if not self.command:
             hint = "write it after --: npuprof run NAME -- python train.py"
-            raise NpuprofError([Finding("NP914", "no command to run", "", hint)])
+            raise build_error("NP914", "no command to run", "", hint)
         try:
             config = resolve_checked(self, "env", self.no_check, TRUST_CODES, not self.no_personal, False)  # rejected below, or trusted
         except NpuprofError as error:
@@ -115,7 +115,7 @@ def _explain_missing_preset(spec: str, command: list[str], error: NpuprofError) 
     if error.findings[0].code != "NP008" or error.findings[0].origin is not None or shutil.which(spec) is None:
         return error
     what, why = f"no preset is named before the command {spec!r}", "The first word of npuprof run is the preset."
-    return NpuprofError([Finding("NP008", what, why, f"npuprof run NAME -- {shlex.join([spec, *command])}")])
+    return build_error("NP008", what, why, f"npuprof run NAME -- {shlex.join([spec, *command])}")
 
 
 def _become_command(command: list[str], environment: dict[str, str]) -> Answer:

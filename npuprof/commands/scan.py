@@ -22,7 +22,7 @@ from npuprof.commands.framework.parameters import (
 )
 from npuprof.commands.judging import FORMATS, JudgingVerb, describe_accepted
 from npuprof.edit.migration_steps import find_earlier_release
-from npuprof.model import Context, Finding, NpuprofError, Place
+from npuprof.model import Context, Finding, Place, build_usage_error
 from npuprof.report import Answer
 from npuprof.report.findings import format_severity_counts
 from npuprof.report.text import format_count
@@ -100,10 +100,10 @@ class Scan(ContextVerb, JudgingVerb):
         odd = [name for name, value in (others if self.statistics else statistics_only).items() if value]
         if odd and not self.statistics:
             what = f"{' and '.join(odd)} {'needs' if len(odd) == 1 else 'need'} --statistics"
-            raise NpuprofError([Finding("NP902", what, "", f"add --statistics, or omit {' and '.join(odd)}")])
+            raise build_usage_error(what, f"add --statistics, or omit {' and '.join(odd)}")
         if odd:
             what = f"--statistics cannot be combined with {' and '.join(odd)}"
-            raise NpuprofError([Finding("NP902", what, "", f"omit --statistics, or {' and '.join(odd)}")])
+            raise build_usage_error(what, f"omit --statistics, or {' and '.join(odd)}")
         if not self.statistics:
             return None
         return Survey(context, find_earlier_release(self.since, context.cann))

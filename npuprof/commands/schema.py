@@ -11,7 +11,7 @@ from npuprof.commands.framework import Verb, flag, option
 from npuprof.commands.framework.parameters import OUTPUT, STORE
 from npuprof.edit.preset_file import require_writable_store
 from npuprof.edit.schemaline import PRESET_SCHEMA, PROJECT_SCHEMA
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import build_usage_error
 from npuprof.report import Answer
 from npuprof.report.json_text import format_json_answer
 from npuprof.runs.records import load_record_schema
@@ -57,7 +57,7 @@ class Schema(Verb):
     def _keep_files(self) -> Answer:
         if (self.update and self.check) or self.output is not None or self.of != "profile":
             what = "--update and --check are about all schemas of a store: one of the two, and neither --of nor -o"
-            raise NpuprofError([Finding("NP902", what, "", "omit the arguments that do not apply")])
+            raise build_usage_error(what, "omit the arguments that do not apply")
         home = spec.Workspace(self.store).store
         require_writable_store(home)
         outdated: list[Wanted] = []

@@ -8,7 +8,7 @@ from typing import Any
 
 from npuprof.commands.framework import Verb, argument, arguments, flag, many
 from npuprof.commands.framework.parameters import DRY_RUN, PERSONAL, STORE, WRITE_ANYWAY
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import build_usage_error
 from npuprof.report import Answer
 from npuprof.store.spec import Workspace
 
@@ -92,7 +92,7 @@ class Set(Verb):
         elif not self.where and self.yes:
             what, hint = "--yes has no place without --where", "one preset is changed without asking"
         if what:
-            raise NpuprofError([Finding("NP902", what, "", hint)])
+            raise build_usage_error(what, hint)
 
 
 VERB = Set

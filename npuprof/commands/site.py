@@ -8,7 +8,7 @@ from npuprof.catalog import releases
 from npuprof.commands.framework import Verb, argument, many, option
 from npuprof.commands.framework.parameters import STORE
 from npuprof.commands.resolving import open_workspace
-from npuprof.model import Context, Finding, NpuprofError
+from npuprof.model import Context, Finding, build_error
 from npuprof.report import Answer
 from npuprof.report.text import format_count
 from npuprof.site.folder import write_site
@@ -46,7 +46,7 @@ class Site(Verb):
         workspace = open_workspace(self.store)
         store = workspace.listed_store
         if not store.names():
-            raise NpuprofError([Finding("NP010", f"there is no preset in {store.label}", "", "npuprof init creates a store with samples")])
+            raise build_error("NP010", f"there is no preset in {store.label}", "", "npuprof init creates a store with samples")
         faults: list[Finding] = []
         scripts = tuple(_list_touched(self.scripts, release, self.store, faults))
         written = write_site(self.folder, build_site(workspace, Asked(release, tuple(self.also), scripts), faults))

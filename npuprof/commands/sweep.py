@@ -26,7 +26,7 @@ from npuprof.commands.framework.parameters import (
 )
 from npuprof.commands.resolving import open_workspace
 from npuprof.edit.conditions import Conditions
-from npuprof.model import Finding, NpuprofError, Step, did_you_mean
+from npuprof.model import Finding, NpuprofError, Step, build_error, build_usage_error, did_you_mean
 from npuprof.report import Answer
 from npuprof.report.terminal import progress_line
 from npuprof.store import one_time, spec
@@ -148,15 +148,15 @@ class Sweep(ContextVerb):
         for name in self.engines:
             if name not in known:
                 hint = did_you_mean(name, known, f"known are {', '.join(known)}")
-                raise NpuprofError([Finding("NP902", f"unknown target {name!r}", "", hint)])
+                raise build_usage_error(f"unknown target {name!r}", hint)
         engines = [name for name in self.engines if name in ENGINES]
         targets = [name for name in self.engines if name not in ENGINES]
         if len(engines) > 1 or len(targets) > 1:
             what = f"--to {' and --to '.join(engines if len(engines) > 1 else targets)} do not go together"
-            raise NpuprofError([Finding("NP914", what, "", "omit one of them")])
+            raise build_error("NP914", what, "", "omit one of them")
         if engines == ["k8s-indexed-job"] and self.image is None and not self._tells():
             hint = "say --image registry/train:1.0"
-            raise NpuprofError([Finding("NP914", "a k8s-indexed-job needs the image of its containers", "", hint)])
+            raise build_error("NP914", "a k8s-indexed-job needs the image of its containers", "", hint)
         self.to = targets[0] if targets else None
         return engines[0] if engines else "", targets[0] if targets else "session"
 
@@ -167,7 +167,7 @@ class Sweep(ContextVerb):
             is_pattern = not equals and any(sign in "()[]\\*+?|" for sign in name)  # as for bisect, whose only metric needs no name
             if not name.strip() or name == TIME or (equals and not pattern) or is_pattern:
                 hint = "write it as in 'loss=loss: ([0-9.]+)'; time is known of every run"
-                raise NpuprofError([Finding("NP902", f"--metric {text!r} names no metric", "", hint)])
+                raise build_usage_error(f"--metric {text!r} names no metric", hint)
             metrics[name] = compile_pattern(pattern) if equals else ""
         return metrics
 
@@ -224,7 +224,7 @@ class Sweep(ContextVerb):
         known = [config for config in configs if config.digest not in journal.results]
         if not known:
             what = "all combinations have been run"
-            raise NpuprofError([Finding("NP914", what, "", "use --results to see the results, or --fresh")])
+            raise build_error("NP914", what, "", "use --results to see the results, or --fresh")
         if engine == "k8s-indexed-job":
             assert self.image is not None
             text, notes = write_indexed_job(self.spec, known, setup, self.image, setup.jobs if self.jobs else len(known))
@@ -240,7 +240,7 @@ def _answer_best(sweep: tables.Sweep, goal: Goal, notes: tuple[str, ...]) -> Ans
     best = find_best(sweep.rows, goal)
     if best is None:
         why = "Only runs that end with 0 count, and values that are numbers."
-        raise NpuprofError([Finding("NP954", f"no run has printed {goal.name}", why, "look at the pattern, and at the logs of the runs")])
+        raise build_error("NP954", f"no run has printed {goal.name}", why, "look at the pattern, and at the logs of the runs")
     config, combination, value = best
     summary = f"{describe_choices(sweep, combination)}: {'greatest' if goal.greatest else 'least'} {goal.name} {value:g}"
     return Answer(renderers.load_target("toml").render(config, inline=True).text, notes=(*notes, summary))

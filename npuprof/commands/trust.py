@@ -9,7 +9,7 @@ from typing import Any
 from npuprof.commands.framework import Verb, argument, arguments, flag, option
 from npuprof.commands.framework.parameters import DRY_RUN, OUTPUT, formats
 from npuprof.document import keys
-from npuprof.model import Finding, NpuprofError, Place, Record
+from npuprof.model import Finding, NpuprofError, Place, Record, build_error, build_usage_error
 from npuprof.renderers.trusting import identify_store, list_profile_needs
 from npuprof.report import Answer
 from npuprof.report.text import format_count
@@ -83,7 +83,7 @@ class Trust(Verb):
         if self.listed is not None:
             if self.variables or self.revoke:
                 what = "--from cannot be combined with names of variables or --revoke"
-                raise NpuprofError([Finding("NP902", what, "The file lists the trusted stores.", "use one of them")])
+                raise build_usage_error(what, "use one of them", "The file lists the trusted stores.")
             allowed = _read_list(self.listed)
             return [need for need in needs if allowed.allows(need.name, need.text, need.executes)]
         chosen = []
@@ -146,7 +146,7 @@ def _read_list(path: str) -> Trusted:
         return Trusted(names, frozenset((str(row["variable"]), str(row["value"])) for row in fields["pairs"]))
     except (ValueError, LookupError, TypeError, RecursionError):
         hint = "write one with npuprof trust STORE --dry-run --format json, and review it"
-        raise NpuprofError([Finding("NP931", f"{path} does not list the stores to trust", "", hint, where=Place(path))]) from None
+        raise build_error("NP931", f"{path} does not list the stores to trust", "", hint, where=Place(path)) from None
 
 
 def _format_groups(needs: list[_Found]) -> str:

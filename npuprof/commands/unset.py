@@ -8,7 +8,7 @@ from typing import Any
 from npuprof.commands.framework import Verb, arguments, flag
 from npuprof.commands.framework.parameters import DRY_RUN, EDITED, PERSONAL, STORE, WRITE_ANYWAY
 from npuprof.document import keys
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import Finding, NpuprofError, build_error
 from npuprof.report import Answer
 from npuprof.store import spec
 
@@ -65,7 +65,7 @@ class Unset(Verb):
         remarks.extend(f"{name} is inherited: added to 'unset'" for name in added)
         if added and cleared is not MISSING and not isinstance(cleared, list):
             what = f"profile.unset is {keys.format_short_value(cleared)}, and no list that could have {', '.join(added)} in it"
-            raise NpuprofError([Finding("NP920", what, "A name in that list clears an inherited value.", "make it a list of keys")])
+            raise build_error("NP920", what, "A name in that list clears an inherited value.", "make it a list of keys")
         if added:
             changes.append(PathChange(("profile", "unset"), [*listed, *added]))
         if self.dry_run:

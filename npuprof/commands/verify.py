@@ -8,7 +8,7 @@ from npuprof.commands.framework import arguments, flag
 from npuprof.commands.framework.parameters import COLOR, OUTPUT, ContextVerb, formats
 from npuprof.commands.resolving import open_workspace
 from npuprof.history.verification import WHOLE_STORE, Verifier, asks_for_signatures
-from npuprof.model import Finding, NpuprofError, did_you_mean
+from npuprof.model import Finding, NpuprofError, build_usage_error, did_you_mean
 from npuprof.report import Answer
 from npuprof.report.findings import build_finding_dict, format_findings
 from npuprof.report.tables import Table
@@ -54,7 +54,7 @@ class Verify(ContextVerb):
         if not self.tags:
             if self.signatures:
                 what = "--signatures is for released versions, and without --tags a run is verified"
-                raise NpuprofError([Finding("NP902", what, "", "npuprof verify --tags --signatures")])
+                raise build_usage_error(what, "npuprof verify --tags --signatures")
             return self._prove_run()
         self._refuse_odd_flags()
         workspace = spec.Workspace(self.store)
@@ -86,9 +86,9 @@ class Verify(ContextVerb):
             what = f"verify has no evidence to hold against {preset}" if preset else "verify has nothing to verify"
             tags = f"npuprof verify --tags {preset}".rstrip()
             hint = f"name the logs of a run: npuprof verify {preset or 'SPEC'} ~/ascend/log; {tags} verifies released versions"
-            raise NpuprofError([Finding("NP902", what, "", hint)])
+            raise build_usage_error(what, hint)
         if [preset, *evidence].count("-") > 1:
-            raise NpuprofError([Finding("NP902", "standard input can be read once only", "", "name a file for one of the two")])
+            raise build_usage_error("standard input can be read once only", "name a file for one of the two")
         workspace = open_workspace(self.store, spec.build_context(self.cann, self.product, versions=self.frameworks))
         config = workspace.resolve_spec(preset)
         return answer_proof(config, lambda: read_told_evidence(evidence, with_variables=True, of_torch=not config.options))
@@ -97,7 +97,7 @@ class Verify(ContextVerb):
         odd = {"--cann": self.cann, "--product": self.product, "--framework": self.frameworks, "--format github": self.format == "github"}
         if flags := [name for name, value in odd.items() if value]:
             what = f"{', '.join(flags)} is for evidence, and --tags has none"
-            raise NpuprofError([Finding("NP902", what, "", "omit one of them")])
+            raise build_usage_error(what, "omit one of them")
 
     def _build_table(self, versions: list[VerifiedVersion]) -> Table:
         findings = [finding for version in versions for finding in version.findings]

@@ -8,7 +8,7 @@ from npuprof.commands.framework import Verb, argument, number
 from npuprof.commands.framework.parameters import COLOR, OUTPUT, STORE, formats
 from npuprof.compare.data import build_change_dict
 from npuprof.compare.plain import format_pair_text
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import Finding, build_usage_error
 from npuprof.report import Answer
 from npuprof.report.text import escape_controls, format_count, paint_text
 from npuprof.runs import fingerprints
@@ -53,7 +53,7 @@ class WhatRan(Verb):
         """
         if (self.what is None) is (self.pid is None):
             what = "whatran takes one thing to look at" if self.what is not None else "whatran has nothing to look at"
-            raise NpuprofError([Finding("NP902", what, "", "npuprof whatran out/bert.0.run.json, or npuprof whatran --pid 4711")])
+            raise build_usage_error(what, "npuprof whatran out/bert.0.run.json, or npuprof whatran --pid 4711")
         unread: list[Finding] = []
         read = fingerprints.read_process(self.pid) if self.pid is not None else fingerprints.read_clues(self.what or "", unread)
         identifier = Identifier(spec.Workspace(self.store))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from npuprof.commands.framework import Verb, argument, flag, required_option
 from npuprof.commands.framework.parameters import DRY_RUN, STORE
 from npuprof.history import pushing, writing
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import NpuprofError, build_error, build_usage_error
 from npuprof.report import Answer
 from npuprof.report.text import count_rest, format_count
 from npuprof.store import spec
@@ -44,7 +44,7 @@ class Yank(Verb):
         """Tag a version as yanked. Raises NpuprofError if the version is missing, already yanked, or no reason was given."""
         why = " ".join(self.why.split())
         if not why:
-            raise NpuprofError([Finding("NP902", "--why gives no reason", "", "describe the fault, and the replacement")])
+            raise build_usage_error("--why gives no reason", "describe the fault, and the replacement")
         workspace = spec.Workspace(self.store)
         repository = workspace.store.repository
         version = _find_version(workspace, repository, self.spec)
@@ -53,7 +53,7 @@ class Yank(Verb):
             if self.push and reason == why and not self.dry_run:  # an earlier push may have failed
                 return pushing.push_new_tags(repository, f"{tag}\n", [tag])
             what = f"{version.tag_name} is yanked already: {reason}"
-            raise NpuprofError([Finding("NP026", what, "The reason for a version cannot be changed.", "use another version")])
+            raise build_error("NP026", what, "The reason for a version cannot be changed.", "use another version")
         reach = _describe_heirs(workspace, version)
         if self.dry_run:
             return Answer(f"{tag} at {version.commit[:7]}\n{why}\n", reach)
@@ -83,7 +83,7 @@ def _find_version(workspace: spec.Workspace, repository: Repository, asked: str)
     hint = f"released are {count_rest(released, _SHOWN)}" if released else "nothing is released yet: npuprof release NAME makes a version"
     if known:
         hint = f"released are {', '.join(version.number_text for version in known)}; write {name}@{known[-1].number_text}"
-    raise NpuprofError([Finding("NP011", what, "A version is yanked by its whole number.", hint)])
+    raise build_error("NP011", what, "A version is yanked by its whole number.", hint)
 
 
 def _describe_heirs(workspace: spec.Workspace, version: Version) -> tuple[str, ...]:

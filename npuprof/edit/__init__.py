@@ -12,7 +12,7 @@ from npuprof.document import keys, parse_toml_text
 from npuprof.edit.draft import Draft
 from npuprof.edit.paths import PathChange, is_same_document
 from npuprof.edit.statements import find_line_ending
-from npuprof.model import Finding, NpuprofError, Path
+from npuprof.model import NpuprofError, Path, build_error
 
 __all__ = ["PathChange", "apply_changes"]
 
@@ -49,4 +49,4 @@ def _build_edit_error(path: Path) -> NpuprofError:
     shown = keys.format_key_path("", path).lstrip(".") or "the file"
     what = f"cannot edit {shown}: the edited text does not parse to the requested values"
     why = "An edit is parsed again before it is written; this one would have changed another value, or not the requested one."
-    return NpuprofError([Finding("NP921", what, why, "make this change by hand", key=shown)])
+    return build_error("NP921", what, why, "make this change by hand", key=shown)

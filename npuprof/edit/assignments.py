@@ -10,7 +10,7 @@ from npuprof.document import keys
 from npuprof.document.profile import NAMES, PROFILE_KEYS, Profile
 from npuprof.edit.changed import resolve_apart
 from npuprof.edit.paths import MISSING, PathChange, assign_at_path, find_at_path
-from npuprof.model import SECTIONS, Finding, NpuprofError, Path, has_only_digits
+from npuprof.model import SECTIONS, Finding, Path, build_error, has_only_digits
 from npuprof.store import one_time
 
 
@@ -24,7 +24,7 @@ def locate_key(text: str) -> tuple[Path, str]:
         return segments, keys.format_full_key(segments[1], segments[2])
     parsed = keys.parse_key(text)
     if parsed is None:
-        raise NpuprofError([Finding("NP009", f"{text!r} is not a key", "", one_time.suggest_bare_key(text))])
+        raise build_error("NP009", f"{text!r} is not a key", "", one_time.suggest_bare_key(text))
     section, name = keys.split_section_and_name(parsed[0])
     return (section, name, *parsed[1]), parsed[0]
 
@@ -33,7 +33,7 @@ def parse_assignment(data: dict[str, Any], text: str) -> PathChange | None:
     """Apply ``KEY=VALUE`` to ``data`` and return it as a change; None if the value is already set."""
     name, equals, raw = text.partition("=")
     if not equals or name.endswith(":") or one_time.is_doubled(name, raw):
-        raise NpuprofError([Finding("NP009", f"{text!r} is not KEY=VALUE", "", one_time.ASSIGNMENT_ADVICE)])
+        raise build_error("NP009", f"{text!r} is not KEY=VALUE", "", one_time.ASSIGNMENT_ADVICE)
     one_time.require_closed_quote(text)
     path, key = locate_key(name.strip())
     depth = 3 if path[0] == "append" else 2
@@ -50,7 +50,7 @@ def parse_assignment(data: dict[str, Any], text: str) -> PathChange | None:
         if not isinstance(parsed, dict):
             shown = keys.format_key_path("", path[:end]).lstrip(".")
             what = f"{shown} is {keys.format_short_value(over)}, which has no {keys.format_key_segment(str(path[end]))}"
-            raise NpuprofError([Finding("NP920", what, "Only a table has keys inside.", f"set {shown} as a whole")])
+            raise build_error("NP920", what, "Only a table has keys inside.", f"set {shown} as a whole")
         assign_at_path(parsed, path[end:], value)
         path, value = path[:end], parsed
         break

@@ -20,7 +20,7 @@ from npuprof.edit.preset_file import (
     require_no_new_errors,
     require_writable_store,
 )
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import Finding, NpuprofError, build_error
 from npuprof.report import Answer
 from npuprof.report.asking import answer_refusal, ask_on_terminal
 from npuprof.report.text import count_rest, format_count
@@ -78,7 +78,7 @@ class Bulk:
         self._conditions.require_known_names()
         if not matched:
             hint = "npuprof list --where shows the presets that satisfy a condition"
-            raise NpuprofError([Finding("NP013", "no preset meets the condition", "", hint)])
+            raise build_error("NP013", "no preset meets the condition", "", hint)
         return matched
 
     def _change_preset(self, name: str) -> None:

@@ -10,7 +10,7 @@ from npuprof.catalog import condition, written_condition
 from npuprof.checks import settings
 from npuprof.checks.meaning import UNKNOWN, guess_plain_value
 from npuprof.document import keys
-from npuprof.model import Finding, NpuprofError, did_you_mean
+from npuprof.model import Finding, NpuprofError, build_error, did_you_mean
 from npuprof.resolve.config import Config
 
 
@@ -43,7 +43,7 @@ def _parse_condition(text: str) -> Any:
     try:
         return written_condition.read_condition(text, _guess_value)
     except written_condition.ConditionError as error:
-        raise NpuprofError([Finding("NP013", error.what, written_condition.LANGUAGE, error.hint)]) from None
+        raise build_error("NP013", error.what, written_condition.LANGUAGE, error.hint) from None
 
 
 def _guess_value(key: str, value: Any, kind: str) -> Any:

@@ -11,7 +11,7 @@ from npuprof.document.profile import NAMES, PROFILE_KEYS, Profile
 from npuprof.edit.assignments import locate_key, parse_assignment, resolve_inherited, split_listed_words
 from npuprof.edit.changed import resolve_apart
 from npuprof.edit.paths import MISSING, PathChange, assign_at_path, find_at_path
-from npuprof.model import Finding, NpuprofError, Path, Record
+from npuprof.model import NpuprofError, Path, Record, build_error
 from npuprof.store import one_time
 
 
@@ -36,7 +36,7 @@ def parse_appended(text: str) -> ListChange:
     """Return ``KEY=VALUE`` parsed as an addition to a list. Raises NpuprofError if it is invalid."""
     name, equals, raw = text.partition("=")
     if not equals:
-        raise NpuprofError([Finding("NP009", f"{text!r} is not KEY=VALUE", "", one_time.ASSIGNMENT_ADVICE)])
+        raise build_error("NP009", f"{text!r} is not KEY=VALUE", "", one_time.ASSIGNMENT_ADVICE)
     return parse_list_change(text) or ListChange(name.strip(), raw.strip(), True)
 
 
@@ -148,9 +148,9 @@ def _find_holder(lists: dict[str, Any], items: list[Any], known: list[Any], key:
     if lost is None:
         shown = ", ".join(map(keys.format_short_value, items))
         what, hint = f"{shown} in {key} is inherited, at least in part", f"set {key} as a whole, or change the preset that has it"
-        raise NpuprofError([Finding("NP924", what, "Only elements in a preset's own list can be removed individually.", hint)])
+        raise build_error("NP924", what, "Only elements in a preset's own list can be removed individually.", hint)
     hint = f"it is {keys.format_short_value(known)}" if known else ""
-    raise NpuprofError([Finding("NP924", f"{key} has no {keys.format_short_value(lost)}", "", hint)])
+    raise build_error("NP924", f"{key} has no {keys.format_short_value(lost)}", "", hint)
 
 
 def _put_list(data: dict[str, Any], path: Path, listed: list[Any]) -> PathChange:
@@ -166,4 +166,4 @@ def _put_list(data: dict[str, Any], path: Path, listed: list[Any]) -> PathChange
 
 def _build_no_list_error(key: str, value: Any) -> NpuprofError:
     what = f"{key} is {keys.format_short_value(value)}, which is not a list" if value is not MISSING else f"{key} takes no list"
-    return NpuprofError([Finding("NP920", what, "Only a list gets longer or shorter.", f"set it as a whole: {key}=VALUE")])
+    return build_error("NP920", what, "Only a list gets longer or shorter.", f"set it as a whole: {key}=VALUE")

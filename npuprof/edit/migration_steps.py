@@ -6,7 +6,7 @@ from typing import Any
 
 from npuprof.catalog import condition, load_built_part, releases
 from npuprof.edit.paths import find_at_path
-from npuprof.model import Finding, NpuprofError, Path, Record
+from npuprof.model import Path, Record, build_usage_error
 from npuprof.resolve.config import Config
 from npuprof.store.spec import build_context
 
@@ -90,8 +90,8 @@ def find_earlier_release(earlier: str | None, release: str | None) -> str:
         return ""
     since = str(build_context(earlier).cann)
     if release is None:
-        raise NpuprofError([Finding("NP902", "--from needs to know which release to move to", "", "say --cann RELEASE as well")])
+        raise build_usage_error("--from needs to know which release to move to", "say --cann RELEASE as well")
     if releases.release_index(since) > releases.release_index(release):
         what = f"--from {since} is later than --cann {release}"
-        raise NpuprofError([Finding("NP902", what, "A move goes to a later release.", "say it the other way round")])
+        raise build_usage_error(what, "say it the other way round", "A move goes to a later release.")
     return since

@@ -21,7 +21,7 @@ from npuprof.edit.preset_file import (
     require_writable_store,
 )
 from npuprof.edit.schemaline import move_schema_line
-from npuprof.model import Context, Finding, NpuprofError, Origin
+from npuprof.model import Context, Finding, NpuprofError, Origin, build_error
 from npuprof.store.folder import Folder
 from npuprof.store.personal import find_personal_file
 from npuprof.store.spec import Workspace
@@ -43,10 +43,10 @@ class Moved:
         self.old = read_preset_file(home, old)
         if os.path.islink(self.old.path):
             what, why = f"{self.old.source} is a link", "A name that leads to another file is moved by hand."
-            raise NpuprofError([Finding("NP920", what, why, "move the link with git mv")])
+            raise build_error("NP920", what, why, "move the link with git mv")
         if home.is_outside(old) or home.is_outside(new):
             what, why = f"{old!r} or {new!r} lies outside the store", "A glob of npuprof.toml names the file."
-            raise NpuprofError([Finding("NP920", what, why, "move the file with git mv, and change the presets that extend it")])
+            raise build_error("NP920", what, why, "move the file with git mv, and change the presets that extend it")
         self.new = locate_new_file(home, new)
         require_free_name(home, new, besides=old)
         self.new.require_absent()

@@ -8,7 +8,7 @@ from npuprof import checks
 from npuprof.document.profile import Profile
 from npuprof.edit.changed import build_opener, find_faults
 from npuprof.edit.preset_file import ChangeText, PresetFile, answer_shared_edit, format_difference, require_no_new_errors
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import Finding, build_error
 from npuprof.report import Answer
 from npuprof.store import personal, spec
 from npuprof.system import writing
@@ -37,7 +37,7 @@ def _answer_personal_edit(
     shared = workspace.profile(reference)
     if personal.list_shared_presets(shared) != [shared]:
         what = f"there is no personal layer over {reference!r}"
-        raise NpuprofError([Finding("NP920", what, "It lies over one preset of the work tree.", "name a preset of the store")])
+        raise build_error("NP920", what, "It lies over one preset of the work tree.", "name a preset of the store")
     path = personal.find_personal_file(shared)
     raw = writing.read_known_file(path)
     file = PresetFile(path, raw or b"", personal.parse_layer(shared, path, raw or b""))

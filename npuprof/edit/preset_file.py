@@ -14,7 +14,7 @@ from npuprof.document.profile import Profile
 from npuprof.edit.changed import find_faults, resolve_apart
 from npuprof.edit.dependents import require_valid_dependents
 from npuprof.edit.statements import split_lines
-from npuprof.model import SECTIONS, Finding, NpuprofError, Record
+from npuprof.model import SECTIONS, Finding, NpuprofError, Record, build_error
 from npuprof.report import Answer, output
 from npuprof.report.findings import format_findings
 from npuprof.report.text import escape_file_line
@@ -109,8 +109,8 @@ def _read_raw(path: str, profile: Profile) -> bytes:
     try:
         size = os.path.getsize(path)
     except OSError as error:
-        raise NpuprofError(
-            [Finding("NP003", f"cannot read {path}: {describe_os_error(error, path)}", "", "check the path and its permissions")]
+        raise build_error(
+            "NP003", f"cannot read {path}: {describe_os_error(error, path)}", "", "check the path and its permissions"
         ) from None
     return BOM + raw if size == len(BOM) + len(raw) else raw
 
@@ -130,7 +130,7 @@ class NewFile(Record):
         """Raise NpuprofError if the path exists."""
         if os.path.lexists(self.path):
             what, hint = f"{self.source} exists already", "choose another name, or change it with set"
-            raise NpuprofError([Finding("NP923", what, "Nothing is overwritten.", hint)])
+            raise build_error("NP923", what, "Nothing is overwritten.", hint)
 
     def build_wanted(self, content: bytes, mode: int | None = None) -> Wanted:
         """Return the file with its content."""
@@ -146,13 +146,13 @@ def locate_new_file(home: Folder, name: str) -> NewFile:
     first, _, rest = name.partition("/")
     if rest and first == os.path.basename(os.path.realpath(home.root)) and not os.path.isdir(os.path.join(home.root, first)):
         what, why = f"{name!r} would be {home.cite_file(f'{name}.toml')}", f"A name is a path below {home.label}."
-        raise NpuprofError([Finding("NP004", what, why, f"write {rest}, or make the folder {first} there first")])
+        raise build_error("NP004", what, why, f"write {rest}, or make the folder {first} there first")
     if not os.path.realpath(path).startswith(os.path.realpath(folder).rstrip(os.sep) + os.sep):
         why = "A store is shared as it is; files outside it would be missing elsewhere."
-        raise NpuprofError([Finding("NP005", f"{name!r} leads out of the store", why, "choose another name")])
+        raise build_error("NP005", f"{name!r} leads out of the store", why, "choose another name")
     if os.path.realpath(path) == os.path.join(find_project_folder(home), FILE):
         why = f"{FILE} at the top of a repository says where its presets come from."
-        raise NpuprofError([Finding("NP004", f"{name!r} cannot be the name of a preset here", why, "choose another name")])
+        raise build_error("NP004", f"{name!r} cannot be the name of a preset here", why, "choose another name")
     return NewFile(path, home.cite_file(f"{name}.toml"), folder)
 
 
@@ -161,7 +161,7 @@ def require_free_name(home: Folder, name: str, besides: str = "") -> None:
     taken = next((known for known in home.names() if known.lower() == name.lower() and known != besides), None)
     if taken is not None:
         why = "Nothing is overwritten." if taken == name else "On case-insensitive file systems they would be one file."
-        raise NpuprofError([Finding("NP923", f"there is a preset {taken!r} already", why, "choose another name")])
+        raise build_error("NP923", f"there is a preset {taken!r} already", why, "choose another name")
 
 
 def answer_new_preset(home: Folder, name: str, file: NewFile, text: str, dry_run: bool, no_check: bool) -> Answer:
@@ -203,12 +203,12 @@ def _require_one_file(name: str) -> None:
     if is_source_reference(name):
         what = f"{name!r} is a preset of another repository, and cannot be edited"
         hint = "change it where it comes from, then npuprof source update here; or extend it, and set the value in a preset of your own"
-        raise NpuprofError([Finding("NP920", what, "Sources are read as they are locked.", hint)])
+        raise build_error("NP920", what, "Sources are read as they are locked.", hint)
     if not name.endswith(".toml") and ("+" in name or "@" in name):
         composed = "+" in name
         what = f"{name!r} is {'several presets' if composed else 'a preset as it was'}, and cannot be edited"
         hint = "name one of them" if composed else f"edit {name.partition('@')[0]!r}, or bring the old version back with restore"
-        raise NpuprofError([Finding("NP920", what, "An edit changes one file of the working tree.", hint)])
+        raise build_error("NP920", what, "An edit changes one file of the working tree.", hint)
 
 
 def _locate_preset(name: str, workspace: spec.Workspace) -> tuple[Folder | None, str]:
@@ -230,7 +230,7 @@ def require_writable_store(home: ProfileSource | None) -> None:
     if isinstance(home, Folder) and home.label == BUILTIN:
         why = "These presets come with npuprof and are the same for everybody."
         hint = "take the preset into a store of your own: npuprof init, then npuprof copy builtin:NAME NAME"
-        raise NpuprofError([Finding("NP920", "builtin: is read-only", why, hint)])
+        raise build_error("NP920", "builtin: is read-only", why, hint)
 
 
 def judge_change(old: Profile | None, new: Profile) -> None:

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Sequence
 
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import Finding, NpuprofError, build_error
 from npuprof.report import Answer
 from npuprof.report.text import count_rest, format_count
 from npuprof.store.gitstore.objects import build_refusal_finding
@@ -37,7 +37,7 @@ def find_remote(repository: Repository) -> str:
             return known[key]
     if not remotes:
         hint = "name one: git remote add origin URL"
-        raise NpuprofError([Finding("NP026", "there is no remote to push to", "", hint)])
+        raise build_error("NP026", "there is no remote to push to", "", hint)
     return "origin" if "origin" in remotes else remotes[0]
 
 
@@ -93,10 +93,10 @@ def _push_refs(repository: Repository, remote: str, refs: Sequence[str]) -> None
     except HangingError:
         why = f"{remote} sent nothing for {timeout:g} seconds."
         hint = "try again later; NPUPROF_TIMEOUT is how many seconds to wait"
-        raise NpuprofError([Finding("NP022", f"git failed: {remote} is silent", why, hint)]) from None
+        raise build_error("NP022", f"git failed: {remote} is silent", why, hint) from None
     if refused := re.search(r"transport '([^']+)' not allowed", talk.messages):
         why = f"npuprof talks to remotes over ssh, https and file only, not over {refused[1]}."
-        raise NpuprofError([Finding("NP022", f"git failed: {remote} was not asked", why, "use git itself")])
+        raise build_error("NP022", f"git failed: {remote} was not asked", why, "use git itself")
     if talk.code:
         raise NpuprofError([_explain_refusal(talk.messages.encode(), repository.folder)])
 

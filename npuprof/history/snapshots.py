@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from npuprof import document
 from npuprof.document.profile import Profile
-from npuprof.model import Finding, NpuprofError, Origin
+from npuprof.model import NpuprofError, Origin, build_error
 from npuprof.store.base import read_once
 from npuprof.store.gitstore.commits import ReadAhead
 from npuprof.store.gitstore.repository import CLASH, TreeFile
@@ -86,7 +86,7 @@ class Snapshots:
         if name not in self.files:
             assert referrer is not None, "the preset itself has been looked for"
             what = f"{referrer.profile} extends {name!r}, which was not there"
-            raise NpuprofError([Finding("NP101", what, "", "", referrer, "profile.extends", (referrer.profile,))])
+            raise build_error("NP101", what, "", "", referrer, "profile.extends", (referrer.profile,))
         file = self.files[name]
         if file.mode == CLASH:
             paths = (self.layout.path_of(name), self.layout.path_of(name, True))

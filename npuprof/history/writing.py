@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import Finding, NpuprofError, build_error
 from npuprof.store.gitstore.objects import Git, build_git_environment, build_refusal_finding, require_no_links_out
 from npuprof.system import processes
 
@@ -83,7 +83,7 @@ def commit_paths(repository: Repository, paths: Sequence[str], untracked: Sequen
             if is_other:
                 what = "nothing was committed: it would have been another commit than the one that was checked"
                 why = "A hook has changed the files, or somebody else has committed meanwhile."
-                raise NpuprofError([Finding("NP025", what, why, "see git status, and commit again")]) from error
+                raise build_error("NP025", what, why, "see git status, and commit again") from error
             raise
     return repository.resolve_commit("HEAD")
 
@@ -109,7 +109,7 @@ def create_tags(repository: Repository, target: str, messages: Mapping[str, str]
     for name in messages:
         if repository.git.read_objects([f"refs/tags/{name}"])[0] is not None:
             what = f"the tag {name} exists already"
-            raise NpuprofError([Finding("NP026", what, "A released version never changes.", "release the next number")])
+            raise build_error("NP026", what, "A released version never changes.", "release the next number")
     with tempfile.TemporaryDirectory(prefix="npuprof-") as folder:
         commands = _open_git_beside(repository, folder, len(target))
         for name, message in messages.items():

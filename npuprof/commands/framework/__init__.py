@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
 from npuprof import commands
-from npuprof.model import Finding, NpuprofError, Record, did_you_mean, has_only_digits
+from npuprof.model import Record, build_usage_error, did_you_mean, has_only_digits
 from npuprof.report import Answer
 from npuprof.report.output import is_colour_wanted
 
@@ -76,7 +76,7 @@ class Parameter(Record):
             hint = "check how the shell expanded a variable"
             if self.flags:
                 hint = f"give {shown} {self.metavar.rstrip('.')}" + ("" if self.required else ", or omit it")
-            raise NpuprofError([Finding("NP902", f"{shown} is empty", "An empty text names nothing.", hint)])
+            raise build_usage_error(f"{shown} is empty", hint, "An empty text names nothing.")
 
     def require_choice(self, value: Any) -> None:
         """Raise NpuprofError (NP902) for a value that is not one of the choices."""
@@ -86,7 +86,7 @@ class Parameter(Record):
         if value not in known:
             what = f"unknown {self.noun} {value!r}" if self.noun else f"{self.flags[0]} {value!r} is unknown"
             more = "; npuprof help targets describes each" if self.noun == "target" else ""
-            raise NpuprofError([Finding("NP902", what, "", did_you_mean(value, known, f"known are {', '.join(known)}{more}"))])
+            raise build_usage_error(what, did_you_mean(value, known, f"known are {', '.join(known)}{more}"))
 
 
 def argument(metavar: str, text: str, default: Any = None, required: bool = True) -> Any:

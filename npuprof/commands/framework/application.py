@@ -15,7 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from npuprof.commands.framework import describe_family, list_groups, list_verb_names, list_verbs, load_verb
 from npuprof.commands.framework.usage import explain_usage, suggest_flag, suggest_verb
-from npuprof.model import Finding, NpuprofError, __version__, shorten_values
+from npuprof.model import NpuprofError, __version__, build_usage_error, shorten_values
 from npuprof.report import output
 from npuprof.report.text import escape_lines, format_count
 
@@ -87,7 +87,7 @@ def run_words(words: list[str], runner: Runner) -> int:
     if words[:1] in (["--install-completion"], ["--show-completion"]) and len(words) > 1:
         what = f"{words[0]} takes no word, and was given {words[1]!r}"
         why = "It is for the shell that runs it: bash, zsh, fish or PowerShell."
-        raise NpuprofError([Finding("NP902", what, why, f"start the shell that is meant, and say there: npuprof {words[0]}")])
+        raise build_usage_error(what, f"start the shell that is meant, and say there: npuprof {words[0]}", why)
     try:
         if not words:
             build_application(["--help"], runner)(args=["--help"], prog_name="npuprof", standalone_mode=False)
@@ -100,7 +100,7 @@ def run_words(words: list[str], runner: Runner) -> int:
         if isinstance(error, (KeyError, ValueError)) and "_NPUPROF_COMPLETE" in os.environ:
             what = "the shell requests a completion without the command line"
             hint = "unset _NPUPROF_COMPLETE, or reinstall the completion"
-            raise NpuprofError([Finding("NP902", what, "", hint)]) from None
+            raise build_usage_error(what, hint) from None
         show, code = getattr(error, "show", None), getattr(error, "exit_code", None)
         if show is None or code is None:
             raise
@@ -215,11 +215,11 @@ def require_single_values(verb: type[Verb], words: Sequence[str]) -> None:
         if not equals and (value == "--" or value in by_flag):
             what = f"{word} has no {parameter.metavar}: {value} follows instead"
             hint = f"write {word} {parameter.metavar}"
-            raise NpuprofError([Finding("NP902", what, "It would be taken for the value, and not be heeded.", hint)])
+            raise build_usage_error(what, hint, "It would be taken for the value, and not be heeded.")
         if value and parameter.kind != "many":
             values.setdefault(parameter.flags[0], {})[value] = None
     for flag, texts in values.items():
         if len(texts) > 1:
             what = f"{flag} is given more than once: {' and '.join(texts)}"
             hint = "join the conditions by 'and'" if by_flag[flag].metavar == "COND" else "omit all but one of them"
-            raise NpuprofError([Finding("NP902", what, "It has one value.", hint)])
+            raise build_usage_error(what, hint, "It has one value.")

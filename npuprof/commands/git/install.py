@@ -28,7 +28,7 @@ from npuprof.hosting.git_hooks import (
     reject_outside_hook,
     write_hook,
 )
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import Finding, build_usage_error
 from npuprof.report import Answer
 from npuprof.system import writing
 from npuprof.system.files import make_folder
@@ -67,7 +67,7 @@ class Install(Verb):
             return self._install_server()
         if self.hook and self.everywhere:
             what, why = "--hook and --global do not go together", "A hook belongs to one repository."
-            raise NpuprofError([Finding("NP902", what, why, "run npuprof git install --hook in each repository that is to have it")])
+            raise build_usage_error(what, "run npuprof git install --hook in each repository that is to have it", why)
         git, scope = open_git(self.everywhere), name_scope(self.everywhere)
         if not self.everywhere:
             reject_foreign_folder(git)
@@ -99,7 +99,7 @@ class Install(Verb):
         if self.diff or self.hook or self.everywhere or self.store:
             what, why = "--server goes with no other option", "A server merges nothing and shows no differences."
             hint = "for a store with another name, change the hook: npuprof git receive --store NAME"
-            raise NpuprofError([Finding("NP902", what, why, hint)])
+            raise build_usage_error(what, hint, why)
         git = open_server_git()
         done: list[str] = []
         problems = _write_hooks(git, done, [SERVER_HOOK])

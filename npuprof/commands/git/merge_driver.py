@@ -12,7 +12,7 @@ from npuprof.document.secrets import hide_secrets
 from npuprof.edit.merge import Merged, format_conflicts, merge_texts, split_conflicts
 from npuprof.edit.merge_check import find_unfit_changes
 from npuprof.edit.paths import is_same_document
-from npuprof.model import Finding, NpuprofError, Path, has_only_digits
+from npuprof.model import NpuprofError, Path, build_usage_error, has_only_digits
 from npuprof.report import Answer
 from npuprof.store import LOCK_FILE
 from npuprof.store.gitstore.objects import Git, require_plain_file
@@ -61,7 +61,7 @@ def _read_mark_size(text: str) -> int:
     """Return the length of conflict markers from git. Raises NpuprofError (NP902) for an invalid number."""
     if has_only_digits(text) and len(text) <= 4 and int(text):
         return int(text)
-    raise NpuprofError([Finding("NP902", f"marks cannot be {text!r} characters long", "", "pass the %L of git, usually 7")])
+    raise build_usage_error(f"marks cannot be {text!r} characters long", "pass the %L of git, usually 7")
 
 
 class LineMerge(NamedTuple):

@@ -6,7 +6,7 @@ import os
 
 from npuprof.commands.framework import Verb, argument, flag, option
 from npuprof.commands.framework.parameters import STORE
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import NpuprofError, build_error
 from npuprof.report import Answer
 from npuprof.store import FILE, project, spec
 from npuprof.store.sources import fetching
@@ -46,7 +46,7 @@ class Add(Verb):
         url = os.path.abspath(self.url) if self.url.startswith((".", "~")) and os.path.isdir(os.path.expanduser(self.url)) else self.url
         if not project.is_source_name(self.name):
             hint = "use letters, digits, '-' and '_'"
-            raise NpuprofError([Finding("NP040", f"{self.name!r} cannot be the name of a source", "", hint)])
+            raise build_error("NP040", f"{self.name!r} cannot be the name of a source", "", hint)
         if taken := next((known for known in place.project.sources if known.lower() == self.name.lower()), None):
             hint = f"edit {place.cite(FILE)}, or remove it first: npuprof source remove {taken}"
             raise NpuprofError([Finding("NP040", f"there is a source {taken!r} already", "", hint)])

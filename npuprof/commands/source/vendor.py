@@ -6,7 +6,7 @@ import os
 
 from npuprof.commands.framework import Verb, argument, option
 from npuprof.commands.framework.parameters import STORE
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import build_error
 from npuprof.report import Answer
 from npuprof.store import RELEASED, spec
 from npuprof.store.sources.copies import collect_files, find_fit_folder, read_manifest, refuse_own_files, write_copy
@@ -56,7 +56,7 @@ class Vendor(Verb):
         home = spec.open_project_files(self.store, needs_lock=False).home
         if self.into is not None:
             what = f"--into {self.into!r}: the releases that a store extends are kept in it"
-            raise NpuprofError([Finding("NP940", what, "Nothing else says where they are.", "omit --into")])
+            raise build_error("NP940", what, "Nothing else says where they are.", "omit --into")
         releases = KeptFiles()
         releases.add_store(home)
         top = find_copy_folder(home.root, RELEASED)
