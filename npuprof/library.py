@@ -13,7 +13,7 @@ from typing import Any
 from npuprof import checks, renderers
 from npuprof.document import parse_document
 from npuprof.document.profile import Profile
-from npuprof.model import Context, Finding, NpuprofError, did_you_mean, is_utf8
+from npuprof.model import Context, Finding, NpuprofError, build_error, build_usage_error, did_you_mean, is_utf8
 from npuprof.resolve.config import Config
 from npuprof.store import spec
 from npuprof.store.folder import Folder
@@ -41,7 +41,7 @@ class Library:
         self.store: Folder = spec.Workspace(self._path, in_python=True).store
         if not self.store.names():
             hint = "name the folder with the presets; npuprof init creates one"
-            raise NpuprofError([Finding("NP010", f"there is no preset in {self.store.label}", "", hint)])
+            raise build_error("NP010", f"there is no preset in {self.store.label}", "", hint)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return open_store, (self._path if self._path == "builtin:" else os.path.abspath(self.store.root),)
@@ -100,7 +100,7 @@ class Library:
         layers = _require_list("mixins", mixins)
         if any("-" in layer.split("+") for layer in (spec_text, *layers)):
             hint = "give its text to npuprof.loads"
-            raise NpuprofError([Finding("NP902", "'-' is standard input, which the library does not read", "", hint)])
+            raise build_usage_error("'-' is standard input, which the library does not read", hint)
         return workspace.resolve_spec(spec_text, layers, changes=_build_changes(set, unset))
 
 
@@ -200,7 +200,7 @@ def render(config: Config, target: str, inline: bool = False, *, check: bool = T
     _require(isinstance(target, str), f"target must be a str, not {type(target).__name__}")
     if target not in renderers.MODULES:
         hint = did_you_mean(str(target), TARGETS, f"known are {', '.join(TARGETS)}")
-        raise NpuprofError([Finding("NP902", f"unknown target {target!r}", "", hint)])
+        raise build_usage_error(f"unknown target {target!r}", hint)
     there = _resolve_for_target(config, target, check)
     row = renderers.load_target(target)
     rendered = row.render(there, inline)
@@ -263,7 +263,7 @@ def _resolve_for_target(config: Config, target: str, checked: bool) -> Config:
     if resolved_target not in (None, target):
         what = f"{config.name} was resolved for the target {resolved_target}, not for {target}"
         why, hint = "Overrides for a target may differ.", f"resolve it with target={target!r}, or with none"
-        raise NpuprofError([Finding("NP902", what, why, hint)])
+        raise build_usage_error(what, hint, why)
     there = config
     if resolved_target is None:
         resolver = config.resolver.for_context(config.context._replace(target=target))
@@ -300,7 +300,7 @@ def _require_path(name: str, argument: object) -> str:
     path = os.fspath(argument) if isinstance(argument, os.PathLike) else argument
     _require(isinstance(path, str), f"{name} must be a str or a pathlib.Path, not {type(argument).__name__}")
     if not path:
-        raise NpuprofError([Finding("NP010", f"{name} is empty", "", "name the folder with the presets")])
+        raise build_error("NP010", f"{name} is empty", "", "name the folder with the presets")
     return str(path)
 
 

@@ -28,7 +28,7 @@ from npuprof.commands.framework.parameters import (
 )
 from npuprof.commands.judging import FORMATS, JudgingVerb, Settled, describe_accepted
 from npuprof.commands.resolving import open_workspace
-from npuprof.model import Context, Finding, NpuprofError, Place, Record
+from npuprof.model import Context, Finding, NpuprofError, Place, Record, build_error, build_usage_error
 from npuprof.report import Answer
 from npuprof.report.coverage import Coverage
 from npuprof.report.findings import WITH_PLAIN_PATHS, format_findings, format_severity_counts
@@ -81,7 +81,7 @@ class JudgedStore:
         home = self.workspace.store
         revision = home.repository.load_revision(home.repository.resolve_commit(rev))
         if not revision.files:
-            raise NpuprofError([Finding("NP023", f"there are no profiles in {revision.label}", "", "name the store with --store")])
+            raise build_error("NP023", f"there are no profiles in {revision.label}", "", "name the store with --store")
         if plainly:
             revision.shown = None
         self._use(revision)
@@ -204,7 +204,7 @@ class Check(JudgingVerb):
     def _answer_staged(self) -> Answer:
         if self.rev is not None or self.fix or self.diff or len(self.canns) > 1 or len(self.products) > 1:
             what = "--staged only checks the staged changes and writes nothing"
-            raise NpuprofError([Finding("NP902", what, "", "omit --rev, --fix, --diff and further releases and products")])
+            raise build_usage_error(what, "omit --rev, --fix, --diff and further releases and products")
         judged = self.open_store()
         with judged.stage():
             return self.answer_outcome(self.judge(judged))
@@ -326,7 +326,7 @@ class Check(JudgingVerb):
         home = judged.home
         if not isinstance(home, Folder) or not home.in_work_tree:
             what = f"{home.label} is read-only and cannot be fixed"
-            raise NpuprofError([Finding("NP920", what, "", "do it in a work tree of that repository")])
+            raise build_error("NP920", what, "", "do it in a work tree of that repository")
         require_writable_store(home)
         outcome = self.judge(judged)
         before: dict[str, Document] = {}
@@ -355,12 +355,12 @@ class Check(JudgingVerb):
         elif "-" in self.specs:
             what, hint = "standard input cannot be fixed", "name the preset, or its file"
         if what:
-            raise NpuprofError([Finding("NP902", what, "", hint)])
+            raise build_usage_error(what, hint)
 
     def _answer_matrix(self) -> Answer:
         if self.fix or self.diff:
             what = "--fix takes one platform at a time"
-            raise NpuprofError([Finding("NP902", what, "", "name one release and one product")])
+            raise build_usage_error(what, "name one release and one product")
         from npuprof.checks.support import build_support_matrix
 
         contexts = dict.fromkeys(_combine_contexts(self.canns, self.products, self.frameworks))

@@ -208,7 +208,7 @@ class Diff(ContextVerb):
         start = store.repository.load_revision(before) if dots == "..." else store.repository.load_named_revision(left or "HEAD")
         if not start.files and not after.names():
             what = f"there are no profiles in {start.label}, nor in {after.label}"
-            raise NpuprofError([Finding("NP023", what, "", "name the store with --store")])
+            raise build_error("NP023", what, "", "name the store with --store")
         here = after if isinstance(after, revisions.Revision) else store.repository.load_revision(repository.resolve_commit("HEAD"))
         self._owned = here
         return survey.compare_store_states(start, after, (first, second), workspace.resolver.context, self.specs, self.raw)

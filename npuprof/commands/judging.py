@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from npuprof.commands.framework import Verb
-from npuprof.model import SEVERITIES, Finding, NpuprofError, Record, did_you_mean
+from npuprof.model import SEVERITIES, Finding, NpuprofError, Record, build_error, build_usage_error, did_you_mean
 from npuprof.report import Answer
 from npuprof.report import findings as written
 
@@ -46,9 +46,7 @@ class JudgingVerb(Verb):
             read_codes(self.select, "--select", self.store)
             read_codes(self.ignore, "--ignore", self.store)
         if self.write_baseline and not self.baseline:
-            raise NpuprofError(
-                [Finding("NP902", "--write-baseline needs to know where", "", "name the file: --baseline npuprof-baseline.json")]
-            )
+            raise build_usage_error("--write-baseline needs to know where", "name the file: --baseline npuprof-baseline.json")
 
     def settle_findings(self, findings: Sequence[Finding], unread: int, is_judged: Callable[[Mark], bool]) -> Settled:
         """Return the findings with selected codes that are not in the baseline; update the baseline if requested.
@@ -84,7 +82,7 @@ class JudgingVerb(Verb):
             return Settled([finding for finding in selected if finding.severity == "info"], f", wrote {self.baseline} with {marks.total()}")
         if known.raw is None:
             what = f"there is no baseline {self.baseline}"
-            raise NpuprofError([Finding("NP015", what, "", f"write it: --baseline {self.baseline} --write-baseline")])
+            raise build_error("NP015", what, "", f"write it: --baseline {self.baseline} --write-baseline")
         compared = baselines.compare_with_baseline(serious, known, is_asked)
         if self.write_baseline:
             baselines.write_baseline(known, compared.known)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import build_error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,4 +23,4 @@ def read_job(environ: Mapping[str, str]) -> Job:
         return gitlab.read_gitlab_job(environ)
     what = "no job of GitHub or GitLab runs here: neither GITHUB_ACTIONS nor GITLAB_CI is true"
     hint = "elsewhere: npuprof check, and npuprof diff --rev BRANCH...HEAD --format markdown, for the branch that the change goes into"
-    raise NpuprofError([Finding("NP060", what, "The job's own variables say which pull request it is for.", hint)])
+    raise build_error("NP060", what, "The job's own variables say which pull request it is for.", hint)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import build_error
 from npuprof.store.gitstore.objects import Git, require_no_links_out
 from npuprof.store.gitstore.repository import Repository, shorten_commit
 from npuprof.store.sources.transport import UPLOAD, build_program_variables
@@ -28,7 +28,7 @@ def complete_checkout(folder: str, base: str, head: str, hint: str) -> None:
     lacks = " and ".join(missing) or f"a common ancestor of {_shorten(base)} and {_shorten(head)}"
     kind = "the checkout is shallow" if shallow else "the checkout does not do"
     why = f"The rest could not be fetched: {complaint}." if complaint else "A comparison begins at the commit that the branch left."
-    raise NpuprofError([Finding("NP061", f"{kind}: it lacks {lacks}", why, hint)])
+    raise build_error("NP061", f"{kind}: it lacks {lacks}", why, hint)
 
 
 def _has_both(folder: str, base: str, head: str) -> bool:

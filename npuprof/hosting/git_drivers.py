@@ -7,7 +7,7 @@ import posixpath
 import shlex
 import sys
 
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import NpuprofError, build_error
 from npuprof.store.around import find_bare_repository
 from npuprof.store.folder import find_store
 from npuprof.store.gitstore.objects import Git, build_refusal_finding
@@ -73,7 +73,7 @@ def open_server_git() -> Git:
     found = find_bare_repository("", os.environ)
     if not found:
         why = "The hook is for servers: it does not accept pushes to a repository with a work tree."
-        raise NpuprofError([Finding("NP021", "--server needs a repository without a work tree, and here is none", why, "cd presets.git")])
+        raise build_error("NP021", "--server needs a repository without a work tree, and here is none", why, "cd presets.git")
     return Git(found, bare=found)
 
 
@@ -134,7 +134,7 @@ def _find_store_path(git: Git, store_: str | None) -> str:
     below = os.path.relpath(os.path.realpath(root), os.path.realpath(git.folder))
     if below == ".." or below.startswith(f"..{os.sep}"):
         what = f"the store {root} is not in the repository {git.folder}"
-        raise NpuprofError([Finding("NP925", what, "Attributes apply below the folder of their file.", "run it in the store's repository")])
+        raise build_error("NP925", what, "Attributes apply below the folder of their file.", "run it in the store's repository")
     return below.replace(os.sep, "/")
 
 

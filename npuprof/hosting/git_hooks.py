@@ -6,7 +6,7 @@ import os
 import shlex
 
 from npuprof.hosting.git_drivers import find_command
-from npuprof.model import Finding, NpuprofError, Place
+from npuprof.model import Finding, NpuprofError, Place, build_error
 from npuprof.store.gitstore.objects import read_path, require_no_links_out
 from npuprof.system import expand_home, is_below, writing
 from npuprof.system.files import make_folder, read_file_content
@@ -58,7 +58,7 @@ def reject_outside_hook(git: Git, path: str) -> None:
         hint = f"remove the link {path}"
         if said[:-1]:
             hint = "unset it: git config --local --unset core.hooksPath; the --global value is used"
-        raise NpuprofError([Finding("NP941", what, why, hint)])
+        raise build_error("NP941", what, why, hint)
 
 
 def reject_foreign_folder(git: Git) -> str:
@@ -73,7 +73,7 @@ def reject_foreign_folder(git: Git) -> str:
     if os.path.realpath(common) != os.path.realpath(folder) and not is_below(folder, os.path.join(common, "worktrees")):
         link, why = os.path.join(folder, "commondir"), "A clone or an archive may have brought it, and that repository would be changed."
         hint = f"remove it: rm {shlex.quote(link)}"
-        raise NpuprofError([Finding("NP941", f"{link} leads to another repository: {common}", why, hint, where=Place(link))])
+        raise build_error("NP941", f"{link} leads to another repository: {common}", why, hint, where=Place(link))
     if git.bare or (os.path.isdir(inside) and not os.path.islink(inside)):
         return common
     linked = read_path(os.path.join(folder, "gitdir")).rstrip("\n")
@@ -84,7 +84,7 @@ def reject_foreign_folder(git: Git) -> str:
     what = f"{inside} leads to {folder}, which knows nothing of {git.top}"
     why = "A clone or an archive may have brought it, and another repository of yours would be changed."
     hint = f"where that is right, say so there: git --git-dir={shlex.quote(folder)} config core.worktree {shlex.quote(git.top)}"
-    raise NpuprofError([Finding("NP941", what, why, hint, where=Place(inside))])
+    raise build_error("NP941", what, why, hint, where=Place(inside))
 
 
 def judge_hook(path: str, name: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from npuprof.hosting.comments import ServiceComments
 from npuprof.hosting.job import Job, require_address, require_commit, require_variable
 from npuprof.hosting.service import Service, ServiceError
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import build_error
 from npuprof.system.files import read_file_content
 
 #: The author of comments written with a job's own token.
@@ -24,7 +24,7 @@ def read_github_job(environ: Mapping[str, str]) -> Job:
     summary = environ.get("GITHUB_STEP_SUMMARY", "")
     if event == "pull_request_target":
         why = "It runs with the rights of the target, and what it has checked out is not what is proposed."
-        raise NpuprofError([Finding("NP060", f"a job for {event} is not looked at", why, "let the workflow run on: pull_request")])
+        raise build_error("NP060", f"a job for {event} is not looked at", why, "let the workflow run on: pull_request")
     event_data = _read_event(environ.get("GITHUB_EVENT_PATH", "")) if event.startswith("pull_request") else {}
     if not event_data:
         return Job("GitHub", "github", summary=summary, depth=_DEPTH)
@@ -109,7 +109,7 @@ def _read_event(path: str) -> dict[str, Any]:
         event_data = None
     if not isinstance(event_data, dict):
         why = "The runner writes there which pull request the job is for."
-        raise NpuprofError([Finding("NP060", f"{path} describes no pull request", why, "let the workflow run on: pull_request")])
+        raise build_error("NP060", f"{path} describes no pull request", why, "let the workflow run on: pull_request")
     return event_data
 
 

@@ -8,7 +8,7 @@ import re
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import build_error
 from npuprof.system import lazy_pattern
 
 #: Characters that need no escaping in single quotes in a shell and unquoted in YAML.
@@ -32,7 +32,7 @@ def check_address(written: str) -> str:
     if re.search(r"//[^/@]*:[^/@]*@|^[^@]*https://[^/]*@", address):
         shown, why = "the address", "It contains a password or a token, which everybody could read in the file."
     hint = "name a commit, git+https://HOST/npuprof@ and its 40 digits, or an archive, https://HOST/npuprof.whl#sha256= and its 64"
-    raise NpuprofError([Finding("NP063", f"{shown} is not pinned to a commit or a hash", why, hint)])
+    raise build_error("NP063", f"{shown} is not pinned to a commit or a hash", why, hint)
 
 
 def find_requirement() -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import build_error
 from npuprof.system import lazy_pattern
 
 TYPE_CHECKING = False
@@ -43,9 +43,7 @@ def require_variable(name: str, value: object, pattern: str) -> str:
     text = str(value) if isinstance(value, (str, int)) else ""
     if not re.fullmatch(pattern, text):
         what = f"the job's {name} is {text!r}" if text else f"the job has no {name}"
-        raise NpuprofError(
-            [Finding("NP060", what, "It identifies the pull request of the job.", "run it as a job of the service, for a pull request")]
-        )
+        raise build_error("NP060", what, "It identifies the pull request of the job.", "run it as a job of the service, for a pull request")
     return text
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from npuprof.checks import check_before_export
-from npuprof.model import Finding, NpuprofError, Record
+from npuprof.model import NpuprofError, Record, build_usage_error
 from npuprof.resolve.config import Config
 from npuprof.store import one_time, spec
 
@@ -45,11 +45,11 @@ def resolve_choice(
     if not preset:
         if set_ or unset:
             what = f"--npu_{'set' if set_ else 'unset'} changes a preset, and --npu_preset names none"
-            raise NpuprofError([Finding("NP902", what, "The values would be lost.", "name one with --npu_preset")])
+            raise build_usage_error(what, "name one with --npu_preset", "The values would be lost.")
         return None
     workspace = spec.Workspace(store, spec.build_context(cann, product, None, versions or {}))
     if "-" in preset.split("+"):
-        raise NpuprofError([Finding("NP902", "'-' is standard input, which belongs to the script", "", "name a preset, or a file")])
+        raise build_usage_error("'-' is standard input, which belongs to the script", "name a preset, or a file")
     config = workspace.resolve_spec(preset, changes=one_time.parse_assignments(set_, unset))
     errors = [finding for finding in check_before_export(config) if finding.severity == "error"] if check else []
     if errors:

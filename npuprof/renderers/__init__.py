@@ -12,7 +12,7 @@ from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.catalog.targets import MODULES as MODULES
 from npuprof.document import keys
-from npuprof.model import SECTIONS, Finding, NpuprofError, Record, __version__
+from npuprof.model import SECTIONS, Finding, NpuprofError, Record, __version__, build_error, build_usage_error
 from npuprof.renderers.stamp import list_sidecars, stamp_text
 from npuprof.report import say_switch
 from npuprof.resolve.config import Config
@@ -73,7 +73,7 @@ class Target(Record):
         self.refuse_offline(config)
         if self.write_onto is None:
             what, why = f"the lines of {self.file} do not work on an object that is there", "They make all they need themselves."
-            raise NpuprofError([Finding("NP902", what, why, "take the line with `onto` out of the block, and refresh it")])
+            raise build_usage_error(what, "take the line with `onto` out of the block, and refresh it", why)
         return self.write_onto(config, onto)._replace(left_out=find_left_out_sections(config, self.sections))
 
     def refuse_offline(self, config: Config) -> None:
@@ -83,7 +83,7 @@ class Target(Record):
             why = "The adapter aborts on a session for inference offline; ATC converts the model before there is one."
             hint = f"render it to {', '.join(name for name in MODULES if load_target(name).offline)}"
             origin = config.find_profile_origin("scenario")
-            raise NpuprofError([Finding("NP916", what, why, hint, origin, "profile.scenario", (config.name,))])
+            raise build_error("NP916", what, why, hint, origin, "profile.scenario", (config.name,))
 
 
 def config_section(config: Config, name: str) -> dict[str, Any]:

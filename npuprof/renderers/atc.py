@@ -7,7 +7,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.document.keys import format_short_value
-from npuprof.model import LONGEST_WORD, Finding, NpuprofError
+from npuprof.model import LONGEST_WORD, Finding, NpuprofError, build_usage_error
 from npuprof.renderers import (
     Rendered,
     Target,
@@ -58,7 +58,7 @@ def write_flags_onto(config: Config, onto: str) -> Rendered:
         if "$" in word or not is_plain_flag(text):
             what = f"{text.partition('=')[0]} cannot be passed in a variable"
             why = "A shell without arrays takes a variable apart at blanks, and reads *, ? and [ in it as names of files."
-            raise NpuprofError([Finding("NP902", what, why, "begin the script with #!/bin/bash, and inject again")])
+            raise build_usage_error(what, "begin the script with #!/bin/bash, and inject again", why)
     return finish_code(config, "atc", "".join([f"{onto[1:]}='\n", *(f"    {text}\n" for text in plain), "'\n"]), *findings)
 
 

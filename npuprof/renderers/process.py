@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 
 from npuprof import catalog
 from npuprof.catalog.launchers import find_launcher_fact
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import build_error
 from npuprof.renderers import (
     build_not_carried_error,
     collect_sidecars,
@@ -79,7 +79,7 @@ def build_fact_finder(environ: Mapping[str, str]) -> Callable[[str], str | None]
         except UnfitFileError as error:
             what = f"cannot read {path}: {describe_os_error(error, path)}"
             why = "RANK_TABLE_FILE names it."
-            raise NpuprofError([Finding("NP003", what, why, "name the rank table's file, or clear RANK_TABLE_FILE")]) from None
+            raise build_error("NP003", what, why, "name the rank table's file, or clear RANK_TABLE_FILE") from None
         except (OSError, ValueError):
             return None
 

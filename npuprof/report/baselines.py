@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from npuprof.model import Finding, NpuprofError, Place
+from npuprof.model import Finding, Place, build_error
 from npuprof.report.findings import strip_lines
 from npuprof.system import lazy_pattern, writing
 
@@ -50,7 +50,7 @@ def read_baseline(file: str) -> Baseline:
             raise ValueError
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         what, why = f"{file} is not a baseline", "An unreadable baseline would hide no findings, or all of them."
-        raise NpuprofError([Finding("NP015", what, why, "restore it, or remove and recreate it", where=Place(file))]) from None
+        raise build_error("NP015", what, why, "restore it, or remove and recreate it", where=Place(file)) from None
     known: Counter[Mark] = Counter()
     for mark, count in rows:
         known[mark] += count

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from npuprof.model import Context, Finding, NpuprofError, Place, Record
+from npuprof.model import Context, Finding, Place, Record, build_error
 from npuprof.renderers.stamp import judge_found_text
 from npuprof.resolve.digests import list_digests
 from npuprof.runs.evidence import Evidence
@@ -93,7 +93,7 @@ def read_clues(argument: str, unread: list[Finding]) -> list[Clue]:
     find_kind(path)  # raises for a missing path that looks like a log or record
     what = f"{argument!r} is neither a file nor a digest"
     hint = f"a digest is 64 hexadecimal digits, of which the first {_LEAST} are enough; npuprof whatran --pid N reads a process"
-    raise NpuprofError([Finding("NP962", what, "", hint)])
+    raise build_error("NP962", what, "", hint)
 
 
 def read_process(pid: int) -> list[Clue]:
@@ -109,7 +109,7 @@ def _read_environ(path: str) -> bytes:
         gone = isinstance(error, FileNotFoundError)
         what = f"cannot read {path}: {'there is no such process' if gone else describe_os_error(error, path)}"
         hint = "it may have ended" if gone else "ask as the user that it runs as"
-        raise NpuprofError([Finding("NP003", what, "Only the owner of a process can read its environment.", hint)]) from None
+        raise build_error("NP003", what, "Only the owner of a process can read its environment.", hint) from None
 
 
 def _read_variables(place: str, raw: bytes) -> list[Clue]:
@@ -118,7 +118,7 @@ def _read_variables(place: str, raw: bytes) -> list[Clue]:
     fields: dict[str, Any] = {name: by_name.get(variable, b"").decode(errors="replace") for name, variable in _VARIABLES.items()}
     if not fields["digest"] and not fields["preset_digest"]:
         what, why = f"{place} has no NPUPROF_DIGEST", "npuprof run and npuprof env set it for the commands they start."
-        raise NpuprofError([Finding("NP962", what, why, "look at the process that npuprof started, or at one of its children")])
+        raise build_error("NP962", what, why, "look at the process that npuprof started, or at one of its children")
     return [Clue(place, **fields)]
 
 
@@ -129,7 +129,7 @@ def _read_folder(path: str, unread: list[Finding]) -> list[Clue]:
     unread += damaged
     clues = [_read_fields(record, fields) for record, fields in read.items()]
     if not clues:
-        raise NpuprofError([Finding("NP962", f"{path} contains no run record", "", "name a file", where=Place(path))])
+        raise build_error("NP962", f"{path} contains no run record", "", "name a file", where=Place(path))
     known: dict[tuple[str, ...], Clue] = {}
     for clue in clues:
         known.setdefault((*clue.digests, clue.name), clue)
@@ -156,7 +156,7 @@ def _read_text(path: str, raw: bytes) -> list[Clue]:
     if not clues:
         what, why = f"{path} says no digest", "Files that npuprof renders, exports and records name their preset."
         hint = "npuprof import reads the settings of a file that npuprof has not written, and diff compares them with a preset"
-        raise NpuprofError([Finding("NP962", what, why, hint, where=Place(path))])
+        raise build_error("NP962", what, why, hint, where=Place(path))
     if judge_found_text(text).edited:
         clues = [clue._replace(edited="somebody edited it since it was rendered") for clue in clues]
     return clues

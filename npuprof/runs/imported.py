@@ -11,7 +11,7 @@ from npuprof import catalog
 from npuprof.catalog.wire import STAGES, Wire, load_wires
 from npuprof.document import build_command_line_document, keys
 from npuprof.document.profile import Profile
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import build_error, build_usage_error
 from npuprof.renderers.plain import format_tables
 from npuprof.report import Answer
 from npuprof.report.text import escape_controls, format_count
@@ -225,10 +225,10 @@ def is_all_evidence(paths: Sequence[str], others: dict[str, Any]) -> bool:
     if len(logs) < len(paths):
         script = next(path for path in paths if path not in logs)
         what = f"{logs[0]} is the log of a run, and {script} is none"
-        raise NpuprofError([Finding("NP902", what, "import creates a preset from scripts or from run logs.", "import one, then the other")])
+        raise build_usage_error(what, "import one, then the other", "import creates a preset from scripts or from run logs.")
     if flags := [flag for flag, value in others.items() if value]:
         what = f"{', '.join(flags)} is for scripts, and {logs[0]} is the log of a run"
-        raise NpuprofError([Finding("NP902", what, "", "omit one of them")])
+        raise build_usage_error(what, "omit one of them")
     return True
 
 
@@ -256,7 +256,7 @@ def answer_import(paths: Sequence[str], path: str | None, write: Callable[[dict[
     if not run.settings and not run.differing:
         what = f"nothing that differs from a default is proven by {', '.join(paths[:3])}"
         hint = "let the run have ASCEND_MODULE_LOG_LEVEL=FMK=1:GE=1"
-        raise NpuprofError([Finding("NP970", what, f"{len(run.unknown)} options are not known.", hint)])
+        raise build_error("NP970", what, f"{len(run.unknown)} options are not known.", hint)
     text = format_preset(run, label)
     forms: Forms | None = {
         "toml": lambda: text,

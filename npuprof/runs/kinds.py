@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from npuprof.document.profile import Profile
-from npuprof.model import Finding, NpuprofError, Place
+from npuprof.model import Finding, NpuprofError, Place, build_error
 from npuprof.report.output import tell_remark
 from npuprof.report.text import count_rest
 from npuprof.runs import records
@@ -105,7 +105,7 @@ def find_kind(path: str) -> Kind | None:
         if not path.endswith(tuple(suffix for kind in KINDS for suffix in kind.suffixes)):
             return None
         what, hint = f"there is no {path}", "check the path; npuprof list shows the presets"
-        raise NpuprofError([Finding("NP003", what, "", hint, where=Place(path))])
+        raise build_error("NP003", what, "", hint, where=Place(path))
     head: bytes | None = None
     try:
         if os.path.isdir(path):
@@ -128,7 +128,7 @@ def _find_kind_of_pipe(path: str) -> Kind | None:
     except OSError as error:
         what = f"cannot read {'standard input' if path == '-' else path}: {describe_os_error(error, path)}"
         hint = "give a preset, a log or a record to it"
-        raise NpuprofError([Finding("NP003", what, "", hint)]) from None
+        raise build_error("NP003", what, "", hint) from None
     if head.lstrip()[:1] == b"{":
         return _RECORD_KIND
     return _EVIDENCE_KIND if path != "-" or is_log(head) else None
@@ -152,4 +152,4 @@ def reject_run_file(path: str) -> Profile | None:
     hint = f"make a preset of it first: npuprof render {path} --to toml --inline -o profiles/NAME.toml"
     if kind is _EVIDENCE_KIND:
         hint = f"make a preset of it first: npuprof import {path} -o profiles/NAME.toml"
-    raise NpuprofError([Finding("NP961", what, why, hint, where=Place(path))])
+    raise build_error("NP961", what, why, hint, where=Place(path))

@@ -9,7 +9,7 @@ from typing import Any
 from npuprof.catalog import build_finding
 from npuprof.document import keys
 from npuprof.hosting.reports import FORMATS
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import Finding, build_error
 from npuprof.report import Answer
 from npuprof.report.tables import Table
 from npuprof.report.text import count_rest, escape_controls, format_count
@@ -37,7 +37,7 @@ def require_options(config: Config) -> None:
     """Raise NpuprofError for a preset whose settings no run logs."""
     if not config.options and not (config.env and is_for_torch_npu(config)):
         why = "Only session options, and variables of torch_npu, leave something in the log of a run."
-        raise NpuprofError([Finding("NP970", f"{config.name} sets no session option", why, "name a preset that has [options]")])
+        raise build_error("NP970", f"{config.name} sets no session option", why, "name a preset that has [options]")
 
 
 class _Proof:

@@ -22,7 +22,7 @@ from npuprof.catalog.launchers import FACTS, find_launch, find_launcher_fact
 from npuprof.document import keys
 from npuprof.document.profile import INHERITED_KEYS, Profile
 from npuprof.document.secrets import TOKEN_ANYWHERE, hide_credentials
-from npuprof.model import Finding, NpuprofError, Place, __version__
+from npuprof.model import NpuprofError, Place, __version__, build_error
 from npuprof.report import output
 from npuprof.resolve import origins
 from npuprof.resolve.config import Config
@@ -248,7 +248,7 @@ def require_folder(path: str) -> None:
     """Raise NpuprofError if the path for records exists and is not a folder."""
     if os.path.lexists(path) and not os.path.isdir(path):
         what = f"cannot write records to {path}: it is not a folder"
-        raise NpuprofError([Finding("NP012", what, "One file is written for each process.", "name a folder", where=Place(path))])
+        raise build_error("NP012", what, "One file is written for each process.", "name a folder", where=Place(path))
 
 
 def find_place(member: Profile) -> Fields:

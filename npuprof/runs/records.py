@@ -16,7 +16,7 @@ from typing import Any
 
 from npuprof.document import Document, build_command_line_document, is_nested_too_deeply, keys, parse_toml_value
 from npuprof.document.profile import INHERITED_KEYS, Profile
-from npuprof.model import SECTIONS, Finding, NpuprofError, Path, Place, Record
+from npuprof.model import SECTIONS, Finding, NpuprofError, Path, Place, Record, build_error
 from npuprof.report.output import tell_remark
 from npuprof.resolve.digests import load_sha256
 from npuprof.store.base import ComposedParts
@@ -124,7 +124,7 @@ def read_input() -> bytes:
     try:
         return read_standard_input()
     except OSError as error:
-        raise NpuprofError([Finding("NP003", f"cannot read standard input: {describe_os_error(error)}")]) from None
+        raise build_error("NP003", f"cannot read standard input: {describe_os_error(error)}") from None
 
 
 def read_folder(folder: str) -> tuple[dict[str, Fields], list[Finding]]:
@@ -157,7 +157,7 @@ def parse_record(path: str, raw: bytes) -> Fields:
         fields, fault = {}, "it is not UTF-8, or nested too deeply"
     if fault:
         what = f"{path} is not a run record: {fault}"
-        raise NpuprofError([Finding("NP960", what, _WHY, "take another copy of it, NAME.RANK.run.json", where=where)])
+        raise build_error("NP960", what, _WHY, "take another copy of it, NAME.RANK.run.json", where=where)
     record: Fields = fields
     if list_texts(record.get("command")):
         _report_arguments(os.path.dirname(path) or path)

@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import NpuprofError, build_error
 from npuprof.report import output
 from npuprof.report.findings import format_findings
 from npuprof.resolve.config import Config
@@ -149,7 +149,7 @@ class RunLog:
             )
             if not self._config.options:
                 hint = "check that the command imports torch_npu, and that its release writes the variables down: TORCH_NPU_LOGS=env"
-            raise NpuprofError([Finding("NP970", what, why, hint)])
+            raise build_error("NP970", what, why, hint)
         return evidence
 
 

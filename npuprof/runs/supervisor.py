@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
 
-from npuprof.model import Finding, NpuprofError, Record
+from npuprof.model import Record, build_error
 from npuprof.system import processes
 
 #: Signals that are not forwarded: uncatchable ones, npuprof's own faults, and terminal access from the background.
@@ -261,4 +261,4 @@ def require_lone_thread() -> None:
     with suppress(OSError):  # not Linux
         if len(os.listdir("/proc/self/task")) > 1:
             what = "npuprof run needs a process of its own, and this one has other threads"
-            raise NpuprofError([Finding("NP914", what, "", "start it with subprocess: npuprof run NAME -- CMD")])
+            raise build_error("NP914", what, "", "start it with subprocess: npuprof run NAME -- CMD")

@@ -14,7 +14,7 @@ from functools import cache
 from npuprof import renderers
 from npuprof.catalog import build_finding
 from npuprof.checks import require_exportable
-from npuprof.model import Context, Finding, NpuprofError, Place, Record
+from npuprof.model import Context, Finding, NpuprofError, Place, Record, build_error, build_usage_error
 from npuprof.renderers import Rendered, add_render_header, collect_sidecars, find_left_out_sections
 from npuprof.renderers.stamp import BLOCK_FACTS, TEXT_MARK, State, compare_rendered, stamp_text
 from npuprof.resolve.config import Config
@@ -129,7 +129,7 @@ class Injector:
         facts = dict(header)
         target = facts.get("target", "session")
         if target != "env" and target not in renderers.MODULES:
-            raise NpuprofError([Finding("NP902", f"unknown target {target!r}", "", f"known are {', '.join(renderers.MODULES)}")])
+            raise build_usage_error(f"unknown target {target!r}", f"known are {', '.join(renderers.MODULES)}")
         config = self.resolve_config(name, facts, target)
         if target == "env":
             rendered = self._render_exports(config, facts.get("shell", "bash"), facts.get("sections") == "env")
@@ -138,7 +138,7 @@ class Injector:
             rendered = chosen.render_onto(config, facts["onto"]) if "onto" in facts else chosen.render(config, True)
         head, mark, rest = rendered.text.partition(TEXT_MARK)
         if not mark:
-            raise NpuprofError([Finding("NP902", f"the target {target} cannot be used in a block", "", "use session")])
+            raise build_usage_error(f"the target {target} cannot be used in a block", "use session")
         body = rest.partition("\n")[2]
         names = {"tf": facts["tensorflow"]} if "tensorflow" in facts else {}
         if "variable" in facts and "onto" not in facts and works_on_config(target):
@@ -154,7 +154,7 @@ class Injector:
         if collect_sidecars(config) and not without_options:
             files = ", ".join(name for name, _ in collect_sidecars(config).values())
             why = "A script that is passed on cannot name files that only npuprof on this machine has written."
-            raise NpuprofError([Finding("NP904", f"the preset needs {files}", why, 'use eval "$(npuprof env ...)" instead')])
+            raise build_error("NP904", f"the preset needs {files}", why, 'use eval "$(npuprof env ...)" instead')
         variables, _ = collect_env_variables(
             config, None, "", self._trusting, allowing_unknown=self._with_unknown, with_options=not without_options
         )

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 
 from npuprof.document.keys import is_visible
-from npuprof.model import Finding, NpuprofError, Place, Record
+from npuprof.model import Finding, NpuprofError, Place, Record, build_error
 from npuprof.report import Answer
 from npuprof.report.findings import format_findings, format_severity_counts
 from npuprof.report.isolating import isolate_faults
@@ -228,7 +228,7 @@ def _find_tensorflow_alias(tree: ast.Module) -> str:
 
 
 def _build_place_error(file: str, what: str, why: str, hint: str) -> NpuprofError:
-    return NpuprofError([Finding("NP818", what, why, hint, where=Place(file))])
+    return build_error("NP818", what, why, hint, where=Place(file))
 
 
 def _find_config_statements(tree: ast.Module) -> list[tuple[ast.Assign, str]]:

@@ -9,7 +9,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import products, releases
 from npuprof.docs import GROUP_TITLES
-from npuprof.model import SCENARIOS, SEVERITIES, Finding, NpuprofError, __version__
+from npuprof.model import SCENARIOS, SEVERITIES, __version__, build_error
 from npuprof.report.html import frame_html_table
 from npuprof.report.text import format_count
 from npuprof.site import HOW_TO_INSTALL
@@ -65,7 +65,7 @@ def _open_templates() -> Environment:
         import jinja2
     except ImportError:
         why = "The pages of a site are filled in by it."
-        raise NpuprofError([Finding("NP981", "Jinja2 is not installed", why, HOW_TO_INSTALL)]) from None
+        raise build_error("NP981", "Jinja2 is not installed", why, HOW_TO_INSTALL) from None
     loader = jinja2.PackageLoader("npuprof.site", "templates")
     environment = jinja2.Environment(
         loader=loader,

@@ -7,7 +7,7 @@ import re
 from contextlib import suppress
 
 from npuprof.document.profile import Profile
-from npuprof.model import Finding, NpuprofError, Origin
+from npuprof.model import Finding, NpuprofError, Origin, build_error
 from npuprof.store.folder import Folder
 from npuprof.system import find_repository_top
 from npuprof.system.files import read_plain_file
@@ -53,7 +53,7 @@ def explain_missing_preset(home: Folder, word: str, error: NpuprofError) -> Npup
         hint = f"npuprof diff --rev {word} compares the whole store"
         if ".." not in word:
             hint = f"NAME@{word} is a preset as it was then; npuprof check --rev {word} checks the whole store, {hint}"
-        return NpuprofError([Finding("NP008", f"{word!r} is a revision, and no preset", finding.why, hint)])
+        return build_error("NP008", f"{word!r} is a revision, and no preset", finding.why, hint)
     if has_sparse_checkout(home.root):
         return NpuprofError([finding._replace(hint="if git keeps it out of the folder: git sparse-checkout add brings it in")])
     if os.path.isfile(word):

@@ -8,7 +8,7 @@ from enum import Enum
 
 from npuprof import catalog
 from npuprof.document import is_nested_too_deeply, keys, parse_toml_value
-from npuprof.model import SECTIONS, Finding, NpuprofError, Place, Step, TomlValue, did_you_mean, is_utf8
+from npuprof.model import SECTIONS, Finding, NpuprofError, Place, Step, TomlValue, build_error, did_you_mean, is_utf8
 from npuprof.report import say_option
 
 TYPE_CHECKING = False
@@ -42,7 +42,7 @@ def require_closed_quote(text: str) -> None:
     value = value.strip()
     if value[:1] in ("'", '"') and len(value) > 1 and value.count(value[0]) == 1:
         what = f"the quote before the value of {name.strip()} is not closed"
-        raise NpuprofError([Finding("NP009", what, "It would be part of the text.", f"omit the quote: {name.strip()}={value[1:]}")])
+        raise build_error("NP009", what, "It would be part of the text.", f"omit the quote: {name.strip()}={value[1:]}")
 
 
 def suggest_key(key: str, known: Collection[str], otherwise: str = "") -> str:
@@ -63,7 +63,7 @@ def require_shallow_key(text: str) -> None:
     """Raise NpuprofError for a key with more segments than any value has levels."""
     if keys.is_too_deep(text):
         what = f"{keys.format_short_value(text)} is a key of {len(keys.split_dotted_key(text) or ())} parts"
-        raise NpuprofError([Finding("NP009", what, "No value is nested that deeply.", "name the option and the key inside it")])
+        raise build_error("NP009", what, "No value is nested that deeply.", "name the option and the key inside it")
 
 
 def build_profile_key_finding(key: str, argument: str = "set", in_python: bool = False) -> Finding:
@@ -147,13 +147,13 @@ def build_plain_steps(changes: Mapping[str, object], unset: Sequence[str] = ()) 
             raise NpuprofError([build_profile_key_finding(name, in_python=True)])
         if parsed is None:
             hint = suggest_bare_key(name)
-            raise NpuprofError([Finding("NP009", f"{name!a} is not a key", "", hint, where=place_argument("set", in_python=True))])
+            raise build_error("NP009", f"{name!a} is not a key", "", hint, where=place_argument("set", in_python=True))
         try:
             steps.append(build_set_step(*parsed, _convert_value(value, 0), in_python=True))
         except _UnfitError as unfit:
             hint = "give text, a number, a truth value, a date, a list, or a table with texts as keys; to omit a key, list it in unset"
             what, where = f"{ascii(name)[1:-1]} cannot be {unfit}", place_argument("set", in_python=True)
-            raise NpuprofError([Finding("NP202", what, "No preset could hold it.", hint, where=where)]) from None
+            raise build_error("NP202", what, "No preset could hold it.", hint, where=where) from None
     return steps + cleared
 
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from npuprof.document import Document, parse_document
 from npuprof.document.secrets import hide_secrets
-from npuprof.model import Finding, NpuprofError, Origin, Path, Record, __version__, did_you_mean
+from npuprof.model import Finding, NpuprofError, Origin, Path, Record, __version__, build_error, did_you_mean
 from npuprof.store import FILE, layout
 from npuprof.store.urls import find_url_fault
 from npuprof.store.versions import parse_version_range, parse_version_text
@@ -223,7 +223,7 @@ def read_file_beside(path: str) -> bytes | None:
         return None
     except OSError as error:
         what = f"cannot read {os.path.relpath(path)}: {describe_os_error(error, path)}"
-        raise NpuprofError([Finding("NP040", what, "", "correct or remove it")]) from None
+        raise build_error("NP040", what, "", "correct or remove it") from None
 
 
 def explain_unfit_file(path: str) -> Finding | None:

@@ -11,7 +11,7 @@ from npuprof import catalog, document
 from npuprof.catalog import releases, targets
 from npuprof.document import build_command_line_document, keys, parse_document
 from npuprof.document.profile import ASKED, Profile
-from npuprof.model import Context, Finding, NpuprofError, Step, did_you_mean
+from npuprof.model import Context, Finding, NpuprofError, Step, build_error, did_you_mean
 from npuprof.report import say_option
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
@@ -95,7 +95,7 @@ class Workspace:
         if not isinstance(home, Folder):
             what = f"{getattr(home, 'label', 'this store')} is read as it is locked: it has no files and no history here"
             argument = say_option("store", in_python=self.resolver.in_python)
-            raise NpuprofError([Finding("NP010", what, "", f"omit {argument}, and name its presets as in npuprof show team:NAME")])
+            raise build_error("NP010", what, "", f"omit {argument}, and name its presets as in npuprof show team:NAME")
         return home
 
     @cached_property
@@ -156,7 +156,7 @@ class Workspace:
         if self.read_other is None or not spec.startswith(_PATHS) or finding.code != "NP004" or os.path.lexists(expand_home(spec)):
             return None
         hint = finding.hint if finding.hint.startswith("write ") else "check the path; a file of a preset ends in .toml"
-        return NpuprofError([Finding("NP003", f"there is no {spec}", "", hint)])
+        return build_error("NP003", f"there is no {spec}", "", hint)
 
     def _read_other_kind(self, spec: str) -> Profile | None:
         """Return another kind of file as a profile, None if it is of no known kind. Raises NpuprofError."""
@@ -194,7 +194,7 @@ class Workspace:
             raw = read_standard_input()
         except OSError as error:  # closed, a folder, or endless
             what = f"cannot read standard input: {describe_os_error(error)}"
-            raise NpuprofError([Finding("NP003", what, "", "give the preset to it, as in npuprof show - < preset.toml")]) from None
+            raise build_error("NP003", what, "", "give the preset to it, as in npuprof show - < preset.toml") from None
         return Profile(parse_document("-", "<stdin>", raw), key="stdin:", home=self._find_home_store())
 
     def split_single_spec(self, asked: str, verb: str) -> tuple[str, str]:
@@ -207,13 +207,13 @@ class Workspace:
             hint = "do it in the repository of the source, then npuprof source update here"
             if asked.startswith(BUILTIN):
                 hint = f"npuprof copy {name} {name.removeprefix(BUILTIN)} makes one of your own"
-            raise NpuprofError([Finding("NP024", what, "", hint)])
+            raise build_error("NP024", what, "", hint)
         if asked.endswith(".toml"):
             inside = self.profile(asked).name
             name, revision = (inside, "") if not inside.endswith(".toml") else (name, revision)
         if "+" in name or name == "-" or name.endswith(".toml"):
             what = f"{verb} takes one preset of the store, not {asked!r}"
-            raise NpuprofError([Finding("NP024", what, "Only presets in git under one name have a history.", "name one preset")])
+            raise build_error("NP024", what, "Only presets in git under one name have a history.", "name one preset")
         return name, revision
 
     def split_spec(self, spec: str) -> list[str]:
@@ -248,7 +248,7 @@ class Workspace:
         name, at, _ = spec.removeprefix(BUILTIN).partition("@")
         if at:
             what, why = f"{spec!r}: built-in presets have no versions", "They are part of the installed npuprof."
-            raise NpuprofError([Finding("NP023", what, why, f"write {BUILTIN}{name}; npuprof --version says which that is")])
+            raise build_error("NP023", what, why, f"write {BUILTIN}{name}; npuprof --version says which that is")
         if self._builtin is None:
             self._builtin = open_builtin_store(beside=True)
         profile = self._builtin.profile(name)
@@ -435,7 +435,7 @@ def read_profile_file(path: str, home: ProfileSource | None) -> Profile:
     try:
         raw = read_plain_file(path)
     except FileNotFoundError:
-        raise NpuprofError([Finding("NP008", f"there is no file {path!r}", "", _suggest_for_file(path, home))]) from None
+        raise build_error("NP008", f"there is no file {path!r}", "", _suggest_for_file(path, home)) from None
     except (OSError, ValueError) as error:
         raise NpuprofError([problems.build_unreadable_finding(source, error)]) from None
     return Profile(document.parse_document(path, source, raw), key=f"file:{os.path.realpath(path)}", home=home)
@@ -462,7 +462,7 @@ def require_no_blanks(spec: str) -> None:
     """Raise NpuprofError for blanks around the ``@`` of a spec, or at its ends."""
     plain = "@".join(part.strip() for part in spec.split("@", 1))
     if plain != spec:
-        raise NpuprofError([Finding("NP004", f"{spec!r} contains blanks", "NAME@REV is one word.", f"write {plain}")])
+        raise build_error("NP004", f"{spec!r} contains blanks", "NAME@REV is one word.", f"write {plain}")
 
 
 def build_nameless_revision_finding(revision: str) -> Finding:

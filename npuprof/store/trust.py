@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import build_error
 from npuprof.system import find_user_folder
 from npuprof.system.files import make_folder, read_plain_file
 
@@ -87,4 +87,4 @@ def _read_stores(path: str) -> dict[str, Trusted]:
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         what = f"cannot read the trusted stores: {path}"
         why = f"{getattr(error, 'strerror', None) or 'It is not a list of stores and their variables'}."
-        raise NpuprofError([Finding("NP931", what, why, "remove the file, then look again: npuprof trust STORE")]) from None
+        raise build_error("NP931", what, why, "remove the file, then look again: npuprof trust STORE") from None

@@ -7,7 +7,7 @@ import stat
 import sys
 from collections.abc import Callable
 
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import NpuprofError, build_error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def read_file_content(path: str, hint: str = "check the path and its permissions
         what = f"cannot read {path}: {describe_os_error(error, path)}"
         if isinstance(error, UnfitFileError):
             hint = HAND_OVER
-        raise NpuprofError([Finding("NP003", what, "", hint)]) from None
+        raise build_error("NP003", what, "", hint) from None
 
 
 def read_plain_file(path: str, most: int = LARGEST_FILE, whole: bool = True) -> bytes:
@@ -238,4 +238,4 @@ def remove_folders(created: list[str]) -> None:
 def build_write_error(what: str, why: str) -> NpuprofError:
     """Return the error for a file that cannot be written."""
     hint = "check the path, its permissions, and the space that is left"
-    return NpuprofError([Finding("NP012", f"cannot write {what}", why, hint)])
+    return build_error("NP012", f"cannot write {what}", why, hint)

@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
-from npuprof.model import Finding, NpuprofError, Place
+from npuprof.model import Place, build_error
 from npuprof.system import find_repository_top, is_below, lazy_pattern
 
 TYPE_CHECKING = False
@@ -56,7 +56,7 @@ def refuse_link_out(path: str) -> None:
         if top and not is_below(real, top):
             what = f"{path} leads out of {top}, to {real}: {below} is a link"
             why = "A clone may bring such a link; nothing was written."
-            raise NpuprofError([Finding("NP941", what, why, "remove the link, or name where it leads", where=Place(path))])
+            raise build_error("NP941", what, why, "remove the link, or name where it leads", where=Place(path))
         todo += target.split(os.sep)[::-1]
         here = os.sep if os.path.isabs(target) else here
 
@@ -296,5 +296,5 @@ class Tree:
             if os.path.islink(path):
                 what = f"{path} is a link, to {os.readlink(path)}"
                 why = f"npuprof only writes below {self.top}; nothing was changed."
-                return NpuprofError([Finding("NP941", what, why, f"remove the link: rm {path}", where=Place(path))])
+                return build_error("NP941", what, why, f"remove the link: rm {path}", where=Place(path))
         return error

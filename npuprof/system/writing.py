@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 
-from npuprof.model import Finding, NpuprofError, Place, Record
+from npuprof.model import Finding, NpuprofError, Place, Record, build_error
 from npuprof.system.files import (
     UnfitFileError,
     build_write_error,
@@ -84,7 +84,7 @@ def write_wanted_files(files: Sequence[Wanted]) -> None:
         first = targets.setdefault(find_target(row.path, row.below, resolve), row)
         if first.content != row.content:
             why = "A file that is reached under two names has one text."
-            raise NpuprofError([Finding("NP942", f"{first.path} and {row.path} are one file", why, "name it once", where=Place(row.path))])
+            raise build_error("NP942", f"{first.path} and {row.path} are one file", why, "name it once", where=Place(row.path))
     with lock_folders(os.path.dirname(target) for target in targets):
         _replace_files([(row, target) for target, row in targets.items()], streams)
 
@@ -93,7 +93,7 @@ def write_files_atomically(files: Mapping[str, str | bytes]) -> None:
     """Write files as ``write_wanted_files`` does, over any content; devices and pipes are written to directly. Raises NpuprofError."""
     for path in files:
         if path.endswith(os.sep):
-            raise NpuprofError([Finding("NP012", f"cannot write {path}: it names a folder", "One file is written.", "name a file in it")])
+            raise build_error("NP012", f"cannot write {path}: it names a folder", "One file is written.", "name a file in it")
     write_wanted_files([Wanted(path, text if isinstance(text, bytes) else text.encode()) for path, text in files.items()])
 
 
@@ -113,7 +113,7 @@ def find_target(path: str, below: str = "", resolve: Callable[[str], str] = os.p
         if not target.startswith(base.rstrip(os.sep) + os.sep):
             what = f"{path} is a link that leads out of {below}, to {target}"
             why = "Only paths below the named folder are written; nothing was changed."
-            raise NpuprofError([Finding("NP941", what, why, "remove the link, or name the file itself", where=Place(path))])
+            raise build_error("NP941", what, why, "remove the link, or name the file itself", where=Place(path))
     return target
 
 

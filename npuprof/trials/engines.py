@@ -7,7 +7,7 @@ import re
 import shlex
 from collections.abc import Container, Sequence
 
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import build_error
 from npuprof.renderers import collect_sidecars
 from npuprof.renderers.environment import collect_env_variables
 from npuprof.renderers.files import (
@@ -125,9 +125,7 @@ def write_indexed_job(name: str, configs: Sequence[Config], setup: Setup, image:
     size = sum(len(f"{key}{text}".encode()) for key, text in data.items())
     if size > LARGEST_MAP:
         what = f"{len(configs)} combinations do not fit into one ConfigMap: {size:,} bytes"
-        raise NpuprofError(
-            [Finding("NP903", what, "Kubernetes takes at most 1 MiB.", "vary fewer values, or exclude combinations with --where")]
-        )
+        raise build_error("NP903", what, "Kubernetes takes at most 1 MiB.", "vary fewer values, or exclude combinations with --where")
     plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:30].strip("-")
     called = "-".join(filter(None, ("sweep", plain, compute_digest({"held": data, "command": list(setup.command)})[:10])))
     lines = [

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from npuprof.model import Finding, NpuprofError, Place, Record, __version__
+from npuprof.model import NpuprofError, Place, Record, __version__, build_error
 from npuprof.resolve.digests import compute_digest
 from npuprof.system.files import build_write_error, describe_os_error
 from npuprof.system.tree import Tree, truncate_file
@@ -99,7 +99,7 @@ class Journal:
             holder = os.pread(handle, 100, 0).decode(errors="replace").strip() or "another process"
             os.close(handle)
             what = f"{self.folder} is in use by {holder}: the same command is being tried there"
-            raise NpuprofError([Finding("NP950", what, "", "wait for it, or end it; its results are kept")])
+            raise build_error("NP950", what, "", "wait for it, or end it; its results are kept")
         with suppress(OSError):  # the owner is informational: only the lock counts
             truncate_file(handle, 0)
             os.write(handle, f"process {os.getpid()} on {os.uname().nodename}\n".encode())
@@ -139,7 +139,7 @@ class Journal:
     def _build_content_error(self, line: int, what: str) -> NpuprofError:
         hint = "say --fresh, which keeps the file as journal.jsonl.old"
         why = "Results are counted right or not at all."
-        return NpuprofError([Finding("NP951", f"{self.file}:{line} {what}", why, hint, where=Place(self.file, line))])
+        return build_error("NP951", f"{self.file}:{line} {what}", why, hint, where=Place(self.file, line))
 
     def add(self, result: Result) -> None:
         """Append a result and sync it to disk. Raises NpuprofError if that fails."""

@@ -7,7 +7,7 @@ import re
 import signal
 from collections.abc import Sequence
 
-from npuprof.model import Finding, NpuprofError, Record
+from npuprof.model import NpuprofError, Record, build_error, build_usage_error
 from npuprof.trials.journal import Result
 from npuprof.trials.processes import Ended
 from npuprof.trials.search import BAD, GOOD, UNKNOWN
@@ -92,7 +92,7 @@ def require_command(result: Result) -> None:
 
 def _build_stop(result: Result, hint: str) -> NpuprofError:
     why = "That may have nothing to do with the settings."
-    return NpuprofError([Finding("NP952", f"the command ended with {describe_run(result)}", why, f"{hint}; its output is in {result.log}")])
+    return build_error("NP952", f"the command ended with {describe_run(result)}", why, f"{hint}; its output is in {result.log}")
 
 
 def name_signal(number: int) -> str:
@@ -115,7 +115,7 @@ def parse_tolerance(text: str, of: float) -> float:
         if not 0 <= share < math.inf:
             raise ValueError
     except ValueError:
-        raise NpuprofError([Finding("NP902", f"--tolerance {text!r} is not a tolerance", "", "write 1%, or a number like 0.05")]) from None
+        raise build_usage_error(f"--tolerance {text!r} is not a tolerance", "write 1%, or a number like 0.05") from None
     return abs(of) * share / 100 if text.endswith("%") and math.isfinite(of) else 0.0 if text.endswith("%") else share
 
 
@@ -125,7 +125,7 @@ def compile_pattern(text: str) -> str:
         re.compile(text)
     except re.error as error:
         hint = "write it as in 'loss=([0-9.]+)'; the first group is the number"
-        raise NpuprofError([Finding("NP902", f"{text!r} is not a pattern: {error}", "", hint)]) from None
+        raise build_usage_error(f"{text!r} is not a pattern: {error}", hint) from None
     return text
 
 
@@ -143,7 +143,7 @@ def measure_ends(judgement: Judgement, tolerance: str, good: End, bad: End) -> t
         if answer != wanted:
             what = f"{name}, which should be {wanted}, is {answer or UNKNOWN}"
             hint = "check its output and the exit codes that count as bad (125 and a timeout are unknown); or swap the presets"
-            raise NpuprofError([Finding("NP954", what, _describe_runs(judgement, results), hint)])
+            raise build_error("NP954", what, _describe_runs(judgement, results), hint)
         if wrong := [result for result in results if judgement.judge_run(result) not in (wanted, UNKNOWN)]:
             opposite = BAD if wanted == GOOD else GOOD
             remarks.append(f"{name} was {opposite} in {len(wrong)} of {len(results)} runs: the command is flaky, and the majority decides")
@@ -158,13 +158,13 @@ def _measure_effect(judgement: Judgement, tolerance: str, good: End, bad: End) -
         if value is None:
             what = f"{name} printed no value of the metric"
             hint = f"make sure that {judgement.metric!r} matches a number in its output, and that it exits with 0"
-            raise NpuprofError([Finding("NP954", what, _describe_runs(judgement, results), hint)])
+            raise build_error("NP954", what, _describe_runs(judgement, results), hint)
         values.append(value)
     effect = Effect(values[0], values[1], parse_tolerance(tolerance, values[1]))
     if effect.judge(values[0]) == BAD:
         what = f"the metric is {values[0]:g} for {good[0]} and {values[1]:g} for {bad[0]}"
         why = f"They differ by no more than the tolerance of {tolerance}."
-        raise NpuprofError([Finding("NP954", what, why, "say a smaller --tolerance, or measure longer")])
+        raise build_error("NP954", what, why, "say a smaller --tolerance, or measure longer")
     return effect
 
 

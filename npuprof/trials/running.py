@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from npuprof.catalog.launchers import tell_single_process
-from npuprof.model import Finding, NpuprofError, Record
+from npuprof.model import Record, build_error, build_usage_error
 from npuprof.renderers import load_target
 from npuprof.renderers.environment import collect_env_variables, list_unset_variables
 from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, strip_environment, write_sidecars
@@ -131,7 +131,7 @@ class Runner:
             self._pool.start(name, command, environment, log, self.setup.timeout)
         except OSError as error:
             what = f"cannot run {command[0]}: {describe_os_error(error)}"
-            raise NpuprofError([Finding("NP915", what, "", "check its name and PATH, and that it may be executed")]) from None
+            raise build_error("NP915", what, "", "check its name and PATH, and that it may be executed") from None
         finally:
             os.close(log)
         self.made += 1
@@ -188,7 +188,7 @@ def parse_devices(text: str) -> tuple[str, ...]:
         match = re.fullmatch(r"\s*([0-9]{1,4})(?:-([0-9]{1,4}))?\s*", part)
         numbers = range(int(match[1]), int(match[2] or match[1]) + 1) if match else ()
         if not numbers:
-            raise NpuprofError([Finding("NP902", f"--devices {text!r} names no devices", "", "write them as in 0-7, or 0,2,4")])
+            raise build_usage_error(f"--devices {text!r} names no devices", "write them as in 0-7, or 0,2,4")
         devices += numbers
     return tuple(map(str, dict.fromkeys(devices)))
 
@@ -212,7 +212,7 @@ def parse_seconds(text: str | None, name: str) -> float | None:
         if not 0 < seconds < 1e9:
             raise ValueError
     except ValueError:
-        raise NpuprofError([Finding("NP902", f"{name} {text!r} is not a time", "", "write it as in 90, 15m or 2h")]) from None
+        raise build_usage_error(f"{name} {text!r} is not a time", "write it as in 90, 15m or 2h") from None
     return seconds
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from npuprof.checks import require_exportable
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import build_error
 from npuprof.renderers.environment import collect_env_variables
 from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder
 from npuprof.resolve.config import Config
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 def build_setup(options: Any, metrics: dict[str, str], target: str) -> Setup:
     """Return the setup of runs. Raises NpuprofError for invalid values, or without a command."""
     if not options.command:
-        raise NpuprofError([Finding("NP914", "no command to run", "", f"write it after --: {options.usage_hint.partition(': ')[2]}")])
+        raise build_error("NP914", "no command to run", "", f"write it after --: {options.usage_hint.partition(': ')[2]}")
     devices = parse_devices(options.devices) if options.devices is not None else ()
     jobs = min(options.jobs or len(devices) or 1, len(devices) or sys.maxsize)
     if options.to is not None and not any(CODE in word for word in options.command):
         what = f"--to {options.to} without {CODE} in the command"
-        raise NpuprofError([Finding("NP914", what, "", f"write it as in -- python {CODE}, or omit --to")])
+        raise build_error("NP914", what, "", f"write it as in -- python {CODE}, or omit --to")
     timeout = parse_seconds(options.timeout, "--timeout")
     return Setup(tuple(options.command), target, jobs, devices, timeout, options.max_runs, metrics)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import product
 
-from npuprof.model import Finding, NpuprofError, Record, Step
+from npuprof.model import Finding, NpuprofError, Record, Step, build_error, build_usage_error
 from npuprof.resolve.config import Config
 from npuprof.store import one_time
 from npuprof.system import lazy_pattern
@@ -100,31 +100,31 @@ def split_values(text: str, key: str = "KEY") -> list[str]:
     if "," in text and (closing or not is_balanced):
         what, why = f"a quote or bracket in the values of {key} has no other one: {text}", "It is not known where a value ends."
         hint = f"write the other one, or put the value in quotes, as in --vary '{key}=\"it's\",b'"
-        raise NpuprofError([Finding("NP902", what, why, hint, where=one_time.place_argument("vary"))])
+        raise build_error("NP902", what, why, hint, where=one_time.place_argument("vary"))
     return [*values, text[start:].strip()]
 
 
 def build_axes(vary: Sequence[str], mixins: Sequence[str]) -> Iterator[Axis]:
     """Yield the axes of ``--vary`` and ``--with``. Raises NpuprofError."""
     if not vary and not mixins:
-        raise NpuprofError([Finding("NP914", "nothing is varied", "", "say --vary KEY=V1,V2, or --with A,B")])
+        raise build_error("NP914", "nothing is varied", "", "say --vary KEY=V1,V2, or --with A,B")
     seen: set[str] = set()
     for text in vary:
         key, _, values = text.partition("=")
         if key.strip() in seen:
-            raise NpuprofError([Finding("NP902", f"{key.strip()} is varied twice", "", "name all its values in one --vary")])
+            raise build_usage_error(f"{key.strip()} is varied twice", "name all its values in one --vary")
         seen.add(key.strip())
         parts = list(dict.fromkeys(split_values(values, key.strip())))
         if "" in parts:
             hint = f'write --vary {key or "KEY"}=V1,V2; an empty text is ""'
-            raise NpuprofError([Finding("NP902", f"--vary {text!r} has a value that is empty", "", hint)])
+            raise build_usage_error(f"--vary {text!r} has a value that is empty", hint)
         yield Axis(
             key.strip(), tuple(Choice(part, tuple(one_time.parse_assignments([f"{key}={part}"], argument="vary"))) for part in parts)
         )
     for number, text in enumerate(mixins, 1):
         parts = [part.strip() for part in text.split(",")]
         if "" in parts:
-            raise NpuprofError([Finding("NP902", f"--with {text!r} has a preset without a name", "", "write it as in --with A,B")])
+            raise build_usage_error(f"--with {text!r} has a preset without a name", "write it as in --with A,B")
         yield Axis("with" if len(mixins) == 1 else f"with {number}", tuple(Choice(part, (), part) for part in dict.fromkeys(parts)))
 
 
@@ -137,7 +137,7 @@ def combine_axes(
     """
     if (count := count_combinations(axes)) > MOST_COMBINATIONS:
         what = f"{count:,} combinations are more than {MOST_COMBINATIONS:,}"
-        raise NpuprofError([Finding("NP902", what, "Each would be resolved, checked and run.", "vary fewer keys, or name fewer values")])
+        raise build_usage_error(what, "vary fewer keys, or name fewer values", "Each would be resolved, checked and run.")
     combinations: list[Combination] = []
     digests: dict[str, int] = {}
     for choices in product(*(axis.choices for axis in axes)):
@@ -202,9 +202,7 @@ def parse_goal(text: str, names: Sequence[str]) -> Goal:
         way, name = "min" if text == TIME else "max", text
     if way not in ("min", "max") or name not in (*names, TIME):
         known = ", ".join((*names, TIME))
-        raise NpuprofError(
-            [Finding("NP902", f"{text!r} is not a metric of this sweep", f"There are {known}.", "write it as in min:loss, or speed")]
-        )
+        raise build_usage_error(f"{text!r} is not a metric of this sweep", "write it as in min:loss, or speed", f"There are {known}.")
     return Goal(name, way == "max")
 
 

@@ -11,7 +11,7 @@ from npuprof.commands.framework import Verb, flag
 from npuprof.commands.framework.parameters import STORE
 from npuprof.commands.source.sync import Sync
 from npuprof.document.keys import format_short_value
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import Finding, NpuprofError, build_usage_error
 from npuprof.report import Answer
 from npuprof.report.findings import format_findings, format_severity_counts
 from npuprof.store import spec
@@ -81,7 +81,7 @@ def _read_tips(lines: bytes) -> dict[str, list[tuple[str, str]]]:
         match = _LINE.fullmatch(line)
         if match is None:
             what = f"{format_short_value(line)} is not input of a git hook"
-            raise NpuprofError([Finding("NP902", what, "", "this is for pre-receive, which git install --server writes")])
+            raise build_usage_error(what, "this is for pre-receive, which git install --server writes")
         old, commit, ref = match.groups()
         if ref.startswith("refs/heads/") and commit.strip("0"):
             tips.setdefault(commit, []).append((old if old.strip("0") else "", ref.removeprefix("refs/heads/")))

@@ -49,7 +49,7 @@ class Add(Verb):
             raise build_error("NP040", f"{self.name!r} cannot be the name of a source", "", hint)
         if taken := next((known for known in place.project.sources if known.lower() == self.name.lower()), None):
             hint = f"edit {place.cite(FILE)}, or remove it first: npuprof source remove {taken}"
-            raise NpuprofError([Finding("NP040", f"there is a source {taken!r} already", "", hint)])
+            raise build_error("NP040", f"there is a source {taken!r} already", "", hint)
         rev = self.rev or suggest_range(fetching.fetch_source(url, self.moved, self.name))
         entry = {"url": url, "path": self.path, "rev": rev, **({"rules": True} if self.rules else {})}
         import tomlkit

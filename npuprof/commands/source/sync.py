@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from npuprof.commands.framework import Verb, arguments, flag, option
 from npuprof.commands.framework.parameters import STORE
-from npuprof.model import Finding, NpuprofError, did_you_mean
+from npuprof.model import Finding, NpuprofError, build_usage_error, did_you_mean
 from npuprof.report import Answer
 from npuprof.store import FILE, spec
 from npuprof.store.layout import list_project_paths
@@ -38,7 +38,7 @@ class Sync(Verb):
     def run(self) -> Answer:
         """Fetch what is missing. Raises NpuprofError with all failures."""
         if self.rev is not None and self.history:
-            raise NpuprofError([Finding("NP902", "--rev and --history name different locks", "", "say one of them")])
+            raise build_usage_error("--rev and --history name different locks", "say one of them")
         home = spec.Workspace(self.store).store if self.rev is not None or self.history or not self._is_in_work_tree() else None
         problems: list[Finding] = []
         fetched: list[str] = []

@@ -8,7 +8,7 @@ from npuprof.commands.framework import Verb, arguments, flag
 from npuprof.commands.framework.parameters import COLOR, DRY_RUN, STORE, formats
 from npuprof.compare import data, markdown, plain
 from npuprof.compare.survey import compare_lock_states
-from npuprof.model import Finding, NpuprofError, Record
+from npuprof.model import Record, build_usage_error
 from npuprof.report import Answer
 from npuprof.report.asking import answer_refusal, ask_on_terminal
 from npuprof.store import spec
@@ -63,7 +63,7 @@ class Update(Verb):
         """Return the changes, and write the lock if the user agrees. Exit 1 if not, else 0. Raises NpuprofError."""
         if self.moved and self.frozen:
             what, hint = "--moved takes tags as they are now, and --frozen takes nothing", "omit --moved: moved tags are reported"
-            raise NpuprofError([Finding("NP902", what, "", hint)])
+            raise build_usage_error(what, hint)
         place = spec.open_project_files(self.store, needs_lock=False)
         wanted = place.select_sources(self.names)
         if not wanted:

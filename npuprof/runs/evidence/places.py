@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO, NamedTuple, Protocol, cast
 
-from npuprof.model import Finding, NpuprofError, Place
+from npuprof.model import NpuprofError, Place, build_error
 from npuprof.runs.evidence.lines import parse_line
 from npuprof.system import lazy_pattern
 from npuprof.system.files import HAND_OVER, describe_os_error, is_handed_over, name_special_file, take_ahead
@@ -44,7 +44,7 @@ def find_sources(paths: Sequence[str]) -> list[Source]:
             if not inside:
                 what = f"{path} has no log and no graph dump in it"
                 hint = "name the folder that plog writes to, such as ~/ascend/log, or the file that standard error went to"
-                raise NpuprofError([Finding("NP003", what, "", hint, where=Place(path))])
+                raise build_error("NP003", what, "", hint, where=Place(path))
             sources += inside
         else:
             sources.append(_describe(path))
@@ -155,7 +155,7 @@ def build_read_error(
 ) -> NpuprofError:
     """Return the error for a file that cannot be read."""
     name = "standard input" if path == "-" else path
-    return NpuprofError([Finding("NP003", f"cannot read {name}: {why}", "", hint, where=None if path == "-" else Place(path))])
+    return build_error("NP003", f"cannot read {name}: {why}", "", hint, where=None if path == "-" else Place(path))
 
 
 #: The suffixes of logs and dumps.

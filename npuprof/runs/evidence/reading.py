@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from npuprof.model import Finding, NpuprofError, Place
+from npuprof.model import Place, build_error
 from npuprof.report.terminal import progress_line
 from npuprof.runs.evidence import Evidence, Process
 from npuprof.runs.evidence.graph_dump import scan_dump
@@ -68,7 +68,7 @@ def read_told_evidence(paths: Sequence[str], with_variables: bool = False, of_to
         hint = "let the run have ASCEND_MODULE_LOG_LEVEL=FMK=1:GE=1, and name the folder of its logs, ~/ascend/log if nothing else is set"
         if of_torch:
             hint = "let the run have TORCH_NPU_LOGS=env, and name the file that its standard error goes to"
-        raise NpuprofError([Finding("NP970", what, why, hint, where=Place(paths[0]) if paths[0] != "-" else None)])
+        raise build_error("NP970", what, why, hint, where=Place(paths[0]) if paths[0] != "-" else None)
     return evidence
 
 

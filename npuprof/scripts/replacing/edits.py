@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import accumulate
 
-from npuprof.model import Finding, NpuprofError, Place, Record
+from npuprof.model import NpuprofError, Place, Record, build_error
 
 #: The preset name in the marks of a new block; no preset has that name.
 NEW = "??"
@@ -66,7 +66,7 @@ def choose_free_name(name: str, text: str) -> str:
 def build_refusal(path: str, what: str, why: str, line: int = 0, hint: str = "") -> NpuprofError:
     """Return the error for lines that no block can replace; ``line`` counts from 1."""
     hint = hint or "remove these lines by hand, or write them as separate statements"
-    return NpuprofError([Finding("NP830", what, why, hint, where=Place(path, line))])
+    return build_error("NP830", what, why, hint, where=Place(path, line))
 
 
 def open_blocks(data: bytes, cuts: list[Cut]) -> bytes:

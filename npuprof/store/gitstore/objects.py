@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
-from npuprof.model import Finding, NpuprofError, Place, Record, fail_read
+from npuprof.model import Finding, NpuprofError, Place, Record, build_error, fail_read
 from npuprof.system import expand_home, find_repository_top, find_shared_folder, is_below, lazy_pattern, processes
 from npuprof.system.files import name_special_file, read_plain_file
 from npuprof.system.owners import is_own_folder
@@ -238,7 +238,7 @@ class Git:
                 raise NpuprofError([self.build_refusal(b"no such folder")]) from None
             why = "Revisions and versions are read from a git repository."
             hint = "install git, or put it on the PATH; presets without '@' need none"
-            raise NpuprofError([Finding("NP020", "git was not found", why, hint)]) from None
+            raise build_error("NP020", "git was not found", why, hint) from None
         except OSError as error:
             raise NpuprofError([self.build_refusal(str(error).encode())]) from None
 
@@ -372,7 +372,7 @@ def require_no_links_out(repository: str) -> None:
                 target, shown = os.path.realpath(entry.path), shlex.quote(entry.path)
                 why = "A clone or an archive may have brought it, and git would write there."
                 hint = f"remove it: rm {shown}; if it is your own: rm {shown} && cp -a {shlex.quote(target)} {shown}"
-                raise NpuprofError([Finding("NP941", f"{entry.path} is a link to {target}", why, hint, where=Place(entry.path))])
+                raise build_error("NP941", f"{entry.path} is a link to {target}", why, hint, where=Place(entry.path))
 
 
 def _list_git_folders(repository: str) -> Iterator[str]:
@@ -397,7 +397,7 @@ def _list_object_folders(objects: str) -> Iterable[str]:
     for _ in range(_ALTERNATE_LEVELS):
         if len(folders) > _MOST_ALTERNATES:
             what = f"git cannot use {objects}: it has more than {_MOST_ALTERNATES} alternates"
-            raise NpuprofError([Finding("NP021", what, "Each is another folder of objects.", "clone the repository again")])
+            raise build_error("NP021", what, "Each is another folder of objects.", "clone the repository again")
         read = dict.fromkeys(alternate for folder in level for alternate in _read_alternates(folder))
         level = [folder for folder in read if folder not in folders]
         folders |= dict.fromkeys(level)
@@ -418,7 +418,7 @@ def _unquote_path(line: str, objects: str) -> str:
         if "\0" not in path:
             return path
     what = f"git cannot use {objects}/info/alternates: {line!r} is no path"
-    raise NpuprofError([Finding("NP021", what, "It names a folder of objects.", "clone the repository again")])
+    raise build_error("NP021", what, "It names a folder of objects.", "clone the repository again")
 
 
 def read_path(path: str, most: int = 4096) -> str:
@@ -428,7 +428,7 @@ def read_path(path: str, most: int = 4096) -> str:
         text = read_plain_file(path, most + 1, whole=False)
     if b"\0" in text or len(text) > most:
         what = f"git cannot use {path}: " + ("it contains a NUL byte" if b"\0" in text else f"it is longer than {most} bytes")
-        raise NpuprofError([Finding("NP021", what, "It names a folder.", "clone the repository again")])
+        raise build_error("NP021", what, "It names a folder.", "clone the repository again")
     return os.fsdecode(text)
 
 

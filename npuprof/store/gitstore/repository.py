@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from npuprof.model import Finding, NpuprofError, Origin, Record, did_you_mean
+from npuprof.model import Finding, NpuprofError, Origin, Record, build_error, did_you_mean
 from npuprof.store import FILE
 from npuprof.store.gitstore.objects import Git, build_refusal_finding
 from npuprof.store.gitstore.tags import ReleaseTags
@@ -188,7 +188,7 @@ class Repository(ReleaseTags):
         if result.code or not result.output.strip():
             what = f"{shorten_commit(left)} and {shorten_commit(right)} have no common ancestor"
             hint = "this clone is shallow: git fetch --unshallow" if self.is_shallow() else "compare the two tips: A..B"
-            raise NpuprofError([Finding("NP011", what, "A...B compares B with where it left A.", hint)])
+            raise build_error("NP011", what, "A...B compares B with where it left A.", hint)
         return result.output.split()[0].decode()
 
     def find_layout(self, commit: str) -> Layout:

@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from npuprof import document
 from npuprof.document.profile import Profile
-from npuprof.model import Finding, NpuprofError, Origin, Place, Record
+from npuprof.model import Finding, NpuprofError, Origin, Place, Record, build_error
 from npuprof.store import is_profile_name
 from npuprof.store.base import ReadOnceStore
 from npuprof.store.gitstore.repository import CLASH, Repository, TreeFile, shorten_commit
@@ -297,7 +297,7 @@ class Revision(ReadOnceStore):
                 path = self.cite_file(f"{name}.toml")
                 why = "A link is followed to other presets in the store's folder, and to nothing else."
                 what = f"{path} is a link to {target}, which is not followed"
-                raise NpuprofError([Finding("NP005", what, why, "put the file itself there", where=Place(path))])
+                raise build_error("NP005", what, why, "put the file itself there", where=Place(path))
         return names
 
     def _read_content(self, name: str) -> bytes:

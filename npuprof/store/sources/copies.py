@@ -8,7 +8,7 @@ from contextlib import suppress
 from shlex import quote
 from typing import NamedTuple
 
-from npuprof.model import Finding, NpuprofError, Place
+from npuprof.model import Finding, NpuprofError, Place, build_error
 from npuprof.store import is_source_reference
 from npuprof.store.gitstore.objects import Git
 from npuprof.store.project import Project, Source, find_copy_fault
@@ -138,23 +138,23 @@ def find_fit_folder(place: ProjectFiles, source: Source, folder: str, texts: Map
     """
     hint = f"name an empty or a new folder: --into vendor/{source.name}"
     if fault := find_copy_fault(folder):
-        raise NpuprofError([Finding("NP040", f"--into {folder!r} {fault}", "", hint)])
+        raise build_error("NP040", f"--into {folder!r} {fault}", "", hint)
     top = find_copy_folder(place.folder, folder)
     why = "A copy replaces the contents of its folder."
     for other in place.project.sources.values():
         pair = [f"{path.lower()}/" for path in (other.vendor, folder)]
         if other.name != source.name and other.vendor and (pair[0].startswith(pair[1]) or pair[1].startswith(pair[0])):
-            raise NpuprofError([Finding("NP940", f"{folder} contains the copy of the source {other.name!r}, or is inside it", why, hint)])
+            raise build_error("NP940", f"{folder} contains the copy of the source {other.name!r}, or is inside it", why, hint)
     is_inside, is_around = is_below(top, place.home.root), is_below(place.home.root, top)
     if is_inside or is_around:
         what = f"{folder} and the store {place.home.label} overlap"
         why = "Its presets would be presets of this repository as well, or be replaced by those of the source."
-        raise NpuprofError([Finding("NP940", what, why, hint)])
+        raise build_error("NP940", what, why, hint)
     known = read_manifest(top)
     refuse_own_files(top, place.folder, texts, known)
     if file := find_foreign_file(top, known):
         what = f"{folder} has files outside the copy of {source.name}: {os.path.relpath(os.path.join(top, file), place.folder)}"
-        raise NpuprofError([Finding("NP940", what, why, f"move them away, or {hint}")])
+        raise build_error("NP940", what, why, f"move them away, or {hint}")
     return top
 
 
@@ -176,7 +176,7 @@ def refuse_own_files(top: str, base: str, texts: Mapping[str, bytes], known: Map
             shown = os.path.relpath(path, base)
             why = "A copy replaces the contents of its folder, and git does not have this text; nothing was written."
             hint = f"take it back (git restore {quote(shown)}), or move it away (mv {quote(shown)} ..)"
-            raise NpuprofError([Finding("NP940", f"{shown} differs from the copy", why, hint, where=Place(shown))])
+            raise build_error("NP940", f"{shown} differs from the copy", why, hint, where=Place(shown))
 
 
 def _is_as_copied(top: str, name: str, digests: set[str]) -> bool:

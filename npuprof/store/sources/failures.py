@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from shlex import quote
 
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import Finding, NpuprofError, build_error
 from npuprof.report.text import escape_controls
 from npuprof.store.urls import hide_credentials
 from npuprof.system import lazy_pattern
@@ -44,13 +44,13 @@ def _quote_git(output: str) -> str:
 
 def build_fetch_error(label: str, why: str, hint: str) -> NpuprofError:
     """Return the error for a source that cannot be fetched; ``label`` names it."""
-    return NpuprofError([Finding("NP045", f"{escape_controls(hide_credentials(label))} cannot be fetched", why, hint)])
+    return build_error("NP045", f"{escape_controls(hide_credentials(label))} cannot be fetched", why, hint)
 
 
 def build_cache_error(folder: str, why: str) -> NpuprofError:
     """Return the error for an unusable cache."""
     hint = "check its room, owner and permissions, or let XDG_CACHE_HOME name another place"
-    return NpuprofError([Finding("NP053", f"the cache {folder} cannot be used", why, hint)])
+    return build_error("NP053", f"the cache {folder} cannot be used", why, hint)
 
 
 def build_foreign_error(folder: str) -> NpuprofError:

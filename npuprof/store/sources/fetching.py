@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import partial
 from urllib.parse import quote
 
-from npuprof.model import Finding, NpuprofError, Record
+from npuprof.model import Finding, NpuprofError, Record, build_error
 from npuprof.store.sources.failures import build_failure, build_fetch_error
 from npuprof.store.sources.mirror import LOCKED, find_mirror_folder
 from npuprof.store.sources.mirrorgit import (
@@ -148,7 +148,7 @@ def build_moved_finding(url: str, moved: tuple[str, str, str]) -> Finding:
 def _require_url(url: str) -> None:
     if fault := find_url_fault(url):
         what = f"{hide_credentials(url)!r} is not a source: {fault}"
-        raise NpuprofError([Finding("NP048", what, "", "ssh://git@host/presets.git, https://host/presets.git, /srv/presets.git")])
+        raise build_error("NP048", what, "", "ssh://git@host/presets.git, https://host/presets.git, /srv/presets.git")
 
 
 def _are_kept(git: MirrorGit, commits: list[str]) -> bool:

@@ -6,7 +6,7 @@ import re
 
 from npuprof.document import Document, parse_document
 from npuprof.document.keys import format_key_segment, format_toml_value
-from npuprof.model import Finding, NpuprofError, Origin, Path, Place, Record
+from npuprof.model import Finding, NpuprofError, Origin, Path, Place, Record, build_error
 from npuprof.store import LOCK_FILE
 from npuprof.store.urls import find_url_fault, mark_texts
 from npuprof.store.versions import parse_version_range, parse_version_request, parse_version_text
@@ -103,7 +103,7 @@ def parse_lock(source: str, raw: bytes, revision: str | None = None) -> Lock:
     if re.search(rb"^(<{7}|={7}|>{7})", raw, re.MULTILINE):
         way = "npuprof source update recreates it and shows the differences from HEAD; or take one side: git checkout --ours npuprof.lock"
         line = next(number for number, text in enumerate(raw.split(b"\n"), 1) if text.startswith((b"<<<<<<<", b"=======", b">>>>>>>")))
-        raise NpuprofError([Finding("NP044", f"{source} contains conflict markers", "", way, where=Place(source, line, 1))])
+        raise build_error("NP044", f"{source} contains conflict markers", "", way, where=Place(source, line, 1))
     hint = "restore it (git checkout npuprof.lock), or recreate it: npuprof source update"
     try:
         document = parse_document(LOCK_FILE, source, raw, revision)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from npuprof.document import parse_document
 from npuprof.document.keys import format_toml_value
 from npuprof.document.profile import Profile
-from npuprof.model import Finding, NpuprofError, Origin
+from npuprof.model import NpuprofError, Origin, build_error
 from npuprof.report.text import count_rest
 from npuprof.store.gitstore.revisions import Revision, StoreRepository
 from npuprof.store.problems import place_finding
@@ -45,7 +45,7 @@ def lock_source(
         where = f"at {tag or commit[:7]}"
         what = f"the source {source.name!r} has no store in {source.path or 'its top folder'!r} {where}"
         hint = "name the folder of its presets with path in npuprof.toml, or with source add --path"
-        raise NpuprofError([Finding("NP047", what, "", hint, origin)])
+        raise build_error("NP047", what, "", hint, origin)
     versions: dict[str, LockedVersion] = {}
     asked = set(references)
     references_made = list_versioned_references(repository.load_revision(commit))
@@ -90,7 +90,7 @@ def _choose_commit(source: Source, fetched: Fetched, repository: StoreRepository
     why = "A range counts the tags vX.Y.Z of the whole store; npuprof release --all makes them." if wanted else ""
     hint = f"it has no versions; name a branch: {count_rest(list(fetched.heads), _SHOWN) or 'none has a name there'}"
     hint = f"it has the versions {count_rest(shown, _SHOWN)}" if shown else hint
-    raise NpuprofError([Finding("NP047", f"nothing in the source {source.name!r} is {source.rev!r}", why, hint, origin)])
+    raise build_error("NP047", f"nothing in the source {source.name!r} is {source.rev!r}", why, hint, origin)
 
 
 def list_store_versions(tags: Iterable[str]) -> dict[VersionText, str]:

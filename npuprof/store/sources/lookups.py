@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from npuprof.document.profile import ASKED, Profile, Yank
-from npuprof.model import Finding, NpuprofError, Origin, Record
+from npuprof.model import Finding, NpuprofError, Origin, Record, build_error
 from npuprof.resolve.digests import FORM, compute_preset_digest
 from npuprof.resolve.lineages import Lineages
 from npuprof.store import BUILTIN, is_source_reference
@@ -222,7 +222,7 @@ class Lookups:
             return home.pin_parent(reference, asked)
         if not isinstance(home, Folder):
             what = f"{home.label if isinstance(home, ReadOnceStore) else 'this store'} has no revisions"
-            raise NpuprofError([Finding("NP021", what, "Revisions are those of a git repository.", "omit the revision")])
+            raise build_error("NP021", what, "Revisions are those of a git repository.", "omit the revision")
         return revisions.find_pin(home, reference, asked)
 
     def prove_kept_release(self, release: KeptRelease, asked: Origin | None = None) -> Profile:

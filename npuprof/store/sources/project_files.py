@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from npuprof.document import parse_toml_text
-from npuprof.model import Finding, NpuprofError, Origin, did_you_mean
+from npuprof.model import Finding, NpuprofError, Origin, build_error, did_you_mean
 from npuprof.store import FILE, LOCK_FILE, is_source_reference
 from npuprof.store import project as projects
 from npuprof.store.around import BareStore
@@ -67,9 +67,7 @@ class ProjectFiles:
         """Raise NpuprofError (NP920) for the store that npuprof ships, whose folder belongs to the package."""
         if self.home.label == "builtin:":
             why = "These presets come with npuprof and are the same for everybody."
-            raise NpuprofError(
-                [Finding("NP920", "builtin: is read-only, and has no sources", why, "omit --store, or name a store of your own")]
-            )
+            raise build_error("NP920", "builtin: is read-only, and has no sources", why, "omit --store, or name a store of your own")
 
     def find_path(self, name: str) -> str:
         """Return the path of one of the files."""
@@ -153,12 +151,12 @@ class ProjectFiles:
             edit(document)
         except (ValueError, TypeError, tomlkit.exceptions.TOMLKitError) as error:
             what = f"{self.cite(name)} cannot be edited as it is written: {error}"
-            raise NpuprofError([Finding("NP922", what, "Nothing was written.", "write each source as a table: [sources.team]")]) from None
+            raise build_error("NP922", what, "Nothing was written.", "write each source as a table: [sources.team]") from None
         made = tomlkit.dumps(document)
         expected = document.unwrap()
         if parse_toml_text(made) != expected:
             what = f"{self.cite(name)} cannot be edited so that it is read back the same"
-            raise NpuprofError([Finding("NP922", what, "Nothing was written.", "edit it by hand")])
+            raise build_error("NP922", what, "Nothing was written.", "edit it by hand")
         if newline == "\r\n":
             made = made.replace("\r\n", "\n").replace("\n", "\r\n")
         return Wanted(self.find_path(name), bom + made.encode(), known)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
-from npuprof.model import Finding, NpuprofError, Origin, did_you_mean
+from npuprof.model import Finding, NpuprofError, Origin, build_error, did_you_mean
 from npuprof.store import FILE, LOCK_FILE
 from npuprof.store import project as projects
 from npuprof.store.folder import Folder, find_project_folder
@@ -142,12 +142,12 @@ class Sources:
         locked = self.lock.sources.get(name)
         if locked is None:
             what = f"npuprof.lock does not say at which commit the source {name!r} is"
-            raise NpuprofError([Finding("NP044", what, "", f"write it down: npuprof source update {name}", asked)])
+            raise build_error("NP044", what, "", f"write it down: npuprof source update {name}", asked)
         if (locked.url, locked.path, locked.rev) != (wanted.url, wanted.path, wanted.rev):
             part = next(part for part in ("url", "path", "rev") if getattr(locked, part) != getattr(wanted, part))
             what = f"npuprof.lock is out of date: the {part} of the source {name!r} is {getattr(wanted, part)!r} in npuprof.toml"
             why = f"The lock was made for {getattr(locked, part)!r}."
-            raise NpuprofError([Finding("NP044", what, why, f"npuprof source update {name}", self.project.find_source_origin(name))])
+            raise build_error("NP044", what, why, f"npuprof source update {name}", self.project.find_source_origin(name))
         if unsealed := self.find_unsealed(name):
             raise NpuprofError(unsealed)
         return locked

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable
 
-from npuprof.model import Finding, NpuprofError, Record
+from npuprof.model import Finding, Record, build_error
 from npuprof.report.text import count_rest
 from npuprof.resolve.digests import load_sha256
 from npuprof.store.sources.lock import LockedSource, LockedVersion
@@ -92,7 +92,7 @@ def load_released_tags(locked: LockedSource, open_repository: Callable[[], Repos
         what = f"the versions of the source {locked.name!r} at the time of locking are not available here"
         why = "Its version tags are not those that npuprof.lock was written with: some were moved, deleted, or made with an older date."
         hint = f"name a commit after the @, or lock its current state: npuprof source update {locked.name}"
-        raise NpuprofError([Finding("NP044", what, why, hint)])
+        raise build_error("NP044", what, why, hint)
     keep_released_tags(locked, tags)
     return tags
 

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from npuprof.document import parse_document
 from npuprof.document.profile import Profile
-from npuprof.model import Finding, NpuprofError, Origin, Place
+from npuprof.model import Finding, NpuprofError, Origin, Place, build_error
 from npuprof.store import FILE, is_profile_name
 from npuprof.store import project as projects
 from npuprof.store.base import ReadOnceStore
@@ -75,7 +75,7 @@ class SourceStore(ReadOnceStore):
         if copied != self.commit:
             what = f"the copy of the source {self.source!r} is {f'of the commit {copied[:7]}' if copied else 'not whole'}"
             why = f"npuprof.lock names {self.commit[:7]}."
-            raise NpuprofError([Finding("NP044", what, why, advise_copy(self.source))])
+            raise build_error("NP044", what, why, advise_copy(self.source))
         if vendored.proof is not None:
             vendored.proof.load_lines()
         return vendored

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 
-from npuprof.model import Finding, NpuprofError, Record
+from npuprof.model import Finding, NpuprofError, Record, build_error
 from npuprof.report.text import count_rest
 from npuprof.store.project import Project, Source
 from npuprof.store.sources import fetching
@@ -92,7 +92,7 @@ def _lock_source(place: ProjectFiles, source: Source, asked: Iterable[str], acce
     if gone and not accept_moved:
         what = f"{', '.join(gone)} of the source {source.name!r}, which npuprof.lock names, is gone, and the source is older"
         hint = "ask its owners whether that was meant; to go back say --moved"
-        raise NpuprofError([Finding("NP046", what, "A released version stays.", hint, origin)])
+        raise build_error("NP046", what, "A released version stays.", hint, origin)
     fetching.keep_commits(source.url, list_locked_commits(locked), source.name)
     return fetched, locked
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 
-from npuprof.model import Finding, NpuprofError, Record
+from npuprof.model import Finding, NpuprofError, Record, build_error
 from npuprof.resolve.digests import load_sha256
 from npuprof.store import is_profile_name
 from npuprof.store.base import ReadOnceStore
@@ -52,13 +52,13 @@ class Proof:
         if self._lines is None:
             if not self._digest:
                 what = f"npuprof.lock does not list the files of the copy of the source {self.label!r}"
-                raise NpuprofError([Finding("NP044", what, "It is unknown whether it was edited.", advise_copy(self.label))])
+                raise build_error("NP044", what, "It is unknown whether it was edited.", advise_copy(self.label))
             lines = find_equal_text(self._read(), self._digest.removeprefix("sha256:"))
             if lines is None:
                 raise NpuprofError([self._build_finding(MANIFEST, self._read(), self._digest.removeprefix("sha256:"))])
             if not _LINES.fullmatch(lines.decode(errors="replace")):
                 what = f"{self._top}/{MANIFEST} is not a list of files and their digests"
-                raise NpuprofError([Finding("NP044", what, "npuprof writes one file with its SHA-256 a line.", advise_copy(self.label))])
+                raise build_error("NP044", what, "npuprof writes one file with its SHA-256 a line.", advise_copy(self.label))
             self._lines = lines
         return self._lines
 
@@ -245,7 +245,7 @@ def find_copy_folder(base: str, folder: str) -> str:
         return path
     what = f"{folder} leads to {real}"
     why = "The folder of a copy is part of this repository and is reached through no link; nothing was read or written."
-    raise NpuprofError([Finding("NP941", what, why, "remove the link, or name another folder: npuprof source vendor NAME --into FOLDER")])
+    raise build_error("NP941", what, why, "remove the link, or name another folder: npuprof source vendor NAME --into FOLDER")
 
 
 def _open_below(revision: Revision, folder: str) -> Revision:
