@@ -12,7 +12,7 @@ from npuprof.commands.framework.parameters import DRY_RUN, STORE, TRUST, formats
 from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.edit.changed import build_opener
-from npuprof.edit.preset_file import format_difference, locate_new_file, require_free_name
+from npuprof.edit.preset_file import NewFile, format_difference, locate_new_file, require_free_name
 from npuprof.model import Finding, NpuprofError, Place, build_error
 from npuprof.renderers.trusting import trust_carried
 from npuprof.report import Answer
@@ -20,27 +20,29 @@ from npuprof.report.findings import build_finding_dict
 from npuprof.report.isolating import isolate_faults
 from npuprof.report.text import format_count
 from npuprof.scripts import blocks
-from npuprof.scripts.adopting import Script, find_standing, index_presets, list_drafts, list_wanted_blocks, plan_adoption, select_unmarked
-from npuprof.scripts.blocks import Injector
-from npuprof.scripts.family import build_family
+from npuprof.scripts.adopting import (
+    Adoption,
+    Script,
+    find_standing,
+    index_presets,
+    list_drafts,
+    list_wanted_blocks,
+    plan_adoption,
+    select_unmarked,
+)
+from npuprof.scripts.blocks import Block, Injector
+from npuprof.scripts.draft import Draft, Pair
+from npuprof.scripts.family import Family, build_family
 from npuprof.scripts.files import find_script_files, read_script_files
 from npuprof.scripts.import_resolution import open_modules, set_callers_apart
+from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.reading import import_script, may_call_settings, may_hold_settings
 from npuprof.store import spec
+from npuprof.store.folder import Folder
+from npuprof.store.spec import Workspace
 from npuprof.system import writing
 from npuprof.system.locks import lock_folders
 from npuprof.system.writing import Wanted
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.edit.preset_file import NewFile
-    from npuprof.scripts.adopting import Adoption
-    from npuprof.scripts.blocks import Block
-    from npuprof.scripts.draft import Draft, Pair
-    from npuprof.scripts.family import Family
-    from npuprof.scripts.python.imports import Modules
-    from npuprof.store.folder import Folder
-    from npuprof.store.spec import Workspace
 
 
 class _Proposal(NamedTuple):

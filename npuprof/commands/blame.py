@@ -7,15 +7,11 @@ from typing import Any
 from npuprof.commands.framework.parameters import COLOR, OF_STORE, OUTPUT, ContextVerb, formats
 from npuprof.compare.data import build_origin_dict
 from npuprof.document import keys
-from npuprof.history.blame import blame_config_values
+from npuprof.history.blame import BlamedValue, blame_config_values
 from npuprof.history.last import build_commit_fields
 from npuprof.report import Answer
 from npuprof.report.tables import Table
 from npuprof.store import spec
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.history.blame import BlamedValue
 
 
 class Blame(ContextVerb):

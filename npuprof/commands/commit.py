@@ -9,6 +9,7 @@ from npuprof.commands.framework import Verb, arguments, flag, option
 from npuprof.commands.framework.parameters import STORE
 from npuprof.compare import plain, survey
 from npuprof.compare.folds import write_headline
+from npuprof.compare.survey import Survey
 from npuprof.edit.paths import find_at_path
 from npuprof.history import writing
 from npuprof.history.proposed import load_last_commit, propose_commit

@@ -19,28 +19,21 @@ from npuprof.report.isolating import isolate_faults
 from npuprof.report.text import escape_controls, format_count, paint_text
 from npuprof.runs.imported import answer_import, is_all_evidence
 from npuprof.scripts.coverage import CoverageCount
-from npuprof.scripts.draft import Note
-from npuprof.scripts.family import build_family, build_family_fields, describe_family
+from npuprof.scripts.draft import Draft, Note
+from npuprof.scripts.family import Family, build_family, build_family_fields, describe_family
 from npuprof.scripts.files import find_script_files, read_script_files
 from npuprof.scripts.import_resolution import open_modules, set_callers_apart
 from npuprof.scripts.lint.entries import find_idle_configs
 from npuprof.scripts.naming import name_all_drafts, name_drafts
 from npuprof.scripts.preset import build_drafts, format_draft, judge_draft
 from npuprof.scripts.preset_text import describe_notes, explain_nothing, find_passed_over, select_section
-from npuprof.scripts.reading import import_script, may_call_settings, may_hold_settings
+from npuprof.scripts.python.imports import Modules
+from npuprof.scripts.reading import ImportedFile, ScriptSetting, import_script, may_call_settings, may_hold_settings
 from npuprof.store import is_profile_name, spec
 from npuprof.store.folder import Folder, find_store
 from npuprof.system import writing
 from npuprof.system.files import is_stream, make_folder
 from npuprof.system.writing import ANYTHING, Wanted
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.scripts.draft import Draft
-    from npuprof.scripts.family import Family
-    from npuprof.scripts.python.imports import Modules
-    from npuprof.scripts.reading import ImportedFile, ScriptSetting
-
 
 #: Suffixes of scripts, whose content needs no inspection.
 _OF_SCRIPTS = (".py", ".sh", ".ipynb", ".toml", ".yaml", ".yml", ".env")

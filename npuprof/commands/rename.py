@@ -13,15 +13,12 @@ from npuprof.edit.moving import Moved
 from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report import Answer
 from npuprof.report.text import format_count
+from npuprof.scripts.block_files import PlannedBlocks
 from npuprof.scripts.blocks import Injector
 from npuprof.scripts.renaming import plan_renamed_blocks
 from npuprof.store import spec
 from npuprof.system import find_repository_top, writing
 from npuprof.system.locks import lock_folders
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.scripts.block_files import PlannedBlocks
 
 
 class Rename(Verb):

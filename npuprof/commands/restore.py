@@ -19,18 +19,15 @@ from npuprof.report.text import escape_file_line
 from npuprof.resolve.config import Config
 from npuprof.resolve.digests import compute_digest
 from npuprof.store import spec
+from npuprof.store.folder import Folder
 from npuprof.store.gitstore import revisions
+from npuprof.store.gitstore.revisions import Revision
 from npuprof.store.spec import Workspace
 from npuprof.store.worktree import find_converted_files
 from npuprof.system import writing
 from npuprof.system.files import is_stream
 from npuprof.system.locks import lock_folders
 from npuprof.system.writing import ANYTHING, Wanted
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.store.folder import Folder
-    from npuprof.store.gitstore.revisions import Revision
 
 
 class Restore(ContextVerb):

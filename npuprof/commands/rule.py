@@ -7,14 +7,11 @@ from npuprof.catalog import pages, written_condition
 from npuprof.commands.framework import Verb, argument
 from npuprof.commands.framework.parameters import OUTPUT, STORE, formats
 from npuprof.document import keys
+from npuprof.document.policy import TeamRule
 from npuprof.model import NpuprofError, build_usage_error, did_you_mean
 from npuprof.report import Answer
 from npuprof.report.tables import Table
 from npuprof.store import spec
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.document.policy import TeamRule
 
 
 class Rule(Verb):

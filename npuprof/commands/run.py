@@ -25,15 +25,12 @@ from npuprof.renderers import find_left_out_sections
 from npuprof.renderers.environment import collect_env_variables, describe_kept_variables, list_unset_variables
 from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, strip_environment, write_sidecars
 from npuprof.report import Answer, output
+from npuprof.resolve.config import Config
 from npuprof.runs import recording
 from npuprof.runs.environment_conflicts import find_interference
 from npuprof.runs.supervisor import require_lone_thread
 from npuprof.runs.watching import WatchedCommand
 from npuprof.system import processes
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.resolve.config import Config
 
 
 class Run(ResolvingVerb):

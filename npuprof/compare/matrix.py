@@ -13,10 +13,7 @@ from npuprof.report.json_text import format_json_answer
 from npuprof.report.tables import Table
 from npuprof.report.text import Code
 from npuprof.resolve.claims import order_claims
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.resolve.config import Config
+from npuprof.resolve.config import Config
 
 #: A row: key, value per config (no entry if unset), whether all are equal.
 Row = tuple[str, dict[int, Any], bool]

@@ -30,14 +30,11 @@ from npuprof.hosting.git_hooks import (
 )
 from npuprof.model import Finding, build_usage_error
 from npuprof.report import Answer
+from npuprof.store.gitstore.objects import Git
 from npuprof.system import writing
 from npuprof.system.files import make_folder
 from npuprof.system.locks import lock_folders
 from npuprof.system.writing import Wanted
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.store.gitstore.objects import Git
 
 _PATCHES = "patches made with these diffs cannot be applied: git diff --no-textconv --no-ext-diff and git format-patch make ones that can"
 _PLAIN = "git diff is git's own again, and its patches apply; npuprof git install --diff lets it speak of settings"

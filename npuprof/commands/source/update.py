@@ -24,11 +24,6 @@ from npuprof.store.sources.sync import lock_sources
 from npuprof.store.sources.vendored import MANIFEST, digest_manifest
 from npuprof.store.spec import Workspace
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.compare.survey import Survey
-    from npuprof.store.sources.lock import LockedSource, LockedVersion
-
 
 class _Step(Record):
     """An update: the new lock, the previous entries, vendored copies to write, whether it is new, and notes."""
