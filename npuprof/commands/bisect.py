@@ -35,10 +35,6 @@ from npuprof.trials.running import Runner, Setup
 from npuprof.trials.search import BAD, UNKNOWN
 from npuprof.trials.setup import build_fit, build_setup, warn_of_newer_files
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.report import Forms
-
 
 class Bisect(ResolvingVerb):
     """Find the settings that make a run fail.
@@ -126,13 +122,16 @@ class Bisect(ResolvingVerb):
         return self._build_answer(bisection, (*newer, *bisection.remarks, *sorted(runner.told)))
 
     def _build_answer(self, bisection: Bisection, notes: tuple[str, ...]) -> Answer:
-        forms: Forms = {
-            "text": lambda: answers.format_answer_text(bisection),
-            "toml": lambda: _format_smallest(bisection),
-            "json": lambda: answers.build_answer_fields(bisection, self.command),
-        }
         cause = bisection.cause
-        return Answer(forms, notes, code=2 if cause is None else int(bool(cause.undecided)))
+        return Answer(
+            {
+                "text": lambda: answers.format_answer_text(bisection),
+                "toml": lambda: _format_smallest(bisection),
+                "json": lambda: answers.build_answer_fields(bisection, self.command),
+            },
+            notes,
+            2 if cause is None else int(bool(cause.undecided)),
+        )
 
 
 def _format_smallest(bisection: Bisection) -> str:

@@ -18,14 +18,9 @@ from npuprof.model import Finding, NpuprofError, Record
 from npuprof.report import Answer
 from npuprof.report.findings import build_finding_dict, format_findings
 from npuprof.report.text import escape_controls, format_count
-from npuprof.runs.adapter import find_likeness, read_adapter
+from npuprof.resolve.config import Config
+from npuprof.runs.adapter import Adapter, Likeness, find_likeness, read_adapter
 from npuprof.runs.environment_conflicts import find_interference
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.report import Forms
-    from npuprof.resolve.config import Config
-    from npuprof.runs.adapter import Adapter, Likeness
 
 
 class _Diagnosis(Record):
@@ -62,9 +57,11 @@ class Doctor(ResolvingVerb):
         """Return the diagnosis. Exit 1 for unread options or interfering variables, 2 if no adapter could be read."""
         config = resolve_asked(self, personal=True) if self.spec is not None else None  # type: ignore[arg-type]
         diagnosis = self._diagnose(config)
-        forms: Forms = {"text": lambda: self._format_text(diagnosis, config), "json": lambda: _build_fields(diagnosis, config)}
-        serious = [finding for finding in diagnosis.findings if finding.severity != "info"]
-        return Answer(forms, code=2 if diagnosis.adapter is None else 1 if serious else 0)
+        serious = any(finding.severity != "info" for finding in diagnosis.findings)
+        return Answer(
+            {"text": lambda: self._format_text(diagnosis, config), "json": lambda: _build_fields(diagnosis, config)},
+            code=2 if diagnosis.adapter is None else int(serious),
+        )
 
     def _diagnose(self, config: Config | None) -> _Diagnosis:
         findings: list[Finding] = []

@@ -13,9 +13,9 @@ from npuprof.compare import plain
 from npuprof.compare.changes import compare_configs
 from npuprof.compare.data import build_change_dict
 from npuprof.edit.changed import build_opener
-from npuprof.edit.migration_plan import migrate_file, migrate_store, require_matching_dependents
+from npuprof.edit.migration_plan import Outcome, StoreMigration, migrate_file, migrate_store, require_matching_dependents
 from npuprof.edit.migration_steps import find_earlier_release
-from npuprof.edit.preset_file import format_difference, open_for_edit
+from npuprof.edit.preset_file import PresetFile, format_difference, open_for_edit
 from npuprof.model import Context, build_usage_error
 from npuprof.report import Answer
 from npuprof.report.findings import build_finding_dict, format_findings
@@ -24,12 +24,6 @@ from npuprof.store import spec
 from npuprof.store.folder import Folder
 from npuprof.system import find_repository_top, writing
 from npuprof.system.locks import lock_folders
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.edit.migration_plan import Outcome, StoreMigration
-    from npuprof.edit.preset_file import PresetFile
-    from npuprof.report import Forms
 
 
 class Migrate(Verb):
@@ -88,9 +82,12 @@ class Migrate(Verb):
         done = "nothing to change in" if not changed else "would write" if dry_run else "wrote"
         todo = sum(finding.severity != "info" for finding in outcome.left)
         fields = {"schema": "npuprof.migrate/1", "preset": outcome.after.name, "cann": str(context.cann)}
-        forms: Forms = {"text": lambda: _format_outcome(outcome, self.coloured), "json": lambda: fields | _build_fields(outcome)}
         summary = self._tell_steps(context, len(outcome.moved.made), todo)
-        return Answer(forms, (*summary, f"{done} {file.source}", *notes), 1 if todo else 0)
+        return Answer(
+            {"text": lambda: _format_outcome(outcome, self.coloured), "json": lambda: fields | _build_fields(outcome)},
+            (*summary, f"{done} {file.source}", *notes),
+            int(bool(todo)),
+        )
 
     def _migrate_all(self, context: Context) -> Answer:
         home = spec.Workspace(self.store, context).store
@@ -103,9 +100,12 @@ class Migrate(Verb):
         done = "would write" if self.dry_run else "wrote"
         todo = sum(finding.severity != "info" for finding in plan.left)
         summary = f"{done} {format_count(len(wanted), 'file')}" if wanted else "nothing to change in any preset"
-        forms: Forms = {"text": lambda: _format_plan(plan, self.coloured), "json": lambda: _build_plan_fields(plan, str(context.cann))}
         steps = sum(len(outcome.moved.made) for outcome in plan.outcomes)
-        return Answer(forms, (*self._tell_steps(context, steps, todo), summary, *remarks), 1 if todo else 0)
+        return Answer(
+            {"text": lambda: _format_plan(plan, self.coloured), "json": lambda: _build_plan_fields(plan, str(context.cann))},
+            (*self._tell_steps(context, steps, todo), summary, *remarks),
+            int(bool(todo)),
+        )
 
     def _tell_steps(self, context: Context, steps: int, todo: int) -> list[str]:
         summary = f"CANN {context.cann}: {format_count(steps, 'step')} made, {todo or 'nothing'} left to decide"

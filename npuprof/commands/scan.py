@@ -34,7 +34,6 @@ from npuprof.store import spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.report import Forms
     from npuprof.report.baselines import Mark
 
 
@@ -110,12 +109,15 @@ class Scan(ContextVerb, JudgingVerb):
 
     def _answer_statistics(self, survey: Survey, accepted: int, code: int) -> Answer:
         report = build_findings_report(survey, accepted)
-        forms: Forms = {
-            "text": lambda: format_report(report, self.coloured),
-            "json": lambda: build_report_fields(report, {"cann": survey.context.cann, "from": survey.since or None}),
-            "html": lambda: format_report_page(report),
-        }
-        return Answer(forms, report.remarks, code)
+        return Answer(
+            {
+                "text": lambda: format_report(report, self.coloured),
+                "json": lambda: build_report_fields(report, {"cann": survey.context.cann, "from": survey.since or None}),
+                "html": lambda: format_report_page(report),
+            },
+            report.remarks,
+            code,
+        )
 
 
 def _build_preset_finding(path: str) -> Finding:

@@ -29,6 +29,7 @@ from npuprof.edit.conditions import Conditions
 from npuprof.model import Finding, NpuprofError, Step, build_error, build_usage_error, did_you_mean
 from npuprof.report import Answer
 from npuprof.report.terminal import progress_line
+from npuprof.resolve.config import Config
 from npuprof.store import one_time, spec
 from npuprof.system.files import read_file_content
 from npuprof.trials import tables
@@ -36,10 +37,12 @@ from npuprof.trials.engines import ENGINES, write_indexed_job, write_slurm_array
 from npuprof.trials.journal import Journal
 from npuprof.trials.judging import compile_pattern, require_command
 from npuprof.trials.metrics import list_missing_metrics
-from npuprof.trials.running import Runner, write_texts
+from npuprof.trials.running import Runner, Setup, write_texts
 from npuprof.trials.setup import build_fit, build_setup, warn_of_newer_files
 from npuprof.trials.sweeping import (
     TIME,
+    Axis,
+    Combination,
     Goal,
     build_axes,
     combine_axes,
@@ -52,13 +55,6 @@ from npuprof.trials.sweeping import (
     take_results,
 )
 from npuprof.trials.tables import describe_choices
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.report import Forms
-    from npuprof.resolve.config import Config
-    from npuprof.trials.running import Setup
-    from npuprof.trials.sweeping import Axis, Combination
 
 
 class Sweep(ContextVerb):
@@ -196,12 +192,15 @@ class Sweep(ContextVerb):
         sweep = tables.Sweep(self.spec, tuple(axes), rows, names)
         if goal is not None:
             return _answer_best(sweep, goal, notes)
-        forms: Forms = {
-            "text": lambda: tables.build_table(sweep),
-            "csv": lambda: tables.format_csv(sweep),
-            "json": lambda: tables.build_fields(sweep, self.command),
-        }
-        return Answer(forms, notes, code=0 if is_complete else 2)
+        return Answer(
+            {
+                "text": lambda: tables.build_table(sweep),
+                "csv": lambda: tables.format_csv(sweep),
+                "json": lambda: tables.build_fields(sweep, self.command),
+            },
+            notes,
+            0 if is_complete else 2,
+        )
 
     def _take_logs(self, setup: Setup, journal: Journal, combinations: Sequence[Combination]) -> tuple[str, ...]:
         if self.logs is None:

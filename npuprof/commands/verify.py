@@ -7,7 +7,7 @@ from typing import Any
 from npuprof.commands.framework import arguments, flag
 from npuprof.commands.framework.parameters import COLOR, OUTPUT, ContextVerb, formats
 from npuprof.commands.resolving import open_workspace
-from npuprof.history.verification import WHOLE_STORE, Verifier, asks_for_signatures
+from npuprof.history.verification import WHOLE_STORE, VerifiedVersion, Verifier, asks_for_signatures
 from npuprof.model import Finding, NpuprofError, build_usage_error, did_you_mean
 from npuprof.report import Answer
 from npuprof.report.findings import build_finding_dict, format_findings
@@ -16,11 +16,6 @@ from npuprof.report.text import format_count
 from npuprof.runs.evidence.reading import read_told_evidence
 from npuprof.runs.proving import answer_proof
 from npuprof.store import spec
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.history.verification import VerifiedVersion
-    from npuprof.report import Forms
 
 _SAID = {"holds": "matches", "fails": "does not match", "unknown": "unknown"}
 
@@ -70,15 +65,18 @@ class Verify(ContextVerb):
         if versions and not self.signatures and asks_for_signatures(verifier.repository):
             remarks.append("signatures were not looked at, though git's configuration asks for them: --signatures has git check them")
         remarks += [f"the files here now are not verified by it: {finding.message}" for finding in verifier.find_edits_here()[:1]]
-        forms: Forms = {
-            "text": lambda: self._build_table(versions),
-            "json": lambda: {
-                "schema": "npuprof.verified/1",
-                "signatures": verifier.signatures,
-                "versions": [_build_fields(version) for version in versions],
+        return Answer(
+            {
+                "text": lambda: self._build_table(versions),
+                "json": lambda: {
+                    "schema": "npuprof.verified/1",
+                    "signatures": verifier.signatures,
+                    "versions": [_build_fields(version) for version in versions],
+                },
             },
-        }
-        return Answer(forms, tuple(remarks), 1 if "fails" in states else 2 if "unknown" in states else 0)
+            tuple(remarks),
+            1 if "fails" in states else 2 if "unknown" in states else 0,
+        )
 
     def _prove_run(self) -> Answer:
         preset, *evidence = self.names or [""]

@@ -12,14 +12,9 @@ from npuprof.model import Finding, build_usage_error
 from npuprof.report import Answer
 from npuprof.report.text import escape_controls, format_count, paint_text
 from npuprof.runs import fingerprints
-from npuprof.runs.identify import Identifier
+from npuprof.runs.identify import Identified, Identifier, Match
 from npuprof.store import spec
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.report import Forms
-    from npuprof.runs.identify import Identified, Match
-    from npuprof.store.gitstore.commits import Commit
+from npuprof.store.gitstore.commits import Commit
 
 _NOT_FOUND = (
     "the store was changed and not committed when it ran: the record of the run has all values (npuprof show, npuprof diff)",
@@ -59,12 +54,15 @@ class WhatRan(Verb):
         identifier = Identifier(spec.Workspace(self.store))
         identified = [identifier.identify(clue) for clue in read]
         notes = tuple(dict.fromkeys(note for item in identified for note in item.notes))
-        forms: Forms = {
-            "text": lambda: "\n".join(self._format_identified(item) for item in identified),
-            "json": lambda: {"schema": "npuprof.whatran/1", "found": [_build_fields(item) for item in identified]},
-        }
-        code = 2 if unread else 0 if all(item.matches for item in identified) else 1
-        return Answer(forms, notes, code, problems=unread)
+        return Answer(
+            {
+                "text": lambda: "\n".join(self._format_identified(item) for item in identified),
+                "json": lambda: {"schema": "npuprof.whatran/1", "found": [_build_fields(item) for item in identified]},
+            },
+            notes,
+            2 if unread else int(not all(item.matches for item in identified)),
+            problems=unread,
+        )
 
     def _format_identified(self, identified: Identified) -> str:
         clue = identified.clue

@@ -8,11 +8,7 @@ from npuprof.hosting.git_drivers import list_diff_settings, list_settings, name_
 from npuprof.hosting.git_hooks import HOOKS, find_hook, judge_hook
 from npuprof.report import Answer
 from npuprof.report.tables import Table
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.report import Forms
-    from npuprof.store.gitstore.objects import Git
+from npuprof.store.gitstore.objects import Git
 
 
 class Status(Verb):
@@ -47,11 +43,14 @@ class Status(Verb):
             rows[f"hook {name}"] = state if state == "set" or wanted else "not asked for (--hook)"
         is_complete = not {"missing", "not executable", "somebody else's"} & {*rows.values()}
         remark = "complete" if is_complete else "not complete; npuprof git install adds the missing parts"
-        forms: Forms = {
-            "text": lambda: Table(list(rows.items())),
-            "json": lambda: {"schema": "npuprof.git-status/1", "complete": is_complete, "parts": rows},
-        }
-        return Answer(forms, (remark,) if self.format == "text" else (), 0 if is_complete else 1)
+        return Answer(
+            {
+                "text": lambda: Table(list(rows.items())),
+                "json": lambda: {"schema": "npuprof.git-status/1", "complete": is_complete, "parts": rows},
+            },
+            (remark,) if self.format == "text" else (),
+            int(not is_complete),
+        )
 
 
 def _judge_setting(git: Git, name: str, value: str) -> str:
