@@ -24,7 +24,7 @@ from npuprof.commands.resolving import open_workspace
 from npuprof.model import build_error
 from npuprof.report import Answer
 from npuprof.report.terminal import progress_line
-from npuprof.store import one_time, spec
+from npuprof.store import one_time
 from npuprof.trials import answers
 from npuprof.trials.bisecting import Bisection
 from npuprof.trials.combinations import Combinations, Difference
@@ -92,7 +92,7 @@ class Bisect(ResolvingVerb):
         parse_tolerance(self.tolerance, 1.0)  # checked before anything runs
         metrics = {self.metric: compile_pattern(self.metric)} if self.metric else {}
         setup = build_setup(self, metrics, target)
-        workspace = open_workspace(self.store, spec.build_context(self.cann, self.product, self.to or "env", self.frameworks))
+        workspace = open_workspace(self.store, self.build_context(self.to or "env"))
         changes = one_time.parse_assignments(self.set_, self.unset)
         ends = [workspace.resolve_spec(spec_, self.mixin, changes) for spec_ in (self.good, self.bad)]
         for end in ends:

@@ -27,7 +27,7 @@ class Blame(ContextVerb):
 
     def run(self) -> Answer:
         """Return each value with its commit, author, date and place. Raises NpuprofError."""
-        workspace = spec.Workspace(self.store, spec.build_context(self.cann, self.product, versions=self.frameworks))
+        workspace = spec.Workspace(self.store, self.build_context())
         repository = workspace.store.repository
         config = workspace.resolve_spec(self.spec)
         blamed = blame_config_values(repository, config)

@@ -77,7 +77,7 @@ class Diff(ContextVerb):
         means the whole store against its last commit.
         """
         self._unread = []
-        workspace = open_workspace(self.store, spec.build_context(self.cann, self.product, versions=self.frameworks), unread=self._unread)
+        workspace = open_workspace(self.store, self.build_context(), unread=self._unread)
         if self.rev is not None or not self.specs:
             if self.link is not None and not _is_address(self.link):
                 hint = "write it as a browser shows it: https://github.com/team/presets"
@@ -91,9 +91,7 @@ class Diff(ContextVerb):
 
     def compare_revisions(self) -> Survey:
         """Return the differences of the store between the requested revisions. Raises NpuprofError."""
-        return self._compare_revisions(
-            open_workspace(self.store, spec.build_context(self.cann, self.product, versions=self.frameworks)), self.rev or "HEAD"
-        )
+        return self._compare_revisions(open_workspace(self.store, self.build_context()), self.rev or "HEAD")
 
     def answer_survey(self, result: Survey, single: bool = False) -> Answer:
         """Return the differences as an answer; exit 2 if some are unknown."""

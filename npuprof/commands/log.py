@@ -56,7 +56,7 @@ class Log(ContextVerb):
         from npuprof.history.timeline import Timeline
         from npuprof.store.around import explain_missing_preset
 
-        workspace = spec.Workspace(self.store, spec.build_context(self.cann, self.product, versions=self.frameworks))
+        workspace = spec.Workspace(self.store, self.build_context())
 
         key, tail = _parse_key(self.key)
         if is_source_reference(self.spec):

@@ -50,7 +50,7 @@ class Restore(ContextVerb):
 
         The effect is printed; with ``dry_run``, nothing is written. Raises NpuprofError, and then writes nothing.
         """
-        workspace = spec.Workspace(self.store, spec.build_context(self.cann, self.product, versions=self.frameworks))
+        workspace = spec.Workspace(self.store, self.build_context())
         name, revision = workspace.split_single_spec(self.spec, "restore")
         if not revision:
             what, hint = f"{self.spec!r} names no revision", f"say which: {name}@HEAD, {name}@1.2.0"

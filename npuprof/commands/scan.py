@@ -30,7 +30,6 @@ from npuprof.scripts.scanning import scan_scripts
 from npuprof.scripts.summary.forms import format_report, format_report_page
 from npuprof.scripts.summary.report import build_findings_report, build_report_fields
 from npuprof.scripts.summary.survey import Survey
-from npuprof.store import spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,7 +65,7 @@ class Scan(ContextVerb, JudgingVerb):
     def run(self) -> Answer:
         """Return the findings. Exit 2 if a named file could not be read, 1 for errors, else 0."""
         self.refuse_odd_choice()
-        context = spec.build_context(self.cann, self.product, versions=self.frameworks)
+        context = self.build_context()
         survey = self._begin_survey(context)
         scanned = scan_scripts(self.paths or ["."], context, self.store, survey, self.docs)
         findings, unread, accepted = scanned.findings, scanned.unread, scanned.accepted

@@ -30,7 +30,7 @@ from npuprof.model import Finding, NpuprofError, Step, build_error, build_usage_
 from npuprof.report import Answer
 from npuprof.report.terminal import progress_line
 from npuprof.resolve.config import Config
-from npuprof.store import one_time, spec
+from npuprof.store import one_time
 from npuprof.system.files import read_file_content
 from npuprof.trials import tables
 from npuprof.trials.engines import ENGINES, write_indexed_job, write_slurm_array
@@ -168,7 +168,7 @@ class Sweep(ContextVerb):
         return metrics
 
     def _combine(self, setup: Setup, axes: Sequence[Axis]) -> list[Combination]:
-        workspace = open_workspace(self.store, spec.build_context(self.cann, self.product, self.to or "env", self.frameworks))
+        workspace = open_workspace(self.store, self.build_context(self.to or "env"))
         workspace.profile(self.spec)  # report its own faults first
         fixed = one_time.parse_assignments(self.set_, self.unset)
 

@@ -87,7 +87,7 @@ class Verify(ContextVerb):
             raise build_usage_error(what, hint)
         if [preset, *evidence].count("-") > 1:
             raise build_usage_error("standard input can be read once only", "name a file for one of the two")
-        workspace = open_workspace(self.store, spec.build_context(self.cann, self.product, versions=self.frameworks))
+        workspace = open_workspace(self.store, self.build_context())
         config = workspace.resolve_spec(preset)
         return answer_proof(config, lambda: read_told_evidence(evidence, with_variables=True, of_torch=not config.options))
 

@@ -152,8 +152,7 @@ def find_candidates(words: Sequence[str], current: str) -> Iterator[Candidate]:
     if parameter is not None:
         yield from ((prefix + word, text) for word, text in _find_values(parameter, verb, place.given, current[len(prefix) :]))
     elif current.startswith("-"):
-        for option in verb.parameters.values():
-            yield from ((spelling, _first_sentence(option.describe())) for spelling in option.flags if spelling.startswith("--"))
+        yield from ((flag, _first_sentence(option.describe())) for flag, option in verb.spellings.items() if flag.startswith("--"))
         yield "--help", "Show the help"
 
 

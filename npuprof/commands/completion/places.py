@@ -89,24 +89,22 @@ def _describe_value(key: str) -> str:
 
 def _find_waiting_flag(verb: type[Verb], words: Sequence[str], current: str) -> tuple[Parameter, str] | None:
     """Return the flag whose value is being completed, with the text before the value in the same word."""
-    by_flag = {spelling: parameter for parameter in verb.parameters.values() for spelling in parameter.flags}
     spelling, equals, _ = current.partition("=")
-    if equals and spelling.startswith("--") and spelling in by_flag:
-        return by_flag[spelling], f"{spelling}="
-    last = by_flag.get(words[-1]) if words else None
+    if equals and spelling.startswith("--") and spelling in verb.spellings:
+        return verb.spellings[spelling], f"{spelling}="
+    last = verb.spellings.get(words[-1]) if words else None
     return (last, "") if last is not None and last.kind != "flag" else None
 
 
 def list_placed_words(verb: type[Verb], words: Iterable[str]) -> list[str]:
     """Return the words that are neither flags nor values of flags."""
-    by_flag = {spelling: parameter for parameter in verb.parameters.values() for spelling in parameter.flags}
     placed: list[str] = []
     skipped = False
     for word in words:
         if skipped:
             skipped = False
         elif word.startswith("-") and word != "-":
-            parameter = by_flag.get(word)
+            parameter = verb.spellings.get(word)
             skipped = parameter is not None and parameter.kind != "flag"
         else:
             placed.append(word)

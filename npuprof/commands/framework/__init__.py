@@ -133,6 +133,7 @@ class Verb:
     """
 
     parameters: ClassVar[dict[str, Parameter]] = {}
+    spellings: ClassVar[dict[str, Parameter]] = {}
     group: ClassVar[str] = ""
     hidden: ClassVar[bool] = False
     usage_hint: ClassVar[str] = ""
@@ -146,6 +147,7 @@ class Verb:
     def __init_subclass__(cls) -> None:
         declared = {name: value for name, value in vars(cls).items() if isinstance(value, Parameter)}
         cls.parameters = {**declared, **{name: value for name, value in cls.parameters.items() if name not in declared}}
+        cls.spellings = {spelling: parameter for parameter in cls.parameters.values() for spelling in parameter.flags}
 
     def __init__(self, given: Mapping[str, Any]) -> None:
         """Set the given parameters, and defaults for the others. Raises NpuprofError (NP902) for an invalid choice."""

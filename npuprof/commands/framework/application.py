@@ -201,18 +201,17 @@ def _show_version(
 
 def require_single_values(verb: type[Verb], words: Sequence[str]) -> None:
     """Raise NpuprofError (NP902) if a flag is followed by another flag instead of its value, or has two values."""
-    by_flag = {spelling: parameter for parameter in verb.parameters.values() for spelling in parameter.flags}
     values: dict[str, dict[str, None]] = {}
     rest = iter(words)
     for word in rest:
         if word == "--":
             break
         spelling, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
-        parameter = by_flag.get(spelling)
+        parameter = verb.spellings.get(spelling)
         if parameter is None or parameter.kind == "flag":
             continue
         value = value if equals else next(rest, "")
-        if not equals and (value == "--" or value in by_flag):
+        if not equals and (value == "--" or value in verb.spellings):
             what = f"{word} has no {parameter.metavar}: {value} follows instead"
             hint = f"write {word} {parameter.metavar}"
             raise build_usage_error(what, hint, "It would be taken for the value, and not be heeded.")
@@ -221,5 +220,5 @@ def require_single_values(verb: type[Verb], words: Sequence[str]) -> None:
     for flag, texts in values.items():
         if len(texts) > 1:
             what = f"{flag} is given more than once: {' and '.join(texts)}"
-            hint = "join the conditions by 'and'" if by_flag[flag].metavar == "COND" else "omit all but one of them"
+            hint = "join the conditions by 'and'" if verb.spellings[flag].metavar == "COND" else "omit all but one of them"
             raise build_usage_error(what, hint, "It has one value.")

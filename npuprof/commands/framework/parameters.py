@@ -9,6 +9,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from npuprof.model import Context
+
 SPEC = argument("SPEC", "Preset: NAME, NAME@REV, SOURCE:NAME, A+B, a path ending in .toml, or - for stdin")
 SPECS = arguments("SPEC...", "Presets to check: NAME, a path ending in .toml, or - for stdin [default: all presets of the store]")
 EDITED = argument("SPEC", "Preset to edit: NAME, a path ending in .toml, or - for stdin")
@@ -82,6 +84,12 @@ class ContextVerb(Verb):
     cann: str | None = CANN
     product: str | None = PRODUCT
     frameworks: list[str] = FRAMEWORKS
+
+    def build_context(self, target: str | None = None) -> Context:
+        """Return the context of the arguments. Raises NpuprofError for an unknown release, product or framework."""
+        from npuprof.store import spec
+
+        return spec.build_context(self.cann, self.product, target, self.frameworks)
 
 
 class ResolvingVerb(ContextVerb):

@@ -47,8 +47,7 @@ def suggest_flag(error: Exception, words: list[str]) -> None:
     found, name = load_verb(words), getattr(error, "option_name", "")
     if found is None or not hasattr(error, "possibilities"):
         return
-    flags = [flag for parameter in found[1].parameters.values() for flag in parameter.flags]
-    bare = {flag.lstrip("-"): flag for flag in flags if flag.startswith("--")}  # dashes would count as half of a short name
+    bare = {flag.lstrip("-"): flag for flag in found[1].spellings if flag.startswith("--")}  # dashes would count as half of a short name
     error.possibilities = [bare[near] for near in find_nearest_names(name.lstrip("-"), bare)]
 
 

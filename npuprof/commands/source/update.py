@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from npuprof.store.sources.lock import LockedSource
+from npuprof.store.sources.lock import LockedVersion
 from npuprof.commands.framework import Verb, arguments, flag
 from npuprof.commands.framework.parameters import COLOR, DRY_RUN, STORE, formats
 from npuprof.compare import data, markdown, plain
