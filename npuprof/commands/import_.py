@@ -20,14 +20,13 @@ from npuprof.report.text import escape_controls, format_count, paint_text
 from npuprof.runs.imported import answer_import, is_all_evidence
 from npuprof.scripts.coverage import CoverageCount
 from npuprof.scripts.draft import Draft, Note
-from npuprof.scripts.family import Family, build_family, build_family_fields, describe_family
+from npuprof.scripts.family import build_family, build_family_fields, describe_family
 from npuprof.scripts.files import find_script_files, read_script_files
 from npuprof.scripts.import_resolution import open_modules, set_callers_apart
 from npuprof.scripts.lint.entries import find_idle_configs
 from npuprof.scripts.naming import name_all_drafts, name_drafts
 from npuprof.scripts.preset import build_drafts, format_draft, judge_draft
 from npuprof.scripts.preset_text import describe_notes, explain_nothing, find_passed_over, select_section
-from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.reading import ImportedFile, ScriptSetting, import_script, may_call_settings, may_hold_settings
 from npuprof.store import is_profile_name, spec
 from npuprof.store.folder import Folder, find_store
@@ -75,44 +74,47 @@ class Import(Verb):
         if self._is_of_run():
             write = functools.partial(_write_new_files, below="", force=self.force) if self.format == "toml" else None
             return answer_import(self.files, self.output, write, self.strict)
-        problems: list[Finding] = []
-        faults: list[Finding] = []
-        read_files, drafts, users, unread = _read_scripts(self.files, problems, faults, self.take_defaults, self.docs)
-        _name_presets(read_files, drafts, self.name)
-        nothing = _explain_nothing(read_files, drafts, users, self.files, faults)
-        drafts, bad, texts = _judge_drafts(drafts, faults, self.format == "toml" and not self.base)
-        problems += [*(problem for file in read_files for problem in file.problems), *bad, *faults]
-        count = CoverageCount()
-        for imported in read_files:
-            count.add_file(imported)
-        coverage = count.coverage
-        code = 2 if unread or faults else 1 if self.strict and (bad or any(draft.notes for draft in drafts)) else 0
+        scripts = _Scripts(self)
+        good = [draft for draft in scripts.drafts if draft.settings]
+        is_partial = scripts.bad or any(draft.notes for draft in scripts.drafts)
+        code = 2 if scripts.unread or scripts.faults else int(self.strict and bool(is_partial))
+        covered = scripts.coverage.describe()
         if self.format == "json":
-            family = _build_proven_family(drafts, self.output) if self.base else None
-            fields = _build_fields(read_files, drafts, nothing, problems, family) | {"coverage": coverage.format_fields()}
+            fields = scripts.build_fields()
             return Answer({"json": lambda: fields}, code=code)
         if self.format == "text":
-            return Answer(_format_text(read_files, drafts, nothing, problems, self.coloured), (coverage.describe(),), code)
-        for problem in problems:
+            return Answer(scripts.format_text(), (covered,), code)
+        for problem in scripts.problems:
             output.write_to_stderr(format_findings([problem]).rstrip("\n"))
-        good = any(draft.settings for draft in drafts)
-        if (unread and (not read_files or unread == len(self.files))) or (faults and not good):  # the reason was printed
-            return Answer(code=code)
+        if (scripts.unread and (not scripts.files or scripts.unread == len(self.files))) or (scripts.faults and not good):
+            return Answer(code=code)  # the reason was printed
         if not good:
-            raise NpuprofError([_build_nothing_finding(self.files, bool(drafts), nothing)])
-        text, remarks = self._write_presets(drafts, texts, nothing)
+            raise NpuprofError([_build_nothing_finding(self.files, bool(scripts.drafts), scripts.nothing)])
+        text, remarks = self._write_presets(good, scripts)
         if text is not None and self.output not in (None, "-") and not is_stream(self.output or ""):
             _write_new_files({self.output or "": text}, "", self.force)
             text = None
-        return Answer(text, (*remarks, coverage.describe()), code)
+        return Answer(text, (*remarks, covered), code)
 
-    def _write_presets(self, drafts: list[Draft], texts: dict[str, str], nothing: dict[str, str]) -> tuple[str | None, list[str]]:
+    def _write_presets(self, good: list[Draft], scripts: _Scripts) -> tuple[str | None, list[str]]:
         """Return the text of the presets, None if they were written to a folder, and the notes. Raises NpuprofError."""
-        good = [draft for draft in drafts if draft.settings]
-        if self.base == "auto":
-            text, remarks = _write_family(good, self.output, self.force)
-            return text, [*remarks, *([_tell_nothing(nothing)] if nothing else [])]
-        return _write_texts(texts, _count_left_out(good), nothing, self.output, self.force)
+        path, texts = self.output, scripts.texts
+        nothing = [_tell_nothing(scripts.nothing)] if scripts.nothing else []
+        if self.base:
+            family = build_family(good, _find_folder_in_store(path))
+            remarks = [describe_family(family), *nothing]
+            if path is None or path == "-":
+                return "\n".join(f"# --- {name}.toml\n{written}" for name, written in family.files.items()), remarks
+            return None, [_write_folder(family.files, path, self.force), *remarks]
+        left_out = _count_left_out(good)
+        notes = [f"{left_out} not carried over; see the comments at the end, or --format text"] if left_out else []
+        if path is not None and path != "-" and not path.endswith(".toml"):
+            return None, [*nothing, _write_folder(texts, path, self.force), *notes]
+        if len(texts) > 1:
+            names = ", ".join(list(texts)[:8]) + (", ..." if len(texts) > 8 else "")
+            why = f"The scripts hold {len(texts)} presets: {names}."
+            raise build_error("NP816", "several presets do not fit one file", why, "name a folder with -o DIR")
+        return next(iter(texts.values())), [*nothing, *notes]
 
     def _is_of_run(self) -> bool:
         """Return whether the files are logs of a run. Raises NpuprofError if that conflicts with other options."""
@@ -121,87 +123,128 @@ class Import(Verb):
         return is_all_evidence(self.files, {"--base": self.base, "--name": self.name, "--take-defaults": self.take_defaults})
 
 
-def _read_scripts(
-    paths: list[str], problems: list[Finding], faults: list[Finding], take_defaults: bool, with_docs: bool
-) -> tuple[list[ImportedFile], list[Draft], dict[str, str], int]:
-    """Return the parsed files, their presets, the users of helper modules, and the number of unreadable named files."""
-    imported: list[ImportedFile] = []
-    unread = 0
-    named = set(paths)
-    folders = [path for path in paths if os.path.isdir(path)]
-    modules = open_modules(folders)
-    for file, data in read_script_files(list(find_script_files(paths, problems, with_blocks=False, with_docs=with_docs))):
-        if isinstance(data, Finding):
-            problems.append(data._replace(severity="error"))
-            unread += file in named
-            continue
-        with isolate_faults(file, faults):
-            script = _read_script(file, data, file in named, modules, problems)
-            if script is not None:
-                imported.append(script)
-                unread += file in named and not script.found and any(problem.severity == "warning" for problem in script.problems)
-    take_out, users = set_callers_apart(imported)
-    read_files: list[ImportedFile] = []
-    all_drafts: list[Draft] = []
-    for script in imported:
-        with isolate_faults(script.file, faults):
-            drafts = build_drafts(take_out(script), folders, take_defaults)
-            read_files.append(script._replace(text="", remarks=(), passed_over=_find_passed_over(script)))
-            all_drafts += drafts
-    return read_files, all_drafts, users, unread
+class _Scripts:
+    """The scripts that an import reads, their presets, and why some yield none (``nothing``, by path).
 
+    ``problems`` are all findings, among them ``bad`` ones of presets and ``faults``, which are internal errors. ``unread`` is the
+    number of named files that could not be read. ``texts`` are the presets to write, by name.
+    """
 
-def _read_script(file: str, data: bytes, named: bool, modules: Modules, problems: list[Finding]) -> ImportedFile | None:
-    """Return a parsed file, None if it cannot contain settings; configurations without a name are added to ``problems``."""
-    holds = named or may_hold_settings(file, data)
-    if not holds and not may_call_settings(file, data, modules):
-        return None
-    script = import_script(file, data, named, modules)
-    problems += find_idle_configs(script)
-    return script if holds or script.found else None
+    def __init__(self, verb: Import) -> None:
+        self._verb = verb
+        self._named = set(verb.files)
+        self.files: list[ImportedFile] = []
+        self.drafts: list[Draft] = []
+        self.problems: list[Finding] = []
+        self.bad: list[Finding] = []
+        self.faults: list[Finding] = []
+        self.texts: dict[str, str] = {}
+        self.unread = 0
+        users = self._read_files()
+        self._name_presets()
+        self.nothing = self._explain_nothing(users)
+        self._judge_presets()
+        self.problems += [*(problem for file in self.files for problem in file.problems), *self.bad, *self.faults]
+        count = CoverageCount()
+        for imported in self.files:
+            count.add_file(imported)
+        self.coverage = count.coverage
 
+    def _read_files(self) -> dict[str, str]:
+        """Parse the files, and build their presets; return the users of helper modules."""
+        verb, imported = self._verb, []
+        folders = [path for path in verb.files if os.path.isdir(path)]
+        modules = open_modules(folders)
+        found = find_script_files(verb.files, self.problems, with_blocks=False, with_docs=verb.docs)
+        for file, data in read_script_files(list(found)):
+            named = file in self._named
+            if isinstance(data, Finding):
+                self.problems.append(data._replace(severity="error"))
+                self.unread += named
+                continue
+            with isolate_faults(file, self.faults):
+                holds = named or may_hold_settings(file, data)
+                if not holds and not may_call_settings(file, data, modules):
+                    continue
+                script = import_script(file, data, named, modules)
+                self.problems += find_idle_configs(script)
+                if holds or script.found:
+                    imported.append(script)
+                    self.unread += named and not script.found and any(problem.severity == "warning" for problem in script.problems)
+        take_out, users = set_callers_apart(imported)
+        for script in imported:
+            with isolate_faults(script.file, self.faults):
+                drafts = build_drafts(take_out(script), folders, verb.take_defaults)
+                passed_over = "" if any(not setting.commented for setting in script.found) else find_passed_over(script)
+                self.files.append(script._replace(text="", remarks=(), passed_over=passed_over))
+                self.drafts += drafts
+        return users
 
-def _judge_drafts(drafts: list[Draft], faults: list[Finding], formatted: bool) -> tuple[list[Draft], list[Finding], dict[str, str]]:
-    """Return the presets that could be checked, their findings, and, if ``formatted``, their texts by name."""
-    judged: list[Draft] = []
-    problems: list[Finding] = []
-    texts: dict[str, str] = {}
-    for draft in drafts:
-        with isolate_faults(draft.file, faults):
-            findings = judge_draft(draft)
-            texts |= {draft.name: format_draft(draft)} if formatted and draft.settings else {}
-            problems += findings
-            judged.append(draft)
-    return judged, problems, texts
+    def _name_presets(self) -> None:
+        """Name the presets: the requested name if all come from one script, else names that distinguish the scripts."""
+        if sum(any(setting.surface != "config" for setting in script.found) for script in self.files) > 1:
+            name_all_drafts([draft for draft in self.drafts if draft.settings])
+        elif self._verb.name:
+            name_drafts(self._verb.name, self.drafts)
 
+    def _explain_nothing(self, users: dict[str, str]) -> dict[str, str]:
+        """Return, by path, why scripts yield no preset."""
+        by_file: dict[str, list[Draft]] = {}
+        for draft in self.drafts:
+            by_file.setdefault(draft.file, []).append(draft)
+        reasons: dict[str, str] = {}
+        for script in self.files:
+            with isolate_faults(script.file, self.faults):
+                drafts, user = by_file.get(script.file, ()), users.get(os.path.normpath(script.file), "")
+                reasons[script.file] = explain_nothing(script, drafts, script.file in self._named, user)
+        return {file: reason for file, reason in reasons.items() if reason}
 
-def _find_passed_over(script: ImportedFile) -> str:
-    """Return the unsupported parts of a file without settings."""
-    return "" if any(not setting.commented for setting in script.found) else find_passed_over(script)
+    def _judge_presets(self) -> None:
+        """Check the presets, and format those to write; presets that cause an internal error are dropped."""
+        drafts, self.drafts = self.drafts, []
+        for draft in drafts:
+            with isolate_faults(draft.file, self.faults):
+                findings = judge_draft(draft)
+                if draft.settings and self._verb.format == "toml" and not self._verb.base:
+                    self.texts[draft.name] = format_draft(draft)
+                self.bad += findings
+                self.drafts.append(draft)
 
+    def build_fields(self) -> dict[str, Any]:
+        """Return the settings, presets and findings as the fields of the JSON form."""
+        family = build_family(self.drafts, _find_folder_in_store(self._verb.output)) if self._verb.base else None
+        settings = [setting for imported in self.files for setting in (*imported.found, *imported.others)]
+        return {
+            "schema": "npuprof.import/1",
+            "settings": [_build_setting_fields(setting) for setting in settings if not setting.commented and not setting.place.call],
+            "commented": [_build_setting_fields(setting) for setting in settings if setting.commented],
+            "followed": [
+                {**_build_setting_fields(setting), "script": imported.file, "call": setting.place.call[0]}
+                for imported in self.files
+                for setting in (*imported.found, *imported.others)
+                if setting.place.call
+            ],
+            "presets": [_build_preset_fields(draft) for draft in self.drafts],
+            **({"family": build_family_fields(family)} if family else {}),
+            "nothing": [{"file": file, "reason": reason} for file, reason in self.nothing.items()],
+            "problems": [build_finding_dict(problem) for problem in self.problems],
+            "coverage": self.coverage.format_fields(),
+        }
 
-def _name_presets(read_files: list[ImportedFile], drafts: list[Draft], name: str | None) -> None:
-    """Name the presets: the requested name if all come from one script, else names that distinguish the scripts."""
-    if sum(any(setting.surface != "config" for setting in script.found) for script in read_files) > 1:
-        name_all_drafts([draft for draft in drafts if draft.settings])
-    elif name:
-        name_drafts(name, drafts)
-
-
-def _explain_nothing(
-    read_files: list[ImportedFile], all_drafts: list[Draft], users: dict[str, str], paths: list[str], faults: list[Finding]
-) -> dict[str, str]:
-    """Return, by path, why scripts yield no preset."""
-    by_file: dict[str, list[Draft]] = {}
-    for draft in all_drafts:
-        by_file.setdefault(draft.file, []).append(draft)
-    named = set(paths)
-    reasons: dict[str, str] = {}
-    for script in read_files:
-        with isolate_faults(script.file, faults):
-            drafts, user = by_file.get(script.file, ()), users.get(os.path.normpath(script.file), "")
-            reasons[script.file] = explain_nothing(script, drafts, script.file in named, user)
-    return {file: reason for file, reason in reasons.items() if reason}
+    def format_text(self) -> str:
+        """Return the settings of each preset with their lines, then why other scripts yield none, and the findings."""
+        lines: list[str] = []
+        for draft in self.drafts:
+            lines.append(paint_text(escape_controls(f"{draft.file}: {draft.name}"), "1", self._verb.coloured))
+            for key, setting in sorted(draft.origins.items(), key=lambda pair: pair[1].line):
+                lines.append(f"  {_format_place(setting, draft)}: {escape_controls(key)} = {keys.format_short_value(draft.settings[key])}")
+            lines += [f"  {escape_controls(text)}" for text in describe_notes(draft.notes, draft.others)[1:]]
+        commented = sum(setting.commented for imported in self.files for setting in imported.found if not setting.place.call)
+        if commented:
+            lines.append(f"{format_count(commented, 'setting')} commented out")
+        lines += [escape_controls(f"{file}: no preset: {reason}") for file, reason in self.nothing.items()]
+        lines += [escape_controls(str(problem)) for problem in self.problems]
+        return "".join(f"{line}\n" for line in lines)
 
 
 def _build_nothing_finding(files: list[str], has_drafts: bool, nothing: dict[str, str]) -> Finding:
@@ -226,25 +269,6 @@ def _count_left_out(good: list[Draft]) -> str:
     notes, others = sum(len(draft.notes) for draft in good), len({variable for draft in good for variable in draft.others})
     counts = [format_count(notes, "setting")] * bool(notes) + [format_count(others, "other variable")] * bool(others)
     return f"{' and '.join(counts)} {'was' if notes + others == 1 else 'were'}" if counts else ""
-
-
-def _write_texts(
-    texts: dict[str, str], left_out: str, nothing: dict[str, str], path: str | None, force: bool
-) -> tuple[str | None, list[str]]:
-    """Return the text of the presets, None if they were written to a folder, and the notes. Raises NpuprofError."""
-    remarks = [_tell_nothing(nothing)] if nothing else []
-    text = None
-    if path is None or path.endswith(".toml") or path == "-":
-        if len(texts) > 1:
-            names = ", ".join(list(texts)[:8]) + (", ..." if len(texts) > 8 else "")
-            why = f"The scripts hold {len(texts)} presets: {names}."
-            raise build_error("NP816", "several presets do not fit one file", why, "name a folder with -o DIR")
-        text = next(iter(texts.values()))
-    else:
-        remarks.append(_write_folder(texts, path, force))
-    if left_out:
-        remarks.append(f"{left_out} not carried over; see the comments at the end, or --format text")
-    return text, remarks
 
 
 def _tell_nothing(nothing: dict[str, str], most: int = 5) -> str:
@@ -294,18 +318,6 @@ def _trust_carried(files: dict[str, str]) -> None:
         output.tell_remark(f"not trusted, because it can affect what is executed: {shown}; look at the preset, then run npuprof trust")
 
 
-def _write_family(good: list[Draft], path: str | None, force: bool) -> tuple[str | None, list[str]]:
-    family = _build_proven_family(good, path)
-    if path is None or path == "-":
-        parts = [f"# --- {name}.toml\n{written}" for name, written in family.files.items()]
-        return "\n".join(parts), [describe_family(family)]
-    return None, [_write_folder(family.files, path, force), describe_family(family)]
-
-
-def _build_proven_family(drafts: list[Draft], path: str | None) -> Family:
-    return build_family(drafts, _find_folder_in_store(path))
-
-
 def _find_folder_in_store(path: str | None) -> str:
     """Return the name prefix of presets in a folder, ``zoo/`` inside the store; empty if the folder is not in the store."""
     try:
@@ -328,59 +340,19 @@ def _build_setting_fields(setting: ScriptSetting) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _build_fields(
-    read_files: list[ImportedFile], drafts: list[Draft], nothing: dict[str, str], problems: list[Finding], family: Family | None
-) -> dict[str, Any]:
-    grown: dict[str, Any] = {}
-    if family:
-        grown = {"family": build_family_fields(family)}
-    settings = [setting for imported in read_files for setting in (*imported.found, *imported.others)]
+def _build_preset_fields(draft: Draft) -> dict[str, Any]:
     return {
-        "schema": "npuprof.import/1",
-        "settings": [_build_setting_fields(setting) for setting in settings if not setting.commented and not setting.place.call],
-        "commented": [_build_setting_fields(setting) for setting in settings if setting.commented],
-        "followed": [
-            {**_build_setting_fields(setting), "script": imported.file, "call": setting.place.call[0]}
-            for imported in read_files
-            for setting in (*imported.found, *imported.others)
-            if setting.place.call
+        "name": draft.name, "file": draft.file, "scenario": draft.scenario,
+        **{
+            section: values
+            for section in SECTIONS
+            if (values := select_section(draft.settings, section)) or section not in FRAMEWORK_SECTIONS
+        },
+        "left_out": [
+            {**_build_setting_fields(note.found), "why": note.why, "hint": note.hint or None}
+            for note in (*draft.notes, *(Note(setting, setting.reason) for setting in draft.others))
         ],
-        "presets": [
-            {
-                "name": draft.name, "file": draft.file, "scenario": draft.scenario,
-                **{
-                    section: values
-                    for section in SECTIONS
-                    if (values := select_section(draft.settings, section)) or section not in FRAMEWORK_SECTIONS
-                },
-                "left_out": [
-                    {**_build_setting_fields(note.found), "why": note.why, "hint": note.hint or None}
-                    for note in (*draft.notes, *(Note(setting, setting.reason) for setting in draft.others))
-                ],
-            }
-            for draft in drafts
-        ],
-        **grown,
-        "nothing": [{"file": file, "reason": reason} for file, reason in nothing.items()],
-        "problems": [build_finding_dict(problem) for problem in problems],
     }  # fmt: skip
-
-
-def _format_text(
-    read_files: list[ImportedFile], drafts: list[Draft], nothing: dict[str, str], problems: list[Finding], coloured: bool
-) -> str:
-    lines: list[str] = []
-    for draft in drafts:
-        lines.append(paint_text(escape_controls(f"{draft.file}: {draft.name}"), "1", coloured))
-        for key, setting in sorted(draft.origins.items(), key=lambda pair: pair[1].line):
-            lines.append(f"  {_format_place(setting, draft)}: {escape_controls(key)} = {keys.format_short_value(draft.settings[key])}")
-        lines += [f"  {escape_controls(text)}" for text in describe_notes(draft.notes, draft.others)[1:]]
-    commented = sum(setting.commented for imported in read_files for setting in imported.found if not setting.place.call)
-    if commented:
-        lines.append(f"{format_count(commented, 'setting')} commented out")
-    lines += [escape_controls(f"{file}: no preset: {reason}") for file, reason in nothing.items()]
-    lines += [escape_controls(str(problem)) for problem in problems]
-    return "".join(f"{line}\n" for line in lines)
 
 
 def _format_place(setting: ScriptSetting, draft: Draft) -> str:
