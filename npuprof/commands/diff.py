@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Sequence
 from shlex import quote
 
 from npuprof.commands.framework import arguments, flag, option
@@ -16,12 +17,13 @@ from npuprof.resolve.config import Config
 from npuprof.store import spec
 from npuprof.store.folder import Folder
 from npuprof.store.spec import Workspace
-from npuprof.system import expand_home
+from npuprof.system import expand_home, lazy_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from npuprof.compare import data, html, markdown, matrix, plain, spans
     from npuprof.compare.changes import Change
     from npuprof.compare.pairs import Pair
     from npuprof.compare.spans import Page
@@ -29,6 +31,13 @@ if TYPE_CHECKING:
     from npuprof.report import Forms
     from npuprof.runs.ranks import Processes, Ranks
     from npuprof.store.gitstore.revisions import Revision
+else:
+    data = lazy_module("npuprof.compare.data")
+    html = lazy_module("npuprof.compare.html")
+    markdown = lazy_module("npuprof.compare.markdown")
+    matrix = lazy_module("npuprof.compare.matrix")
+    plain = lazy_module("npuprof.compare.plain")
+    spans = lazy_module("npuprof.compare.spans")
 
 _RECORD, _EVIDENCE = "record:", "evidence:"
 
@@ -79,14 +88,15 @@ class Diff(ContextVerb):
         self._unread = []
         workspace = open_workspace(self.store, self.build_context(), unread=self._unread)
         if self.rev is not None or not self.specs:
-            if self.link is not None and not _is_address(self.link):
+            if self.link is not None and not spans.is_address(self.link):
                 hint = "write it as a browser shows it: https://github.com/team/presets"
                 raise build_usage_error(f"--link {self.link!r} is not a URL", hint)
             return self.answer_survey(self._compare_revisions(workspace, self.rev or "HEAD"))
         if len(self.specs) > 2:
             return self._answer_matrix(workspace)
         if len(self.specs) == 1 and (processes := _find_processes(self.specs[0], workspace)) is not None:
-            return _answer_ranks(self, *processes)
+            groups, self._unread = processes
+            return self._answer_ranks(groups)
         return self.answer_survey(self._compare_two(workspace), single=True)
 
     def compare_revisions(self) -> Survey:
@@ -95,9 +105,7 @@ class Diff(ContextVerb):
 
     def answer_survey(self, result: Survey, single: bool = False) -> Answer:
         """Return the differences as an answer; exit 2 if some are unknown."""
-        unread = [pair.name for pair in result.pairs if pair.unread]
-        around = self._around
-        code = 2 if unread or self._unread else 1 if self.exit_code and (result.different_pairs or around.lines) else 0
+        different, around = [pair.name for pair in result.different_pairs], self._around
         known = [pair.name for pair in result.pairs if pair.unread and not pair.untold]
         untold = [f"cannot compare {', '.join(known)}: cannot be read or resolved now"] if known else []
         reasons: dict[str, list[str]] = {}
@@ -105,26 +113,32 @@ class Diff(ContextVerb):
             for finding in pair.untold:
                 reasons.setdefault(f"{finding.message}; {finding.hint}", []).append(pair.name)
         untold += [f"cannot compare {', '.join(names)}: {why}" for why, names in reasons.items()]
-        if self.name_only:
-            return Answer("".join(f"{pair.name}\n" for pair in result.different_pairs), tuple(untold), code, problems=self._unread)
         forms: Forms = {
             "text": lambda: self._format_text(result, single) + "".join(f"{line}\n" for line in around.lines),
-            "markdown": lambda: self._format_markdown(result),
-            "html": lambda: _format_html(result),
-            "json": lambda: self._format_json(result, single),
+            "markdown": lambda: markdown.format_survey_markdown(result, page=self.build_page(result)),
+            "html": lambda: html.format_survey_html(result),
+            "json": lambda: data.format_survey_json(result, self.everything, single, around.fields),
         }
-        if self.format in ("markdown", "html"):
-            untold += [f"the runs differ: {line}" for line in around.lines]
-        return Answer(forms, (*untold, *around.remarks), code, problems=self._unread)
+        if not self.name_only:
+            untold += [f"the runs differ: {line}" for line in around.lines if self.format in ("markdown", "html")]
+            untold += around.remarks
+        unread = any(pair.unread for pair in result.pairs)
+        return self._build_answer(forms, different, different or around.lines, untold, unread)
+
+    def _build_answer(
+        self, forms: Forms, names: Iterable[str], differences: Sequence[object], remarks: Sequence[str] = (), unread: bool = False
+    ) -> Answer:
+        """Return differences as an answer, with ``name_only`` only their ``names``; exit 2 if some are unknown."""
+        code = 2 if unread or self._unread else int(self.exit_code and bool(differences))
+        return Answer("".join(f"{name}\n" for name in names) if self.name_only else forms, tuple(remarks), code, problems=self._unread)
 
     def build_page(self, result: Survey) -> Page:
         """Return the context of a page of changes: links to lines, owners of presets, the command that prints everything."""
         from npuprof.compare.owners import find_owners
-        from npuprof.compare.spans import Page
 
         if self._owned is None:
-            return Page(command=self._format_command())
-        return Page(self.link or "", find_owners(result, self._owned), command=self._format_command())
+            return spans.Page(command=self._format_command())
+        return spans.Page(self.link or "", find_owners(result, self._owned), command=self._format_command())
 
     def _format_command(self) -> str:
         """Return the command that prints the same in a terminal, with short commit ids."""
@@ -134,40 +148,56 @@ class Diff(ContextVerb):
         return " ".join(["npuprof diff", *map(_quote, words), *(["--raw"] if self.raw else []), *map(_quote, self.specs)])
 
     def _format_text(self, result: Survey, single: bool) -> str:
-        from npuprof.compare import plain
-
         if self.stat:
             return plain.format_survey_stat(result)
         if single:
             return plain.format_pair_text(result.pairs[0], self.everything, self.coloured)
         return plain.format_survey_text(result, self.everything, self.coloured)
 
-    def _format_markdown(self, result: Survey) -> str:
-        from npuprof.compare.markdown import format_survey_markdown
-
-        return format_survey_markdown(result, page=self.build_page(result))
-
-    def _format_json(self, result: Survey, single: bool) -> str:
-        from npuprof.compare.data import format_survey_json
-
-        return format_survey_json(result, self.everything, single, self._around.fields)
-
     def _answer_matrix(self, workspace: spec.Workspace) -> Answer:
-        from npuprof.compare import matrix
-
         configs = [workspace.resolve_spec(preset) for preset in self.specs]
         rows = matrix.collect_matrix_rows(configs, self.everything)
-        code = 2 if self._unread else 1 if self.exit_code and any(not same for _, _, same in rows) else 0
-        if self.name_only:
-            return Answer("".join(f"{key}\n" for key, _, _ in rows), code=code, problems=self._unread)
         forms: Forms = {
             "text": lambda: matrix.build_matrix_table(configs, rows) if rows else "",
             "markdown": lambda: matrix.format_matrix_markdown(configs, rows),
             "html": lambda: matrix.format_matrix_html(configs, rows),
             "json": lambda: matrix.format_matrix_json(configs, rows),
         }
-        note = ("a value missing in the column of a log was a default, unset, or is not logged; npuprof verify shows which",)
-        return Answer(forms, note if any(map(_is_evidence, configs)) else (), code, problems=self._unread)
+        notes = ["a value missing in the column of a log was a default, unset, or is not logged; npuprof verify shows which"]
+        notes = notes if any(map(_is_evidence, configs)) and not self.name_only else []
+        return self._build_answer(forms, (key for key, _, _ in rows), [key for key, _, same in rows if not same], notes)
+
+    def _answer_ranks(self, groups: list[Processes]) -> Answer:
+        """Return the ranks that differ from the majority, and how."""
+        different = [group for processes in groups for group in processes.groups[1:]]
+        older = sum(processes.older for processes in groups)
+        remarks = [f"{format_count(older, 'older record')} of the same ranks omitted; name the files to compare them"] if older else []
+        configs = [group.config for processes in groups for group in processes.groups]
+        forms: Forms = {
+            "text": lambda: "".join(map(self._format_processes, groups)),
+            "markdown": lambda: matrix.format_matrix_markdown(configs, matrix.collect_matrix_rows(configs, self.everything)),
+            "html": lambda: matrix.format_matrix_html(configs, matrix.collect_matrix_rows(configs, self.everything)),
+            "json": lambda: {
+                "schema": "npuprof.ranks/1",
+                "presets": [_build_fields(processes) for processes in groups],
+                "unread": list(dict.fromkeys(finding.where.file for finding in self._unread if finding.where is not None)),
+            },
+        }
+        return self._build_answer(forms, (path for group in different for path in group.paths), different, remarks)
+
+    def _format_processes(self, processes: Processes) -> str:
+        from npuprof.runs import ranks
+
+        lines = [escape_controls(ranks.describe_count(processes))]
+        for group in processes.groups[1:] if not self.stat else ():
+            assert group.pair is not None, "it is compared with the first"
+            told = plain.format_pair_text(group.pair, self.everything, self.coloured).splitlines()
+            told += [*ranks.format_differences(group.told, "record"), *ranks.format_differences(group.environment, "environment")]
+            lines += ["", f"{group.title}:", *(f"  {line}" for line in told)]
+        lines += ["", f"no record: {ranks.name_ranks(processes.missing, one='rank')} of {processes.size}"] if processes.missing else []
+        endings = ranks.list_endings(processes.groups)
+        lines += ["", "how they ended:", *(f"  {line}" for line in endings)] if endings else []
+        return "".join(f"{line}\n" for line in lines)
 
     def _compare_two(self, workspace: spec.Workspace) -> Survey:
         from npuprof.compare import pairs, survey
@@ -210,18 +240,6 @@ class Diff(ContextVerb):
         here = after if isinstance(after, revisions.Revision) else store.repository.load_revision(repository.resolve_commit("HEAD"))
         self._owned = here
         return survey.compare_store_states(start, after, (first, second), workspace.resolver.context, self.specs, self.raw)
-
-
-def _is_address(text: str) -> bool:
-    from npuprof.compare.spans import is_address
-
-    return is_address(text)
-
-
-def _format_html(result: Survey) -> str:
-    from npuprof.compare.html import format_survey_html
-
-    return format_survey_html(result)
 
 
 def _choose_sides(workspace: spec.Workspace, preset: str) -> tuple[str, str]:
@@ -281,48 +299,6 @@ def _is_preset(name: str, workspace: Workspace) -> bool:
         return name in workspace.store.names()
     except NpuprofError:
         return False
-
-
-def _answer_ranks(verb: Diff, groups: list[Processes], unread: list[Finding]) -> Answer:
-    """Return the ranks that differ from the majority, and how. Exit 1 with ``exit_code`` if any does, 2 if a record is ``unread``."""
-    from npuprof.compare import matrix
-
-    different = [group for processes in groups for group in processes.groups[1:]]
-    code = 2 if unread else 1 if verb.exit_code and different else 0
-    older = sum(processes.older for processes in groups)
-    remarks = (f"{format_count(older, 'older record')} of the same ranks omitted; name the files to compare them",) if older else ()
-    if verb.name_only:
-        return Answer("".join(f"{path}\n" for group in different for path in group.paths), remarks, code, problems=unread)
-    configs = [group.config for processes in groups for group in processes.groups]
-    forms: Forms = {
-        "text": lambda: "".join(_format_processes(verb, processes) for processes in groups),
-        "markdown": lambda: matrix.format_matrix_markdown(configs, matrix.collect_matrix_rows(configs, verb.everything)),
-        "html": lambda: matrix.format_matrix_html(configs, matrix.collect_matrix_rows(configs, verb.everything)),
-        "json": lambda: {
-            "schema": "npuprof.ranks/1",
-            "presets": [_build_fields(processes) for processes in groups],
-            "unread": list(dict.fromkeys(finding.where.file for finding in unread if finding.where is not None)),
-        },
-    }
-    return Answer(forms, remarks, code, problems=unread)
-
-
-def _format_processes(verb: Diff, processes: Processes) -> str:
-    from npuprof.compare.plain import format_pair_text
-    from npuprof.runs import ranks
-
-    lines = [escape_controls(ranks.describe_count(processes))]
-    if not verb.stat:
-        for group in processes.groups[1:]:
-            assert group.pair is not None, "it is compared with the first"
-            lines += ["", f"{group.title}:"]
-            lines += [f"  {line}" for line in format_pair_text(group.pair, verb.everything, verb.coloured).splitlines()]
-            lines += [f"  {line}" for line in ranks.format_differences(group.told, "record")]
-            lines += [f"  {line}" for line in ranks.format_differences(group.environment, "environment")]
-    lines += ["", f"no record: {ranks.name_ranks(processes.missing, one='rank')} of {processes.size}"] if processes.missing else []
-    endings = ranks.list_endings(processes.groups)
-    lines += ["", "how they ended:", *(f"  {line}" for line in endings)] if endings else []
-    return "".join(f"{line}\n" for line in lines)
 
 
 def _build_fields(processes: Processes) -> dict[str, Any]:
