@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from npuprof import catalog
-from npuprof.catalog import Rule, releases, values
+from npuprof.catalog import releases, values
 from npuprof.commands.framework import argument
 from npuprof.commands.framework.parameters import (
     COLOR,
@@ -61,8 +61,8 @@ class Explain(ResolvingVerb):
         if (own in PROFILE_KEYS or own in config.claims) and own not in config.settings:
             return _explain_profile_key(config, own, self.coloured)
         key, tail = _parse_key(config, self.key)
-        place = config, key, tail, self._find_last_change(config, key, tail)
-        return Answer({"text": lambda: _format_explanation(self.coloured, *place), "json": lambda: _build_fields(*place)})
+        explained = _Explained(config, key, tail, self._find_last_change(config, key, tail))
+        return Answer({"text": lambda: explained.format_text(self.coloured), "json": explained.build_fields})
 
     def _find_last_change(self, config: Config, key: str, tail: Path) -> dict[str, Any] | None:
         """Return the commit that last changed a value, if the store is in a git repository."""
@@ -110,25 +110,6 @@ def _parse_key(config: Config, text: str) -> tuple[str, Path]:
     return parsed
 
 
-def _find_value(config: Config, key: str, tail: Path) -> tuple[bool, Any]:
-    """Return whether a path is set, and its value."""
-    return values.find_value(key, config.settings[key], tail) if key in config.settings else (False, None)
-
-
-def _find_overruled(config: Config, key: str, tail: Path) -> list[tuple[Any, Origin]]:
-    return origins.find_overruled(config, key, tail) if config.history(key) else []
-
-
-def _list_clearing(config: Config, key: str, tail: Path) -> list[Origin]:
-    """Return the origins of the steps that cleared a path."""
-    events = config.history(key)
-    return [event.origin for event in events if event.step.op == "unset" and not origins.are_apart(event.step.tail, tail)]
-
-
-def _list_rules(key: str) -> list[Rule]:
-    return [catalog.find_rule(code) for code, reads in catalog.list_rule_reads().items() if key in reads]
-
-
 def _list_team_rules(config: Config, key: str) -> list[TeamRule]:
     """Return the team rules that cover a preset and read a key. Raises NpuprofError if npuprof.toml is invalid."""
     policy = config.policy if config.lineage else None
@@ -143,79 +124,109 @@ def _describe_team_rule(rule: TeamRule) -> str:
     return f"{rule.code}: {rule.title} ({rule.origin})" if rule.origin else f"{rule.code}: {rule.title}"
 
 
-def _build_fields(config: Config, key: str, tail: Path, last: dict[str, Any] | None) -> dict[str, Any]:
-    is_set, value = _find_value(config, key, tail)
-    outcomes = _find_mixlist_outcomes(key, value)
-    return {
-        "schema": "npuprof.explain/1",
-        "preset": config.name,
-        "key": keys.format_key_path(key, tail),
-        "set": is_set,
-        "value": value,
-        "winners": [origins.build_origin_dict(origin) for origin in origins.find_authors_at(config, key, tail)],
-        "overruled": [{"value": lost, **origins.build_origin_dict(origin)} for lost, origin in _find_overruled(config, key, tail)],
-        "unset_by": [origins.build_origin_dict(origin) for origin in _list_clearing(config, key, tail)],
-        "default": _find_default(config, key, tail),
-        "rules": [*(rule.code for rule in _list_rules(key)), *(rule.code for rule in _list_team_rules(config, key))],
-        "last_change": last,
-        "summary": catalog.find_record_texts(*catalog.find_record_place(key, tail)).get("summary"),
-        **({"counterparts": list(setting.counterparts)} if (setting := _find_setting(key, tail)) else {}),
-        **({"outcomes": outcomes} if outcomes else {}),
-    }
+class _Explained:
+    """A value at a path of a preset: what set it, overrode it, reads it, and the commit that changed it ``last``."""
 
+    def __init__(self, config: Config, key: str, tail: Path, last: dict[str, Any] | None) -> None:
+        self._config, self._key, self._tail, self._last = config, key, tail, last
+        self._value: Any
+        self._is_set, self._value = values.find_value(key, config.settings[key], tail) if key in config.settings else (False, None)
+        self._place = catalog.find_record_place(key, tail)
+        self._texts = catalog.find_record_texts(*self._place)
+        self._setting = catalog.find_setting(*self._place) if self._place[0] in FRAMEWORK_SECTIONS else None
+        self._overruled = origins.find_overruled(config, key, tail) if config.history(key) else []
+        self._clearing = [
+            event.origin for event in config.history(key) if event.step.op == "unset" and not origins.are_apart(event.step.tail, tail)
+        ]
+        self._rules = [catalog.find_rule(code) for code, reads in catalog.list_rule_reads().items() if key in reads]
+        self._team_rules = _list_team_rules(config, key)
+        self._outcomes = _find_mixlist_outcomes(key, self._value)
+        self._default = self._find_default()
 
-def _format_explanation(coloured: bool, config: Config, key: str, tail: Path, last: dict[str, Any] | None) -> str:
-    is_set, value = _find_value(config, key, tail)
-    state = f"= {format_toml_value(value)}" if is_set else "is not set"
-    rows = [("set by", winner) for winner in _describe_winners(config, key, tail)]
-    rows += [("overridden", f"{format_toml_value(lost)} of {_describe_author(by)}") for lost, by in _find_overruled(config, key, tail)]
-    rows += [("cleared by", _describe_author(origin)) for origin in _list_clearing(config, key, tail)]
-    default = _find_default(config, key, tail)
-    rows += [("default", format_toml_value(default))] if default is not None else []
-    rows += _describe_meaning(key, tail, value)
-    rows += _describe_setting(config, key, tail)
-    if outcomes := _find_mixlist_outcomes(key, value):
-        from npuprof.catalog.sidecars import describe_mixlist_outcome
+    def build_fields(self) -> dict[str, Any]:
+        """Return the explanation as the fields of the JSON form."""
+        winners = origins.find_authors_at(self._config, self._key, self._tail)
+        return {
+            "schema": "npuprof.explain/1",
+            "preset": self._config.name,
+            "key": keys.format_key_path(self._key, self._tail),
+            "set": self._is_set,
+            "value": self._value,
+            "winners": [origins.build_origin_dict(origin) for origin in winners],
+            "overruled": [{"value": lost, **origins.build_origin_dict(origin)} for lost, origin in self._overruled],
+            "unset_by": [origins.build_origin_dict(origin) for origin in self._clearing],
+            "default": self._default,
+            "rules": [*(rule.code for rule in self._rules), *(rule.code for rule in self._team_rules)],
+            "last_change": self._last,
+            "summary": self._texts.get("summary"),
+            **({"counterparts": list(self._setting.counterparts)} if self._setting else {}),
+            **({"outcomes": self._outcomes} if self._outcomes else {}),
+        }
 
-        rows += [(operator, describe_mixlist_outcome(ends)) for operator, ends in outcomes.items()]
-    rows += [("read by", f"{rule.code}: {rule.what}") for rule in _list_rules(key)]
-    rows += [("read by", _describe_team_rule(rule)) for rule in _list_team_rules(config, key)]
-    rows += [("last change", _describe_commit(last))] if last else []
-    return _format_rows(f"{config.name}: {keys.format_key_path(key, tail)} {state}", rows, coloured)
+    def format_text(self, coloured: bool) -> str:
+        """Return the explanation as a title and rows."""
+        state = f"= {format_toml_value(self._value)}" if self._is_set else "is not set"
+        rows = [("set by", winner) for winner in self._describe_winners()]
+        rows += [("overridden", f"{format_toml_value(lost)} of {_describe_author(by)}") for lost, by in self._overruled]
+        rows += [("cleared by", _describe_author(origin)) for origin in self._clearing]
+        rows += [("default", format_toml_value(self._default))] if self._default is not None else []
+        rows += [*self._describe_meaning(), *self._describe_setting()]
+        if self._outcomes:
+            from npuprof.catalog.sidecars import describe_mixlist_outcome
+
+            rows += [(operator, describe_mixlist_outcome(ends)) for operator, ends in self._outcomes.items()]
+        rows += [("read by", f"{rule.code}: {rule.what}") for rule in self._rules]
+        rows += [("read by", _describe_team_rule(rule)) for rule in self._team_rules]
+        rows += [("last change", _describe_commit(self._last))] if self._last else []
+        return _format_rows(f"{self._config.name}: {keys.format_key_path(self._key, self._tail)} {state}", rows, coloured)
+
+    def _describe_setting(self) -> Iterator[tuple[str, str]]:
+        """Yield the counterparts of a framework setting with their values in the preset, and how the framework reads it."""
+        if (setting := self._setting) is None:
+            return
+        for partner in setting.counterparts:
+            is_set = partner in self._config.settings
+            yield "counterpart", f"{partner} = {format_toml_value(self._config.settings[partner])}" if is_set else f"{partner}, not set"
+        since, until = f" since {setting.since}" if setting.since else "", f" until {setting.until}" if setting.until else ""
+        call = f", set by {setting.call.replace('{}', 'VALUE')}" if setting.call else ""
+        yield "read by", f"{keys.split_section_and_name(self._key)[0]}{since}{until}{call}"
+
+    def _describe_meaning(self) -> Iterator[tuple[str, str]]:
+        if texts := self._texts:
+            yield "meaning", f"{texts['summary']} {texts.get('doc', '')}".rstrip()
+            meaning = texts.get("value_docs", {}).get(str(self._value)) if not isinstance(self._value, (dict, list)) else None
+            if meaning:
+                yield "this value", meaning
+
+    def _describe_winners(self) -> list[str]:
+        config, key, tail = self._config, self._key, self._tail
+        there, value = values.find_value(key, config.traced_value(key), tail) if key in config.settings else (False, None)
+        if not there:
+            return []
+        authors = origins.collect_authors(value)
+        if len(set(map(str, authors))) <= 1:
+            origin = authors[0] if authors else config.origin(key, tail)
+            return [_describe_author(origin)] if origin else []
+        return [
+            f"{format_toml_value(leaf.value)} at {keys.format_key_path('', path).lstrip('.') or 'itself'}: {_describe_author(leaf.origin)}"
+            for path, leaf in _list_leaves(value, ())
+        ]
+
+    def _find_default(self) -> Any:
+        section, name = self._place
+        if section != "options":
+            record = catalog.find_record(section, name)
+            return record.default if record else None
+        option, asked = catalog.find_option(name), self._config.context
+        family = products.find_product_family(asked.product) if asked.product else None
+        covered = releases.list_covered_releases(asked.cann, self._config.cann)
+        return releases.resolve_default(option, self._config.scenario, covered, family) if option else None
 
 
 def _format_rows(title: str, rows: Sequence[tuple[str, str]], coloured: bool) -> str:
     """Return a title and rows of a label and a text, as lines."""
     lines = [f"  {paint_text(escape_controls(f'{label:<12}'), '2', coloured)} {escape_controls(text)}" for label, text in rows]
     return "\n".join([paint_text(escape_controls(title), "1", coloured), *lines, ""])
-
-
-def _find_setting(key: str, tail: Path) -> catalog.Setting | None:
-    section, name = catalog.find_record_place(key, tail)
-    return catalog.find_setting(section, name) if section in FRAMEWORK_SECTIONS else None
-
-
-def _describe_setting(config: Config, key: str, tail: Path) -> list[tuple[str, str]]:
-    """Return the counterparts of a framework setting with their values in the preset, and how the framework reads it."""
-    if (setting := _find_setting(key, tail)) is None:
-        return []
-    states = {partner: format_toml_value(config.settings[partner]) for partner in setting.counterparts if partner in config.settings}
-    rows = [
-        ("counterpart", f"{partner} = {states[partner]}" if partner in states else f"{partner}, not set")
-        for partner in setting.counterparts
-    ]
-    since, until = f" since {setting.since}" if setting.since else "", f" until {setting.until}" if setting.until else ""
-    call = f", set by {setting.call.replace('{}', 'VALUE')}" if setting.call else ""
-    return [*rows, ("read by", f"{keys.split_section_and_name(key)[0]}{since}{until}{call}")]
-
-
-def _describe_meaning(key: str, tail: Path, value: Any) -> list[tuple[str, str]]:
-    texts = catalog.find_record_texts(*catalog.find_record_place(key, tail))
-    if not texts:
-        return []
-    rows = [("meaning", f"{texts['summary']} {texts.get('doc', '')}".rstrip())]
-    meaning = texts.get("value_docs", {}).get(str(value)) if not isinstance(value, (dict, list)) else None
-    return [*rows, ("this value", meaning)] if meaning else rows
 
 
 def _describe_commit(commit: dict[str, Any]) -> str:
@@ -227,20 +238,6 @@ def _describe_commit(commit: dict[str, Any]) -> str:
 def _describe_author(origin: Origin) -> str:
     layer = "" if origin.layer == "values" else f", {origin.layer}"
     return f"{origin.profile} ({origin}{layer})" if origin.profile != origin.file else str(origin)
-
-
-def _describe_winners(config: Config, key: str, tail: Path) -> list[str]:
-    there, value = values.find_value(key, config.traced_value(key), tail) if key in config.settings else (False, None)
-    if not there:
-        return []
-    authors = origins.collect_authors(value)
-    if len(set(map(str, authors))) <= 1:
-        origin = authors[0] if authors else config.origin(key, tail)
-        return [_describe_author(origin)] if origin else []
-    return [
-        f"{format_toml_value(leaf.value)} at {keys.format_key_path('', path).lstrip('.') or 'itself'}: {_describe_author(leaf.origin)}"
-        for path, leaf in _list_leaves(value, ())
-    ]
 
 
 def _list_leaves(value: Any, path: Path) -> list[tuple[Path, values.Leaf]]:
@@ -263,18 +260,6 @@ def _find_mixlist_outcomes(key: str, value: Any) -> dict[str, dict[str, str]]:
         except (OSError, ValueError):
             return {}
     return resolve_mixlist_outcomes(value) if isinstance(value, dict) and not side.faults(value) else {}
-
-
-def _find_default(config: Config, key: str, tail: Path) -> Any:
-    section, name = catalog.find_record_place(key, tail)
-    if section != "options":
-        record = catalog.find_record(section, name)
-        return record.default if record else None
-    option = catalog.find_option(name)
-    asked = config.context
-    family = products.find_product_family(asked.product) if asked.product else None
-    covered = releases.list_covered_releases(asked.cann, config.cann)
-    return releases.resolve_default(option, config.scenario, covered, family) if option else None
 
 
 VERB = Explain
