@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 
 from npuprof.commands.framework import Verb, flag, many
@@ -90,7 +91,7 @@ class List(Verb):
                 if self.tree
                 else _build_table(_build_rows(presets, workspace.listed_store))
             ),
-            "markdown": lambda: _format_markdown_list(_build_rows(presets, workspace.listed_store)),
+            "markdown": lambda: _build_table(_build_rows(presets, workspace.listed_store), "", _link_parents).format_markdown()[0],
             "json": lambda: {"schema": "npuprof.list/1", "presets": _build_rows(presets, workspace.listed_store, True)},
         }
         remarks = () if presets or problems else (_explain_nothing(workspace.listed_store, bool(self.where)),)
@@ -138,29 +139,23 @@ def _find_newest_versions(store: ReadOnceStore) -> dict[str, str]:
     return {name: str(ref.text) for name, ref in newest.items()}
 
 
-def _build_table(rows: list[dict[str, Any]]) -> Table:
-    cells = [
-        (
-            row["name"], "abstract" if row["abstract"] else row["scenario"] or "-", row["version"] or "-", ", ".join(row["extends"]) or "-",
-            row["description"] or "-",
-        )
-        for row in rows
-    ]  # fmt: skip
-    return Table(cells, header=_COLUMNS, below=True)
-
-
-def _format_markdown_list(rows: list[dict[str, Any]]) -> str:
+def _build_table(rows: list[dict[str, Any]], absent: str = "-", join_parents: Callable[[list[str]], str] = ", ".join) -> Table:
+    """Return rows as a table; ``absent`` is the cell of a missing value."""
     cells = [
         (
             Code(row["name"]),
-            "abstract" if row["abstract"] else row["scenario"] or "",
-            row["version"] or "",
-            Markup(", ".join(map(format_code_span, row["extends"]))),
-            Code(row["description"] or ""),
+            "abstract" if row["abstract"] else row["scenario"] or absent,
+            row["version"] or absent,
+            join_parents(row["extends"]) or absent,
+            Code(row["description"] or absent),
         )
         for row in rows
     ]
-    return Table(cells, header=_COLUMNS).format_markdown()[0]
+    return Table(cells, header=_COLUMNS, below=True)
+
+
+def _link_parents(names: list[str]) -> Markup:
+    return Markup(", ".join(map(format_code_span, names)))
 
 
 def _name_parent(heir: Profile, reference: str) -> str:
