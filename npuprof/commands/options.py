@@ -11,9 +11,26 @@ from npuprof.catalog.risks import EXECUTES, find_unit_and_risk
 from npuprof.commands.framework import Verb, argument, flag, option
 from npuprof.commands.framework.parameters import OUTPUT, formats
 from npuprof.document.keys import format_full_key
-from npuprof.model import build_error, build_usage_error, did_you_mean
+from npuprof.model import build_error, did_you_mean
 from npuprof.report import Answer
 from npuprof.report.tables import Table
+
+
+def _list_risks() -> list[str]:
+    """Return what changes of settings may affect, sorted."""
+    return sorted(
+        {EXECUTES} | {risk for name in catalog.record_names() for risk in getattr(catalog.find_record("options", name), "risk", ())}
+    )
+
+
+def _list_readers(name: str) -> list[str]:
+    """Return the programs that read a variable."""
+    return [getattr(catalog.find_variable(name), "framework", ""), *catalog.find_record_texts("env", name).get("read_by", ())]
+
+
+def _list_programs() -> list[str]:
+    """Return the programs that read variables, sorted."""
+    return sorted({reader for name in catalog.record_names("env") for reader in _list_readers(name)})
 
 
 class Options(Verb):
@@ -32,8 +49,11 @@ class Options(Verb):
         "--risk",
         metavar="RISK",
         text="List settings with this risk: numerics, performance, memory, compatibility, distributed, build-time, debug-output, executes",
+        choices=_list_risks,
     )
-    framework: str | None = option("--framework", metavar="NAME", text="List only variables and settings that this framework reads")
+    framework: str | None = option(
+        "--framework", metavar="NAME", text="List only variables and settings that this framework reads", choices=_list_programs
+    )
     format: str = formats("text", "json")
     output: str | None = OUTPUT
 
@@ -70,25 +90,10 @@ class Options(Verb):
             family = _find_family(self.product)
             filters.append(lambda section, name: _is_supported(catalog.find_record(section, name), family))
         if self.risk is not None:
-            _require_known("--risk", self.risk, list_risks())
             filters.append(lambda section, name: self.risk in find_unit_and_risk(format_full_key(section, name))[1])
         if self.framework is not None:
-            readers = {name: _list_readers(name) for name in catalog.record_names("env")}
-            _require_known("--framework", self.framework, sorted(set().union(*readers.values())))
-            filters.append(lambda section, name: section == self.framework or (section == "env" and self.framework in readers[name]))
+            filters.append(lambda section, name: section == self.framework or (section == "env" and self.framework in _list_readers(name)))
         return filters
-
-
-def _require_known(flag: str, value: str, known: list[str]) -> None:
-    """Raise NpuprofError for an invalid value of a flag."""
-    if value not in known:
-        hint = did_you_mean(value, known, f"known are {', '.join(known)}")
-        raise build_usage_error(f"{flag} {value!r} is unknown", hint)
-
-
-def _list_readers(name: str) -> list[str]:
-    """Return the programs that read a variable."""
-    return [getattr(catalog.find_variable(name), "framework", ""), *catalog.find_record_texts("env", name).get("read_by", ())]
 
 
 def _is_past(record: Any) -> bool:
@@ -122,13 +127,6 @@ def _find_family(text: str) -> str:
 def _is_supported(record: Any, family: str) -> bool:
     supported = getattr(record, "products", ())
     return (not supported or family in supported) and family not in getattr(record, "products_not", ())
-
-
-def list_risks() -> list[str]:
-    """Return what changes of settings may affect, sorted."""
-    return sorted(
-        {EXECUTES} | {risk for name in catalog.record_names() for risk in getattr(catalog.find_record("options", name), "risk", ())}
-    )
 
 
 VERB = Options

@@ -169,8 +169,7 @@ def _find_values(parameter: Parameter, verb: type[Verb], words: Sequence[str], c
 
     kind = parameter.metavar.rstrip(".,")
     placed = list_placed_words(verb, words)
-    specs = ("SPEC", "MIXIN", "PRESET", "NAME@REV", "GOOD", "BAD")
-    if "--extends" in parameter.flags or kind in specs or (kind == "NAME" and verb.group == "versions"):
+    if "--extends" in parameter.flags or kind in ("SPEC", "GOOD", "BAD") or (kind == "NAME" and verb.group == "versions"):
         yield from offering.find_specs(_read_store(words), current)
     elif kind == "NAME" and verb.__module__.startswith("npuprof.commands.source.") and "url" not in verb.parameters:
         yield from ((name, "") for name in offering.list_sources(_read_store(words)))
@@ -178,7 +177,7 @@ def _find_values(parameter: Parameter, verb: type[Verb], words: Sequence[str], c
         yield from _find_assignments(current)
     elif kind == "KEY":
         yield from _list_keys(_read_store(words), placed[0] if placed else "")
-    elif kind in ("RELEASE", "CANN"):
+    elif kind == "RELEASE":
         from npuprof.catalog.releases import load_releases
 
         yield from ((name, "") for name in reversed(load_releases()))
@@ -204,7 +203,7 @@ def _find_values(parameter: Parameter, verb: type[Verb], words: Sequence[str], c
 
         yield from ((topic.name, topic.title) for topic in load_topics())
         yield from ((names[0], _first_sentence(purpose)) for names, purpose in list_verb_names())
-    elif kind in ("REV", "REVS", "REVISION"):
+    elif kind in ("REV", "REVS"):
         before = current[: current.rfind("..") + 2] if ".." in current and kind == "REVS" else ""
         yield from ((f"{before}{name}", "") for name in ("HEAD", *offering.list_refs(_read_store(words))))
     elif kind == "NAME@VERSION":
@@ -212,10 +211,6 @@ def _find_values(parameter: Parameter, verb: type[Verb], words: Sequence[str], c
         yield from ((word, "") for word in specs_listed if "@" not in word or re.search(r"@v?\d[^/@]*$", word))
     elif kind == "VERSION" and placed:
         yield from offering.list_next_versions(_read_store(words), placed[0])
-    elif kind == "RISK":
-        from npuprof.commands.options import list_risks
-
-        yield from ((risk, "") for risk in list_risks())
     elif kind == "COND" and re.fullmatch(r"[\w.]*", current):
         yield from _list_catalogue()
     elif kind in ("DIR", "STORE") and "store" in (parameter.flags or ("store",))[0]:
