@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from npuprof.store.sources.lock import LockedSource
-from npuprof.store.sources.lock import LockedVersion
 from npuprof.commands.framework import Verb, arguments, flag
 from npuprof.commands.framework.parameters import COLOR, DRY_RUN, STORE, formats
 from npuprof.compare import data, markdown, plain
-from npuprof.compare.survey import compare_lock_states
+from npuprof.compare.survey import Survey, compare_lock_states
 from npuprof.model import Record, build_usage_error
 from npuprof.report import Answer
 from npuprof.report.asking import answer_refusal, ask_on_terminal
@@ -17,7 +15,7 @@ from npuprof.store import spec
 from npuprof.store.folder import Folder
 from npuprof.store.project import Source
 from npuprof.store.sources.copies import collect_files, find_fit_folder, write_copy
-from npuprof.store.sources.lock import Lock
+from npuprof.store.sources.lock import Lock, LockedSource, LockedVersion
 from npuprof.store.sources.locking import list_unreadable
 from npuprof.store.sources.mirrorgit import open_mirror
 from npuprof.store.sources.project_files import ProjectFiles
