@@ -21,19 +21,19 @@ Row = tuple[str, dict[int, Any], bool]
 
 def collect_matrix_rows(configs: Sequence[Config], everything: bool = False) -> list[Row]:
     """Return the settings that differ between any two configs, in catalogue order; with ``everything``, all."""
-    rows: list[Row] = []
+    found: dict[str, dict[int, Any]] = {}
     for name in order_claims(*(config.claims for config in configs)):
-        cells = {place: value for place, config in enumerate(configs) if (value := find_meta_value(config, name)) is not None}
-        equal = len(cells) in (0, len(configs)) and all(item == cells[0] for item in cells.values())
-        if cells and (everything or not equal):
-            rows.append((f"profile.{name}", cells, equal))
-
+        found[f"profile.{name}"] = {
+            place: value for place, config in enumerate(configs) if (value := find_meta_value(config, name)) is not None
+        }
     for key in sorted({key for config in configs for key in config.settings}, key=find_catalogue_position):
-        cells = {place: config.settings[key] for place, config in enumerate(configs) if key in config.settings}
-        equal = len(cells) == len(configs) and all(values.is_equivalent_setting(key, cells[0], item) for item in cells.values())
-        if everything or not equal:
-            rows.append((key, cells, equal))
-    return rows
+        found[key] = {place: config.settings[key] for place, config in enumerate(configs) if key in config.settings}
+    rows = [(key, cells, len(cells) == len(configs) and _are_equal(key, cells)) for key, cells in found.items() if cells]
+    return [row for row in rows if everything or not row[2]]
+
+
+def _are_equal(key: str, cells: dict[int, Any]) -> bool:
+    return all(values.is_equivalent_setting(key, cells[0], item) for item in cells.values())
 
 
 def build_matrix_table(configs: Sequence[Config], rows: list[Row], corner: str = "", absent: str = "-") -> Table:
