@@ -103,8 +103,14 @@ def compare_documents(before: Document | None, after: Document | None) -> list[C
 
 def build_setting_change(key: str, before: Any, after: Any, was: Origin | None, now: Origin | None) -> Change:
     """Return the change of a whole setting: None is an unset value; ``was`` and ``now`` are the origins."""
-    kind = "added" if before is None else "removed" if after is None else "changed"
-    return Change(key, kind, before, after, key, (), False, *risks.find_unit_and_risk(key, (), before, after), (was, now))
+    return Change(
+        key, _find_kind(before, after), before, after, key, (), False, *catalog.find_unit_and_risk(key, (), before, after), (was, now)
+    )
+
+
+def _find_kind(before: Any, after: Any) -> str:
+    """Return the kind of a change between two values, None if unset."""
+    return "added" if before is None else "removed" if after is None else "changed"
 
 
 def build_one_sided_changes(settings: Mapping[str, Any], kind: str, find_origin: Callable[[str], Origin | None]) -> list[Change]:
@@ -161,11 +167,9 @@ def _compare_profile_tables(before: Config, after: Config) -> list[Change]:
     changes = []
     for name in order_claims(before.claims, after.claims):
         old, new = (None if value == [] else value for value in (find_meta_value(before, name), find_meta_value(after, name)))
-        if old == new:
-            continue
-        kind = "added" if old is None else "removed" if new is None else "changed"
-        origins = (before.find_profile_origin(name), after.find_profile_origin(name))
-        changes.append(Change(f"profile.{name}", kind, old, new, f"profile.{name}", (), False, "", ("compatibility",), origins))
+        if old != new:
+            key, origins = f"profile.{name}", (before.find_profile_origin(name), after.find_profile_origin(name))
+            changes.append(Change(key, _find_kind(old, new), old, new, key, (), False, "", ("compatibility",), origins))
     return changes
 
 

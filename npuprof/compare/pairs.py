@@ -10,6 +10,7 @@ from npuprof.compare import changes as diff
 from npuprof.compare.changes import Change
 from npuprof.compare.scopes import compare_with_scopes
 from npuprof.compare.sides import StoreSide
+from npuprof.document import Document
 from npuprof.model import TRUST_CODES, Finding, NpuprofError, Record
 from npuprof.resolve.config import Config
 from npuprof.store.gitstore.revisions import Revision
@@ -17,8 +18,6 @@ from npuprof.store.problems import UNTOLD, advise_sync_of, is_untold
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from npuprof.checks.accepted import Accepted
 
 
@@ -60,9 +59,8 @@ class Pair(Record):
 
 def build_preset_pair(before: Config, after: Config, name: str = "") -> Pair:
     """Return the differences between two configs and between their errors."""
-    changes = tuple(compare_with_scopes(before, after))
-    pair = Pair(name or after.name, "changed" if changes else "unchanged", changes, "", before, after)
-    return _add_fault_changes(pair, _judge_side(before, ""), _judge_side(after, ""))
+    name = name or after.name
+    return build_resolved_pair(before, after, name, name, ("", ""))
 
 
 def compare_resolved_preset(old: StoreSide, new: StoreSide, name: str, was: str) -> Pair:
@@ -105,22 +103,22 @@ def _list_untold(side: Config | NpuprofError | None) -> tuple[Finding, ...]:
 
 def compare_raw_preset(old: StoreSide, new: StoreSide, name: str, was: str) -> Pair:
     """Return the differences in a preset's file, without inheritance; ``was`` is its name on the old side."""
-    documents: list[Any] = []
-    faults: list[tuple[Finding, ...]] = []
-    for side, called in ((old, was), (new, name)):
-        try:
-            documents.append(side.store.profile(called).document if called in side.names else None)
-            faults.append(())
-        except NpuprofError as error:
-            documents.append(None)
-            faults.append(tuple(error.findings))
-    changes = tuple(diff.compare_documents(*documents))
-    there = (was in old.names, name in new.names)
-    status = "changed" if changes or any(faults) else "unchanged"
-    status = status if all(there) else "added" if there[1] else "removed"
-    return Pair(
-        name, status, changes, was if was != name else "", None, None, faults[1], () if faults[1] else faults[0], unread=bool(faults[1])
-    )
+    before, mended = _read_document(old, was)
+    after, broken = _read_document(new, name)
+    changes = tuple(diff.compare_documents(before, after))
+    status = "changed" if changes or mended or broken else "unchanged"
+    if was not in old.names or name not in new.names:
+        status = "added" if name in new.names else "removed"
+    former = was if was != name else ""
+    return Pair(name, status, changes, former, broken=broken, mended=() if broken else mended, unread=bool(broken))
+
+
+def _read_document(side: StoreSide, name: str) -> tuple[Document | None, tuple[Finding, ...]]:
+    """Return a preset's file, None if it is missing or cannot be read, and the faults of reading it."""
+    try:
+        return side.store.profile(name).document if name in side.names else None, ()
+    except NpuprofError as error:
+        return None, error.findings
 
 
 class _Verdict(Record):

@@ -73,17 +73,34 @@ def compute_blob_id(content: bytes, length: int) -> str:
     return make(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
-class StoreSide:
-    """One state: its names, its texts, and its resolved presets."""
+class ResolvedSide:
+    """One state: its names and its resolved presets."""
 
-    def __init__(self, store: Revision | Folder, context: Context, before: Revision) -> None:
-        self.texts: Revision | WorkTree = store if isinstance(store, Revision) else WorkTree(store, before)
+    def __init__(self, workspace: spec.Workspace, store: Revision | Folder) -> None:
+        self.workspace = workspace
         self.store = store
         self.names = set(store.names())
+
+    def resolve_preset(self, name: str) -> Config | NpuprofError | None:
+        """Return a preset resolved, its error if that fails, None if it does not exist."""
+        if name not in self.names:
+            return None
+        try:
+            return self.workspace.resolver.resolve_profile(self.store.profile(name))
+        except NpuprofError as error:
+            return error
+
+
+class StoreSide(ResolvedSide):
+    """One state of a repository, with the texts of its presets."""
+
+    def __init__(self, store: Revision | Folder, context: Context, before: Revision) -> None:
+        workspace = spec.Workspace(None, context)
+        workspace.use_store(store)
+        super().__init__(workspace, store)
+        self.texts: Revision | WorkTree = store if isinstance(store, Revision) else WorkTree(store, before)
         if isinstance(self.texts, WorkTree):
             self.names |= self.texts.absent.keys()
-        self.workspace = spec.Workspace(None, context)
-        self.workspace.use_store(self.store)
 
     def is_same_file(self, name: str, file: TreeFile) -> bool:
         """Return whether a file certainly equals the other state's; the target of a link may have changed."""
@@ -98,15 +115,6 @@ class StoreSide:
             return list(self.store.profile(name).extends) if names is None else names
         except NpuprofError:
             return None
-
-    def resolve_preset(self, name: str) -> Config | NpuprofError | None:
-        """Return a preset resolved, its error if that fails, None if it does not exist."""
-        if name not in self.names:
-            return None
-        try:
-            return self.workspace.resolver.resolve_profile(self.store.profile(name))
-        except NpuprofError as error:
-            return error
 
 
 def read_plain_parents(text: bytes) -> list[str] | None:

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from npuprof.compare.pairs import Pair, build_resolved_pair, compare_raw_preset, compare_resolved_preset
 from npuprof.compare.renames import match_renamed_presets
-from npuprof.compare.sides import StoreSide, WorkTree
+from npuprof.compare.sides import ResolvedSide, StoreSide, WorkTree
 from npuprof.model import Context, Finding, NpuprofError, Record, did_you_mean
 from npuprof.resolve.config import Config
-from npuprof.store import spec
 from npuprof.store.around import has_release_tags
 from npuprof.store.folder import Folder
 from npuprof.store.gitstore.revisions import Revision
@@ -84,19 +83,15 @@ def compare_lock_states(before: spec.Workspace, after: spec.Workspace, labels: t
 
     Both are of the same folder, each with the sources of its state; a preset without sources is unchanged.
     """
+    sides = [ResolvedSide(side, side.store) for side in (before, after)]
     pairs: list[Pair] = []
     for name in after.store.names():
-        sides: list[Config | NpuprofError | None] = []
-        for workspace in (before, after):
-            try:
-                sides.append(workspace.resolver.resolve_profile(workspace.store.profile(name)))
-            except NpuprofError as error:
-                sides.append(error)
-        lines = [[(member.key, member.document.text) for member in side.lineage] for side in sides if isinstance(side, Config)]
+        old, new = (side.resolve_preset(name) for side in sides)
+        lines = [[(member.key, member.document.text) for member in config.lineage] for config in (old, new) if isinstance(config, Config)]
         if len(lines) == 2 and lines[0] == lines[1]:
             pairs.append(Pair(name, "unchanged"))
         else:
-            pairs.append(build_resolved_pair(sides[0], sides[1], name, name, (before.store.label, after.store.label)))
+            pairs.append(build_resolved_pair(old, new, name, name, (before.store.label, after.store.label)))
     return Survey(*labels, tuple(pairs))
 
 
