@@ -104,7 +104,7 @@ def compare_documents(before: Document | None, after: Document | None) -> list[C
 def build_setting_change(key: str, before: Any, after: Any, was: Origin | None, now: Origin | None) -> Change:
     """Return the change of a whole setting: None is an unset value; ``was`` and ``now`` are the origins."""
     return Change(
-        key, _find_kind(before, after), before, after, key, (), False, *catalog.find_unit_and_risk(key, (), before, after), (was, now)
+        key, _find_kind(before, after), before, after, key, (), False, *risks.find_unit_and_risk(key, (), before, after), (was, now)
     )
 
 

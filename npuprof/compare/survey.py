@@ -9,6 +9,7 @@ from npuprof.compare.renames import match_renamed_presets
 from npuprof.compare.sides import ResolvedSide, StoreSide, WorkTree
 from npuprof.model import Context, Finding, NpuprofError, Record, did_you_mean
 from npuprof.resolve.config import Config
+from npuprof.store import spec
 from npuprof.store.around import has_release_tags
 from npuprof.store.folder import Folder
 from npuprof.store.gitstore.revisions import Revision
