@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 
+from npuprof.history.git_queries import find_git_path, join_paths
 from npuprof.store.gitstore.objects import Git
 from npuprof.store.gitstore.revisions import ProposedRevision, Revision, StoreRepository, find_pin
 from npuprof.system.tree import Tree
@@ -25,10 +26,9 @@ def propose_commit(repository: StoreRepository, head: str, paths: Sequence[str])
     Filters and line endings are git's: the files are added to a copy of the index of the last commit. The repository is not
     modified. Raises NpuprofError with git's reason.
     """
-    with _open_beside(repository, _find_git_path(repository, "index")) as scratch:
+    with _open_beside(repository, find_git_path(repository, "index")) as scratch:
         scratch.run_command("read-tree", *(("-m", "-i", head) if head else ("--empty",)))
-        listed = b"".join(os.fsencode(path) + b"\0" for path in paths)
-        scratch.run_command("update-index", "--add", "--remove", "--replace", "-z", "--stdin", stdin=listed)
+        scratch.run_command("update-index", "--add", "--remove", "--replace", "-z", "--stdin", stdin=join_paths(paths))
         yield _write_tree(repository, scratch, staged=False)
 
 
@@ -61,7 +61,7 @@ def _open_beside(repository: StoreRepository, index: str) -> Iterator[Git]:
             {
                 "GIT_INDEX_FILE": copy,
                 "GIT_OBJECT_DIRECTORY": objects,
-                "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quote_alternate(_find_git_path(repository, "objects")),
+                "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quote_alternate(find_git_path(repository, "objects")),
             },
         )
         with closing(scratch):
@@ -70,15 +70,9 @@ def _open_beside(repository: StoreRepository, index: str) -> Iterator[Git]:
 
 def _find_index(repository: StoreRepository) -> str:
     """Return the index of a repository: the one that git passes to a hook, if it belongs to this repository."""
-    own = _find_git_path(repository, "index")
+    own = find_git_path(repository, "index")
     named = os.path.abspath(os.environ.get("GIT_INDEX_FILE") or own)
     return named if os.path.dirname(os.path.realpath(named)) == os.path.dirname(os.path.realpath(own)) else own
-
-
-def _find_git_path(repository: StoreRepository, name: str) -> str:
-    """Return the path of a file in the git folder."""
-    path = os.fsdecode(repository.git.run_command("rev-parse", "--git-path", name).rstrip(b"\n"))
-    return os.path.join(repository.top, path)
 
 
 def _quote_alternate(path: str) -> str:

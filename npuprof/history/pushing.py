@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Sequence
 
+from npuprof.history.git_queries import read_settings
 from npuprof.model import Finding, NpuprofError, build_error
 from npuprof.report import Answer
 from npuprof.report.text import count_rest, format_count
@@ -28,8 +29,7 @@ _SHOWN = 4
 
 def find_remote(repository: Repository) -> str:
     """Return the push remote of the branch or repository, else origin. Raises NpuprofError if there is no remote."""
-    output = repository.git.try_command("config", "-z", "--get-regexp", r"^(branch\..*\.(pushremote|remote)|remote\.pushdefault)$").output
-    known = dict(entry.partition("\n")[::2] for entry in os.fsdecode(output).split("\0") if entry)
+    known = dict(read_settings(repository, r"^(branch\..*\.(pushremote|remote)|remote\.pushdefault)$"))
     branch = os.fsdecode(repository.git.try_command("symbolic-ref", "--quiet", "--short", "HEAD").output).strip()
     remotes = os.fsdecode(repository.git.run_command("remote")).splitlines()
     for key in (f"branch.{branch}.pushremote", "remote.pushdefault", f"branch.{branch}.remote"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from npuprof.history.git_queries import read_settings
 from npuprof.history.releasing import digest_store, list_pinned_parents
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.resolve.config import Config
@@ -214,8 +215,7 @@ _UNABLE = ("cannot run", "no public key", "needs to be configured", "no such fil
 
 def asks_for_signatures(repository: Repository) -> bool:
     """Return whether tags should be signed: ``tag.gpgSign``, or any ``gpg.*`` setting unless that is false. Raises NpuprofError."""
-    listed = repository.git.try_command("config", "-z", "--get-regexp", r"^(tag\.gpgsign|gpg\..*)$").output.decode(errors="replace")
-    configured = dict(entry.partition("\n")[::2] for entry in listed.split("\0") if entry)
+    configured = dict(read_settings(repository, r"^(tag\.gpgsign|gpg\..*)$"))
     return configured["tag.gpgsign"].lower() in _TRUE if "tag.gpgsign" in configured else bool(configured)
 
 

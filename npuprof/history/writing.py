@@ -11,14 +11,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
+from npuprof.history.git_queries import find_git_path, join_paths, read_settings
 from npuprof.model import Finding, NpuprofError, build_error
 from npuprof.store.gitstore.objects import Git, build_git_environment, build_refusal_finding, require_no_links_out
 from npuprof.system import processes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     import git
 
     from npuprof.store.gitstore.repository import Repository
@@ -47,8 +46,7 @@ def require_no_pending_merge(repository: Repository) -> None:
 
 def find_ignored_paths(repository: Repository, paths: Sequence[str]) -> dict[str, str]:
     """Return the ignored paths, each with the ignore rule: ``.gitignore:3``."""
-    listed = b"".join(os.fsencode(path) + b"\0" for path in paths)
-    result = repository.git.try_command("check-ignore", "--verbose", "-z", "--stdin", stdin=listed)
+    result = repository.git.try_command("check-ignore", "--verbose", "-z", "--stdin", stdin=join_paths(paths))
     words = os.fsdecode(result.output).split("\0")
     rows = zip(*[iter(words)] * 4, strict=False)
     return {path: f"{source}:{line}" for source, line, pattern, path in rows if not pattern.startswith("!")}
@@ -62,8 +60,8 @@ def commit_paths(repository: Repository, paths: Sequence[str], untracked: Sequen
     """
     commands = open_git_commands(repository)
     with (
-        _write_path_list(paths) as every,
-        _write_path_list(untracked) as new,
+        _hold_in_temporary_file(join_paths(paths)) as every,
+        _hold_in_temporary_file(join_paths(untracked)) as new,
         _hold_in_temporary_file(message.encode(errors="surrogateescape")) as message_file,
         _hold_in_temporary_file(b"") as seen,
     ):
@@ -115,7 +113,7 @@ def create_tags(repository: Repository, target: str, messages: Mapping[str, str]
         for name, message in messages.items():
             with _hold_in_temporary_file(message.encode(errors="surrogateescape")) as message_file:
                 run_git_command(repository, commands.tag, "--annotate", "--cleanup=verbatim", f"--file={message_file}", "--", name, target)
-        scratch = Git(repository.git.folder, {"GIT_DIR": folder, "GIT_OBJECT_DIRECTORY": _find_objects(repository)})
+        scratch = Git(repository.git.folder, {"GIT_DIR": folder, "GIT_OBJECT_DIRECTORY": find_git_path(repository, "objects")})
         listed = scratch.run_command("for-each-ref", "--format=create %(refname) %(objectname)", "refs/tags/")
     # A transaction from start to commit is atomic: a killed process leaves no tags.
     _create_refs(repository, b"start\n" + listed + b"prepare\ncommit\n")
@@ -139,20 +137,14 @@ def _open_git_beside(repository: Repository, folder: str, length: int) -> git.Gi
     person = repository.git.run_command("var", "GIT_COMMITTER_IDENT").decode(errors="surrogateescape")
     named = re.match(r"(.*) <(.*)> (.*)", person)
     assert named is not None, "git writes it so"
-    listed = repository.git.try_command("config", "-z", "--get-regexp", r"^(tag|gpg|user)\.").output.decode(errors="surrogateescape")
-    known = [entry.partition("\n")[::2] for entry in listed.split("\0") if entry]
-    variables = {"GIT_DIR": folder, "GIT_OBJECT_DIRECTORY": _find_objects(repository), "GIT_CONFIG_COUNT": str(len(known))}
+    known = read_settings(repository, r"^(tag|gpg|user)\.")
+    variables = {"GIT_DIR": folder, "GIT_OBJECT_DIRECTORY": find_git_path(repository, "objects"), "GIT_CONFIG_COUNT": str(len(known))}
     for place, (key, value) in enumerate(known):
         variables |= {f"GIT_CONFIG_KEY_{place}": key, f"GIT_CONFIG_VALUE_{place}": value}
     variables |= {"GIT_COMMITTER_NAME": named[1], "GIT_COMMITTER_EMAIL": named[2], "GIT_COMMITTER_DATE": f"@{named[3]}"}
     commands = open_git_commands(repository)
     commands.update_environment(**variables)
     return commands
-
-
-def _find_objects(repository: Repository) -> str:
-    path = os.fsdecode(repository.git.run_command("rev-parse", "--git-path", "objects").rstrip(b"\n"))
-    return os.path.join(repository.top, path)
 
 
 def open_git_commands(repository: Repository) -> git.Git:
@@ -209,11 +201,6 @@ def _explain_taken_name(output: str, folder: str) -> Finding:
         return _explain_refusal(output, folder)
     why = "Another release in this repository made it meanwhile; this one has made no tag."
     return Finding("NP026", f"the tag {taken[1] or taken[2]} exists already", why, "run npuprof release again, which recomputes the plan")
-
-
-def _write_path_list(paths: Sequence[str]) -> AbstractContextManager[str]:
-    """Create a temporary file that lists paths, each terminated by NUL."""
-    return _hold_in_temporary_file(b"".join(os.fsencode(path) + b"\0" for path in paths))
 
 
 @contextmanager

@@ -1,0 +1,25 @@
+"""What several modules ask git for: paths in its folder, settings, and lists of paths on standard input."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from npuprof.store.gitstore.repository import Repository
+
+
+def find_git_path(repository: Repository, name: str) -> str:
+    """Return the path of a file in the git folder."""
+    path = os.fsdecode(repository.git.run_command("rev-parse", "--git-path", name).rstrip(b"\n"))
+    return os.path.join(repository.top, path)
+
+
+def read_settings(repository: Repository, pattern: str) -> list[tuple[str, str]]:
+    """Return the settings whose names match a pattern, with their values, in git's order."""
+    output = os.fsdecode(repository.git.try_command("config", "-z", "--get-regexp", pattern).output)
+    return [(name, value) for name, _, value in (entry.partition("\n") for entry in output.split("\0") if entry)]
+
+
+def join_paths(paths: Iterable[str]) -> bytes:
+    """Return paths as git reads them with ``-z``: each ends with NUL."""
+    return b"".join(os.fsencode(path) + b"\0" for path in paths)
