@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from npuprof import checks
-from npuprof.commands.framework import Verb, arguments, flag, option
-from npuprof.commands.framework.parameters import STORE
+from npuprof.commands.framework import arguments, flag, option
+from npuprof.commands.framework.parameters import StoreVerb
 from npuprof.compare import plain, survey
 from npuprof.compare.folds import write_headline
 from npuprof.compare.survey import Survey
@@ -36,7 +36,7 @@ class Chosen(NamedTuple):
     paths: ChangedPaths
 
 
-class Commit(Verb):
+class Commit(StoreVerb):
     """Commit preset files.
 
     Checks the presets first and writes the message from their changes. Also commits npuprof.toml, npuprof.lock and vendored
@@ -52,7 +52,6 @@ class Commit(Verb):
         "--message", "-m", metavar="TEXT", text="Use TEXT as the first line of the message [default: a summary of the changes]"
     )
     dry_run: bool = flag("--dry-run", text="Show the message without committing")
-    store: str | None = STORE
 
     def run(self) -> Answer:
         """Commit the store's preset files, or those of the named presets; return the commit and its subject.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from npuprof.commands.framework import Verb, argument
-from npuprof.commands.framework.parameters import DRY_RUN, STORE, WRITE_ANYWAY
+from npuprof.commands.framework import argument
+from npuprof.commands.framework.parameters import DRY_RUN, WRITE_ANYWAY, StoreVerb
 from npuprof.document.profile import Profile
 from npuprof.edit.preset_file import answer_new_preset, locate_new_file
 from npuprof.edit.schemaline import move_schema_line
@@ -15,7 +15,7 @@ from npuprof.store import is_source_reference, spec
 from npuprof.store.folder import Folder
 
 
-class Copy(Verb):
+class Copy(StoreVerb):
     """Copy a preset under a new name.
 
     Comments are kept. Existing references still point to the original.
@@ -28,7 +28,6 @@ class Copy(Verb):
     name: str = argument("NEW", "Name of the new preset")
     dry_run: bool = DRY_RUN
     no_check: bool = WRITE_ANYWAY
-    store: str | None = STORE
 
     def run(self) -> Answer:
         """Return the new file as a unified diff, and write it unless it is a dry run. Raises NpuprofError, and then writes nothing."""

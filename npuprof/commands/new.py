@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof import edit
-from npuprof.commands.framework import Verb, argument, flag, many, option
-from npuprof.commands.framework.parameters import DRY_RUN, STORE, WRITE_ANYWAY
+from npuprof.commands.framework import argument, flag, many, option
+from npuprof.commands.framework.parameters import DRY_RUN, WRITE_ANYWAY, StoreVerb
 from npuprof.edit import PathChange
 from npuprof.edit.assignments import parse_assignment
 from npuprof.edit.preset_file import answer_new_preset, locate_new_file
@@ -16,7 +16,7 @@ from npuprof.report import Answer
 from npuprof.store import spec
 
 
-class New(Verb):
+class New(StoreVerb):
     """Create a preset."""
 
     group = "presets"
@@ -30,7 +30,6 @@ class New(Verb):
     set_: list[str] = many("--set", metavar="KEY=VALUE", text="Set a value; can be repeated")
     dry_run: bool = DRY_RUN
     no_check: bool = WRITE_ANYWAY
-    store: str | None = STORE
 
     def run(self) -> Answer:
         """Return the new file as a unified diff, and write it unless it is a dry run. Raises NpuprofError, and then writes nothing."""

@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 
-from npuprof.commands.framework import Verb, argument, flag
-from npuprof.commands.framework.parameters import DRY_RUN, STORE
+from npuprof.commands.framework import argument, flag
+from npuprof.commands.framework.parameters import DRY_RUN, StoreVerb
 from npuprof.edit.changed import build_opener
 from npuprof.edit.moving import Moved
 from npuprof.model import Context, Finding, NpuprofError
@@ -21,7 +21,7 @@ from npuprof.system import find_repository_top, writing
 from npuprof.system.locks import lock_folders
 
 
-class Rename(Verb):
+class Rename(StoreVerb):
     """Rename a preset and every reference to it.
 
     Updates dependents, npuprof.toml, and the marked blocks of the repository; all of them resolve as before. References that pin a
@@ -35,7 +35,6 @@ class Rename(Verb):
     name: str = argument("NEW", "New name of the preset")
     dry_run: bool = DRY_RUN
     no_check: bool = flag("--no-check", text="Rename even if some presets cannot be read or would resolve differently")
-    store: str | None = STORE
 
     def run(self) -> Answer:
         """Return all changes as unified diffs, and write them unless it is a dry run. Raises NpuprofError, and then writes nothing."""

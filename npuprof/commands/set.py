@@ -6,8 +6,8 @@ import os
 from copy import deepcopy
 from typing import Any
 
-from npuprof.commands.framework import Verb, argument, arguments, flag, many
-from npuprof.commands.framework.parameters import DRY_RUN, PERSONAL, STORE, WRITE_ANYWAY
+from npuprof.commands.framework import argument, arguments, flag, many
+from npuprof.commands.framework.parameters import DRY_RUN, PERSONAL, WRITE_ANYWAY, StoreVerb
 from npuprof.model import build_usage_error
 from npuprof.report import Answer
 from npuprof.store.spec import Workspace
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from npuprof.edit.preset_file import PresetFile
 
 
-class Set(Verb):
+class Set(StoreVerb):
     """Set values in a preset.
 
     Comments, order and layout of the file are kept. KEY+=VALUE appends to a list and KEY-=VALUE removes from it, as in
@@ -36,7 +36,6 @@ class Set(Verb):
     dry_run: bool = DRY_RUN
     no_check: bool = WRITE_ANYWAY
     personal: bool = PERSONAL
-    store: str | None = STORE
 
     def run(self) -> Answer:
         """Return the change as a unified diff, and write it unless it is a dry run. Raises NpuprofError, and then writes nothing."""

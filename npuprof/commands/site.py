@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from npuprof.catalog import releases
-from npuprof.commands.framework import Verb, argument, many, option
-from npuprof.commands.framework.parameters import STORE
+from npuprof.commands.framework import argument, many, option
+from npuprof.commands.framework.parameters import StoreVerb
 from npuprof.commands.resolving import open_workspace
 from npuprof.model import Context, Finding, build_error
 from npuprof.report import Answer
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from npuprof.scripts.summary.survey import Touched
 
 
-class Site(Verb):
+class Site(StoreVerb):
     """Write the store as a static website.
 
     The pages need no server and no network: open DIR/index.html.
@@ -36,7 +36,6 @@ class Site(Verb):
     release: str | None = option(
         "--upgrade", metavar="RELEASE", text="Build the upgrade matrix for this CANN release [default: the newest]"
     )
-    store: str | None = STORE
 
     def run(self) -> Answer:
         """Write the changed pages, and report their number. Exit 2 after an internal error in a preset or script. Raises NpuprofError."""

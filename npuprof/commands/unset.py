@@ -5,8 +5,8 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
-from npuprof.commands.framework import Verb, arguments, flag
-from npuprof.commands.framework.parameters import DRY_RUN, EDITED, PERSONAL, STORE, WRITE_ANYWAY
+from npuprof.commands.framework import arguments, flag
+from npuprof.commands.framework.parameters import DRY_RUN, EDITED, PERSONAL, WRITE_ANYWAY, StoreVerb
 from npuprof.document import keys
 from npuprof.model import Finding, NpuprofError, build_error
 from npuprof.report import Answer
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from npuprof.edit.preset_file import PresetFile
 
 
-class Unset(Verb):
+class Unset(StoreVerb):
     """Remove values from a preset.
 
     Inherited values are cleared by an entry in the unset list of [profile].
@@ -31,7 +31,6 @@ class Unset(Verb):
     dry_run: bool = DRY_RUN
     no_check: bool = WRITE_ANYWAY
     personal: bool = PERSONAL
-    store: str | None = STORE
 
     def run(self) -> Answer:
         """Return the change as a unified diff, and write it unless it is a dry run. Raises NpuprofError, and then writes nothing."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from npuprof.commands.framework import Verb, argument, flag, required_option
-from npuprof.commands.framework.parameters import DRY_RUN, STORE
+from npuprof.commands.framework import argument, flag, required_option
+from npuprof.commands.framework.parameters import DRY_RUN, StoreVerb
 from npuprof.history import pushing, writing
 from npuprof.model import NpuprofError, build_error, build_usage_error
 from npuprof.report import Answer
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _SHOWN = 5
 
 
-class Yank(Verb):
+class Yank(StoreVerb):
     """Mark a released version as yanked.
 
     Adds the tag NAME/vX.Y.Z.yanked and deletes nothing. Presets that pin the version still resolve, with a warning. Ranges such
@@ -38,7 +38,6 @@ class Yank(Verb):
     why: str = required_option("--why", metavar="TEXT", text="Give the reason, shown to everyone who uses the version")
     push: bool = flag("--push", text="Push the new tag, and nothing else, to the remote of the branch")
     dry_run: bool = DRY_RUN
-    store: str | None = STORE
 
     def run(self) -> Answer:
         """Tag a version as yanked. Raises NpuprofError if the version is missing, already yanked, or no reason was given."""

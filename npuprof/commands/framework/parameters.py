@@ -77,6 +77,12 @@ def formats(*names: str) -> Any:
     return option("--format", metavar="FORMAT", text="Select the output format: {choices}", default=names[0], choices=names)
 
 
+class StoreVerb(Verb):
+    """A verb that takes a store."""
+
+    store: str | None = STORE
+
+
 class ContextVerb(Verb):
     """A verb that takes a store, and the context in which presets are resolved."""
 

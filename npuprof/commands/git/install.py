@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from npuprof.commands.framework import Verb, flag
-from npuprof.commands.framework.parameters import EVERYWHERE, STORE
+from npuprof.commands.framework import flag
+from npuprof.commands.framework.parameters import EVERYWHERE, StoreVerb
 from npuprof.hosting.git_drivers import (
     add_attributes,
     find_attributes,
@@ -40,7 +40,7 @@ _PATCHES = "patches made with these diffs cannot be applied: git diff --no-textc
 _PLAIN = "git diff is git's own again, and its patches apply; npuprof git install --diff lets it speak of settings"
 
 
-class Install(Verb):
+class Install(StoreVerb):
     """Install git drivers for presets.
 
     Presets are then merged by key and list element. The attributes that call the drivers are written to .gitattributes, or with
@@ -53,7 +53,6 @@ class Install(Verb):
     hook: bool = flag("--hook", text="Check the store after each merge and rebase, and report new findings")
     server: bool = flag("--server", text="Install only a hook that rejects pushes with errors in presets, in a bare repository")
     everywhere: bool = EVERYWHERE
-    store: str | None = STORE
 
     def run(self) -> Answer:
         """Write the configuration, attributes and hooks; existing ones stay. Exit 2 if a hook could not be written.

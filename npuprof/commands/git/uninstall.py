@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from npuprof.commands.framework import Verb, flag
-from npuprof.commands.framework.parameters import EVERYWHERE, STORE
+from npuprof.commands.framework import flag
+from npuprof.commands.framework.parameters import EVERYWHERE, StoreVerb
 from npuprof.hosting.git_drivers import (
     NOTE,
     USE,
@@ -25,14 +25,13 @@ from npuprof.system.locks import lock_folders
 from npuprof.system.writing import Wanted
 
 
-class Uninstall(Verb):
+class Uninstall(StoreVerb):
     """Remove the drivers, attributes and hooks."""
 
     group = "team"
 
     server: bool = flag("--server", text="Remove the hook of a bare repository")
     everywhere: bool = EVERYWHERE
-    store: str | None = STORE
 
     def run(self) -> Answer:
         """Remove what ``git install`` wrote, and nothing else. Raises NpuprofError."""

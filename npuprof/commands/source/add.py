@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from npuprof.commands.framework import Verb, argument, flag, option
-from npuprof.commands.framework.parameters import STORE
+from npuprof.commands.framework import argument, flag, option
+from npuprof.commands.framework.parameters import StoreVerb
 from npuprof.model import NpuprofError, build_error
 from npuprof.report import Answer
 from npuprof.store import FILE, project, spec
@@ -14,7 +14,7 @@ from npuprof.store.sources.locking import list_unreadable, suggest_range
 from npuprof.store.sources.sync import lock_sources
 
 
-class Add(Verb):
+class Add(StoreVerb):
     """Add a source of presets.
 
     npuprof source add team ssh://git@host/presets.git
@@ -37,7 +37,6 @@ class Add(Verb):
     )
     rules: bool = flag("--rules", text="Apply the source's team rules to the presets of this repository too")
     moved: bool = flag("--moved", text="Accept tags that moved upstream")
-    store: str | None = STORE
 
     def run(self) -> Answer:
         """Fetch the source and write npuprof.toml and npuprof.lock. Raises NpuprofError."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 
-from npuprof.commands.framework import Verb, argument, flag
-from npuprof.commands.framework.parameters import STORE
+from npuprof.commands.framework import argument, flag
+from npuprof.commands.framework.parameters import StoreVerb
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import Answer
 from npuprof.store import is_source_reference, spec
 
 
-class Remove(Verb):
+class Remove(StoreVerb):
     """Remove a source.
 
     Removes its entries from npuprof.toml and npuprof.lock. A vendored copy stays.
@@ -21,7 +21,6 @@ class Remove(Verb):
 
     name: str = argument("NAME", "Source to remove")
     force: bool = flag("--force", text="Remove it even if presets still extend its presets")
-    store: str | None = STORE
 
     def run(self) -> Answer:
         """Write both files. Raises NpuprofError if presets still extend presets of the source."""

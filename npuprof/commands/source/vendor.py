@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from npuprof.commands.framework import Verb, argument, option
-from npuprof.commands.framework.parameters import STORE
+from npuprof.commands.framework import argument, option
+from npuprof.commands.framework.parameters import StoreVerb
 from npuprof.model import build_error
 from npuprof.report import Answer
 from npuprof.store import RELEASED, spec
@@ -18,7 +18,7 @@ from npuprof.store.sources.vendored import MANIFEST, digest_manifest, find_copy_
 OWN = "."
 
 
-class Vendor(Verb):
+class Vendor(StoreVerb):
     """Copy a locked source into this repository.
 
     Its presets are then read from the copy, and nothing is fetched. With . as NAME, npuprof copies the released versions that
@@ -31,7 +31,6 @@ class Vendor(Verb):
     into: str | None = option(
         "--into", metavar="FOLDER", text="Copy to FOLDER, relative to npuprof.toml [default: the existing copy, or vendor/NAME]"
     )
-    store: str | None = STORE
 
     def run(self) -> Answer:
         """Write the copy and add it to npuprof.toml. Raises NpuprofError, and then writes nothing."""
