@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from npuprof.commands.framework import flag
 from npuprof.commands.framework.parameters import EVERYWHERE, StoreVerb
@@ -78,13 +78,14 @@ class Install(StoreVerb):
             if read_setting(git, scope, name) != value:
                 write_setting(git, scope, name, value)
                 (gone if value is None else done).append(name)
-        if _add_attributes(path, lines, "" if self.everywhere else git.folder):
+        make_folder(os.path.dirname(path))
+        if edit_attributes(path, lambda old: add_attributes(old, lines), "" if self.everywhere else git.folder):
             done.append(path)
         problems = _write_hooks(git, done) if self.hook else []
         place = "all repositories of this user" if self.everywhere else git.folder
-        remarks = [f"{'set up for' if done or gone else 'already set up for'} {place}" + "".join(f"\n  {name}" for name in done)]
+        remarks = [list_below(f"{'set up for' if done or gone else 'already set up for'} {place}", done)]
         if gone:
-            remarks.append("removed" + "".join(f"\n  {name}" for name in gone))
+            remarks.append(list_below("removed", gone))
         remarks += [_PLAIN] if gone else [_PATCHES] if self.diff else []
         if not self.everywhere and path in done:
             remarks.append("commit .gitattributes; everybody who runs 'npuprof git install' then has the drivers")
@@ -99,12 +100,9 @@ class Install(StoreVerb):
         git = open_server_git()
         done: list[str] = []
         problems = _write_hooks(git, done, [SERVER_HOOK])
-        remarks = (
-            ()
-            if problems
-            else (f"{'set up for' if done else 'already set up for'} {git.folder}" + "".join(f"\n  {name}" for name in done),)
-        )
-        return Answer(None, remarks, 2 if problems else 0, problems=problems)
+        if problems:
+            return Answer(None, code=2, problems=problems)
+        return Answer(None, (list_below(f"{'set up for' if done else 'already set up for'} {git.folder}", done),))
 
 
 def _write_hooks(git: Git, done: list[str], names: Sequence[str] = HOOKS) -> list[Finding]:
@@ -122,16 +120,20 @@ def _write_hooks(git: Git, done: list[str], names: Sequence[str] = HOOKS) -> lis
     return problems
 
 
-def _add_attributes(path: str, lines: list[str], below: str) -> bool:
-    """Append lines to an attributes file; return whether any was new. Raises NpuprofError."""
-    make_folder(os.path.dirname(path))
+def list_below(title: str, names: Iterable[str]) -> str:
+    """Return a title, and each name on a line below it."""
+    return "\n  ".join([title, *names])
+
+
+def edit_attributes(path: str, change: Callable[[str], str], below: str) -> bool:
+    """Change the text of an attributes file, or delete it if nothing is left; return whether it differs. Raises NpuprofError."""
     with lock_folders([os.path.dirname(os.path.realpath(path))]):
         known = writing.read_known_file(path)
         old = (known or b"").decode(errors="surrogateescape")
-        text = add_attributes(old, lines)
+        text = change(old)
         if text == old:
             return False
-        writing.write_wanted_files([Wanted(path, text.encode(errors="surrogateescape"), known, below)])
+        writing.write_wanted_files([Wanted(path, text.encode(errors="surrogateescape") or None, known, below)])
     return True
 
 

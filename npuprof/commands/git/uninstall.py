@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
-
 from npuprof.commands.framework import flag
 from npuprof.commands.framework.parameters import EVERYWHERE, StoreVerb
+from npuprof.commands.git.install import edit_attributes, list_below
 from npuprof.hosting.git_drivers import (
     NOTE,
     USE,
@@ -20,9 +19,6 @@ from npuprof.hosting.git_drivers import (
 )  # fmt: skip
 from npuprof.hosting.git_hooks import HOOKS, SERVER_HOOK, find_hook, reject_foreign_folder, reject_outside_hook, remove_hook
 from npuprof.report import Answer
-from npuprof.system import writing
-from npuprof.system.locks import lock_folders
-from npuprof.system.writing import Wanted
 
 
 class Uninstall(StoreVerb):
@@ -49,7 +45,7 @@ class Uninstall(StoreVerb):
             if read_setting(git, scope, name) is not None:
                 write_setting(git, scope, name, None)
                 done.append(name)
-        if _remove_attributes(path, wanted, "" if self.everywhere else git.folder):
+        if edit_attributes(path, lambda old: _drop_attributes(old, wanted), "" if self.everywhere else git.folder):
             done.append(path)
         for name in () if self.everywhere else HOOKS:
             hook = find_hook(git, name)
@@ -57,33 +53,17 @@ class Uninstall(StoreVerb):
             if remove_hook(hook, name):
                 done.append(hook)
         where = "for all repositories of this user" if self.everywhere else "for this repository alone"
-        remark = f"{'removed' if done else f'nothing was set up {where}'}" + "".join(f"\n  {name}" for name in done)
-        return Answer(None, (remark,))
+        return Answer(None, (list_below("removed" if done else f"nothing was set up {where}", done),))
 
 
-def _remove_attributes(path: str, wanted: list[str], below: str) -> bool:
-    """Remove npuprof's lines from an attributes file, and the file if nothing is left; return whether there were any.
-
-    Raises NpuprofError.
-    """
-    with lock_folders([os.path.dirname(os.path.realpath(path))]):
-        known = writing.read_known_file(path)
-        lines = (known or b"").decode(errors="surrogateescape").splitlines(keepends=True)
-        rest = _drop_attributes(lines, wanted)
-        if rest == lines:
-            return False
-        text = "".join(rest).encode(errors="surrogateescape")
-        writing.write_wanted_files([Wanted(path, text or None, known, below)])
-    return True
-
-
-def _drop_attributes(lines: list[str], wanted: list[str]) -> list[str]:
-    """Return the lines of an attributes file without npuprof's."""
+def _drop_attributes(text: str, wanted: list[str]) -> str:
+    """Return an attributes file without npuprof's lines."""
+    lines = text.splitlines(keepends=True)
     ours = [line.strip() in (NOTE, *wanted) for line in lines]
     for index, line in enumerate(lines[:-1]):
         if line.strip() == NOTE and lines[index + 1].rstrip().endswith(f" {USE}"):
             ours[index + 1] = True
-    return [line for line, gone in zip(lines, ours, strict=True) if not gone]
+    return "".join(line for line, gone in zip(lines, ours, strict=True) if not gone)
 
 
 VERB = Uninstall
