@@ -64,13 +64,6 @@ class Update(Verb):
         if not wanted:
             place.refuse_nowhere()
             return Answer(None, (f"{place.cite('npuprof.toml')} names no sources",))
-        if self.yes and not self.frozen and not self.dry_run:
-            step = self._find_step(place, wanted)
-            return self._take_step(place, step, self._tell_step(place, step) if step.is_new else Answer())
-        return self._show_step(place, wanted)
-
-    def _show_step(self, place: ProjectFiles, wanted: list[Source]) -> Answer:
-        """Return the changes, and write them if the user agrees. Raises NpuprofError."""
         step = self._find_step(place, wanted)
         answer = self._tell_step(place, step) if step.is_new else Answer()
         if self.frozen or self.dry_run:
@@ -79,7 +72,7 @@ class Update(Verb):
             return answer._replace(
                 remarks=(*answer.remarks, "npuprof.lock would change; nothing was written"), code=1 if self.frozen else 0
             )
-        if step.is_new and not ask_on_terminal(answer, self.format, "write npuprof.lock?"):
+        if step.is_new and not self.yes and not ask_on_terminal(answer, self.format, "write npuprof.lock?"):
             return answer_refusal(answer, "written", shown=True)
         return self._take_step(place, step, answer)
 
