@@ -8,6 +8,7 @@ from npuprof.commands.framework import Verb, argument, number
 from npuprof.commands.framework.parameters import COLOR, OUTPUT, STORE, formats
 from npuprof.compare.data import build_change_dict
 from npuprof.compare.plain import format_pair_text
+from npuprof.history.last import build_commit_fields
 from npuprof.model import Finding, build_usage_error
 from npuprof.report import Answer
 from npuprof.report.text import escape_controls, format_count, paint_text
@@ -130,15 +131,10 @@ def _build_match_fields(match: Match) -> dict[str, Any]:
         "digest": match.config.digest, "preset_digest": match.config.preset_digest,
         "context": match.config.context.build_fields(),
         "asked": list(match.asked), "versions": list(match.versions), "commits": match.count,
-        "newest": _build_commit_fields(match.newest), "first": _build_commit_fields(match.oldest), "work_tree": match.in_work_tree,
+        "newest": match.newest and build_commit_fields(match.newest), "first": match.oldest and build_commit_fields(match.oldest),
+        "work_tree": match.in_work_tree,
         "changes_since": [] if match.in_work_tree else changes, "renamed_to": match.renamed or None,
     }  # fmt: skip
-
-
-def _build_commit_fields(commit: Commit | None) -> dict[str, Any] | None:
-    if commit is None:
-        return None
-    return {"commit": commit.id, "author": commit.author, "email": commit.email, "date": commit.date, "subject": commit.subject}
 
 
 VERB = WhatRan
