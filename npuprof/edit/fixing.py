@@ -9,7 +9,7 @@ from npuprof import document, edit
 from npuprof.checks import is_fixable
 from npuprof.document import Document
 from npuprof.edit.paths import MISSING, PathChange, find_at_path
-from npuprof.edit.preset_file import BOM, choose_cited_path
+from npuprof.edit.preset_file import choose_cited_path, encode_like
 from npuprof.model import Finding, NpuprofError, Path
 from npuprof.system.files import read_file_content
 from npuprof.system.writing import Wanted
@@ -31,8 +31,8 @@ def fix_documents(findings: Iterable[Finding], find_file: Callable[[Document], s
 
 def build_fixed_file(path: str, old: Document, new: Document) -> Wanted:
     """Return the file of a fixed document."""
-    mark = BOM if read_file_content(path).startswith(BOM) else b""
-    return Wanted(choose_cited_path(path, old.source), mark + new.text.encode(), mark + old.text.encode())
+    raw = read_file_content(path)
+    return Wanted(choose_cited_path(path, old.source), encode_like(raw, new.text), encode_like(raw, old.text))
 
 
 def _fix_document(old: Document, findings: Sequence[Finding]) -> tuple[Document, int]:

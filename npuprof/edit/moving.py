@@ -12,8 +12,8 @@ from npuprof.edit import renaming
 from npuprof.edit.changed import ChangedStore, build_opener
 from npuprof.edit.paths import find_at_path
 from npuprof.edit.preset_file import (
-    BOM,
     PresetFile,
+    encode_like,
     format_difference,
     locate_new_file,
     read_preset_file,
@@ -119,8 +119,7 @@ def _plan_project_file(home: Folder, old: str, new: str) -> tuple[list[Wanted], 
     if text == project.text:
         return [], ""
     raw = read_file_content(home.project_file)
-    mark = BOM if raw.startswith(BOM) else b""
-    wanted = Wanted(os.path.relpath(home.project_file), mark + text.encode(), raw)
+    wanted = Wanted(os.path.relpath(home.project_file), encode_like(raw, text), raw)
     return [wanted], format_difference(project.source, project.text, text)
 
 

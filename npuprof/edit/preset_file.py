@@ -62,8 +62,12 @@ class PresetFile(Record):
 
     def build_wanted(self, text: str) -> Wanted:
         """Return the file with another text."""
-        new = (BOM if self.raw.startswith(BOM) else b"") + text.encode()
-        return Wanted(choose_cited_path(self.path, self.source), new, self.raw)
+        return Wanted(choose_cited_path(self.path, self.source), encode_like(self.raw, text), self.raw)
+
+
+def encode_like(raw: bytes, text: str) -> bytes:
+    """Return a text as bytes, after a byte order mark if the bytes of the old file have one."""
+    return (BOM if raw.startswith(BOM) else b"") + text.encode()
 
 
 def choose_cited_path(path: str, source: str) -> str:

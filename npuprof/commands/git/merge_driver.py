@@ -12,14 +12,13 @@ from npuprof.document.secrets import hide_secrets
 from npuprof.edit.merge import Merged, format_conflicts, merge_texts, split_conflicts
 from npuprof.edit.merge_check import find_unfit_changes
 from npuprof.edit.paths import is_same_document
+from npuprof.edit.preset_file import encode_like
 from npuprof.model import NpuprofError, Path, build_usage_error, has_only_digits
 from npuprof.report import Answer
 from npuprof.store import LOCK_FILE
 from npuprof.store.gitstore.objects import Git, require_plain_file
 from npuprof.system import writing
 from npuprof.system.files import read_file_content
-
-_BOM = b"\xef\xbb\xbf"
 
 
 class MergeDriver(Verb):
@@ -52,8 +51,7 @@ class MergeDriver(Verb):
                 return Answer(None, (f"{self.path} is merged as text: {reason}",), 1 if by_line.code else 0)
             remarks = [f"conflict: its lines merge into an invalid preset: {reason}"]
             result = Merged(format_conflicts(texts[1], texts[2], size), texts[1], tuple(remarks))
-        bom = _BOM if raws[1].startswith(_BOM) else b""
-        writing.write_files_atomically({self.ours: bom + result.text.encode()})
+        writing.write_files_atomically({self.ours: encode_like(raws[1], result.text)})
         return Answer(None, tuple(f"{self.path}: {hide_secrets(self.path, remark)}" for remark in remarks), 1 if result.conflicts else 0)
 
 
