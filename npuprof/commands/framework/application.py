@@ -25,11 +25,8 @@ if TYPE_CHECKING:
     Runner = Callable[[type[Verb], dict[str, Any]], int]
 
 _ANNOTATED: Any = Annotated  # subscripted with runtime values, which type checkers reject
-_TYPES: dict[tuple[str, bool], Any] = {
-    ("argument", True): str, ("argument", False): str | None, ("arguments", True): list[str], ("arguments", False): list[str] | None,
-    ("text", True): str, ("text", False): str | None, ("many", False): list[str] | None, ("number", False): int | None,
-    ("flag", False): bool,
-}  # fmt: skip
+#: The types of kinds of parameters; all others are texts.
+_TYPES: dict[str, Any] = {"arguments": list[str], "many": list[str], "number": int, "flag": bool}
 
 
 class _Verbs(TyperGroup):
@@ -183,7 +180,8 @@ def _build_parameter(name: str, parameter: Parameter) -> inspect.Parameter:
     else:
         info = typer.Option(*parameter.flags, metavar=shown, help=parameter.describe(), min=parameter.least)
     default = inspect.Parameter.empty if parameter.required else parameter.default
-    annotation: Any = operator.getitem(_ANNOTATED, (_TYPES[parameter.kind, parameter.required], info))
+    kind = _TYPES.get(parameter.kind, str)
+    annotation: Any = operator.getitem(_ANNOTATED, (kind if parameter.required or kind is bool else kind | None, info))
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
