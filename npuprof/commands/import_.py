@@ -16,7 +16,7 @@ from npuprof.renderers.trusting import trust_carried
 from npuprof.report import Answer, output
 from npuprof.report.findings import build_finding_dict, format_findings
 from npuprof.report.isolating import isolate_faults
-from npuprof.report.text import escape_controls, format_count, paint_text
+from npuprof.report.text import count_rest, escape_controls, format_count, paint_text
 from npuprof.runs.imported import answer_import, is_all_evidence
 from npuprof.scripts.coverage import CoverageCount
 from npuprof.scripts.draft import Draft, Note
@@ -36,6 +36,10 @@ from npuprof.system.writing import ANYTHING, Wanted
 
 #: Suffixes of scripts, whose content needs no inspection.
 _OF_SCRIPTS = (".py", ".sh", ".ipynb", ".toml", ".yaml", ".yml", ".env")
+
+
+#: The maximum number of files in a note.
+_SHOWN = 5
 
 
 class Import(Verb):
@@ -271,10 +275,10 @@ def _count_left_out(good: list[Draft]) -> str:
     return f"{' and '.join(counts)} {'was' if notes + others == 1 else 'were'}" if counts else ""
 
 
-def _tell_nothing(nothing: dict[str, str], most: int = 5) -> str:
-    """Return the scripts that yield no preset, with reasons; at most ``most`` of them."""
-    lines = [escape_controls(f"{file}: {reason}") for file, reason in list(nothing.items())[:most]]
-    more = [f"and {len(nothing) - most} more, which --format json lists"] if len(nothing) > most else []
+def _tell_nothing(nothing: dict[str, str]) -> str:
+    """Return the first scripts that yield no preset, with reasons."""
+    lines = [escape_controls(f"{file}: {reason}") for file, reason in list(nothing.items())[:_SHOWN]]
+    more = [f"and {len(nothing) - _SHOWN} more, which --format json lists"] if len(nothing) > _SHOWN else []
     gives = f"{format_count(len(nothing), 'script')} {'gives' if len(nothing) == 1 else 'give'} no preset"
     return "\n  ".join([f"{gives}:", *lines, *more])
 
@@ -294,8 +298,7 @@ def _write_new_files(files: dict[str, str], below: str, force: bool) -> None:
     """Write files that do not exist yet, or all with ``force``. Raises NpuprofError, and then writes nothing."""
     there = [path for path in files if os.path.lexists(path)]
     if there and not force:
-        more = f" and {len(there) - 5} more" if len(there) > 5 else ""
-        what = f"{', '.join(there[:5])}{more} {'is' if len(there) == 1 else 'are'} there already"
+        what = f"{count_rest(there, _SHOWN)} {'is' if len(there) == 1 else 'are'} there already"
         hint = "write to another place, or overwrite it with --force"
         raise build_error("NP816", what, "An import writes over nothing unasked.", hint, where=Place(there[0]))
     known = ANYTHING if force else None

@@ -12,7 +12,7 @@ from npuprof.document import keys
 from npuprof.model import Finding, NpuprofError, Place, Record, build_error, build_usage_error
 from npuprof.renderers.trusting import identify_store, list_profile_needs
 from npuprof.report import Answer
-from npuprof.report.text import format_count
+from npuprof.report.text import count_rest, format_count
 from npuprof.store import is_source_reference, spec, trust
 from npuprof.store.base import ReadOnceStore
 from npuprof.store.problems import build_no_folder_finding
@@ -154,9 +154,8 @@ def _format_groups(needs: list[_Found]) -> str:
     groups: dict[str, list[str]] = {}
     for need in needs:
         value = f" = {keys.format_short_value(need.text)}" if need.executes else ""
-        more = f" and {len(need.places) - _SHOWN_PLACES} more" if len(need.places) > _SHOWN_PLACES else ""
         reason = f"trusted with this value: {need.executes}" if need.executes else "trusted by name: not in the catalogue"
-        groups.setdefault(reason, []).append(f"  {need.name}{value}  ({', '.join(need.places[:_SHOWN_PLACES])}{more})\n")
+        groups.setdefault(reason, []).append(f"  {need.name}{value}  ({count_rest(need.places, _SHOWN_PLACES)})\n")
     return "".join(f"{reason}\n{''.join(lines)}" for reason, lines in sorted(groups.items()))
 
 
