@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
 
 from npuprof import catalog
 from npuprof.catalog import releases
@@ -114,32 +116,32 @@ def _list_facts(section: str, record: Any, text: dict[str, Any]) -> list[tuple[s
     field = f", protobuf field .{fields['field']} ({_FIELDS[fields['field']]})" if "field" in fields else ""
     low, high = fields.get("minimum", ""), fields.get("maximum", "")
     form = load_form(fields["structure"]) if "structure" in fields else find_structure(format_full_key(section, record.name))
-    facts = [
+    facts: list[tuple[str, Any]] = [
         ("kind", f"{record.kind}{field}"),
         ("field", "none: no current adapter reads the key" if section == "options" and not field else ""),
-        ("values", ", ".join(map(format_toml_value, fields.get("choices", ())))),
+        ("values", [*map(format_toml_value, fields.get("choices", ()))]),
         ("range", f"{low} to {high}".strip() if (low, high) != ("", "") else ""),
-        ("unit", fields.get("unit", "")),
+        ("unit", fields.get("unit")),
         ("default", _describe_default(record._asdict(), text)),
         ("also written", form.shape if form else ""),
-        ("pattern", fields.get("pattern", "")),
+        ("pattern", fields.get("pattern")),
         ("example", format_toml_value(text["example"]) if "example" in text else ""),
-        ("scenarios", ", ".join(fields.get("scenarios", ()))),
+        ("scenarios", fields.get("scenarios")),
         *_list_platform_facts(fields),
         *_list_usage_facts(section, record, fields),
         *(("doubtful", f"{value}: {doubt}") for value, doubt in fields.get("doubtful_values", {}).items()),
         ("deprecated", _describe_since(fields, "deprecated")),
-        ("use instead", fields.get("replaced_by") or fields.get("replacement") or ""),
+        ("use instead", fields.get("replaced_by") or fields.get("replacement")),
         ("characters", "letters, digits, '_', '-', '.', Chinese characters, and '/' between them" if "path_characters" in fields else ""),
-        ("doubt", text.get("doubt", "")),
+        ("doubt", text.get("doubt")),
     ]
-    return [(label, value) for label, value in facts if value]
+    return [(label, ", ".join(value) if isinstance(value, (list, tuple)) else str(value)) for label, value in facts if value]
 
 
-def _list_platform_facts(fields: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _list_platform_facts(fields: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the products and releases that support a record and its values."""
-    yield "products", ", ".join(fields.get("products", ()))
-    yield "not on", ", ".join(fields.get("products_not", ()))
+    yield "products", fields.get("products")
+    yield "not on", fields.get("products_not")
     for value, families in fields.get("value_products", {}).items():
         yield "products", f"{value}: {', '.join(families)} only"
     for family, (low, high) in fields.get("product_range", {}).items():
@@ -152,40 +154,40 @@ def _list_platform_facts(fields: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "releases", _describe_releases(fields["states"])
     for surface, states in fields.get("surface_states", {}).items():
         yield "releases", f"{_SURFACES[surface]}: {_describe_releases(states)}"
-    yield "listed", ", ".join(fields.get("listed", ()))
+    yield "listed", fields.get("listed")
     since, until = fields.get("choices_since", {}), fields.get("choices_until", {})
     for value in {**since, **until}:
         spans = [f"{since[value]} on" if value in since else "", f"gone in {until[value]}" if value in until else ""]
         yield "releases", f"{value}: {', '.join(filter(None, spans))}"
 
 
-def _list_usage_facts(section: str, record: Any, fields: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _list_usage_facts(section: str, record: Any, fields: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the programs that read a record, its equivalents, and what a change may affect."""
-    yield "twin of", fields.get("session_option") or fields.get("twin") or ""
+    yield "twin of", fields.get("session_option") or fields.get("twin")
     yield "counts for", _LEVELS.get(fields.get("level", ""), "")
     spellings = fields.get("spelling", {}).items()
     yield "elsewhere", ", ".join(f"{_SURFACES[surface]} {name}" for surface, name in spellings if surface in _SURFACES)
-    yield "environment", ", ".join(catalog.load_env_twins().get(record.name, ()) if section == "options" else ())
-    yield "risk", ", ".join(find_unit_and_risk(format_full_key(section, record.name))[1])
+    yield "environment", catalog.load_env_twins().get(record.name) if section == "options" else ()
+    yield "risk", find_unit_and_risk(format_full_key(section, record.name))[1]
     yield "may be set by", _SETTERS.get(fields.get("freeze", ""), "")
-    yield "instead", fields.get("advice", "")
+    yield "instead", fields.get("advice")
     if section == "env":
-        yield "read by", ", ".join(fields.get("read_by", ())) or record.framework
+        yield "read by", fields.get("read_by") or record.framework
         yield "read as", record.otherwise or find_reading(record).why
-        yield "keys", ", ".join(record.items)
-        yield "since", str(fields.get("since", ""))
+        yield "keys", record.items
+        yield "since", fields.get("since")
         yield "until", record.until
     if section in FRAMEWORK_SECTIONS:
         yield "set by", record.call.replace("{}", "VALUE")
         yield "other values", record.otherwise
-        yield "counterpart", ", ".join(record.counterparts)
+        yield "counterpart", record.counterparts
         yield "since", record.since
         yield "until", record.until
     yield "no effect", fields.get("dead") or _describe_since(fields, "no_effect")
-    yield "overwritten", str(fields.get("overwritten_by", ""))
-    yield "precedence", str(fields.get("precedence", ""))
-    yield "requires", ", ".join(fields.get("requires", ()))
-    yield "conflicts", ", ".join(fields.get("conflicts", ()))
+    yield "overwritten", fields.get("overwritten_by")
+    yield "precedence", fields.get("precedence")
+    yield "requires", fields.get("requires")
+    yield "conflicts", fields.get("conflicts")
 
 
 def _describe_since(fields: dict[str, Any], name: str) -> str:
@@ -207,15 +209,13 @@ def _describe_default(fields: dict[str, Any], text: dict[str, Any]) -> str:
 
 def _describe_releases(states: str) -> str:
     """Return the releases that read an option, as text."""
-    names = releases.load_releases()
-    parts, start = [], 0
-    for place in range(1, len(states) + 1):
-        if place == len(states) or states[place] != states[start]:
-            if states[start] in "Y?":
-                first, last = names[start], names[place - 1]
-                span = first if first == last else f"{first} on" if place == len(states) else f"{first} to {last}"
-                parts.append(span + (" (unknown)" if states[start] == "?" else ""))
-            start = place
+    names = releases.load_releases()[: len(states)]
+    parts = []
+    for state, group in groupby(zip(states, names, strict=True), key=itemgetter(0)):
+        run = [name for _, name in group]
+        if state in "Y?":
+            span = run[0] if len(run) == 1 else f"{run[0]} on" if run[-1] == names[-1] else f"{run[0]} to {run[-1]}"
+            parts.append(span + (" (unknown)" if state == "?" else ""))
     return ", ".join(parts) or "none"
 
 
