@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from html import escape
 from itertools import accumulate
@@ -211,10 +212,7 @@ def count_survey(survey: Survey, more: Sequence[str] = ()) -> str:
 
 def count_risks(survey: Survey) -> str:
     """Return the number of changed presets for each risk, highest first: ``numerics 25, distributed 24``; empty without risks."""
-    risks: dict[str, int] = {}
-    for pair in survey.touched_pairs:
-        for risk in _list_risks(pair, pair.changes):
-            risks[risk] = risks.get(risk, 0) + 1
+    risks = Counter(risk for pair in survey.touched_pairs for risk in _list_risks(pair, pair.changes))
     return ", ".join(f"{risk} {risks[risk]}" for risk in sorted(risks, key=lambda risk: (rank_risk(risk), risk)))
 
 
@@ -325,9 +323,6 @@ def _format_fault(alike: Sequence[_Fault], page: Page) -> str:
 
 def _list_owners(survey: Survey, page: Page) -> list[str]:
     """Return the owners of presets that differ, with counts, highest first."""
-    reached: dict[str, int] = {}
-    for pair in survey.different_pairs:
-        for owner in page.owners.get(pair.name, ()):
-            reached[owner] = reached.get(owner, 0) + 1
+    reached = Counter(owner for pair in survey.different_pairs for owner in page.owners.get(pair.name, ()))
     ranked = sorted(reached.items(), key=lambda item: (-item[1], item[0]))
     return [f"{format_listed_span(owner)} ({number})" for owner, number in ranked]
