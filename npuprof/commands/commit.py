@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from npuprof import checks
 from npuprof.commands.framework import arguments, flag, option
 from npuprof.commands.framework.parameters import StoreVerb
@@ -18,6 +16,7 @@ from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report import Answer
 from npuprof.resolve.lineages import is_of_source
 from npuprof.store import spec
+from npuprof.store.gitstore.repository import StoreRepository
 from npuprof.store.gitstore.revisions import ProposedRevision
 from npuprof.store.worktree import ChangedPaths, list_changed_beside, list_changed_paths
 from npuprof.system.locks import lock_folders
@@ -27,13 +26,6 @@ if TYPE_CHECKING:
     from npuprof.compare.survey import Survey
     from npuprof.store.gitstore.revisions import Revision, StoreRepository
     from npuprof.store.layout import Layout
-
-
-class Chosen(NamedTuple):
-    """The last commit, and the files to commit."""
-
-    head: Revision
-    paths: ChangedPaths
 
 
 class Commit(StoreVerb):
@@ -69,19 +61,19 @@ class Commit(StoreVerb):
             return self._commit_changes(workspace, repository)
 
     def _commit_changes(self, workspace: spec.Workspace, repository: StoreRepository) -> Answer:
-        chosen = self._choose_files(workspace, repository)
-        with propose_commit(repository, chosen.head.commit, chosen.paths.changed) as after:
-            if not chosen.paths.changed or _is_same_tree(repository, chosen.head, after):
+        head = load_last_commit(repository)
+        paths = self._choose_files(workspace, repository, head)
+        with propose_commit(repository, head.commit, paths.changed) as after:
+            if not paths.changed or _is_same_tree(repository, head, after):
                 return Answer(None, ("no profile file differs from the last commit",), 1)
-            message = self._judge_change(workspace, chosen, after)
+            message = self._judge_change(workspace, head, paths.changed, after)
         if self.dry_run:
             return Answer(message)
-        commit = writing.commit_paths(repository, *chosen.paths, message, ExpectedCommit(chosen.head.commit, after.commit))
+        commit = writing.commit_paths(repository, *paths, message, ExpectedCommit(head.commit, after.commit))
         return Answer(f"{commit[:7]} {message.partition(chr(10))[0]}\n")
 
-    def _choose_files(self, workspace: spec.Workspace, repository: StoreRepository) -> Chosen:
+    def _choose_files(self, workspace: spec.Workspace, repository: StoreRepository, head: Revision) -> ChangedPaths:
         """Return the files to commit. Raises NpuprofError for an unknown name, and for presets that git ignores."""
-        head = load_last_commit(repository)
         layout, project_files = head.layout, ChangedPaths([], [])
         if not self.names or any(_needs_project_files(workspace, head, name) for name in self.names):
             copies = [source.vendor for source in workspace.store.project.sources.values() if source.vendor]
@@ -97,13 +89,13 @@ class Commit(StoreVerb):
             changed = [path for path in changed if path in wanted]
             untracked = [path for path in untracked if path in wanted]
         every = (dict.fromkeys((*changed, *project_files.changed)), dict.fromkeys((*untracked, *project_files.untracked)))
-        return Chosen(head, ChangedPaths(*map(list, every)))
+        return ChangedPaths(*map(list, every))
 
-    def _judge_change(self, workspace: spec.Workspace, chosen: Chosen, after: ProposedRevision) -> str:
+    def _judge_change(self, workspace: spec.Workspace, head: Revision, changed: list[str], after: ProposedRevision) -> str:
         """Return the commit message. Raises NpuprofError with the errors that the commit would add."""
-        changes = survey.compare_store_states(chosen.head, after, ("HEAD", "the commit"), Context())
+        changes = survey.compare_store_states(head, after, ("HEAD", "the commit"), Context())
         _require_no_new_errors(workspace, after, changes, _find_edits(workspace, after))
-        names = [after.layout.name_of(path) or path for path in chosen.paths.changed]
+        names = [after.layout.name_of(path) or path for path in changed]
         headline = self.message or write_headline(changes, names)
         return f"{headline}\n\n{plain.format_survey_text(changes)}"
 

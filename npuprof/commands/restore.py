@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from io import StringIO
 
 from npuprof.commands.framework import argument, flag, option
@@ -61,7 +62,9 @@ class Restore(ContextVerb):
         pin = revisions.find_pin(home, f"{name}@{revision}")
         commit, then = pin.commit, pin.home
         raw, notes = self._recover_text(workspace, then, name)
-        now = _resolve_now(workspace, name)
+        now = None
+        with suppress(NpuprofError):
+            now = workspace.resolve_spec(name)
         folder = "" if self.output is not None else _find_folder(home, then, name)
         target = self.output or os.path.join(folder, f"{name}.toml")
         shown = os.path.relpath(target) if target != "-" else "-"
@@ -162,13 +165,6 @@ def _is_committed(workspace: Workspace, name: str, raw: bytes) -> bool:
         if not log.code and log.output.strip():
             return True
     return False
-
-
-def _resolve_now(workspace: spec.Workspace, name: str) -> Config | None:
-    try:
-        return workspace.resolve_spec(name)
-    except NpuprofError:
-        return None
 
 
 def _resolve_text(workspace: spec.Workspace, raw: bytes, name: str, source: str) -> Config | NpuprofError:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 from npuprof.commands.framework import arguments, flag
 from npuprof.commands.framework.parameters import DRY_RUN, EDITED, PERSONAL, WRITE_ANYWAY, StoreVerb
 from npuprof.document import keys
-from npuprof.model import Finding, NpuprofError, build_error
+from npuprof.model import NpuprofError, build_error
 from npuprof.report import Answer
 from npuprof.store import spec
 
@@ -37,15 +38,18 @@ class Unset(StoreVerb):
         from npuprof.edit.personal import answer_edit
 
         remarks: list[str] = []
-
-        def change_text(file: PresetFile, below: dict[str, Any] | None) -> str:
-            return self._change_text(file, remarks, below)
-
+        change_text = partial(self._change_text, remarks)
         return answer_edit(self.spec, spec.Workspace(self.store), change_text, self.personal, self.dry_run, self.no_check, remarks)
 
-    def _change_text(self, file: PresetFile, remarks: list[str], below: dict[str, Any] | None = None) -> str:
+    def _change_text(self, remarks: list[str], file: PresetFile, below: dict[str, Any] | None) -> str:
         from npuprof import edit
-        from npuprof.edit.assignments import find_inherited_keys, find_removals, format_written_key, take_cleared_keys
+        from npuprof.edit.assignments import (
+            build_nothing_finding,
+            find_inherited_keys,
+            find_removals,
+            format_written_key,
+            take_cleared_keys,
+        )
         from npuprof.edit.paths import MISSING, PathChange, find_at_path
 
         data = deepcopy(file.profile.document.data)
@@ -72,13 +76,9 @@ class Unset(StoreVerb):
         touched = {*map(format_written_key, [*inherited, *freed]), *listed}
         idle = [text for text, removed in removals.items() if not removed and format_written_key(text) not in touched]
         if idle or not changes:
-            raise NpuprofError([self._find_nothing(file, text) for text in idle or self.keys])
+            name = self.spec if self.personal else file.profile.name
+            raise NpuprofError([build_nothing_finding(file.profile, text, name, self.own) for text in idle or self.keys])
         return edit.apply_changes(file.text, changes)
-
-    def _find_nothing(self, file: PresetFile, text: str) -> Finding:
-        from npuprof.edit.assignments import build_nothing_finding
-
-        return build_nothing_finding(file.profile, text, self.spec if self.personal else "", self.own)
 
 
 VERB = Unset

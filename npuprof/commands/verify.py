@@ -101,13 +101,13 @@ class Verify(ContextVerb):
         findings = [finding for version in versions for finding in version.findings]
         findings_text = format_findings(findings, self.coloured) if findings else ""
         rows = [
-            (version.name, version.version, version.commit[:7] or "-", _SAID[version.status], _tell_yank(version)) for version in versions
-        ]
+            (
+                version.name, version.version, version.commit[:7] or "-", _SAID[version.status],
+                f"yanked: {version.yanked}" if version.yanked else "",
+            )
+            for version in versions
+        ]  # fmt: skip
         return Table(rows, after=findings_text, header=("preset", "version", "commit", "its tag", "yanked"))
-
-
-def _tell_yank(version: VerifiedVersion) -> str:
-    return f"yanked: {version.yanked}" if version.yanked else ""
 
 
 def _refuse_unknown_names(workspace: spec.Workspace, names: list[str]) -> None:

@@ -132,9 +132,8 @@ def format_written_key(text: str) -> str:
     return keys.format_key_path(key, path[2:]) if key and path[0] != "append" else keys.format_key_path("", path).lstrip(".")
 
 
-def build_nothing_finding(profile: Profile, text: str, name: str = "", own: bool = False) -> Finding:
-    """Return the finding for a key that is not set; with ``own``, in the preset itself; ``name`` is the preset below a layer."""
-    name = name or profile.name
+def build_nothing_finding(profile: Profile, text: str, name: str, own: bool) -> Finding:
+    """Return the finding for a key that the preset ``name`` does not set, in its file or a layer; with ``own``, not in itself."""
     tables = {section: profile.document.data.get(section) for section in SECTIONS}
     known = [keys.format_full_key(section, name) for section, table in tables.items() if isinstance(table, dict) for name in table]
     shown = format_written_key(text)
