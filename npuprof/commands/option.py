@@ -174,7 +174,7 @@ def _list_usage_facts(section: str, record: Any, fields: dict[str, Any]) -> Iter
     if section == "env":
         yield "read by", fields.get("read_by") or record.framework
         yield "read as", record.otherwise or find_reading(record).why
-        yield "keys", record.items
+        yield "keys", [*record.items]
         yield "since", fields.get("since")
         yield "until", record.until
     if section in FRAMEWORK_SECTIONS:
