@@ -16,7 +16,6 @@ from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report import Answer
 from npuprof.resolve.lineages import is_of_source
 from npuprof.store import spec
-from npuprof.store.gitstore.repository import StoreRepository
 from npuprof.store.gitstore.revisions import ProposedRevision
 from npuprof.store.worktree import ChangedPaths, list_changed_beside, list_changed_paths
 from npuprof.system.locks import lock_folders
