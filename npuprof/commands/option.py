@@ -180,7 +180,7 @@ def _list_usage_facts(section: str, record: Any, fields: dict[str, Any]) -> Iter
     if section in FRAMEWORK_SECTIONS:
         yield "set by", record.call.replace("{}", "VALUE")
         yield "other values", record.otherwise
-        yield "counterpart", record.counterparts
+        yield "counterpart", [*record.counterparts]
         yield "since", record.since
         yield "until", record.until
     yield "no effect", fields.get("dead") or _describe_since(fields, "no_effect")
