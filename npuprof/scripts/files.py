@@ -23,12 +23,9 @@ def find_script_files(paths: list[str], problems: list[Finding], with_blocks: bo
 
     Without ``with_blocks``, kinds that cannot contain blocks are included; ``with_docs`` includes documentation.
     """
-    is_candidate = partial(is_script_candidate, with_blocks=with_blocks, with_docs=with_docs)
-    paths_found: list[str] = []
-    for path in paths:
-        listed = _list_git_files(path, problems, is_candidate) if os.path.isdir(path) else [path]
-        paths_found += sorted(listed) if listed is not None else _walk_folder(path, problems, is_candidate)
-    yield from dict.fromkeys(paths_found)
+    search = _Search(problems, partial(is_script_candidate, with_blocks=with_blocks, with_docs=with_docs))
+    found = [file for path in paths for file in (search.list_files(path) if os.path.isdir(path) else [path])]
+    yield from dict.fromkeys(found)
 
 
 def read_script_files(files: list[str]) -> Iterator[tuple[str, bytes | Finding]]:
@@ -58,50 +55,55 @@ def _suggest_path(file: str) -> str:
     return "check the path"
 
 
-def _list_git_files(folder: str, problems: list[Finding], is_candidate: Callable[[str], bool]) -> list[str] | None:
-    """Return the files of a folder that git does not ignore, None without git. git omits pipes, which are searched separately."""
-    from npuprof.store.gitstore.objects import Git
+class _Search:
+    """A search for candidates by name; unlistable folders and special files are added to ``problems``."""
 
-    try:
-        listed = map(os.fsdecode, dict.fromkeys(filter(None, Git(folder).list_files(folder))))
-    except NpuprofError:
-        return None
-    files: list[str] = []
-    paths = [os.path.join(folder, name) if folder != "." else name for name in listed]
-    for path in paths:
-        if os.path.isdir(path) and not os.path.islink(path):  # a nested repository or a submodule
-            inner = _list_git_files(path, problems, is_candidate) if os.path.exists(os.path.join(path, ".git")) else None
-            files += inner if inner is not None else _walk_folder(path, problems, is_candidate)
-        elif is_candidate(path) and os.path.isfile(path):
-            files.append(path)
-    for here in sorted({folder, *(os.path.dirname(path) or "." for path in paths)}):
-        with suppress(OSError), os.scandir(here) as entries:
-            for name in sorted(entry.name for entry in entries if not entry.is_file() and not entry.is_dir()):
-                _tell_special_file(os.path.join(here, name) if here != "." else name, problems, is_candidate)
-    return files
+    def __init__(self, problems: list[Finding], is_candidate: Callable[[str], bool]) -> None:
+        self._problems = problems
+        self._is_candidate = is_candidate
 
+    def list_files(self, folder: str) -> list[str]:
+        """Return the files of a folder that git does not ignore, without git all. git omits pipes, which are searched separately."""
+        from npuprof.store.gitstore.objects import Git
 
-def _tell_special_file(path: str, problems: list[Finding], is_candidate: Callable[[str], bool]) -> None:
-    """Report that a pipe, socket or device in a folder is not read."""
-    with suppress(OSError):  # a dangling link
-        kind = name_special_file(os.stat(path).st_mode)
-        if kind and is_candidate(path) and not os.path.basename(path).startswith("."):
-            why = "Its content may be endless; the other files were read."
-            problems.append(build_finding("NP801", f"{path} is omitted: it is {kind}, not a file", why, "", where=Place(path)))
+        try:
+            listed = map(os.fsdecode, dict.fromkeys(filter(None, Git(folder).list_files(folder))))
+        except NpuprofError:
+            return list(self._walk(folder))
+        files: list[str] = []
+        paths = [os.path.join(folder, name) if folder != "." else name for name in listed]
+        for path in paths:
+            if os.path.isdir(path) and not os.path.islink(path):  # a nested repository or a submodule
+                files += self.list_files(path) if os.path.exists(os.path.join(path, ".git")) else self._walk(path)
+            elif self._is_candidate(path) and os.path.isfile(path):
+                files.append(path)
+        for here in sorted({folder, *(os.path.dirname(path) or "." for path in paths)}):
+            with suppress(OSError), os.scandir(here) as entries:
+                for name in sorted(entry.name for entry in entries if not entry.is_file() and not entry.is_dir()):
+                    self._report_special_file(os.path.join(here, name) if here != "." else name)
+        return sorted(files)
 
+    def _report_special_file(self, path: str) -> None:
+        """Report that a pipe, socket or device in a folder is not read."""
+        with suppress(OSError):  # a dangling link
+            kind = name_special_file(os.stat(path).st_mode)
+            if kind and self._is_candidate(path) and not os.path.basename(path).startswith("."):
+                why = "Its content may be endless; the other files were read."
+                self._problems.append(build_finding("NP801", f"{path} is omitted: it is {kind}, not a file", why, "", where=Place(path)))
 
-def _walk_folder(folder: str, problems: list[Finding], is_candidate: Callable[[str], bool]) -> Iterator[str]:
-    def report_unlisted(error: OSError) -> None:
-        what = f"cannot list {error.filename}: {describe_os_error(error, str(error.filename))}"
-        problems.append(build_finding("NP801", what, "Nothing below it was read.", "", where=Place(str(error.filename))))
+    def _report_unlisted_folder(self, error: OSError) -> None:
+        folder = str(error.filename)
+        what = f"cannot list {folder}: {describe_os_error(error, folder)}"
+        self._problems.append(build_finding("NP801", what, "Nothing below it was read.", "", where=Place(folder)))
 
-    for here, folders, names in os.walk(folder, onerror=report_unlisted):  # links are not followed
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _SKIPPED)
-        folders[:] = [name for name in folders if os.path.abspath(os.path.join(here, name)) not in _KERNEL]
-        for name in sorted(names):
-            path = os.path.join(here, name) if folder != "." else os.path.normpath(os.path.join(here, name))
-            if not name.startswith(".") and is_candidate(path):
-                if os.path.isfile(path):
-                    yield path
-                else:
-                    _tell_special_file(path, problems, is_candidate)
+    def _walk(self, folder: str) -> Iterator[str]:
+        for here, folders, names in os.walk(folder, onerror=self._report_unlisted_folder):  # links are not followed
+            folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _SKIPPED)
+            folders[:] = [name for name in folders if os.path.abspath(os.path.join(here, name)) not in _KERNEL]
+            for name in sorted(names):
+                path = os.path.join(here, name) if folder != "." else os.path.normpath(os.path.join(here, name))
+                if not name.startswith(".") and self._is_candidate(path):
+                    if os.path.isfile(path):
+                        yield path
+                    else:
+                        self._report_special_file(path)
