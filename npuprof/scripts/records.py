@@ -38,9 +38,17 @@ HERE = "\ufdd0"
 #: One condition of a setting: the number of the ``if``, the index of its arm (from 0; for ``else``, minus the number of arms), and the test
 #: as text.
 Branch = tuple[int, int, str]
+#: All conditions of a setting or an object, outermost first.
+Branches = tuple[Branch, ...]
+
+#: A line and a column, both from 1.
+Position = tuple[int, int]
+
+#: A value as a preset has it, and the reason why there is none.
+Converted = tuple[Any, str]
 
 
-def are_exclusive(place: tuple[Branch, ...], other: tuple[Branch, ...]) -> bool:
+def are_exclusive(place: Branches, other: Branches) -> bool:
     """Return whether two places can never run together: different arms of one ``if``."""
     arms = {branch[0]: branch[1] for branch in other}
     return any(arms.get(branch[0], branch[1]) != branch[1] for branch in place)
@@ -65,7 +73,7 @@ class ScriptPlace(Placed):
     """
 
     part: str = ""
-    call: tuple[int, int] | tuple[()] = ()
+    call: Position | tuple[()] = ()
 
 
 class ScriptValue(Record):
@@ -100,7 +108,7 @@ class ScriptSetting(Record):
     name: str
     given: ScriptValue = ScriptValue()
     field: str | None = None
-    branches: tuple[Branch, ...] = ()
+    branches: Branches = ()
     scope: str = ""
     made: str = ""
     function: str = ""
@@ -216,7 +224,7 @@ class Site(Record):
     variable: str = ""
     closed: bool = False
     entry: str | None = None
-    branches: tuple[Branch, ...] = ()
+    branches: Branches = ()
 
 
 class Followed(Record):

@@ -15,7 +15,7 @@ from npuprof.checks.settings import find_setting_faults
 from npuprof.checks.view import Fault, build_asked_scope
 from npuprof.document import keys
 from npuprof.model import Context, Finding, Path, Place, Record
-from npuprof.scripts.records import ImportedFile, ScriptSetting
+from npuprof.scripts.records import ImportedFile, Position, ScriptSetting
 from npuprof.system import is_below
 from npuprof.system.files import read_plain_file
 
@@ -109,7 +109,7 @@ def _build_finding(sidecar: Sidecar, fault: Fault) -> Finding:
     return Finding(fault.code, what, fault.why, fault.hint, key=sidecar.setting.key, where=place, severity=fault.severity)
 
 
-def _locate_part(text: str, value: Any, tail: Path) -> tuple[int, int]:
+def _locate_part(text: str, value: Any, tail: Path) -> Position:
     """Return line and column of a path, searching its names in sequence; the first line if one is missing."""
     at, is_located = 0, False
     for part in tail:

@@ -16,7 +16,7 @@ from npuprof.scripts.python.optimizer_entries import AddedEntry
 from npuprof.scripts.python.statements import DEFINITIONS, find_start, is_main_test
 from npuprof.scripts.python.terms import list_nodes, name_callee, write_source
 from npuprof.scripts.python.uses import TRAINING, Calls
-from npuprof.scripts.records import GOES_NOWHERE, TOO_LATE, IdleConfig, ScriptSetting
+from npuprof.scripts.records import GOES_NOWHERE, TOO_LATE, IdleConfig, Position, ScriptSetting
 
 #: A text that looks up functions by computed names contains one of these words, or one of these calls without a dot before it.
 _COMPUTED_WORDS = ("__dict__", "sys.modules", "import_module", "Fire", "getattr(")
@@ -69,7 +69,7 @@ def _mark(setting: ScriptSetting, reason: str) -> ScriptSetting:
     return setting._replace(unused=reason) if reason and _is_judged(setting) else setting
 
 
-def _get_place(setting: ScriptSetting) -> tuple[int, int]:
+def _get_place(setting: ScriptSetting) -> Position:
     """Return line and column in the script itself."""
     return setting.place.call or (setting.line, setting.column)
 

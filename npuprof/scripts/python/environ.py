@@ -17,7 +17,7 @@ from npuprof.scripts.python.loops import follow_name, list_keywords, list_table_
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.terms import format_expression, name_callee
 from npuprof.scripts.python.visitor import Surface, Visitor
-from npuprof.scripts.records import OTHER, ScriptValue
+from npuprof.scripts.records import OTHER, Converted, ScriptValue
 from npuprof.scripts.shell_lexer import parse_shell_commands
 
 #: Name patterns of Ascend variables, known to the catalogue or not.
@@ -90,7 +90,7 @@ def explain_other_variable(name: str) -> str:
     return "not read by software for Ascend" if is_known_variable(name) else "unknown to the catalogue"
 
 
-def read_variable_text(key: str, text: str) -> tuple[Any, str]:
+def read_variable_text(key: str, text: str) -> Converted:
     """Return the value of a variable's text, and a reason if it is unknown."""
     option = catalog.find_option(key) if "." not in key else None
     field = option.field if option else None
@@ -189,7 +189,7 @@ def _report_variable(visitor: Visitor, node: ast.AST, name: ast.expr, value: ast
         visitor.add_setting(node, OTHER, full_key, plain, reason=why, scope="<process>:os.environ")
         return
 
-    def convert(got: Any) -> tuple[Any, str]:
+    def convert(got: Any) -> Converted:
         if not isinstance(got, str):
             return None, f"os.environ takes text, not {format_expression(value)}"
         return read_variable_text(key, got)

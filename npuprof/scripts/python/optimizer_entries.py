@@ -9,7 +9,7 @@ from npuprof.model import find_nearest_names
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.terms import format_expression
 from npuprof.scripts.python.visitor import Visitor
-from npuprof.scripts.records import Branch, Placed
+from npuprof.scripts.records import Branches, Placed
 
 
 class AddedEntry(Placed):
@@ -21,7 +21,7 @@ class AddedEntry(Placed):
 
     scope: str
     owner: str
-    branches: tuple[Branch, ...]
+    branches: Branches
     site: str = ""
     name: str = ""
 

@@ -15,7 +15,7 @@ from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.syntax import Script
 from npuprof.scripts.python.terms import format_expression, is_handed_on, name_callee
 from npuprof.scripts.python.visitor import Surface, Visitor
-from npuprof.scripts.records import TAKEN_BACK, Placed, ScriptPlace, ScriptSetting, ScriptValue
+from npuprof.scripts.records import TAKEN_BACK, Converted, Placed, ScriptPlace, ScriptSetting, ScriptValue
 
 #: A name that always denotes a parameter map; its entry is unknown.
 BARE_MAP = "parameter_map"
@@ -162,7 +162,7 @@ def _report_map_entry(visitor: Visitor, node: ast.AST, entry: Entry, value: ast.
     visitor.add_setting(node, "session", format_key_segment(name), name, value_of, field=field, scope=scope_name)
 
 
-def convert_field_value(value: Any, field: str | None) -> tuple[Any, str]:
+def convert_field_value(value: Any, field: str | None) -> Converted:
     """Return a value as stored in a protobuf field, and the reason if it is rejected."""
     if isinstance(value, (bytes, bytearray)):
         try:

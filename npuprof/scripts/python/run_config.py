@@ -13,7 +13,7 @@ from npuprof.scripts.python.nested_configs import note_taken_configs
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.terms import format_expression, name_callee
 from npuprof.scripts.python.visitor import NestedConfig, Surface, Visitor
-from npuprof.scripts.records import UNSET, Placed
+from npuprof.scripts.records import UNSET, Converted, Placed
 
 
 class GivenCall(Placed):
@@ -90,7 +90,7 @@ def _note_call(visitor: Visitor, call: ast.Call, cls: str) -> None:
     visitor.add_remark(GivenCall(visitor.module.path, *visitor.place(call), cls, arguments, is_open))
 
 
-def _read_argument_value(config_class: catalog.ConfigClass, name: str, option: str | None, value: Any) -> tuple[Any, str]:
+def _read_argument_value(config_class: catalog.ConfigClass, name: str, option: str | None, value: Any) -> Converted:
     """Return the final value of an argument, as the class or RunConfig converts numbers and texts."""
     if value is None:
         return None, UNSET
@@ -103,7 +103,7 @@ def _read_argument_value(config_class: catalog.ConfigClass, name: str, option: s
     return convert_option_value(option, value)
 
 
-def convert_option_value(option: str | None, value: Any) -> tuple[Any, str]:
+def convert_option_value(option: str | None, value: Any) -> Converted:
     """Return a Python value as the option stores it, and the reason if it cannot."""
     record = catalog.find_option(option) if option else None
     value = value.decode(errors="replace") if isinstance(value, bytes) else value

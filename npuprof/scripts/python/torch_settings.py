@@ -14,7 +14,7 @@ from npuprof.scripts.python.loops import Given, follow_name, list_keywords, list
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.terms import find_root, format_dotted_name, format_expression, name_callee
 from npuprof.scripts.python.visitor import Surface, TableEntry, Visitor
-from npuprof.scripts.records import ScriptValue
+from npuprof.scripts.records import Converted, ScriptValue
 
 #: The settings of the process, as one configuration.
 OWNER = "<process>:torch_npu"
@@ -228,7 +228,7 @@ def _read_text(kind: str, value: Any) -> Any:
     return _SWITCHED.get(text.lower(), value) if kind == "bool" else value if kind in ("json", "list") else text
 
 
-def _keep(value: Any) -> tuple[Any, str]:
+def _keep(value: Any) -> Converted:
     return value, ""
 
 

@@ -16,6 +16,7 @@ from npuprof.scripts.python.optimizer_entries import AddedEntry
 from npuprof.scripts.python.scopes import Scope, statement_blocks
 from npuprof.scripts.python.statements import DEFINITIONS, FUNCTIONS, find_start
 from npuprof.scripts.python.terms import list_parts, name_callee, write_source
+from npuprof.scripts.records import Position
 
 #: Calls that take a configuration's current state.
 _SESSIONS = {
@@ -131,7 +132,7 @@ class Calls:
     def _statements(self) -> list[ast.stmt]:
         return sorted(self._index.list_statements(), key=find_start)
 
-    def list_around(self, place: tuple[int, int]) -> list[ast.AST]:
+    def list_around(self, place: Position) -> list[ast.AST]:
         """Return the statement at a place (line and column, from 1) and its ancestors, up to its function or module."""
         around: list[ast.AST] = [self._statements[bisect_right(self._statements, (place[0], place[1] - 1), key=find_start) - 1]]
         while len(around) == 1 or not isinstance(around[-1], (ast.Module, *DEFINITIONS)):

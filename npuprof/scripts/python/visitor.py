@@ -23,7 +23,18 @@ from npuprof.scripts.python.module import Module, NodeIndex
 from npuprof.scripts.python.scopes import SIMPLE, Function, Reached, Scope, pair_targets, statement_blocks
 from npuprof.scripts.python.statements import FUNCTIONS, find_way_on, is_main_test, leaves_block
 from npuprof.scripts.python.terms import PLAIN, Unknown, format_expression, list_expressions, list_parts, name_callee
-from npuprof.scripts.records import HALF_CHARACTER, Branch, Followed, ScriptPlace, ScriptSetting, ScriptValue, Site, take_here_out
+from npuprof.scripts.records import (
+    HALF_CHARACTER,
+    Branches,
+    Converted,
+    Followed,
+    Position,
+    ScriptPlace,
+    ScriptSetting,
+    ScriptValue,
+    Site,
+    take_here_out,
+)
 
 Choose = Callable[[Module], tuple["Surface", ...]]
 Lead = Callable[[str], Module | None]
@@ -70,7 +81,7 @@ class TableEntry(NamedTuple):
     key: ast.expr
     value: ast.expr
     scope: Scope
-    branches: tuple[Branch, ...]
+    branches: Branches
     dead: int
 
 
@@ -102,7 +113,7 @@ class Visitor:
         self.main = self.module = module  #: the script, and the file being read
         self.found: list[ScriptSetting] = []
         self.sites: dict[str, Site] = {}
-        self._made: dict[str, list[tuple[Branch, ...]]] = {}  #: the conditions around each creation of a site
+        self._made: dict[str, list[Branches]] = {}  #: the conditions around each creation of a site
         self.current: dict[tuple[str, str], str] = {}
         self.nested: dict[str, NestedConfig] = {}
         self.taken: dict[tuple[str, int, int], dict[tuple[str, str], TakenConfig]] = {}  #: by place, then by scope and label
@@ -124,7 +135,7 @@ class Visitor:
         self._runs: dict[ast.AST, tuple[str, list[list[ScriptSetting]]]] = {}  #: the settings of each call of a script's function
 
     @property
-    def branches(self) -> tuple[Branch, ...]:
+    def branches(self) -> Branches:
         """The conditions around the current statement, with their tests as text."""
         return tuple([(number, arm, _format_test(test)) for number, arm, test in self.tests]) if self.tests else ()
 
@@ -319,7 +330,7 @@ class Visitor:
             bound[get_first_parameter(function)] = entered.owner
         return inside.with_bound(bound)
 
-    def _take_over(self, function: Function, module: Module, settings: list[ScriptSetting], before: int, place: tuple[int, int]) -> None:
+    def _take_over(self, function: Function, module: Module, settings: list[ScriptSetting], before: int, place: Position) -> None:
         """Add the settings of another file's function, at the place of its call."""
         for name, site in list(islice(self.sites.items(), before, None)):
             self.sites[name] = site._replace(line=place[0], column=place[1])
@@ -356,7 +367,7 @@ class Visitor:
 
     # -- reports of the surfaces -----------------------------------------------------------------------------------
 
-    def place(self, node: ast.AST) -> tuple[int, int]:
+    def place(self, node: ast.AST) -> Position:
         """Return line and column of a node of the current file."""
         line, offset = node.lineno, node.col_offset  # type: ignore[attr-defined]
         return line, self.module.script.column(line, offset)
@@ -383,7 +394,7 @@ class Visitor:
         place, dead = ScriptPlace(self.module.path, *self.place(node)), self.dead > 0
         self.found.append(ScriptSetting(place, surface, key, name, given, branches=self.branches, dead=dead, order=self._order, **more))
 
-    def evaluate_expression(self, node: ast.expr, scope: Scope, fold: Callable[..., Any] = fold_expression) -> tuple[Any, str]:
+    def evaluate_expression(self, node: ast.expr, scope: Scope, fold: Callable[..., Any] = fold_expression) -> Converted:
         """Return value and reason of an expression; the reason is empty if the value is known."""
         try:
             value = fold(node, scope)
@@ -391,7 +402,7 @@ class Visitor:
             return None, unknown.reason
         return (None, HALF_CHARACTER) if isinstance(value, str) and not is_utf8(value) else (value, "")
 
-    def read_value(self, node: ast.expr, scope: Scope, convert: Callable[[Any], tuple[Any, str]]) -> ScriptValue:
+    def read_value(self, node: ast.expr, scope: Scope, convert: Callable[[Any], Converted]) -> ScriptValue:
         """Return the value of an expression for a setting; ``convert`` returns the stored value, or the reason why there is none."""
         written, reason = self.evaluate_expression(node, scope)
         if reason:
@@ -506,7 +517,7 @@ def _explain(setting: ScriptSetting, several: list[ScriptSetting]) -> ScriptSett
     return setting.with_value(value=None, written=None, kind="", relative=False, reason=reason)
 
 
-def unite_tests(several: list[tuple[Branch, ...]]) -> tuple[Branch, ...]:
+def unite_tests(several: list[Branches]) -> Branches:
     """Return the conditions common to several places."""
     length = len(list(takewhile(lambda same: len(set(same)) == 1, zip(*(tests[::-1] for tests in several), strict=False))))
     before = [tests[: len(tests) - length] for tests in several]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from npuprof.scripts.reading.shell import find_shell_settings
 from npuprof.scripts.reading.shells.constants import fill_word, list_assignments, list_reads
 from npuprof.scripts.reading.variables import build_variable_setting, leave_out
-from npuprof.scripts.records import ImportedFile, ScriptSetting, Site
+from npuprof.scripts.records import ImportedFile, Position, ScriptSetting, Site
 from npuprof.scripts.shell_lexer import Part, Word, parse_shell_commands
 
 #: One instruction with its continuation lines and the comments between them.
@@ -24,7 +24,7 @@ class _Stage(NamedTuple):
     """One ``FROM``: the variables in it, and the places of those that apply, including those of its base stage."""
 
     texts: dict[str, str]
-    lines: set[tuple[int, int]]
+    lines: set[Position]
 
 
 def import_dockerfile(path: str, text: str) -> ImportedFile:
@@ -56,11 +56,11 @@ def _read_run(path: str, text: str, match: re.Match[str]) -> tuple[list[ScriptSe
     return find_shell_settings(path, text[begin : match.end()], _find_place(text, begin), reason)
 
 
-def _find_place(text: str, at: int) -> tuple[int, int]:
+def _find_place(text: str, at: int) -> Position:
     return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
 
 
-def _read_env(path: str, text: str, place: tuple[int, int], known: dict[str, str]) -> list[ScriptSetting]:
+def _read_env(path: str, text: str, place: Position, known: dict[str, str]) -> list[ScriptSetting]:
     """Return the variables of an ``ENV`` and record their texts; a line does not see its own assignments."""
     words = [word for command in parse_shell_commands(text, *place) for word in command]
     assigned = [(name, word, fill_word(word.cut_prefix(len(name) + 1), known)) for word in words for name, _ in list_assignments([word])]

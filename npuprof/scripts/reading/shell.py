@@ -18,7 +18,17 @@ from npuprof.scripts.reading.shells.constants import ASSIGNMENT, VARIABLE, fill_
 from npuprof.scripts.reading.shells.launchers import LAUNCHERS, find_directive_exports, find_given
 from npuprof.scripts.reading.shells.sourcing import MAY_SOURCE, Sourcing
 from npuprof.scripts.reading.variables import build_variable_setting, decode_text, leave_out, settle
-from npuprof.scripts.records import TAKEN_BACK, Branch, BrokenExport, Followed, ImportedFile, ScriptSetting, Site, SourcedEnvironment
+from npuprof.scripts.records import (
+    TAKEN_BACK,
+    Branches,
+    BrokenExport,
+    Followed,
+    ImportedFile,
+    Position,
+    ScriptSetting,
+    Site,
+    SourcedEnvironment,
+)
 from npuprof.scripts.shell_lexer import Command, Word, parse_shell_commands
 
 _WHOLE_ARRAY = re.compile(r"\$\{([A-Za-z_]\w*)\[@\]\}")
@@ -101,7 +111,7 @@ def _build_open_quote(path: str, word: Word) -> Finding:
     return build_finding("NP801", what, why, "close it", where=Place(path, word.line, word.column))
 
 
-def find_shell_settings(path: str, text: str, at: tuple[int, int], reason: str) -> tuple[list[ScriptSetting], list[Site]]:
+def find_shell_settings(path: str, text: str, at: Position, reason: str) -> tuple[list[ScriptSetting], list[Site]]:
     """Return the settings of a file's part that a separate shell runs, and its conversions.
 
     The part begins ``at`` a line and column of the file. Its variables end with it: ``reason`` says why they are omitted.
@@ -121,7 +131,7 @@ class _Block:
         self.arm = 0
         self.text = text
         self.function = function
-        self.left: tuple[Branch, ...] = ()  #: the condition after a command that leaves the function
+        self.left: Branches = ()  #: the condition after a command that leaves the function
 
     def open_arm(self, text: str) -> None:
         """Begin the next arm of an ``if``, the last one without a text."""
@@ -151,7 +161,7 @@ class _Reading:
         self.exported: set[str] = set()
         self.last: dict[str, str] = {}  #: current texts of exported variables
         self.exports_all = plain
-        self.flags: dict[str, tuple[tuple[Branch, ...], Sequence[Word], bool]] = {}  #: flags in variables, in arrays or not
+        self.flags: dict[str, tuple[Branches, Sequence[Word], bool]] = {}  #: flags in variables, in arrays or not
 
     def collect_settings(self) -> tuple[ScriptSetting, ...]:
         for variable, word, value in find_directive_exports(self.text, self.commands):
@@ -183,7 +193,7 @@ class _Reading:
         return {word.partition("=")[0].removesuffix("+") for words in exports for word in words}
 
     @property
-    def branches(self) -> tuple[Branch, ...]:
+    def branches(self) -> Branches:
         """The conditions of the command."""
         blocks = [(block.number, block.arm, block.text) for block in self.blocks if block.text]
         exits = next((block.left for block in reversed(self.blocks) if block.left), ())

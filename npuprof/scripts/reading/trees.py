@@ -11,6 +11,7 @@ from typing import Any
 
 from npuprof.catalog import build_finding
 from npuprof.model import Finding, Place
+from npuprof.scripts.records import Position
 
 #: A value or opening bracket, and a closing bracket; separators need no match.
 _TOKEN = re.compile(r'([{\[]|"(?:[^"\\]|\\.)*+"|[^\s,:{}\[\]"]++)|([}\]])')
@@ -128,7 +129,7 @@ def parse_yaml(path: str, text: str, problems: list[Finding]) -> list[Node] | No
     return None
 
 
-def _build_unread(path: str, what: str, hint: str, place: tuple[int, int] = (0, 0)) -> Finding:
+def _build_unread(path: str, what: str, hint: str, place: Position = (0, 0)) -> Finding:
     return build_finding("NP801", what, "Nothing in it was read.", hint, where=Place(path, *place))
 
 

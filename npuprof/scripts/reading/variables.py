@@ -13,7 +13,7 @@ from npuprof.model import Finding, Place, is_utf8
 from npuprof.scripts.grouping import group_by
 from npuprof.scripts.python.environ import explain_other_variable, find_variable_key, read_variable_text
 from npuprof.scripts.python.syntax import find_misfit
-from npuprof.scripts.records import HALF_CHARACTER, OTHER, ImportedFile, ScriptPlace, ScriptSetting, ScriptValue, take_here_out
+from npuprof.scripts.records import HALF_CHARACTER, OTHER, ImportedFile, Position, ScriptPlace, ScriptSetting, ScriptValue, take_here_out
 
 #: Literal texts and, as one-tuples, placeholders.
 Parts = tuple[str | tuple[str], ...]
@@ -39,7 +39,7 @@ def decode_text(path: str, data: bytes, problems: list[Finding]) -> str | None:
     return text.replace("\r\n", "\n") if is_of_windows else text
 
 
-def build_variable_setting(path: str, at: tuple[int, int], name: str, parts: Parts, reason: str = "") -> ScriptSetting:
+def build_variable_setting(path: str, at: Position, name: str, parts: Parts, reason: str = "") -> ScriptSetting:
     """Return a variable as a setting; one of another program with the reason why it is in no preset."""
     key = find_variable_key(name)
     if key is None:

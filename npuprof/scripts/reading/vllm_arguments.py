@@ -11,7 +11,7 @@ from npuprof.document.keys import format_full_key, format_key_segment
 from npuprof.model import Finding
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.reading.trees import Node, parse_json, parse_yaml
-from npuprof.scripts.records import ScriptPlace, ScriptSetting, ScriptValue
+from npuprof.scripts.records import Position, ScriptPlace, ScriptSetting, ScriptValue
 from npuprof.scripts.shell_lexer import Word
 
 ADDITIONAL = "additional-config"
@@ -105,7 +105,7 @@ def _read_additional_word(path: str, word: Word, source: str) -> Iterator[Script
     problems: list[Finding] = []
     tree = None if word.open_part else parse_json(path, word.text, problems)
 
-    def locate(inner_line: int, inner_column: int) -> tuple[int, int]:
+    def locate(inner_line: int, inner_column: int) -> Position:
         if not is_verbatim or not inner_line:
             return word.line, word.column
         return line + inner_line - 1, inner_column + (column - 1 if inner_line == 1 else 0)
