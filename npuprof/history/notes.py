@@ -9,7 +9,7 @@ from npuprof.compare.folds import fold_changes, identify_lasting_change
 from npuprof.compare.markdown import format_change_table, format_shared_changes
 from npuprof.compare.spans import Page, collect_revisions
 from npuprof.compare.spans import format_listed_span as span
-from npuprof.history.planning import PlannedRelease, ReleasePlan
+from npuprof.history.planning import PlannedRelease, ReleasePlan, count_followers
 from npuprof.store.versions import Version
 from npuprof.system import lazy_pattern
 
@@ -51,7 +51,7 @@ def format_release_notes(plan: ReleasePlan) -> str:
         else:
             out.append(f"\n## {len(group)} presets\n{_format_reasons('', step, reasons)}\n{_list_numbers(group)}")
     for labels, group in plan.list_followers().items():
-        out.append(f"\n## {len(group)} {'preset follows' if len(group) == 1 else 'presets follow'} {_format_names(labels, ' and ')}\n\n")
+        out.append(f"\n## {count_followers(group)} {_format_names(labels, ' and ')}\n\n")
         out.append(_list_numbers(group))
     return "".join(out)
 

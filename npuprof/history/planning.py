@@ -264,7 +264,7 @@ def format_plan(plan: ReleasePlan) -> str:
     lines = Table(rows).format_plain().splitlines()
     store_line = [lines.pop()] if plan.store else []
     for labels, followers in plan.list_followers().items():
-        lines.append(f"{_count_presets(len(followers))} {' and '.join(labels)}")
+        lines.append(f"{count_followers(followers)} {' and '.join(labels)}")
         steps = [(f"  {planned.label}", _describe_step(planned.was, planned.proposal, why=False)) for planned in followers]
         lines += Table(steps).format_plain().splitlines()
     return "".join(f"{line}\n" for line in [*lines, *store_line])
@@ -278,8 +278,9 @@ def format_store_message(plan: ReleasePlan) -> str:
     return f"{plan.store.tag}\n\n{reasons}\n{changes}\nDigest: {plan.store.digest}\n"
 
 
-def _count_presets(count: int) -> str:
-    return "1 preset follows" if count == 1 else f"{count} presets follow"
+def count_followers(releases: Sequence[PlannedRelease]) -> str:
+    """Return the number of presets that follow others, as the beginning of a sentence."""
+    return "1 preset follows" if len(releases) == 1 else f"{len(releases)} presets follow"
 
 
 def _describe_step(was: str, proposal: Proposal, why: bool = True) -> str:

@@ -45,10 +45,10 @@ def push_new_tags(repository: Repository, forms: Forms | str, tags: Sequence[str
     """Push tags to the remote of the branch; return the answer, with exit code 2 and the reason if that fails."""
     try:
         remote = find_remote(repository)
-        fault = push_tags(repository, remote, tags)
+        _push_tags(repository, remote, tags)
     except NpuprofError as error:
-        fault, remote = error.findings[0], ""
-    return Answer(forms, code=2, problems=(fault,)) if fault else Answer(forms, (f"pushed {format_count(len(tags), 'tag')} to {remote}",))
+        return Answer(forms, code=2, problems=error.findings[:1])
+    return Answer(forms, (f"pushed {format_count(len(tags), 'tag')} to {remote}",))
 
 
 def write_push_command(repository: Repository, tags: Sequence[str]) -> str:
@@ -66,22 +66,19 @@ def advise_other_tags(tags: Sequence[str]) -> str:
     return f"{word} there: take yours away (git tag -d {' '.join(tags)}), then git fetch --tags, and release again"
 
 
-def push_tags(repository: Repository, remote: str, tags: Sequence[str]) -> Finding | None:
-    """Push exactly these tags, all or none; return the failure, None on success. The local tags stay in any case."""
-    refs = [f"refs/tags/{tag}:refs/tags/{tag}" for tag in tags]
+def _push_tags(repository: Repository, remote: str, tags: Sequence[str]) -> None:
+    """Push exactly these tags, all or none. Raises NpuprofError if that fails; the local tags stay in any case."""
     try:
-        _push_refs(repository, remote, refs)
+        _push_refs(repository, remote, [f"refs/tags/{tag}:refs/tags/{tag}" for tag in tags])
     except NpuprofError as error:
         finding = error.findings[0]
         why = finding.why or finding.message.removeprefix("git failed: ")
         what = f"the tags are made, and {remote} did not take them"
+        hint = finding.hint or f"push them again: {format_push_command(remote, tags)}"
         if "does not support --atomic" in why:
             why = "The server cannot take all or none of several tags."
-            return Finding(
-                "NP026", what, why, f"push separately, which may be interrupted halfway: {format_push_command(remote, tags, atomic=False)}"
-            )
-        return Finding("NP026", what, why, finding.hint or f"push them again: {format_push_command(remote, tags)}")
-    return None
+            hint = f"push separately, which may be interrupted halfway: {format_push_command(remote, tags, atomic=False)}"
+        raise build_error("NP026", what, why, hint) from None
 
 
 def _push_refs(repository: Repository, remote: str, refs: Sequence[str]) -> None:

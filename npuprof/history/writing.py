@@ -184,21 +184,19 @@ def _repeat_while_locked(repository: Repository, attempt: Callable[[], tuple[str
         if complaint is None:
             return output
         if wait is None or _TAKEN in complaint or not any(mark in complaint for mark in _LOCKED):
-            raise NpuprofError([_explain_taken_name(complaint, repository.folder)])
+            raise NpuprofError([_explain_refusal(complaint, repository.folder)])
         time.sleep(wait)
     raise AssertionError("the last try returns or raises")
 
 
 def _explain_refusal(output: str, folder: str) -> Finding:
-    """Return git's error message, with all other output of git and its hooks on one line."""
-    return build_refusal_finding(output.encode(), folder)._replace(why=" ".join(output.split()) if "\n" in output.strip() else "")
+    """Return git's error message, with all other output of git and its hooks on one line.
 
-
-def _explain_taken_name(output: str, folder: str) -> Finding:
-    """Return why tags could not be created; a name that another release took meanwhile has its own message."""
+    A name of a tag that another release took meanwhile has its own message.
+    """
     taken = re.search(r"'refs/tags/([^']+)': reference already exists|tag '([^']+)' already exists", output)
     if taken is None:
-        return _explain_refusal(output, folder)
+        return build_refusal_finding(output.encode(), folder)._replace(why=" ".join(output.split()) if "\n" in output.strip() else "")
     why = "Another release in this repository made it meanwhile; this one has made no tag."
     return Finding("NP026", f"the tag {taken[1] or taken[2]} exists already", why, "run npuprof release again, which recomputes the plan")
 
