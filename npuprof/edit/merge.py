@@ -18,7 +18,7 @@ from npuprof.edit.inline import rewrite_value
 from npuprof.edit.paths import MISSING, find_at_path
 from npuprof.edit.schemaline import measure_schema_head
 from npuprof.edit.sequences import find_differing_runs
-from npuprof.edit.statements import Statement, Statements, collect_comments, find_line_ending, set_line_endings, split_lines
+from npuprof.edit.statements import Statement, Statements, collect_comments, find_line_ending, normalize_line_endings, split_lines
 from npuprof.model import SECTIONS, Path, Record
 
 #: A piece of text in our and their version, equal unless there is a conflict.
@@ -44,7 +44,7 @@ class Merged(Record):
 def merge_texts(base: str, ours: str, theirs: str, forced: Iterable[Path] = (), size: int = 7) -> Merged:
     """Merge three valid TOML texts, with our line endings. Differences at or below ``forced`` paths are conflicts."""
     newline = find_line_ending(ours)
-    below, mine, rival = (set_line_endings(text, "\n") for text in (base, ours, theirs))
+    below, mine, rival = (normalize_line_endings(text) for text in (base, ours, theirs))
     merge = _Merge(_Layout(below), _Layout(mine), _Layout(rival), forced)
     sides = ["".join(pair[side] for pair in merge.pairs) for side in (0, 1)]
     if merge.is_undecided or any(_list_paths(text) != merge.list_paths(side) for side, text in enumerate(sides)):
@@ -360,7 +360,7 @@ def _format_pairs(pairs: Sequence[Pair], size: int) -> Iterator[str]:
 def format_conflicts(ours: str, theirs: str, size: int = 7) -> str:
     """Return two texts as one, with differing lines between conflict markers, ours first."""
     newline = find_line_ending(ours)
-    mine, rival = (split_lines(set_line_endings(text, "\n")) for text in (ours, theirs))
+    mine, rival = (split_lines(normalize_line_endings(text)) for text in (ours, theirs))
     pairs: list[Pair] = []
     done = 0
     for first, last, start, end in find_differing_runs(mine, rival):

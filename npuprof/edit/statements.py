@@ -122,10 +122,9 @@ def find_line_ending(text: str) -> str:
     return "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
 
 
-def set_line_endings(text: str, newline: str) -> str:
-    """Return a text with the same ending for every line, the last one included."""
-    plain = text.replace("\r\n", "\n")
-    return (plain + "\n" * bool(text and text[-1] != "\n")).replace("\n", newline)
+def normalize_line_endings(text: str) -> str:
+    """Return a text whose every line ends in a line feed, the last one included."""
+    return text.replace("\r\n", "\n") + "\n" * bool(text and text[-1] != "\n")
 
 
 def split_lines(text: str) -> list[str]:
