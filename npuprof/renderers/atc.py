@@ -151,8 +151,8 @@ def format_flag_value(value: Any) -> str:
 def _check_atc_flags(config: Config, flags: dict[str, Any], keys: dict[str, str]) -> list[Finding]:
     findings: list[Finding] = []
     mode = flags.get("mode", 0)
-    missing = [flag for flag in (_list_required_flags() if mode == 0 else _REQUIRED.get(mode, ())) if flag not in flags]
-    if missing:
+    required = [name for name in catalog.record_names("atc") if (flag := catalog.find_flag(name)) and flag.required]
+    if missing := [flag for flag in (required if mode == 0 else _REQUIRED.get(mode, ())) if flag not in flags]:
         what = f"the command lacks {', '.join(f'--{flag}' for flag in missing)}"
         why = "They belong to one conversion, not to a preset that many share."
         hint = f"add them to the command, or give {say_set(f'atc.{missing[0]}', config.resolver.in_python)}"
@@ -169,10 +169,6 @@ def _check_atc_flags(config: Config, flags: dict[str, Any], keys: dict[str, str]
             hint = "unset it, or write the value without _for_all"
             findings.append(build_render_finding(config, "NP912", keys["optypelist_for_implmode"], what, why, hint))
     return findings
-
-
-def _list_required_flags() -> list[str]:
-    return [name for name in catalog.record_names("atc") if (flag := catalog.find_flag(name)) and flag.required]
 
 
 TARGETS = {

@@ -77,7 +77,8 @@ def _format_all_lines(config: Config, onto: str, indent: str) -> tuple[list[str]
             continue
         carried, written = option.write_on("global_options", encode_fitting_value(config, option, value, "global-options"))
         if carried:
-            lines += format_assignment(target, format_literal(_close_text(option, written)), indent)
+            end = option.closed_by.get("global_options", "")
+            lines += format_assignment(target, format_literal(written if str(written).endswith(end) else f"{written}{end}"), indent)
             findings += _check_adapter_value(config, option, written)
         else:
             taken = option.surface_values["global_options"].values()
@@ -85,11 +86,6 @@ def _format_all_lines(config: Config, onto: str, indent: str) -> tuple[list[str]
     if lost:
         raise build_not_carried_error(config, lost, "global-options")
     return lines, findings
-
-
-def _close_text(option: Option, value: Any) -> Any:
-    end = option.closed_by.get("global_options", "")
-    return value if str(value).endswith(end) else f"{value}{end}"
 
 
 def _check_adapter_value(config: Config, option: Option, value: Any) -> list[Finding]:

@@ -65,7 +65,7 @@ def _list_ordered_settings(config: Config) -> list[tuple[str, Any]]:
     }
     known = catalog.record_names("torch_npu")
     why, hint = "torch_npu has no such setting, or no such value.", "npuprof check shows how to fix it"
-    if unknown := [name for name, value in settings.items() if name not in known or not _is_writable(name, value)]:
+    if unknown := [name for name, value in settings.items() if not _is_writable(name, value)]:
         raise NpuprofError([
             build_setting_finding(config, "NP901", f"torch_npu.{name}", f"{name} cannot be carried by the target torch-npu", why, hint)
             ._replace(origin=config.origin(f"torch_npu.{name.partition('.')[0]}", tuple(name.split(".")[1:])))

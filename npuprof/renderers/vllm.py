@@ -19,21 +19,18 @@ def render_vllm(config: Config, inline: bool) -> Rendered:
     additional = config_section(config, "vllm_ascend")
     for section in ("vllm", "vllm_ascend"):
         for name, value in config_section(config, section).items():
-            _require_plain_value(config, keys.format_full_key(section, name), value)
+            try:
+                json.dumps(value, allow_nan=False)
+            except (TypeError, ValueError):
+                raise NpuprofError([build_unfit_finding(config, keys.format_full_key(section, name), "vllm")]) from None
     named = ((name.replace("_", "-") if value is False else name, value) for name, value in arguments.items())  # --no-NAME has dashes only
     lines = [f"{format_yaml_key(name)}:{_format_argument(value)}\n" for name, value in named]
     lines += [f"additional-config: {_format_json_text(additional)}\n"] if additional else []
-    exports, notes = _format_exports(config)
+    variables, notes = collect_env_variables(config, None, ".", with_options=False)  # [env] and the preset's identity
+    exports = format_clear_and_export_lines(config, "bash", variables)
     files = {"env.sh": exports if inline else add_render_header(config, "vllm", exports)}
     body = "".join(lines) or "{}\n"
     return Rendered(body if inline else add_render_header(config, "vllm", body, files), files, tuple(notes))
-
-
-def _require_plain_value(config: Config, key: str, value: Any) -> None:
-    try:
-        json.dumps(value, allow_nan=False)
-    except (TypeError, ValueError):
-        raise NpuprofError([build_unfit_finding(config, key, "vllm")]) from None
 
 
 def _format_argument(value: Any) -> str:
@@ -57,12 +54,6 @@ def _format_json_text(value: Any) -> str:
     """Return a value as JSON in single quotes."""
     text = json.dumps(value).replace("\x7f", "\\u007f").replace("'", "''")  # YAML has no DEL
     return f"'{text}'"
-
-
-def _format_exports(config: Config) -> tuple[str, list[str]]:
-    """Return the lines that export ``[env]`` and the preset's identity, and notes; options are not included."""
-    exported, notes = collect_env_variables(config, None, ".", with_options=False)
-    return format_clear_and_export_lines(config, "bash", exported), notes
 
 
 TARGETS = {

@@ -127,7 +127,7 @@ def _join(adapters: Sequence[Adapter]) -> Adapter:
     with_keys = next((adapter for adapter in adapters if adapter.keys is not None), Adapter())
     return Adapter(
         tuple(packages.values()),
-        next((adapter.libraries for adapter in adapters if adapter.libraries), ()),
+        with_keys.libraries,
         with_keys.keys,
         with_keys.short_kept,
         next((adapter.attributes for adapter in adapters if adapter.attributes is not None), None),
@@ -242,13 +242,8 @@ def is_read_by_attributes(option: Option, attributes: AbstractSet[str]) -> bool 
     path = option.spelling.get("global_options", option.name)
     if path in attributes or any(attribute.rpartition(".")[2] == option.name for attribute in attributes):
         return True
-    return None if _lacks_group(path, attributes) else False
-
-
-def _lacks_group(path: str, known: AbstractSet[str]) -> bool:
-    """Return whether the group of a path has no attributes at all: the file of its class was unreadable."""
-    group = path.rpartition(".")[0]
-    return group in known and not any(attribute.startswith(f"{group}.") for attribute in known)
+    group = path.rpartition(".")[0]  # without any attributes if the file of its class was unreadable
+    return None if group in attributes and not any(attribute.startswith(f"{group}.") for attribute in attributes) else False
 
 
 #: The nesting depth of settings classes.

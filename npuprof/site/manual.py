@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
+from npuprof.model import Finding
+from npuprof.model import NpuprofError
 from npuprof import docs
 from npuprof.model import Record, build_error
 from npuprof.report.html import escape_html
@@ -41,18 +43,13 @@ def build_topic_pages(topics: Sequence[docs.Topic]) -> Iterator[TopicPage]:
         from markdown_it import MarkdownIt
     except ImportError:
         why = "The documentation is part of a site, and written in Markdown."
-        raise build_error("NP981", "markdown-it-py is not installed", why, HOW_TO_INSTALL) from None
-    paths = {topic.path: name_page(topic) for topic in topics}
+        raise NpuprofError([Finding("NP981", "markdown-it-py is not installed", why, HOW_TO_INSTALL)]) from None
+    paths = {topic.path: f"{FOLDER}/{topic.name}.html" for topic in topics}
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     for topic in topics:
         writer = _Writer(parser, topic, paths)
         html = writer.write()
         yield TopicPage(paths[topic.path], topic, html, tuple(writer.pictures.items()))
-
-
-def name_page(topic: docs.Topic) -> str:
-    """Return the path of a topic's page in a site."""
-    return f"{FOLDER}/{topic.name}.html"
 
 
 class _Writer:
@@ -96,7 +93,8 @@ class _Writer:
             return f'<div class="wide" role="region" aria-label="{escape_html(label)}" tabindex="0"><table>\n'
         if token.type == "table_close":
             return "</table></div>\n"
-        return f'<pre tabindex="0"><code>{_escape_code(token.content)}</code></pre>\n'
+        code = "\n".join(map(escape_html, token.content.split("\n")))
+        return f'<pre tabindex="0"><code>{code}</code></pre>\n'
 
     def _change_inline(self, token: Token) -> None:
         if token.type == "link_open":
@@ -114,7 +112,3 @@ class _Writer:
             return target
         path = os.path.normpath(os.path.join(os.path.dirname(self.topic.path), file))
         return f"{os.path.basename(self.paths[path])}{mark}{anchor}"
-
-
-def _escape_code(text: str) -> str:
-    return "\n".join(map(escape_html, text.split("\n")))

@@ -177,12 +177,13 @@ def _sort_leaves(traced: Any) -> Any:
     if isinstance(traced, dict):
         return {name: _sort_leaves(item) for name, item in traced.items()}
     if isinstance(traced, list) and all(isinstance(item, values.Leaf) and isinstance(item.value, (str, int)) for item in traced):
-        return list({(type(item.value).__name__, item.value): item for item in sorted(traced, key=_rank_leaf)}.values())
+        return list(
+            {
+                (type(item.value).__name__, item.value): item
+                for item in sorted(traced, key=lambda leaf: (type(leaf.value).__name__, leaf.value))
+            }.values()
+        )
     return traced
-
-
-def _rank_leaf(leaf: values.Leaf) -> tuple[str, Any]:
-    return type(leaf.value).__name__, leaf.value
 
 
 def _build_override_rows(config: Config, plain: dict[str, SettingRow]) -> Iterator[SettingRow]:

@@ -35,7 +35,8 @@ class Block:
 
     def add(self, key: str, text: Text) -> None:
         """Add the text of a key."""
-        self.lost = self.lost or self._passes_over(key)
+        after = self.standing[bisect_right(self.standing, self._last) :]
+        self.lost = self.lost or (bool(after) and after[0] < key)  # a mandatory key is missing
         self._last = key
         self.values[key] = text
 
@@ -43,11 +44,6 @@ class Block:
         """Return the map."""
         lost = self.lost or self.standing[-1:] > (self._last,)
         return Map(dict(self.values), whole=is_complete and not lost)
-
-    def _passes_over(self, key: str) -> bool:
-        """Return whether a mandatory key between the last one and this one is missing."""
-        after = bisect_right(self.standing, self._last)
-        return after < len(self.standing) and self.standing[after] < key
 
 
 class BlockLog:

@@ -31,8 +31,9 @@ class EngineLog(BlockLog):
                 self._close(process, line.thread)
             return
         text = match[2]
-        plain = _strip_ending(text)
-        stage = "graph" if _OF_GRAPH.search(text) else _find_stage(line.origin, line.text)
+        of_graph = _OF_GRAPH.search(text)
+        plain = text[: of_graph.start()] if of_graph else text.removesuffix(".")  # without the engine's suffix
+        stage = "graph" if of_graph else _find_stage(line.origin, line.text)
         if not stage:
             return
         block = self._blocks.get((process, line.thread))
@@ -61,9 +62,3 @@ def _find_stage(function: str, text: str) -> str:
     if "Session" in function or text.startswith(("GESession", "GE Session")):
         return "session"
     return "init" if "Init" in function else ""
-
-
-def _strip_ending(text: str) -> str:
-    """Return a text without the engine's suffix; unchanged if it has none."""
-    of_graph = _OF_GRAPH.search(text)
-    return text[: of_graph.start()] if of_graph is not None else text.removesuffix(".")

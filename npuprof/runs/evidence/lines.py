@@ -27,11 +27,6 @@ _VARYING = lazy_pattern(rb" *(?:" + _TIME + rb")|^ *\d+(?=[\t ]|:$)|(?<=[\w.]:)\
 _PLACE = "\0"
 
 
-def is_rest(label: bytes) -> bool:
-    """Return whether a label is the rest of a cut line that runs into the next one."""
-    return bool(label) and _REST.search(label) is not None
-
-
 def name_writer(label: bytes) -> str:
     """Return a label without its varying parts, as an identity of its writer."""
     return _VARYING.sub(_PLACE.encode(), label).decode("ascii", "replace") if label else ""
@@ -151,8 +146,9 @@ def _parse_plog(match: re.Match[bytes], raw: bytes) -> Line | None:
 
 
 def _match_head(head: re.Pattern[bytes], raw: bytes) -> re.Match[bytes] | None:
+    """Return the match of a head, None if its label is the rest of a cut line that runs into the next one."""
     match = head.match(raw)
-    return match if match is not None and not is_rest(match[1]) else None
+    return match if match is not None and not (match[1] and _REST.search(match[1])) else None
 
 
 def strip_colours(raw: bytes) -> bytes:
