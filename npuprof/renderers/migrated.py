@@ -5,44 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from npuprof import catalog
-from npuprof.model import Finding, NpuprofError, Record
+from npuprof.model import Finding, NpuprofError
 from npuprof.renderers import (
     Rendered,
     Target,
-    add_render_header,
     build_render_finding,
     build_setting_finding,
-    collect_sidecars,
     config_section,
 )
 from npuprof.renderers.python import format_call, format_literal
-from npuprof.renderers.session import (
-    SESSION_LOOP,
-    find_companion_lines,
-    format_bare_session,
-    format_parameter_map,
-    format_session_function,
-    format_session_imports,
-)
+from npuprof.renderers.session import SESSION_LOOP, Shape, render_shape
 from npuprof.resolve.config import Config
-
-
-class Shape(Record):
-    """One target around ``session_config``: its imports, its own functions, and the lines to paste.
-
-    ``doc`` and ``result`` belong to ``session_config``. ``trains`` is set if the session is the training session, ``loop``
-    is the line that makes the loop on the device.
-    """
-
-    bridge: tuple[str, ...]
-    functions: str
-    inline: str
-    doc: str = "Set the options in a tf.ConfigProto, a new one if none is given; return it."
-    result: str = "config"
-    standard: tuple[str, ...] = ()
-    trains: bool = True
-    loop: str = ""
-
 
 _HOOK_LOOP = 'SetIterationsVarHook({count}) among the hooks, train_op = tf.group(train_op, name="IterationOp")'
 _SHAPES: dict[str, Shape] = {
@@ -152,7 +125,7 @@ def _build_migrated_writer(target: str) -> Callable[[Config, bool], Rendered]:
     def render_migrated_target(config: Config, inline: bool) -> Rendered:
         names, later = _split_early_options(config) if target == "initialize-system" else (None, [])
         notes = (f"{', '.join(later)} {'count' if len(later) > 1 else 'counts'} in the session that trains",) if later else ()
-        return _render_session_shape(config, target, _SHAPES[target], names, inline, notes)
+        return _render_session_shape(config, target, _SHAPES[target], inline, names, notes)
 
     return render_migrated_target
 
@@ -169,18 +142,10 @@ def _split_early_options(config: Config) -> tuple[list[str], list[str]]:
 
 
 def _render_session_shape(
-    config: Config, target: str, shape: Shape, names: list[str] | None, inline: bool, notes: tuple[str, ...] = ()
+    config: Config, target: str, shape: Shape, inline: bool, names: list[str] | None = None, notes: tuple[str, ...] = ()
 ) -> Rendered:
-    files = {file: text for name, (file, text) in collect_sidecars(config).items() if names is None or name in names}
-    remarks, more = find_companion_lines(config, shape.loop, shape.trains)
-    lines = format_parameter_map(config, names, "" if inline else "    ", target)
-    if inline:
-        body = format_bare_session(lines, remarks, bool(files)) + shape.inline
-    else:
-        standard = {*shape.standard, *(("os",) if files else ())}
-        body = f"\n{format_session_imports(standard, shape.bridge)}\n\n"
-        body += f"{format_session_function(shape.doc, lines, remarks, shape.result)}{shape.functions}"
-    return Rendered(add_render_header(config, target, body, files), files, notes, (*more, *_check_initial_options(config, target)))
+    rendered = render_shape(config, target, shape, inline, names, notes)
+    return rendered._replace(findings=(*rendered.findings, *_check_initial_options(config, target)))
 
 
 def _check_initial_options(config: Config, target: str) -> tuple[Finding, ...]:
@@ -222,7 +187,7 @@ def run_config(config=None):
     return npu_run_config_init(run_config=config)
 '''
     shape = Shape(("npu_run_config_init",), tail, tail, loop=_HOOK_LOOP)
-    return _render_session_shape(config, "estimator-migrated", shape, None, inline)
+    return _render_session_shape(config, "estimator-migrated", shape, inline)
 
 
 def _build_target(

@@ -8,10 +8,11 @@ from functools import lru_cache
 
 from npuprof import catalog
 from npuprof.catalog import Option
-from npuprof.model import Finding
+from npuprof.model import Finding, Record
 from npuprof.renderers import (
     Rendered,
     Target,
+    add_render_header,
     build_not_carried_error,
     build_render_finding,
     collect_sidecars,
@@ -107,23 +108,11 @@ def _format_parameter(option: Option, argument: str, indent: str) -> str:
     return "".join([f"{line}\n" for line in lines])
 
 
-def format_session_imports(standard: Iterable[str] = (), bridge: tuple[str, ...] = ()) -> str:
+def format_session_imports(standard: Iterable[str], bridge: tuple[str, ...] = ()) -> str:
     """Return the import lines of a module that builds a ConfigProto; ``bridge`` are the names from npu_init."""
     head = "".join(f"import {name}\n" for name in sorted(standard))
     middle = f"from npu_bridge.npu_init import {', '.join(bridge)}\n" if bridge else ""
     return (f"{head}\n" if head else "") + _TF + middle + _REWRITER
-
-
-def format_session_function(doc: str, lines: str, remarks: Iterable[str] = (), result: str = "config") -> str:
-    """Return the source of ``session_config(config=None)`` around parameter-map lines."""
-    comments = "".join(f"    # {remark}\n" for remark in remarks)
-    return _HEAD.format(doc=doc) + FIND_OPTIMIZER + lines + comments + SWITCH_REWRITES_OFF + _TAIL.format(result=result)
-
-
-def format_bare_session(lines: str, remarks: Iterable[str] = (), files: bool = False) -> str:
-    """Return the lines to paste, for an existing ``config``; ``files`` is set if they locate sidecar files."""
-    head = "import os\n\n" if files else ""
-    return f"{head}{_REWRITER}\n" + _INLINE_HEAD + lines + "".join(f"# {remark}\n" for remark in remarks) + _INLINE_TAIL
 
 
 def find_companion_lines(config: Config, loop: str = "", trains: bool = True) -> tuple[list[str], tuple[Finding, ...]]:
@@ -174,17 +163,47 @@ def write_session_onto(config: Config, onto: str) -> Rendered:
     return finish_code(config, "session", ("import os\n\n" if collect_sidecars(config) else "") + lines)
 
 
+class Shape(Record):
+    """One target around ``session_config``: its imports, its own functions, and the lines to paste.
+
+    ``bridge`` are the names that it imports from npu_init, ``standard`` the modules of Python. ``doc`` and ``result``
+    belong to ``session_config``. ``trains`` is set if the session is the training session, ``loop`` is the line that makes
+    the loop on the device.
+    """
+
+    bridge: tuple[str, ...] = ()
+    functions: str = ""
+    inline: str = ""
+    doc: str = "Set the options in a tf.ConfigProto, a new one if none is given; return it."
+    result: str = "config"
+    standard: tuple[str, ...] = ()
+    trains: bool = True
+    loop: str = ""
+
+
+def render_shape(
+    config: Config, target: str, shape: Shape, inline: bool, names: list[str] | None = None, notes: tuple[str, ...] = ()
+) -> Rendered:
+    """Return the module with ``session_config(config=None)``, or the bare lines for an existing ``config``.
+
+    ``names`` are the options to set, all if None.
+    """
+    files = {file: text for name, (file, text) in collect_sidecars(config).items() if names is None or name in names}
+    remarks, findings = find_companion_lines(config, shape.loop, shape.trains)
+    indent = "" if inline else "    "
+    lines = format_parameter_map(config, names, indent, target) + "".join(f"{indent}# {remark}\n" for remark in remarks)
+    if inline:
+        body = ("import os\n\n" if files else "") + f"{_REWRITER}\n" + _INLINE_HEAD + lines + _INLINE_TAIL + shape.inline
+    else:
+        imports = format_session_imports({*shape.standard, *(("os",) if files else ())}, shape.bridge)
+        function = _HEAD.format(doc=shape.doc) + FIND_OPTIMIZER + lines + SWITCH_REWRITES_OFF + _TAIL.format(result=shape.result)
+        body = f"\n{imports}\n\n{function}{shape.functions}"
+    return Rendered(add_render_header(config, target, body, files), files, notes, findings)
+
+
 def render_session(config: Config, inline: bool) -> Rendered:
     """Return the module with ``session_config(config=None)``, or the bare lines for an existing ``config``."""
-    files = collect_sidecars(config)
-    remarks, findings = find_companion_lines(config, SESSION_LOOP)
-    lines = format_parameter_map(config, None, "" if inline else "    ", "session")
-    if inline:
-        body = format_bare_session(lines, remarks, bool(files))
-    else:
-        doc = "Set the options in a tf.ConfigProto, a new one if none is given; return it."
-        body = f"\n{format_session_imports(('os',) if files else ())}\n\n{format_session_function(doc, lines, remarks)}"
-    return finish_code(config, "session", body, *findings)
+    return render_shape(config, "session", Shape(loop=SESSION_LOOP), inline)
 
 
 TARGETS = {
