@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 from typing import Any
 
 from npuprof import catalog
@@ -70,7 +71,7 @@ def is_plain_flag(text: str) -> bool:
 def _format_atc_words(config: Config) -> tuple[list[str], list[Finding]]:
     """Return the flags as shell words, with findings. Raises NpuprofError for options without a flag."""
     flags, keys = _collect_atc_flags(config)
-    findings = _check_atc_flags(config, flags, keys)
+    findings = [*_check_atc_flags(config, flags, keys)]
     files = {name: file for name, (file, _) in collect_sidecars(config).items()}
     refused = [(flag, reason) for flag, value in flags.items() if (reason := _explain_flag_refusal(flag, format_flag_value(value)))]
     if refused:
@@ -148,27 +149,25 @@ def format_flag_value(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _check_atc_flags(config: Config, flags: dict[str, Any], keys: dict[str, str]) -> list[Finding]:
-    findings: list[Finding] = []
+def _check_atc_flags(config: Config, flags: dict[str, Any], keys: dict[str, str]) -> Iterator[Finding]:
     mode = flags.get("mode", 0)
     required = [name for name in catalog.record_names("atc") if (flag := catalog.find_flag(name)) and flag.required]
     if missing := [flag for flag in (required if mode == 0 else _REQUIRED.get(mode, ())) if flag not in flags]:
         what = f"the command lacks {', '.join(f'--{flag}' for flag in missing)}"
         why = "They belong to one conversion, not to a preset that many share."
         hint = f"add them to the command, or give {say_set(f'atc.{missing[0]}', config.resolver.in_python)}"
-        findings.append(build_render_finding(config, "NP911", "", what, why, hint))
+        yield build_render_finding(config, "NP911", "", what, why, hint)
     if "op_select_implmode" in flags:
         value = flags["op_select_implmode"]
         best = "high_precision_for_all" if "precision" in str(value) else "high_performance_for_all"
         hint = f"if {best} serves, copy {best}.ini to a file of the model, adjust single operators, and set op_precision_mode"
         what = f"--op_select_implmode={value} is not for conversions that count"
-        findings.append(build_render_finding(config, "NP913", keys["op_select_implmode"], what, _ADVICE, hint))
+        yield build_render_finding(config, "NP913", keys["op_select_implmode"], what, _ADVICE, hint)
         if str(value).endswith("_for_all") and "optypelist_for_implmode" in flags:
             what = f"--optypelist_for_implmode has no effect with --op_select_implmode={value}"
             why = "The values ending in _for_all read the built-in list and nothing else."
             hint = "unset it, or write the value without _for_all"
-            findings.append(build_render_finding(config, "NP912", keys["optypelist_for_implmode"], what, why, hint))
-    return findings
+            yield build_render_finding(config, "NP912", keys["optypelist_for_implmode"], what, why, hint)
 
 
 TARGETS = {

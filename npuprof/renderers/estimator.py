@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -213,12 +214,11 @@ def _format_config_imports(names: list[str]) -> str:
     return f"from {module} import (\n" + "".join(f"    {name},\n" for name in sorted(names)) + ")\n"
 
 
-def _check_session_options(config: Config, session_options: list[str]) -> tuple[Finding, ...]:
-    if not session_options:
-        return ()
-    what = f"{', '.join(session_options)} goes through session_config: NPURunConfig has no such argument"
-    why = "NPUEstimator adds an entry of its own after it, whose values win for every key that both hold."
-    return (build_render_finding(config, "NP909", session_options[0], what, why, ""),)
+def _check_session_options(config: Config, session_options: list[str]) -> Iterator[Finding]:
+    if session_options:
+        what = f"{', '.join(session_options)} goes through session_config: NPURunConfig has no such argument"
+        why = "NPUEstimator adds an entry of its own after it, whose values win for every key that both hold."
+        yield build_render_finding(config, "NP909", session_options[0], what, why, "")
 
 
 @cache
@@ -228,13 +228,12 @@ def _list_special_options() -> tuple[catalog.Option, ...]:
     return tuple(option for option in records if option.estimator_default is not None or option.needs_argument)
 
 
-def _check_estimator_defaults(config: Config) -> tuple[Finding, ...]:
-    findings: list[Finding] = []
+def _check_estimator_defaults(config: Config) -> Iterator[Finding]:
     for option in _list_special_options():
         if option.estimator_default is not None and option.name not in config.settings:
             what = f"NPUEstimator sets {option.name} = {format_toml_value(option.estimator_default)}, which a session leaves off"
             why = "It writes its own default for every argument that is not given."
-            findings.append(build_render_finding(config, "NP909", option.name, what, why, f"set {option.name} if it matters"))
+            yield build_render_finding(config, "NP909", option.name, what, why, f"set {option.name} if it matters")
     _, dims, _, newest = _dynamic_arguments()
     states = _find_hybrid_mode_states(config)
     if dims in config.settings and newest not in config.settings and not states <= {"Y"} and states != {"."}:
@@ -242,7 +241,7 @@ def _check_estimator_defaults(config: Config) -> tuple[Finding, ...]:
         why = "CANN 7.0.0 and before raise TypeError for a fourth argument, 9.0.0 and later for a missing one; those between are not known."
         release = say_option("cann", "RELEASE", config.resolver.in_python)
         hint = f"render with {release}; where the release raises TypeError, take the argument out"
-        findings.append(build_render_finding(config, "NP909", dims, what, why, hint))
+        yield build_render_finding(config, "NP909", dims, what, why, hint)
     for option in _list_special_options():
         needed = option.needs_argument
         if needed and option.name in config.settings and needed not in config.settings:
@@ -250,8 +249,7 @@ def _check_estimator_defaults(config: Config) -> tuple[Finding, ...]:
                 if f"env.{twin}" in config.settings:
                     what = f"{option.name} is lost: NPUEstimator passes it on only with the argument {needed}"
                     why = f"{twin} in the environment does not count."
-                    findings.append(build_render_finding(config, "NP910", option.name, what, why, f"set {needed}"))
-    return tuple(findings)
+                    yield build_render_finding(config, "NP910", option.name, what, why, f"set {needed}")
 
 
 TARGETS = {

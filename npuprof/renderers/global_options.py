@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from npuprof import catalog
@@ -88,14 +89,13 @@ def _format_all_lines(config: Config, onto: str, indent: str) -> tuple[list[str]
     return lines, findings
 
 
-def _check_adapter_value(config: Config, option: Option, value: Any) -> list[Finding]:
-    """Return how the TF 2 adapter changes a value that its class accepts."""
+def _check_adapter_value(config: Config, option: Option, value: Any) -> Iterator[Finding]:
+    """Yield how the TF 2 adapter changes a value that its class accepts."""
     known = option.engine_choices.get("global_options", (value,))
-    if value in known:
-        return []
-    what = f"{option.name} = {format_literal(value)} passes the class, but GE rejects it when the NPU is opened"
-    why, hint = f"GE knows {' and '.join(known)} only.", f"write {' or '.join(map(format_literal, known))}"
-    return [build_render_finding(config, "NP910", option.name, what, why, hint)]
+    if value not in known:
+        what = f"{option.name} = {format_literal(value)} passes the class, but GE rejects it when the NPU is opened"
+        why, hint = f"GE knows {' and '.join(known)} only.", f"write {' or '.join(map(format_literal, known))}"
+        yield build_render_finding(config, "NP910", option.name, what, why, hint)
 
 
 TARGETS = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from npuprof import catalog
 from npuprof.model import Finding, NpuprofError
@@ -148,17 +148,14 @@ def _render_session_shape(
     return rendered._replace(findings=(*rendered.findings, *_check_initial_options(config, target)))
 
 
-def _check_initial_options(config: Config, target: str) -> tuple[Finding, ...]:
-    """Return the finding for options that init_resource or initialize_system needs too."""
-    if target in ("initialize-system", "init-resource"):
-        return ()
+def _check_initial_options(config: Config, target: str) -> Iterator[Finding]:
+    """Yield the finding for options that init_resource or initialize_system needs too."""
     late = [name for name in config_section(config, "options") if (option := catalog.find_option(name)) and option.level == "init"]
-    if not late:
-        return ()
-    what = f"{', '.join(late)} must also be in the session of init_resource or initialize_system, where the script calls one"
-    why = "The first session of a process starts the engine; what later ones say of these options is ignored."
-    hint = "npuprof render --to init-resource, or --to initialize-system, writes it"
-    return (build_render_finding(config, "NP907", late[0], what, why, hint),)
+    if late and target not in ("initialize-system", "init-resource"):
+        what = f"{', '.join(late)} must also be in the session of init_resource or initialize_system, where the script calls one"
+        why = "The first session of a process starts the engine; what later ones say of these options is ignored."
+        hint = "npuprof render --to init-resource, or --to initialize-system, writes it"
+        yield build_render_finding(config, "NP907", late[0], what, why, hint)
 
 
 def _render_migrated_estimator(config: Config, inline: bool) -> Rendered:

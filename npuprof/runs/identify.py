@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from npuprof.compare.pairs import Pair, build_preset_pair
@@ -115,8 +115,8 @@ class Identifier:
 
     # -- the work tree -------------------------------------------------------------------------------------------------
 
-    def _search_work_tree(self, wanted: str) -> list[Match]:
-        return [match for name in self._list_names() if (match := self._find_current(name, wanted))]
+    def _search_work_tree(self, wanted: str) -> Iterable[Match]:
+        return filter(None, (self._find_current(name, wanted) for name in self._list_names()))
 
     def _find_current(self, name: str, wanted: str) -> Match | None:
         match = _find_match(name, self._load_current(name), wanted)
@@ -137,14 +137,13 @@ class Identifier:
 
     # -- history -------------------------------------------------------------------------------------------------------
 
-    def _search_history(self, wanted: str) -> list[Match]:
+    def _search_history(self, wanted: str) -> Iterator[Match]:
         repository = self._repository
         if repository is None or not self._order or self.index is None:
-            return []
+            return
         versions: Sequence[Version] = ()
         with suppress(NpuprofError):
             versions = repository.load_versions()
-        matches: list[Match] = []
         for holding in self.index.find(wanted, self._order):
             match = None
             with suppress(NpuprofError):  # the cache alone is not trusted
@@ -152,29 +151,28 @@ class Identifier:
             if match:
                 commits = set(holding.commits)
                 named = tuple(version.number_text for version in versions if version.name == holding.name and version.commit in commits)
-                matches.append(_add_commits(match._replace(versions=named), repository, holding.commits))
-        return matches
+                yield _add_commits(match._replace(versions=named), repository, holding.commits)
 
     def _load_past(self, repository: StoreRepository, name: str, commit: str) -> Config:
         """Return a preset at a commit. Raises NpuprofError."""
         return Resolver(Lookups()).resolve_profile(repository.load_revision(commit).profile(name), f"{name}@{commit[:7]}")
 
-    def _search_composed(self, name: str, wanted: str) -> list[Match]:
-        """Return composed presets by name, ``A+B``, with the commits at which they had a digest."""
+    def _search_composed(self, name: str, wanted: str) -> Iterator[Match]:
+        """Yield composed presets by name, ``A+B``, with the commits at which they had a digest."""
         parts = self._workspace.split_spec(name) if "+" in name else []
         if len(parts) < 2:
-            return []
-        matches = [match] if (match := self._find_current(name, wanted)) else []
+            return
+        if match := self._find_current(name, wanted):
+            yield match
         if self._repository is None or self.index is None:
-            return matches
+            return
         for commits in group_commits(self.index, dict.fromkeys(part for part in parts if not _is_fixed(part)), self._order):
             with suppress(NpuprofError):
                 workspace = Workspace(None)
                 workspace.use_store(self._workspace.store)
                 resolved = workspace.resolve_spec(self._pin(workspace, name, commits[0]))
                 if match := _find_match(name, list_configs(resolved), wanted):
-                    matches.append(_add_commits(match, self._repository, commits))
-        return matches
+                    yield _add_commits(match, self._repository, commits)
 
     # -- evidence ------------------------------------------------------------------------------------------------------
 
@@ -189,9 +187,9 @@ class Identifier:
         current = ((name, configs[0]) for name in self._list_names() if (configs := self._load_current(name)))
         matches: list[Match] = []
         for fit in find_fits(evidence, current, self.index if self._order else None, load):
-            there = [past for past in self._search_history(fit.config.digest) if past.name == fit.name]
+            there = next((past for past in self._search_history(fit.config.digest) if past.name == fit.name), None)
             now = any(config.digest == fit.config.digest for config in self._load_current(fit.name))
-            match = there[0] if there else Match(fit.name, "fits", fit.config)
+            match = there or Match(fit.name, "fits", fit.config)
             matches.append(match._replace(kind="fits", fit=fit, in_work_tree=now))
         return sorted(matches, key=lambda match: (not match.in_work_tree, match.name))
 

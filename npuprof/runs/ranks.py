@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from npuprof.catalog import find_variable, load_env_twins
@@ -264,14 +264,12 @@ def list_endings(groups: Iterable[Ranks]) -> list[str]:
     return [f"{ending or 'unknown'}: {name_ranks(sorted(labels, key=sort_label), one='rank')}" for ending, labels in order]
 
 
-def format_differences(changed: Differences, kind: str) -> list[str]:
-    """Return differences as lines with a kind: ``~ NAME a → b  (environment)``."""
-    lines = []
+def format_differences(changed: Differences, kind: str) -> Iterator[str]:
+    """Yield differences as lines with a kind: ``~ NAME a → b  (environment)``."""
     for name, (old, new) in changed.items():
         sign = "+" if old is None else "-" if new is None else "~"
         values = " → ".join(repr(text) for text in (old, new) if text is not None)
-        lines.append(f"{sign} {escape_controls(f'{name} {values}')}  ({kind})")
-    return lines
+        yield f"{sign} {escape_controls(f'{name} {values}')}  ({kind})"
 
 
 def describe_count(processes: Processes) -> str:

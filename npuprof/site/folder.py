@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from hashlib import sha256
 
@@ -47,7 +47,7 @@ def write_site(folder: str, files: Mapping[str, bytes]) -> Written:
     known = _read_record(record)
     listed = {*_read_list(tree), *(line.partition(" ")[2] for line in known)}
     same, proven, rest = _compare_files(tree, files, listed, known)
-    if strange := sorted(rest.keys() - _list_committed(git, {name: rest[name] for name in listed & rest.keys()})):
+    if strange := sorted(rest.keys() - {*_list_committed(git, {name: rest[name] for name in listed & rest.keys()})}):
         raise NpuprofError([_build_finding(os.path.join(folder, strange[0]), len(strange) - 1)])
     gone = proven.keys() - files.keys()
     if gone and git.top:
@@ -106,17 +106,15 @@ def _digest_lines(content: bytes) -> str:
     return sha256(content.replace(b"\r\n", b"\n")).hexdigest()
 
 
-def _list_committed(git: Git, files: Mapping[str, str]) -> set[str]:
-    """Return the files of a folder, given with their digests, that equal HEAD. Raises NpuprofError."""
+def _list_committed(git: Git, files: Mapping[str, str]) -> Iterator[str]:
+    """Yield the files of a folder, given with their digests, that equal HEAD. Raises NpuprofError."""
     if not files or not git.top:
-        return set()
+        return
     place = os.path.relpath(os.path.realpath(git.folder), git.top)
-    committed: set[str] = set()
     for name, digest in files.items():  # one at a time: together they may exceed the memory
         (blob,) = git.read_objects([f"HEAD:{os.path.normpath(os.path.join(place, name))}"])
         if blob is not None and _digest_lines(blob.content) == digest:
-            committed.add(name)
-    return committed
+            yield name
 
 
 def _build_finding(path: str, others: int) -> Finding:
