@@ -13,7 +13,7 @@ from npuprof.resolve.digests import list_digests
 from npuprof.runs.evidence import Evidence
 from npuprof.runs.fingerprints import Clue
 from npuprof.runs.fitting import Fit, find_fits
-from npuprof.runs.index import Index, group_commits, list_commits, list_configs, load_index
+from npuprof.runs.index import Index, list_commits, list_configs, load_index
 from npuprof.runs.records import list_asked, list_texts, read_versions
 from npuprof.store.around import BareStore
 from npuprof.store.folder import Folder
@@ -144,7 +144,7 @@ class Identifier:
         versions: Sequence[Version] = ()
         with suppress(NpuprofError):
             versions = repository.load_versions()
-        for holding in self.index.find(wanted, self._order):
+        for holding in self.index.find(wanted):
             match = None
             with suppress(NpuprofError):  # the cache alone is not trusted
                 match = _find_match(holding.name, list_configs(self._load_past(repository, holding.name, holding.commits[0])), wanted)
@@ -166,7 +166,7 @@ class Identifier:
             yield match
         if self._repository is None or self.index is None:
             return
-        for commits in group_commits(self.index, dict.fromkeys(part for part in parts if not _is_fixed(part)), self._order):
+        for commits in self.index.group_commits(dict.fromkeys(part for part in parts if not _is_fixed(part))):
             with suppress(NpuprofError):
                 workspace = Workspace(None)
                 workspace.use_store(self._workspace.store)

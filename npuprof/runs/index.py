@@ -54,16 +54,17 @@ class Holding(Record):
 
 
 class Index:
-    """The digests of all presets at all commits of a repository."""
+    """The digests of all presets at all commits of a repository; ``order`` are the indexes of the commits, newest first."""
 
-    def __init__(self, repository: StoreRepository) -> None:
+    def __init__(self, repository: StoreRepository, order: dict[str, int]) -> None:
         self.repository = repository
+        self.order = order
         self.states: list[State] = []
         self.untold = False  #: whether some preset could not be resolved because a source is missing on this machine
         self.lacking: Finding | None = None  #: objects missing in a partial clone, which may be fetched later
 
-    def find(self, wanted: str, order: dict[str, int]) -> list[Holding]:
-        """Return the presets that had a digest with a prefix, each with its commits in a given order."""
+    def find(self, wanted: str) -> list[Holding]:
+        """Return the presets that had a digest with a prefix."""
         holding: set[str] = set()
         commits_of: dict[str, list[str]] = {}
         for state in self.states:
@@ -73,23 +74,25 @@ class Index:
                 else:
                     holding.discard(name)
             for name in holding:
-                commits_of.setdefault(name, []).extend(commit for commit in state.commits if commit in order)
-        return [Holding(name, tuple(sorted(commits, key=order.__getitem__))) for name, commits in commits_of.items() if commits]
+                commits_of.setdefault(name, []).extend(state.commits)
+        return [Holding(name, tuple(self._sort(commits))) for name, commits in commits_of.items()]
 
+    def group_commits(self, names: Collection[str]) -> list[list[str]]:
+        """Return the commits that contain some presets, grouped by their digests; each group newest first."""
+        present: dict[str, Digests] = {}
+        groups: dict[tuple[Digests, ...], list[str]] = {}
+        for state in self.states:
+            for name, digests in state.changed.items():
+                if name in names and digests is not None:
+                    present[name] = digests
+                elif name in names:
+                    present.pop(name, None)
+            if len(present) == len(names):
+                groups.setdefault(tuple(present[name] for name in names), []).extend(state.commits)
+        return [*map(self._sort, groups.values())]
 
-def group_commits(index: Index, names: Collection[str], order: dict[str, int]) -> list[list[str]]:
-    """Return the commits that contain some presets, grouped by their digests; each group newest first."""
-    present: dict[str, Digests] = {}
-    groups: dict[tuple[Digests, ...], list[str]] = {}
-    for state in index.states:
-        for name, digests in state.changed.items():
-            if name in names and digests is not None:
-                present[name] = digests
-            elif name in names:
-                present.pop(name, None)
-        if len(present) == len(names):
-            groups.setdefault(tuple(present[name] for name in names), []).extend(commit for commit in state.commits if commit in order)
-    return [sorted(commits, key=order.__getitem__) for commits in groups.values() if commits]
+    def _sort(self, commits: list[str]) -> list[str]:
+        return sorted(commits, key=self.order.__getitem__)
 
 
 #: How many times a store may have moved to another folder.
@@ -112,7 +115,7 @@ def list_commits(repository: StoreRepository) -> dict[str, int]:
 
 def load_index(repository: StoreRepository, order: dict[str, int]) -> Index:
     """Return the index of some commits of a repository. Raises NpuprofError."""
-    index = Index(repository)
+    index = Index(repository, order)
     _Builder(index).add_commits(list(reversed(order)))  # oldest first: each is similar to the previous one
     return index
 
