@@ -6,8 +6,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
-from npuprof.model import Finding
-from npuprof.model import NpuprofError
 from npuprof import docs
 from npuprof.model import Record, build_error
 from npuprof.report.html import escape_html
@@ -43,7 +41,7 @@ def build_topic_pages(topics: Sequence[docs.Topic]) -> Iterator[TopicPage]:
         from markdown_it import MarkdownIt
     except ImportError:
         why = "The documentation is part of a site, and written in Markdown."
-        raise NpuprofError([Finding("NP981", "markdown-it-py is not installed", why, HOW_TO_INSTALL)]) from None
+        raise build_error("NP981", "markdown-it-py is not installed", why, HOW_TO_INSTALL) from None
     paths = {topic.path: f"{FOLDER}/{topic.name}.html" for topic in topics}
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     for topic in topics:
