@@ -75,8 +75,14 @@ class Recorder:
         self.fields |= more
         if not self.path:
             return
+        tree = Tree(self.folder)
         try:
-            self._replace()
+            temporary = self._write_beside(tree)
+            try:
+                tree.rename(temporary, os.path.basename(self.path))
+            except OSError:
+                tree.remove_file(temporary)
+                raise
         except OSError as error:
             output.tell_remark(f"{self.path} does not say how the run ended: {describe_os_error(error, self.path)}")
             self.path = ""
@@ -105,15 +111,6 @@ class Recorder:
         finally:
             with suppress(OSError):
                 tree.remove_file(temporary)
-
-    def _replace(self) -> None:
-        tree = Tree(self.folder)
-        temporary = self._write_beside(tree)
-        try:
-            tree.rename(temporary, os.path.basename(self.path))
-        except OSError:
-            tree.remove_file(temporary)
-            raise
 
     def _write_beside(self, tree: Tree) -> str:
         """Return the name of a temporary file with the record. Raises OSError."""

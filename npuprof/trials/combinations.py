@@ -99,11 +99,8 @@ def _list_parts(value: Any, tail: Path) -> Iterator[tuple[Path, Any, bool]]:
         for name, item in value.items():
             yield from _list_parts(item, (*tail, name))
     elif isinstance(value, list) and value and all(isinstance(item, (str, int)) for item in value):
-        seen: set[str] = set()
-        for item in value:
-            if repr(item) not in seen:
-                seen.add(repr(item))
-                yield tail, item, True
+        for item in {repr(item): item for item in value}.values():
+            yield tail, item, True
     else:
         yield tail, value, False
 

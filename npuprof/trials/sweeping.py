@@ -190,10 +190,6 @@ class Goal(Record):
     name: str
     greatest: bool
 
-    def rank(self, value: float) -> float:
-        """Return a rank that is smaller for better values; not a number is worst."""
-        return math.inf if math.isnan(value) else -value if self.greatest else value
-
 
 def parse_goal(text: str, names: Sequence[str]) -> Goal:
     """Return the goal of ``min:loss``, ``max:speed`` or a bare name: the maximum, for ``time`` the minimum. Raises NpuprofError."""
@@ -208,14 +204,13 @@ def parse_goal(text: str, names: Sequence[str]) -> Goal:
 
 def find_best(rows: Iterable[tuple[Combination, Result | None]], goal: Goal) -> tuple[Config, Combination, float] | None:
     """Return the best combination with a successful run, with its value; None if none has the metric."""
-    best = None
-    for combination, result in rows:
-        value = find_value(result, goal.name) if result is not None and result.exit == 0 else None
-        if value is None or math.isnan(value) or combination.config is None:
-            continue
-        if best is None or goal.rank(value) < goal.rank(best[2]):
-            best = combination.config, combination, value
-    return best
+    known = [
+        (combination.config, combination, value)
+        for combination, result in rows
+        if combination.config and result and result.exit == 0 and (value := find_value(result, goal.name)) is not None
+    ]
+    numbers = [row for row in known if not math.isnan(row[2])]
+    return min(numbers, key=lambda row: -row[2] if goal.greatest else row[2], default=None)
 
 
 def find_result(combination: Combination, journal: Journal) -> Result | None:

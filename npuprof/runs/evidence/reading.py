@@ -17,17 +17,22 @@ def read_evidence(paths: Sequence[str], tell: Callable[[str], None] = lambda tex
     """Return the evidence in files and folders; ``tell`` is called with the progress. Raises NpuprofError for unreadable files."""
     sources = find_sources(paths)
     processes = Processes()
-    progress = _Progress(tell)
     of_tf2: list[Process] = []
+    read = 0
+
+    def add(size: int) -> None:
+        nonlocal read
+        read += size
+        tell(f"{read // 1_000_000:,} MB read, now {source.path}")
+
     for source in sources:
-        progress.path = source.path
         with open_source(source.path) as (stream, most):
             if source.is_dump:
                 place = source.place if source.pid is not None else source.path
-                scan_dump(stream, processes.find_dumped(place, source.pid), progress.add, most)
+                scan_dump(stream, processes.find_dumped(place, source.pid), add, most)
             else:
                 reader = LogReader(source.place, processes)
-                scan_stream(stream, reader, progress.add, most)
+                scan_stream(stream, reader, add, most)
                 of_tf2 += reader.finish()
     for process in processes.found.values():
         if process.pending or not process.variables:
@@ -38,19 +43,6 @@ def read_evidence(paths: Sequence[str], tell: Callable[[str], None] = lambda tex
 
 def _says_anything(process: Process) -> bool:
     return bool(process.dumps or process.warned) or any(epoch.maps or epoch.asked or epoch.late for epoch in process.epochs)
-
-
-class _Progress:
-    """The number of bytes read, shown in megabytes with the file."""
-
-    def __init__(self, show: Callable[[str], None]) -> None:
-        self._show = show
-        self.path = ""
-        self.size = 0
-
-    def add(self, size: int) -> None:
-        self.size += size
-        self._show(f"{self.size // 1_000_000:,} MB read, now {self.path}")
 
 
 def read_told_evidence(paths: Sequence[str], with_variables: bool = False, of_torch: bool = False) -> Evidence:
