@@ -207,7 +207,8 @@ def find_best(rows: Iterable[tuple[Combination, Result | None]], goal: Goal) -> 
     known = [
         (combination.config, combination, value)
         for combination, result in rows
-        if combination.config and result and result.exit == 0 and (value := find_value(result, goal.name)) is not None
+        if combination.config is not None and result is not None and result.exit == 0
+        if (value := find_value(result, goal.name)) is not None
     ]
     numbers = [row for row in known if not math.isnan(row[2])]
     return min(numbers, key=lambda row: -row[2] if goal.greatest else row[2], default=None)
