@@ -213,7 +213,7 @@ class _Builder:
         resolver = Resolver(Lookups())
         for name in wanted:
             new = self._resolve(store, resolver, name)
-            self._has_moved = self._has_moved or new.is_moving
+            self._has_moved |= new.is_moving
             if new.digests != known[name].digests:
                 changed[name] = new.digests
             known[name] = new
@@ -225,7 +225,7 @@ class _Builder:
         try:
             config = resolver.resolve_profile(store.profile(name))
         except NpuprofError as error:
-            self._index.untold = self._index.untold or any(finding.code in UNTOLD for finding in error.findings)
+            self._index.untold |= any(finding.code in UNTOLD for finding in error.findings)
             lacking = next((finding for finding in error.findings if finding.code == "NP022"), None)
             self._index.lacking = self._index.lacking or lacking
             return _Known(is_moving=True)  # a later tag may make it resolvable

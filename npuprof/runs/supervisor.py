@@ -172,7 +172,7 @@ def _wait(child: int, watched: set[int], witness: _Witness) -> int:
             if number == signal.SIGHUP and os.getsid(0) == os.getpid():
                 _send(child, number)  # on hangup, only the session leader gets the signal
         elif not witness.saw(number):
-            suspended = suspended or number == signal.SIGTSTP
+            suspended |= number == signal.SIGTSTP
             _send(child, number)
 
 

@@ -132,6 +132,11 @@ class Process:
         self.pending.clear()
         return self.epoch
 
+    def identify(self, values: Values) -> None:
+        """Take rank and device from the engine's options, unless they are known."""
+        self.rank = self.rank or values.get("ge.exec.rankId", Text("")).text
+        self.device = self.device or values.get("ge.exec.deviceId", Text("")).text
+
     def note(self, stage: str, texts: Map) -> None:
         """Record an observation that may belong to the next epoch."""
         if (stage, texts) in self.pending:

@@ -149,7 +149,7 @@ class AdapterLog(BlockLog):
         if last is not None and stage == "single init" and last.texts(option, stage) and not last.has("init"):
             process.start_epoch(anew=True)
         epoch = process.epoch
-        epoch.joined = epoch.joined or (stage == "single session" and bool(epoch.late))
+        epoch.joined |= stage == "single session" and bool(epoch.late)
         epoch.add(stage, single)
         self._tail.set(single.values, option, lambda: epoch.add(stage, single))
 
@@ -177,7 +177,7 @@ class AdapterLog(BlockLog):
         if (generation := block.generation) is None:
             self._close_operator_block(process, closed, self._started.pop((process, thread), None))
             return
-        process.threaded = process.threaded or bool(thread)
+        process.threaded |= bool(thread)
         process.generation = process.generation or generation
         if block.stage != "init":
             process.settle()
@@ -203,4 +203,4 @@ class AdapterLog(BlockLog):
             return
         epoch = process.start_epoch()
         epoch.add("init", closed)
-        epoch.doubtful = epoch.doubtful or started is None
+        epoch.doubtful |= started is None

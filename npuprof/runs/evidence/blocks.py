@@ -36,7 +36,7 @@ class Block:
     def add(self, key: str, text: Text) -> None:
         """Add the text of a key."""
         after = self.standing[bisect_right(self.standing, self._last) :]
-        self.lost = self.lost or (bool(after) and after[0] < key)  # a mandatory key is missing
+        self.lost |= bool(after) and after[0] < key  # a mandatory key is missing
         self._last = key
         self.values[key] = text
 
@@ -73,7 +73,7 @@ class BlockLog:
                     self._close(process, other_thread, whole=False)
             block.epoch = process.last
             if starts_once and block.epoch is not None and block.stage == "session":
-                block.epoch.joined = block.epoch.joined or bool(block.epoch.late)
+                block.epoch.joined |= bool(block.epoch.late)
         self._blocks[process, thread] = block
 
 

@@ -12,8 +12,6 @@ from npuprof.system import lazy_pattern
 _OPTION = lazy_pattern(r"GE(?:Session)? ?option: (\S+), value: (.*)", re.DOTALL)
 _OF_GRAPH = lazy_pattern(r", innerSession:\d+, graphid: \d+\.$")
 _MORE_THAN_ONCE = "GEInitialize is called more than once"
-_RANK = "ge.exec.rankId"
-_DEVICE = "ge.exec.deviceId"
 
 
 class EngineLog(BlockLog):
@@ -50,8 +48,7 @@ class EngineLog(BlockLog):
         block = self._blocks.pop((process, thread), None)
         if block is None:
             return
-        process.rank = process.rank or block.values.get(_RANK, Text("")).text
-        process.device = process.device or block.values.get(_DEVICE, Text("")).text
+        process.identify(block.values)
         if block.stage == "init" and (process.last is None or any(earlier.engine for earlier in process.last.blocks("init"))):
             process.start_epoch()
         process.settle()

@@ -131,18 +131,13 @@ def _parse_plog(match: re.Match[bytes], raw: bytes) -> Line | None:
     if (second := _SECOND_HEAD.search(raw, start)) is not None:
         raw, size = raw[: second.start()], LONGEST_LINE
     glued = second is not None
-    if module == b"GE":
-        head = _ENGINE.match(raw, start)
-        if head is None:
-            return None
-        text = decode_text(raw[head.end() :])
-        return Line("engine", name_writer(match[1]), pid, head[2].decode(), head[3].decode(), text, size, level, glued)
-    head = _ADAPTER.match(raw, start) if module == b"FMK" else None
+    is_engine = module == b"GE"
+    head = _ENGINE.match(raw, start) if is_engine else _ADAPTER.match(raw, start) if module == b"FMK" else None
     if head is None:
         return None
+    writer, origin = ("engine", head[3].decode()) if is_engine else ("adapter", head[1].decode("ascii", "replace").rpartition("/")[2])
     text = decode_text(raw[head.end() :])
-    origin = head[1].decode("ascii", "replace").rpartition("/")[2]
-    return Line("adapter", name_writer(match[1]), pid, head[2].decode(), origin, text, size, level, glued)
+    return Line(writer, name_writer(match[1]), pid, head[2].decode(), origin, text, size, level, glued)
 
 
 def _match_head(head: re.Pattern[bytes], raw: bytes) -> re.Match[bytes] | None:

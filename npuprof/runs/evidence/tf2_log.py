@@ -40,15 +40,15 @@ class Tf2Log:
         pair = _PAIR.fullmatch(line.text)
         title = line.text.rstrip()
         if pair is not None and self._block is not None:
-            self._mixed = self._mixed or not self._block.takes(pair[1])
+            self._mixed |= not self._block.takes(pair[1])
             self._block.add(pair[1], Text(pair[2], line.glued or not line.ended))
             self._tail.set(self._block.values, pair[1])
             return
-        self.spoilt = self.spoilt or pair is not None or (self._block is not None and _KEY.fullmatch(line.text) is not None)
-        self._mixed = self._mixed or (pair is not None and bool(self.found))
+        self.spoilt |= pair is not None or (self._block is not None and _KEY.fullmatch(line.text) is not None)
+        self._mixed |= pair is not None and bool(self.found)
         if self._block is not None:
             is_init = self._block.stage == "init"
-            self._mixed = self._mixed or (is_init and title in self._titles)
+            self._mixed |= is_init and title in self._titles
             self._close(whole=not is_init or (line.ended and title == _SUCCEED))
         if title in self._titles:
             self._start(place)
@@ -60,7 +60,7 @@ class Tf2Log:
         elif match := _WARNED.fullmatch(line.text):
             self._warn(place, match[1], Text(match[2], line.glued or not line.ended))
         elif line.level == "W":
-            self.spoilt = self.spoilt or line.text.startswith(_WARNING[: len(line.text)])  # ends before its text
+            self.spoilt |= line.text.startswith(_WARNING[: len(line.text)])  # ends before its text
 
     def _warn(self, place: str, leaf: str, text: Text) -> None:
         """Record a warning, which may come before the block of its process."""
@@ -101,8 +101,7 @@ class Tf2Log:
             process.start_epoch()
             process.informed = True
         process.epoch.add(block.stage, block.close(whole))
-        process.rank = process.rank or block.values.get("ge.exec.rankId", Text("")).text
-        process.device = process.device or block.values.get("ge.exec.deviceId", Text("")).text
+        process.identify(block.values)
 
 
 def _find_generation(values: dict[str, Text], is_whole: bool) -> Generation | None:
