@@ -110,6 +110,11 @@ class Command(list[Word]):
     files: tuple[str, ...] = ()
     call: tuple[int, int] | tuple[()] = ()
 
+    @property
+    def file(self) -> str:
+        """The sourced file of the command, empty for the script itself."""
+        return self.files[-1] if self.files else ""
+
     def copy_with(self, words: list[Word]) -> Command:
         """Return the command with other words."""
         copy = Command(words)

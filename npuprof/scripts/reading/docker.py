@@ -43,17 +43,13 @@ def import_dockerfile(path: str, text: str) -> ImportedFile:
             stage.lines.update((setting.line, setting.column) for setting in settings)
             every += settings
         elif word in ("RUN", "CMD", "ENTRYPOINT"):
-            settings, conversions = _read_run(path, text, match)
+            begin = flags.end() if (flags := _FLAGS.match(text, begin)) else begin
+            reason = f"applies to this {word} line only, not to other commands in the image"
+            settings, conversions = find_shell_settings(path, text[begin : match.end()], _find_place(text, begin), reason)
             every += settings
             sites += conversions
     every = [item if item.surface != "env" or (item.line, item.column) in stage.lines else leave_out(item, _EARLIER) for item in every]
     return ImportedFile(path, tuple(every), tuple(sites), text=text, remarks=tuple(list_reads(path, list(parse_shell_commands(text)))))
-
-
-def _read_run(path: str, text: str, match: re.Match[str]) -> tuple[list[ScriptSetting], list[Site]]:
-    begin = flags.end() if (flags := _FLAGS.match(text, match.start(2))) else match.start(2)
-    reason = f"applies to this {match[1].upper()} line only, not to other commands in the image"
-    return find_shell_settings(path, text[begin : match.end()], _find_place(text, begin), reason)
 
 
 def _find_place(text: str, at: int) -> Position:

@@ -240,8 +240,8 @@ class _Reading:
         if word.text == "return" and self.function:
             block = next(block for block in reversed(self.blocks) if block.function)
             block.left = ((self.number, 0, f"{self.function}() is not left in {line}"),)
-        elif self._is_certain() and (word.text == "exit" or self.command.files):
-            self.ended.setdefault("" if word.text == "exit" else self.command.files[-1], line)
+        elif self._is_certain() and (word.text == "exit" or self.command.file):
+            self.ended.setdefault("" if word.text == "exit" else self.command.file, line)
 
     def _is_certain(self) -> bool:
         """Return whether the command is outside of branches, loops, functions and parentheses."""
@@ -249,10 +249,10 @@ class _Reading:
         return not (blocks_around or self.test or self.command.join or self.command.parentheses)
 
     def _name_file(self) -> str:
-        return self.command.files[-1] if self.command.files else self.path
+        return self.command.file or self.path
 
     def _name_line(self, word: Word) -> str:
-        return f"line {word.line} of {self.command.files[-1]}" if self.command.files else f"line {word.line}"
+        return f"line {word.line} of {self.command.file}" if self.command.file else f"line {word.line}"
 
     def _follow_blocks(self, words: list[Word]) -> tuple[list[Word], _Block | None]:
         """Return the words of a command without opening and closing blocks, and the block that begins after it."""
@@ -356,7 +356,7 @@ class _Reading:
                 self._add_variable(name, word, word.cut_prefix(word.text.index("=") + 1), is_exported)
             elif (follower.startswith("=") or ("-" in name and "=" in word.text)) and environ.is_ascend_variable(name.replace("-", "_")):
                 broken = BrokenExport(self.path, word.line, word.column, name.replace("-", "_"), name)
-                self.remarks += [broken] if not self.command.files else []
+                self.remarks += [broken] if not self.command.file else []
             elif is_exported:
                 self.found += self.pending.pop(name, ())
 
@@ -413,7 +413,7 @@ class _Reading:
 
     def _add_conversion(self, words: list[Word]) -> None:
         command, line = self.command, words[0].line
-        scope = f"atc@{command.files[-1]}:{line}" if command.files else f"atc@{line}"
+        scope = f"atc@{command.file}:{line}" if command.file else f"atc@{line}"
         place = command.call or (line, words[0].column)
         self.sites.append(Site(scope, "atc", *place, "atc", True, None, self.branches))
         flags = [fill_word(word, self._list_known()) for word in self._fill_flags(words[1:])]

@@ -10,6 +10,9 @@ from itertools import pairwise
 from npuprof.scripts.reading.shells.constants import list_assignments
 from npuprof.scripts.shell_lexer import Command, Word
 
+#: A variable that a program is given: its name, its place, and its value.
+Given = tuple[str, Word, Word]
+
 #: Flags of MPICH and Intel MPI with separate name and value arguments.
 _PAIRED = ("-genv", "-env")
 #: Launchers, with their variable flags. ssh and kubectl contain them in their command lines.
@@ -26,7 +29,7 @@ _DIRECTIVE = re.compile(r"^#SBATCH[ \t][^\n]*?--export(?:=|[ \t]+)([^\s\"']+)", 
 _VARIABLE = re.compile(r"(?:(?<=^)|(?<=,))([A-Za-z_]\w*)=([^,]*)")
 
 
-def find_directive_exports(text: str, commands: Sequence[Command]) -> Iterator[tuple[str, Word, Word]]:
+def find_directive_exports(text: str, commands: Sequence[Command]) -> Iterator[Given]:
     """Yield the variables of ``#SBATCH`` lines before the first command: name, place, value."""
     end = commands[0][0].span[0] if commands else len(text)
     for match in _DIRECTIVE.finditer(text, 0, end):
@@ -34,7 +37,7 @@ def find_directive_exports(text: str, commands: Sequence[Command]) -> Iterator[t
         yield from _split_list(match[1], text.count("\n", 0, match.start()) + 1, column)
 
 
-def find_given(launcher: str, words: Sequence[Word]) -> Iterator[tuple[str, Word, Word]]:
+def find_given(launcher: str, words: Sequence[Word]) -> Iterator[Given]:
     """Yield the variables in a launcher's arguments."""
     if launcher == "ssh":
         yield from _find_remote(words)
@@ -62,18 +65,18 @@ def _has_flag(text: str, flag: str) -> bool:
     return text == flag or (flag not in _PAIRED and text.startswith(flag if len(flag) == 2 else f"{flag}="))
 
 
-def _find_remote(words: Sequence[Word]) -> Iterator[tuple[str, Word, Word]]:
+def _find_remote(words: Sequence[Word]) -> Iterator[Given]:
     """Yield the variables in an ssh command line: ``ssh HOST X=Y CMD``; the value of ``-o`` is not one."""
     for before, word in pairwise(words):
         if before.text != "-o" and not re.search(r"\s", word.text):
             yield from _split_assignment(word)
 
 
-def _split_assignment(word: Word) -> Iterator[tuple[str, Word, Word]]:
+def _split_assignment(word: Word) -> Iterator[Given]:
     return ((name, word, word.cut_prefix(len(name) + 1)) for name, _ in list_assignments([word]))
 
 
-def _split_json(word: Word) -> Iterator[tuple[str, Word, Word]]:
+def _split_json(word: Word) -> Iterator[Given]:
     """Yield the ``env_vars`` of a Ray runtime environment."""
     try:
         variables = json.loads(word.text)["env_vars"].items()
@@ -82,7 +85,7 @@ def _split_json(word: Word) -> Iterator[tuple[str, Word, Word]]:
     yield from ((name, word, word.with_parts(value)) for name, value in variables if isinstance(value, str))
 
 
-def _split_list(text: str, line: int, column: int) -> Iterator[tuple[str, Word, Word]]:
+def _split_list(text: str, line: int, column: int) -> Iterator[Given]:
     for match in _VARIABLE.finditer(text):
         word = Word(line, column + match.start(), (match[0],))
         yield match[1], word, word.with_parts((match[2],) if set(match[2]) & {"$", "`"} else match[2])

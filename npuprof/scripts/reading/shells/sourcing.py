@@ -65,8 +65,7 @@ class Sourcing:
     def _read_file(self, command: Command, named: Word, known: Mapping[str, str], has_moved: bool) -> list[Command] | None:
         """Return the commands of a sourced file, None if the file is uncertain."""
         file, reason = self._find_file(fill_word(named, known), has_moved)
-        around = (self.path, *command.files)
-        if file in around or len(around) > _DEEPEST:
+        if file in (self.path, *command.files) or len(command.files) >= _DEEPEST:
             reason = "it takes itself in"
         body = None if reason else decode_text(file, self._modules.read(file), [])
         if body is not None and "BASH_SOURCE" in body:  # its own folder is not followed
@@ -79,7 +78,7 @@ class Sourcing:
                 inner_command.files, inner_command.call = (*command.files, file), call
             return inner
         if not _VENDORS.search(named.text.rstrip("\"'")):
-            self.left.setdefault((around[-1], named.line), (named.text, reason or "cannot be read"))
+            self.left.setdefault((command.file or self.path, named.line), (named.text, reason or "cannot be read"))
         return None
 
     def _find_file(self, word: Word, has_moved: bool) -> tuple[str, str]:
