@@ -182,8 +182,13 @@ def _format_base(facts: dict[str, Any], dependents: int) -> str:
 
 
 def _format_mixin(switch: Switch, cite: Citation) -> str:
-    description, comments = describe_switch(switch, cite)
-    return _format_facts({"description": escape_file_name(description)}, switch.facts, {"abstract": True}, comments)
+    """Return a mix-in as TOML: its condition as the description, and its places as comments."""
+    listed = [f"{cite(note.found.file)}:{note.found.line}: if {note.condition}" for note in switch.notes]
+    count = Counter(note.condition for note in switch.notes)
+    more = f" and {len(count) - 1} more" if len(count) > 1 else ""
+    description = f"{describe_topics(switch.facts.items())} if {count.most_common(1)[0][0]}{more}: composed over a preset with --with"
+    head = {"description": escape_file_name(description)}
+    return _format_facts(head, switch.facts, {"abstract": True}, ["", "Switched on in:", *listed])
 
 
 def _format_facts(head: dict[str, Any], facts: dict[str, Any], tail: dict[str, Any], comments: Iterable[str] = ()) -> str:
@@ -259,16 +264,7 @@ def group_switched(notes: Sequence[Note]) -> dict[tuple[str, str, str], list[Not
     return group_by((note for note in notes if note.condition), lambda note: (note.found.file, note.found.scope, note.condition))
 
 
-def describe_switch(switch: Switch, cite: Callable[[str], str]) -> tuple[str, list[str]]:
-    """Return the condition of a mix-in as its description, and its places as comments."""
-    listed = [f"{cite(note.found.file)}:{note.found.line}: if {note.condition}" for note in switch.notes]
-    count = Counter(note.condition for note in switch.notes)
-    more = f" and {len(count) - 1} more" if len(count) > 1 else ""
-    description = f"{describe_topics(switch.facts.items())} if {count.most_common(1)[0][0]}{more}: composed over a preset with --with"
-    return description, ["", "Switched on in:", *listed]
-
-
-def describe_switched(notes: Sequence[Note], names: dict[int, str], cite: Callable[[str], str]) -> list[str]:
+def describe_switched(notes: Sequence[Note], names: dict[int, str], cite: Citation) -> list[str]:
     """Return the mix-ins for conditional settings of scripts as comments; ``names`` by a group's first note.
 
     Equal settings at several places are listed once: the mix-in lists all places.
