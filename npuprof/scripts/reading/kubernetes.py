@@ -34,10 +34,9 @@ def find_container_settings(path: str, documents: list[Node]) -> tuple[list[Scri
     groups += [_read_service(path, name, service) for name, service in services]
     jobs = [table for table in tables if (variables := table.find("env_vars")) and variables.pairs]
     groups += [_read_service(path, Node(0, 0, "runtime_env"), table, "env_vars") for table in jobs]
-    entries = {id(table) for _, service in services for table in (service, service.find("environment"))}
-    entries |= {id(table.find("env_vars")) for table in jobs}
-    entries |= {id(entry) for table in containers for entry in _list_items(table, "env") if entry.text("name")}
-    return _compare_groups(groups), entries | {id(table.find("data")) for table in maps}
+    owners = [*((service, "environment") for _, service in services), *((table, "env_vars") for table in jobs)]
+    handled = {id(table.find(name)) for table, name in [*owners, *((table, "data") for table in maps)]}
+    return _compare_groups(groups), handled
 
 
 def _find_owners(tables: list[Node], name: str) -> list[Node]:
