@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from functools import partial
 
 from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report import output
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import has_overrides
 from npuprof.store import spec
+from npuprof.system import lazy_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from npuprof.document.profile import Profile
     from npuprof.model import Step
+    from npuprof.runs import kinds
 
     class ResolvingVerb(Protocol):
         """A verb that resolves a spec, with the user's parameters."""
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
         unset: list[str]
 
 
+else:
+    kinds = lazy_module("npuprof.runs.kinds")
+
 #: Codes of keys that the catalogue lacks.
 _UNKNOWN = ("NP201", "NP206", "NP207", "NP208", "NP209")
 
@@ -44,20 +48,8 @@ def open_workspace(
     Unreadable files in a folder of records are added to ``unread``; without such a list, the whole folder is rejected.
     """
     workspace = spec.Workspace(store, context)
-    workspace.read_other = partial(_read_run, unread=unread) if reads_runs else _refuse_run
+    workspace.read_other = lambda path: kinds.read_as_profile(path, unread) if reads_runs else kinds.reject_run_file(path)
     return workspace
-
-
-def _read_run(path: str, unread: list[Finding] | None) -> Profile | None:
-    from npuprof.runs.kinds import read_as_profile
-
-    return read_as_profile(path, unread)
-
-
-def _refuse_run(path: str) -> Profile | None:
-    from npuprof.runs.kinds import reject_run_file
-
-    return reject_run_file(path)
 
 
 def resolve_asked(verb: ResolvingVerb, target: str | None = None, personal: bool = False, reads_runs: bool = True) -> Config:
