@@ -15,7 +15,8 @@ from npuprof.hosting.git_drivers import MERGE, USE, add_attributes
 from npuprof.model import build_error, build_usage_error
 from npuprof.report import Answer
 from npuprof.report.text import format_count
-from npuprof.store.folder import Folder, open_builtin_store
+from npuprof.store import BUILTIN, spec
+from npuprof.store.folder import Folder
 from npuprof.system import find_repository_top, writing
 from npuprof.system.files import make_folder, remove_folders
 from npuprof.system.writing import Wanted
@@ -88,7 +89,7 @@ class Init(Verb):
         yield f"{format_count(len(files), 'file')} {done}; next{place} npuprof list, npuprof show {_SAMPLE}, npuprof git install"
         if not self.dry_run and find_repository_top(os.path.realpath(self.folder)):
             git = f"git -C {there} add" if there else "git add"
-            yield f"to commit these files: {git} {' '.join(_list_tops(files))}"
+            yield f"to commit these files: {git} {' '.join(sorted({name.split('/')[0] for name in files}))}"
 
     def _format_files(self, files: dict[str, str]) -> str:
         """Return the file names, one per line, relative to the current folder."""
@@ -151,11 +152,6 @@ def _find_store_around(folder: str) -> str:
     return ""
 
 
-def _list_tops(files: dict[str, str]) -> list[str]:
-    """Return the top-level folders and files to add to git."""
-    return sorted({name.split("/")[0] for name in files})
-
-
 def _write_files(folder: str, files: dict[str, str], old: bytes | None) -> None:
     """Write all files of a store, or none; ``old`` is the previous content of .gitattributes. Raises NpuprofError."""
     folders = make_folder(folder)
@@ -188,22 +184,11 @@ def _fill_templates(ci: str, requirement: str) -> dict[str, str]:
 
 def _collect_files() -> dict[str, str]:
     """Return the files of a new store by relative path."""
-    samples = {f"profiles/{name}.toml": text for name, text in _collect_samples(_SAMPLE).items()}
+    workspace = spec.Workspace(BUILTIN)
+    lineage = workspace.resolver.lineages.find_lineage(workspace.store.profile(_SAMPLE))
+    samples = {f"profiles/{member.name}.toml": member.document.text for member in lineage}
     files = {path: format_schema_line(path, "profiles") + text for path, text in samples.items()}
     return files | {f"profiles/{name}": text for name, text in build_editor_schemas().items()}
-
-
-def _collect_samples(name: str) -> dict[str, str]:
-    """Return a shipped preset and its ancestors as text."""
-    home = open_builtin_store()
-    texts: dict[str, str] = {}
-    waiting = [name]
-    while waiting:
-        profile = home.profile(waiting.pop())
-        if profile.name not in texts:
-            texts[profile.name] = profile.document.text
-            waiting += profile.extends
-    return texts
 
 
 def _add_attributes(folder: str, files: dict[str, str]) -> bytes | None:
