@@ -10,6 +10,7 @@ from npuprof.commands.framework.parameters import (
     MIXINS,
     NO_CHECK,
     NO_PERSONAL,
+    OUTPUT,
     SETS,
     SPEC,
     STRICT_SECTIONS,
@@ -57,7 +58,7 @@ class Env(ContextVerb):
         choices=_list_formats,
         noun="format",
     )
-    output: str | None = option("--output", "-o", metavar="FILE", text="Write the output to FILE [default: stdout]")
+    output: str | None = OUTPUT
     mixin: list[str] = MIXINS
     no_personal: bool = NO_PERSONAL
     set_: list[str] = SETS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from npuprof.commands.framework import argument, flag, number, option
-from npuprof.commands.framework.parameters import TRUST, ContextVerb
+from npuprof.commands.framework.parameters import DRY_RUN, TRUST, ContextVerb
 from npuprof.model import Finding, build_usage_error
 from npuprof.report import Answer
 from npuprof.scripts.block_files import Writing
@@ -35,7 +35,7 @@ class Inject(ContextVerb):
     everywhere: bool = flag("--all", text="Refresh every block in FILE")
     check: bool = flag("--check", text="Check whether the blocks are up to date without writing them")
     force: bool = flag("--force", text="Overwrite blocks that were edited by hand")
-    dry_run: bool = flag("--dry-run", text="Show the change without writing it")
+    dry_run: bool = DRY_RUN
     trust: bool = TRUST
 
     def run(self) -> Answer:
