@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from npuprof.commands.framework import Verb, arguments, flag, required_option
-from npuprof.commands.framework.parameters import COLOR, FRAMEWORKS, FROM, PRODUCT, STORE, WRITE_ANYWAY, formats
+from npuprof.commands.framework.parameters import COLOR, DRY_RUN, FRAMEWORKS, FROM, PRODUCT, STORE, WRITE_ANYWAY, formats
 from npuprof.compare import plain
 from npuprof.compare.changes import compare_configs
 from npuprof.compare.data import build_change_dict
@@ -16,7 +16,7 @@ from npuprof.edit.changed import build_opener
 from npuprof.edit.migration_plan import Outcome, StoreMigration, migrate_file, migrate_store, require_matching_dependents
 from npuprof.edit.migration_steps import find_earlier_release
 from npuprof.edit.preset_file import PresetFile, format_difference, open_for_edit
-from npuprof.model import Context, build_usage_error
+from npuprof.model import Context, Finding, build_usage_error
 from npuprof.report import Answer
 from npuprof.report.findings import build_finding_dict, format_findings
 from npuprof.report.text import escape_controls, format_count
@@ -44,7 +44,7 @@ class Migrate(Verb):
     product: str | None = PRODUCT
     frameworks: list[str] = FRAMEWORKS
     format: str = formats("text", "json")
-    dry_run: bool = flag("--dry-run", text="Show the change without writing it")
+    dry_run: bool = DRY_RUN
     no_check: bool = WRITE_ANYWAY
     store: str | None = STORE
     color: str = COLOR
@@ -80,14 +80,9 @@ class Migrate(Verb):
             if changed and not dry_run:
                 file.write_changed(outcome.moved.text)
         done = "nothing to change in" if not changed else "would write" if dry_run else "wrote"
-        todo = sum(finding.severity != "info" for finding in outcome.left)
         fields = {"schema": "npuprof.migrate/1", "preset": outcome.after.name, "cann": str(context.cann)}
-        summary = self._tell_steps(context, len(outcome.moved.made), todo)
-        return Answer(
-            {"text": lambda: _format_outcome(outcome, self.coloured), "json": lambda: fields | _build_fields(outcome)},
-            (*summary, f"{done} {file.source}", *notes),
-            int(bool(todo)),
-        )
+        forms = {"text": lambda: _format_outcome(outcome, self.coloured), "json": lambda: fields | _build_fields(outcome)}
+        return self._build_answer(context, forms, [outcome], outcome.left, (f"{done} {file.source}", *notes))
 
     def _migrate_all(self, context: Context) -> Answer:
         home = spec.Workspace(self.store, context).store
@@ -98,18 +93,22 @@ class Migrate(Verb):
             if wanted and not self.dry_run:
                 writing.write_wanted_files(wanted)
         done = "would write" if self.dry_run else "wrote"
-        todo = sum(finding.severity != "info" for finding in plan.left)
         summary = f"{done} {format_count(len(wanted), 'file')}" if wanted else "nothing to change in any preset"
-        steps = sum(len(outcome.moved.made) for outcome in plan.outcomes)
-        return Answer(
-            {"text": lambda: _format_plan(plan, self.coloured), "json": lambda: _build_plan_fields(plan, str(context.cann))},
-            (*self._tell_steps(context, steps, todo), summary, *remarks),
-            int(bool(todo)),
-        )
+        forms = {"text": lambda: _format_plan(plan, self.coloured), "json": lambda: _build_plan_fields(plan, str(context.cann))}
+        return self._build_answer(context, forms, plan.outcomes, plan.left, (summary, *remarks))
 
-    def _tell_steps(self, context: Context, steps: int, todo: int) -> list[str]:
+    def _build_answer(
+        self,
+        context: Context,
+        forms: Mapping[str, Callable[[], Any]],
+        outcomes: Sequence[Outcome],
+        left: Sequence[Finding],
+        remarks: tuple[str, ...],
+    ) -> Answer:
+        """Return a migration as an answer, in text with a summary of its steps; exit 1 if a finding is ``left`` to decide."""
+        steps, todo = sum(len(outcome.moved.made) for outcome in outcomes), sum(finding.severity != "info" for finding in left)
         summary = f"CANN {context.cann}: {format_count(steps, 'step')} made, {todo or 'nothing'} left to decide"
-        return [summary] if self.format == "text" else []
+        return Answer(forms, (summary, *remarks) if self.format == "text" else remarks, int(bool(todo)))
 
 
 def _describe_blocks_of(outcome: Outcome, file: PresetFile) -> tuple[str, ...]:
