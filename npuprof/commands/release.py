@@ -117,7 +117,7 @@ class Release(Verb):
         number = self._parse_store_number()
         head = repository.resolve_commit("HEAD")
         plan = planning.plan_releases(workspace, head, self.everything, number, self.uncompared)
-        skipped = [*_describe_removed(plan.removed), *_describe_unreleased(plan.unreleased)]
+        skipped = _describe_skipped(plan)
         if not plan.tags:  # success for jobs that run after every merge
             return Answer(self._build_forms(plan, ""), ("nothing has changed since the last releases", *skipped))
         configs = [planned.config for planned in plan.releases]
@@ -182,20 +182,16 @@ def _list_uncompared(plan: ReleasePlan) -> tuple[str, ...]:
     )
 
 
-def _describe_unreleased(names: tuple[str, ...]) -> list[str]:
-    if not names:
-        return []
-    return [
-        f"{format_count(len(names), 'preset')} never released {'is' if len(names) == 1 else 'are'} omitted: {count_rest(names, _SHOWN)}"
-    ]
-
-
-def _describe_removed(names: tuple[str, ...]) -> list[str]:
-    """Return notes on released presets that were removed: they have no next version, so only a store release shows it."""
-    if not names:
-        return []
-    counted = f"{format_count(len(names), 'released preset')} {'is' if len(names) == 1 else 'are'} gone"
-    return [f"{counted}: {count_rest(names, _SHOWN)}; the next version of the store says so (npuprof release --all)"]
+def _describe_skipped(plan: ReleasePlan) -> list[str]:
+    """Return notes on released presets that are gone, which only a store release shows, and on presets never released."""
+    notes = []
+    if names := plan.removed:
+        counted = f"{format_count(len(names), 'released preset')} {'is' if len(names) == 1 else 'are'} gone"
+        notes.append(f"{counted}: {count_rest(names, _SHOWN)}; the next version of the store says so (npuprof release --all)")
+    if names := plan.unreleased:
+        counted = f"{format_count(len(names), 'preset')} never released {'is' if len(names) == 1 else 'are'} omitted"
+        notes.append(f"{counted}: {count_rest(names, _SHOWN)}")
+    return notes
 
 
 def _build_plan_fields(plan: ReleasePlan) -> dict[str, Any]:
