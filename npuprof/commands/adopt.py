@@ -104,7 +104,9 @@ class Adopt(Verb):
             if not self.dry_run:
                 _write(home, new, wanted)
                 trust_carried(home, [Profile(parse_document(name, file.source, texts[name]), home=home) for name, file in new.items()])
-        told = _Told(texts, below, family, adoption, beside, self.dry_run)
+        leaves = family.leaves if family else []
+        sources = {f"{below}{leaf.name}": list(dict.fromkeys(source.file for source in leaf.sources)) for leaf in leaves}
+        told = _Told(texts, sources, adoption, beside, self.dry_run)
         problems += adoption.faults
         code = 2 if any(problem.severity == "error" for problem in problems) else int(self.strict and bool(adoption.kept or beside))
         text = {"json": told.build_fields} if self.format == "json" else _format_differences(wanted) if self.dry_run else None
@@ -224,21 +226,14 @@ def _write(home: Folder, new: dict[str, NewFile], wanted: list[Wanted]) -> None:
         raise
 
 
-class _Told:
-    """The result of an adoption, as text and as JSON."""
+class _Told(NamedTuple):
+    """The result of an adoption, as text and as JSON: new presets with their texts, the scripts of each preset, and the others."""
 
-    def __init__(
-        self,
-        texts: dict[str, str],
-        below: str,
-        family: Family | None,
-        adoption: Adoption,
-        beside: dict[str, str],
-        dry_run: bool,
-    ) -> None:
-        self.texts, self.adoption, self.beside, self.dry_run = texts, adoption, beside, dry_run
-        leaves = family.leaves if family else []
-        self.sources = {f"{below}{leaf.name}": list(dict.fromkeys(source.file for source in leaf.sources)) for leaf in leaves}
+    texts: dict[str, str]
+    sources: dict[str, list[str]]
+    adoption: Adoption
+    beside: dict[str, str]
+    dry_run: bool
 
     def format_remarks(self, store: str) -> list[str]:
         """Return the summary: scripts that keep their lines with reasons, new presets, adopted scripts."""

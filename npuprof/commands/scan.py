@@ -96,15 +96,13 @@ class Scan(ContextVerb, JudgingVerb):
         statistics_only = {"--from": self.since, "--format html": self.format == "html"}
         others = {f"--format {self.format}": self.format not in ("text", "json", "html"), "--severity": self.severity}
         odd = [name for name, value in (others if self.statistics else statistics_only).items() if value]
-        if odd and not self.statistics:
-            what = f"{' and '.join(odd)} {'needs' if len(odd) == 1 else 'need'} --statistics"
-            raise build_usage_error(what, f"add --statistics, or omit {' and '.join(odd)}")
+        flags = " and ".join(odd)
+        if odd and self.statistics:
+            raise build_usage_error(f"--statistics cannot be combined with {flags}", f"omit --statistics, or {flags}")
         if odd:
-            what = f"--statistics cannot be combined with {' and '.join(odd)}"
-            raise build_usage_error(what, f"omit --statistics, or {' and '.join(odd)}")
-        if not self.statistics:
-            return None
-        return Survey(context, find_earlier_release(self.since, context.cann))
+            what = f"{flags} {'needs' if len(odd) == 1 else 'need'} --statistics"
+            raise build_usage_error(what, f"add --statistics, or omit {flags}")
+        return Survey(context, find_earlier_release(self.since, context.cann)) if self.statistics else None
 
     def _answer_statistics(self, survey: Survey, accepted: int, code: int) -> Answer:
         report = build_findings_report(survey, accepted)
