@@ -6,8 +6,8 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from npuprof.model import NpuprofError, Place, Record, __version__, build_error
@@ -76,7 +76,7 @@ class Journal:
 
     def _open_tree(self) -> Tree:
         """Return the folder of the journal, creating it if necessary. Raises NpuprofError if the path is something else."""
-        try:
+        with require_writable(os.path.join(self.folder, "logs"), "Nothing was run."):
             here = Tree(os.curdir)
             for name in ("logs", "code"):
                 here.make_folder(f"{self.folder}/{name}")
@@ -85,16 +85,11 @@ class Journal:
                 with open(handle, "w", encoding="utf-8") as file:
                     file.write("*\n")
             return here.open_below(self.folder)
-        except OSError as error:
-            raise build_file_error(os.path.join(self.folder, "logs"), error, "Nothing was run.") from None
 
     def _take_lock(self) -> int:
         """Return the handle of the lock. Raises NpuprofError if another process has it."""
-        path = os.path.join(self.folder, "lock")
-        try:
+        with require_writable(os.path.join(self.folder, "lock"), "Nothing was run."):
             handle = self.tree.open_file("lock", os.O_RDWR | os.O_CREAT, 0o600)
-        except OSError as error:
-            raise build_file_error(path, error, "Nothing was run.") from None
         if not _lock_file(handle):
             holder = os.pread(handle, 100, 0).decode(errors="replace").strip() or "another process"
             os.close(handle)
@@ -114,10 +109,8 @@ class Journal:
             self.tree.rename(_FILE, f"{_FILE}.old")
 
     def _open(self) -> int:
-        try:
+        with require_writable(self.file, "Results would be lost."):
             handle = self.tree.open_file(_FILE, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-        except OSError as error:
-            raise build_file_error(self.file, error, "Results would be lost.") from None
         raw = os.pread(handle, os.fstat(handle).st_size, 0)
         complete = raw[: raw.rfind(b"\n") + 1]  # a killed npuprof leaves an incomplete last line
         if len(complete) != len(raw):
@@ -148,14 +141,12 @@ class Journal:
 
     def _append(self, row: Mapping[str, Any]) -> None:
         line = (json.dumps(row, default=str) + "\n").encode()
-        try:
+        with require_writable(self.file, "A result that is not saved would be run again; the file is unchanged."):
             size = os.fstat(self._handle).st_size
             if os.write(self._handle, line) != len(line):
                 truncate_file(self._handle, size)
                 raise OSError(28, "no space left on device")
             os.fsync(self._handle)
-        except OSError as error:
-            raise build_file_error(self.file, error, "A result that is not saved would be run again; the file is unchanged.") from None
 
     def close(self) -> None:
         """Release the lock."""
@@ -164,9 +155,13 @@ class Journal:
         self.tree.close()
 
 
-def build_file_error(path: str, error: OSError, why: str) -> NpuprofError:
-    """Return the error for a trial file that cannot be written."""
-    return build_write_error(f"{path}: {describe_os_error(error, path)}", why)
+@contextmanager
+def require_writable(path: str, why: str) -> Iterator[None]:
+    """Turn OSError into NpuprofError: a trial file cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise build_write_error(f"{path}: {describe_os_error(error, path)}", why) from None
 
 
 def _lock_file(handle: int) -> bool:

@@ -20,13 +20,14 @@ from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
 from npuprof.system.files import describe_os_error
 from npuprof.system.tree import Tree
-from npuprof.trials.journal import Journal, Result, build_file_error
+from npuprof.trials.journal import Journal, Result, require_writable
 from npuprof.trials.judging import build_result
 from npuprof.trials.metrics import read_metrics
 from npuprof.trials.processes import Ended, Pool
 
 #: The placeholder in a command for the path of the rendered file.
 CODE = "{code}"
+_NEEDED = "A run needs it; known results are kept."
 
 
 class Setup(Record):
@@ -140,10 +141,8 @@ class Runner:
     def _open_log(self, name: str) -> int:
         """Return the open log file of a run. Raises NpuprofError."""
         path = f"logs/{name}.log"
-        try:
+        with require_writable(self.journal.tree.find_path(path), _NEEDED):
             return self.journal.tree.open_file(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        except OSError as error:
-            raise build_file_error(self.journal.tree.find_path(path), error, "A run needs it; known results are kept.") from None
 
     def _build_environment(self, config: Config, device: str) -> dict[str, str]:
         """Return the environment that ``npuprof run`` would pass to a command."""
@@ -196,10 +195,8 @@ def parse_devices(text: str) -> tuple[str, ...]:
 def write_texts(tree: Tree, files: Mapping[str, str]) -> None:
     """Write the files of runs, by path below a journal's folder. Raises NpuprofError."""
     for name, text in files.items():
-        try:
+        with require_writable(tree.find_path(name), _NEEDED):
             tree.write_files({name: text.encode(errors="surrogateescape")})
-        except OSError as error:
-            raise build_file_error(tree.find_path(name), error, "A run needs it; known results are kept.") from None
 
 
 def parse_seconds(text: str | None, name: str) -> float | None:

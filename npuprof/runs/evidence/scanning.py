@@ -6,6 +6,7 @@ At most ``_PIECE`` bytes and one incomplete line of ``_LONGEST`` bytes are in me
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
@@ -61,11 +62,7 @@ def _scan_lines(data: bytes, reader: Reader) -> None:
 
 def read_pieces(stream: Readable, most: int | None) -> Iterator[bytes]:
     """Yield the pieces of a stream, at most ``most`` bytes."""
-    remaining = most
-    while remaining is None or remaining > 0:
-        piece = stream.read(_PIECE if remaining is None else min(_PIECE, remaining))
-        if not piece:
-            return
-        if remaining is not None:
-            remaining -= len(piece)
+    remaining = sys.maxsize if most is None else most
+    while remaining > 0 and (piece := stream.read(min(_PIECE, remaining))):
+        remaining -= len(piece)
         yield piece
