@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from npuprof.catalog.wire import load_wires
 from npuprof.runs.evidence import Map, Process, Text
 from npuprof.runs.log_values import (
@@ -45,42 +47,41 @@ def judge(wanted: Wanted, process: Process) -> Verdict:
 def _judge_alone(wanted: Wanted, process: Process, block: Map | None) -> Verdict:
     """Return the verdict on a setting: by the block, else by the warnings."""
     wire = wanted.wire
-    name = wire.name
+    unknown, absent = (partial(Verdict, wire.name, state, ()) for state in (CANNOT_TELL, ABSENT))
     if not wire.tf2:
-        return Verdict(name, CANNOT_TELL, (), "global_options() of TensorFlow 2 has no such attribute")
+        return unknown("global_options() of TensorFlow 2 has no such attribute")
     if wanted.plain is None:
-        return Verdict(name, CANNOT_TELL, (), wanted.why)
+        return unknown(wanted.why)
     single = process.generation is not None and process.generation.maps == 1
     if any(epoch.doubtful for epoch in process.epochs):
-        return Verdict(name, CANNOT_TELL, (), f"the blocks of several processes are interleaved: {_APART}")
+        return unknown(f"the blocks of several processes are interleaved: {_APART}")
     keys = [wire.tf2[level] for level in ("global", "session") if level in wire.tf2]
-    texts = [(key, block.values[key]) for key in keys if key in block.values] if block is not None else []
-    if texts:
+    if texts := [(key, block.values[key]) for key in keys if key in block.values] if block is not None else []:
         return _conclude(wanted, *texts[0], single)
     warned = process.warned.get(wire.tf2["leaf"], [])
     if single and block is not None:
         if warned:
-            return Verdict(name, ABSENT, (), "the adapter does not know it, and says so")
+            return absent("the adapter does not know it, and says so")
         if block.whole and "unset" not in wire.tf2:
-            return Verdict(name, ABSENT, (), "the one block of all options has no line of it")
-        return Verdict(name, CANNOT_TELL, (), "the block has no line of it", SHOWN)
+            return absent("the one block of all options has no line of it")
+        return unknown("the block has no line of it", SHOWN)
     if "global" in wire.tf2:
         if warned and block is not None and process.generation:
-            return Verdict(name, CANNOT_TELL, tuple(text.text for text in warned), "a warning has it, its line of the block is lost")
+            return Verdict(wire.name, CANNOT_TELL, tuple(text.text for text in warned), "a warning has it, its line of the block is lost")
         if block is not None and "unset" not in wire.tf2 and _are_lines_whole(block, process, ""):
-            return Verdict(name, ABSENT, (), "the block of options has no line of it")
-        return Verdict(name, CANNOT_TELL, (), "" if block is None else "the block has no line of it", SHOWN)
+            return absent("the block of options has no line of it")
+        return unknown("" if block is None else "the block has no line of it", SHOWN)
     if "session" not in wire.tf2:
-        return Verdict(name, CANNOT_TELL, (), "the adapter passes it to no component")
+        return unknown("the adapter passes it to no component")
     if warned and (block is None or not process.generation):
-        return Verdict(name, CANNOT_TELL, (), "the block of options, needed to interpret a warning, is cut or missing", SHOWN)
+        return unknown("the block of options, needed to interpret a warning, is cut or missing", SHOWN)
     if process.warnings_mixed or len(warned) > 1:
-        return Verdict(name, CANNOT_TELL, (), f"it is not known which of several processes warned: {_APART}")
+        return unknown(f"it is not known which of several processes warned: {_APART}")
     if warned:
         return _conclude(wanted, wire.tf2["leaf"], warned[0], single)
     if block is not None and "unset" not in wire.tf2 and _are_lines_whole(block, process, "session"):
-        return Verdict(name, ABSENT, (), "no warning has it, and those of all others are there")
-    return Verdict(name, CANNOT_TELL, (), "", SHOWN)
+        return absent("no warning has it, and those of all others are there")
+    return unknown("", SHOWN)
 
 
 def _conclude(wanted: Wanted, key: str, text: Text, single: bool) -> Verdict:

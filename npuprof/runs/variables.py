@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from npuprof.catalog import find_variable
@@ -45,19 +46,17 @@ def _judge_variable(name: str, value: Any, variables: Mapping[str, list[Text]]) 
     key, texts = keys.format_full_key("env", name), variables.get(name, ())
     wanted = format_exported_text(name, value)
     shown = tuple(dict.fromkeys(text.text for text in texts))
+    unknown = partial(Verdict, key, CANNOT_TELL, shown)
     if not texts:
-        note = "no line of it: torch_npu logs a variable when it reads it" if variables else ""
-        return Verdict(key, CANNOT_TELL, (), note, "" if variables else SHOWN)
+        return unknown("no line of it: torch_npu logs a variable when it reads it") if variables else unknown("", SHOWN)
     if wanted is None or "\n" in wanted:
-        why = "each process has a value of its own" if wanted is None else "the log has one line of it"
-        return Verdict(key, CANNOT_TELL, shown, why)
+        return unknown("each process has a value of its own" if wanted is None else "the log has one line of it")
     says = {_judge_text(name, wanted, text) for text in texts}
     if says == {SAME}:
         return Verdict(key, IN_FORCE)
     if says == {OTHER}:
         return Verdict(key, ABSENT if shown == (_UNSET,) else CHANGED, shown)
-    note = "its line is damaged, or may be cut" if UNSURE in says else "it was read with different values"
-    return Verdict(key, CANNOT_TELL, shown, note)
+    return unknown("its line is damaged, or may be cut" if UNSURE in says else "it was read with different values")
 
 
 def _judge_text(name: str, wanted: str, shown: Text) -> str:
