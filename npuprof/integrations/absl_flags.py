@@ -30,7 +30,7 @@ def define_flags(preset: str | None = None, store: str | None = None, flag_value
 
     def exists(chosen: dict[str, Any]) -> bool:
         try:
-            resolve_choice(chosen["npu_preset"], chosen["npu_set"] or (), chosen["npu_unset"] or (), chosen["npu_store"], check=False)
+            resolve_choice(chosen, check=False)
         except NpuprofError as error:
             raise flags.ValidationError(str(error)) from None
         return True
@@ -53,4 +53,4 @@ def resolve_flags(
     parsed yet.
     """
     values = flags.FLAGS if flag_values is None else flag_values
-    return resolve_choice(values.npu_preset, values.npu_set, values.npu_unset, values.npu_store, cann, product, versions, check)
+    return resolve_choice({flag.name: getattr(values, flag.name) for flag in FLAGS}, cann, product, versions, check)

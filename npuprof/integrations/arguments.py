@@ -47,7 +47,7 @@ def resolve_arguments(
     instead. ``check=False`` skips the checks.
     """
     try:
-        return resolve_choice(args.npu_preset, args.npu_set, args.npu_unset, args.npu_store, cann, product, versions, check)
+        return resolve_choice(vars(args), cann, product, versions, check)
     except NpuprofError as error:
         if parser is None:
             raise

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from typing import Any
 
 from npuprof.checks import check_before_export
 from npuprof.model import NpuprofError, Record, build_usage_error
@@ -29,25 +30,23 @@ FLAGS = (
 
 
 def resolve_choice(
-    preset: str | None,
-    set_: Sequence[str],
-    unset: Sequence[str],
-    store: str | None,
+    chosen: Mapping[str, Any],
     cann: str | None = None,
     product: str | None = None,
     versions: Mapping[str, str] | None = None,
     check: bool = True,
 ) -> Config | None:
-    """Return the selected preset with its changes; None if none was selected.
+    """Return the preset selected by the values of the flags, with its changes; None if none was selected.
 
     Raises NpuprofError; with ``check``, also for errors of the checks. Unknown keys are never ignored silently.
     """
+    preset, set_, unset = chosen["npu_preset"], chosen["npu_set"] or (), chosen["npu_unset"] or ()
     if not preset:
         if set_ or unset:
             what = f"--npu_{'set' if set_ else 'unset'} changes a preset, and --npu_preset names none"
             raise build_usage_error(what, "name one with --npu_preset", "The values would be lost.")
         return None
-    workspace = spec.Workspace(store, spec.build_context(cann, product, None, versions or {}))
+    workspace = spec.Workspace(chosen["npu_store"], spec.build_context(cann, product, None, versions or {}))
     if "-" in preset.split("+"):
         raise build_usage_error("'-' is standard input, which belongs to the script", "name a preset, or a file")
     config = workspace.resolve_spec(preset, changes=one_time.parse_assignments(set_, unset))
