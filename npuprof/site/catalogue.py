@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -64,21 +65,23 @@ def list_catalogue_rows() -> tuple[CatalogueRow, ...]:
 
 def _build_row(section: str, name: str) -> CatalogueRow:
     record, texts = catalog.find_record(section, name), catalog.find_record_texts(section, name)
+    fields: dict[str, Any] = record._asdict() if record is not None else {}
     key = keys.format_full_key(section, name)
+    default = fields.get("default")
     return CatalogueRow(
         f"{section}.{name}" if section in FRAMEWORK_SECTIONS else key,
         KINDS[section],
         str(texts.get("summary", "")),
         str(texts.get("doc", "")),
-        _describe_values(record),
-        _format_default(record),
-        getattr(record, "unit", ""),
+        _describe_values(fields),
+        "" if default is None else keys.format_toml_value(default),
+        fields.get("unit", ""),
         risks.find_unit_and_risk(key)[1],
-        tuple(getattr(record, "products", ())),
-        tuple(pair for pair in getattr(record, "spelling", {}).items() if pair[1]),
+        tuple(fields.get("products", ())),
+        tuple(pair for pair in fields.get("spelling", {}).items() if pair[1]),
         *find_span(section, name),
-        _describe_state(record),
-        getattr(record, "replaced_by", "") or getattr(record, "replacement", ""),
+        "without effect" if fields.get("no_effect") else "deprecated" if fields.get("deprecated") else "",
+        fields.get("replaced_by") or fields.get("replacement", ""),
         find_framework(section, name),
     )
 
@@ -102,25 +105,13 @@ def find_span(section: str, name: str) -> tuple[str, str]:
     return known[first] if "." in option.states[:first] else "", known[last] if "." in option.states[last:] else ""
 
 
-def _describe_values(record: Any) -> str:
-    kind = str(getattr(record, "kind", ""))
-    choices = getattr(record, "choices", ())
-    if choices:
+def _describe_values(fields: Mapping[str, Any]) -> str:
+    kind = str(fields.get("kind", ""))
+    if choices := fields.get("choices"):
         return f"{kind}: {', '.join(map(str, choices))}" if kind else ", ".join(map(str, choices))
-    low, high = getattr(record, "minimum", None), getattr(record, "maximum", None)
+    low, high = fields.get("minimum"), fields.get("maximum")
     bounds = f"{'' if low is None else low}..{'' if high is None else high}" if (low, high) != (None, None) else ""
     return f"{kind} {bounds}".strip()
-
-
-def _format_default(record: Any) -> str:
-    value = getattr(record, "default", None)
-    return "" if value is None else keys.format_toml_value(value)
-
-
-def _describe_state(record: Any) -> str:
-    if getattr(record, "no_effect", False):
-        return "without effect"
-    return "deprecated" if getattr(record, "deprecated", False) else ""
 
 
 def list_release_rows() -> list[ReleaseRow]:
