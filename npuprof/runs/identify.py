@@ -144,14 +144,14 @@ class Identifier:
         versions: Sequence[Version] = ()
         with suppress(NpuprofError):
             versions = repository.load_versions()
-        for holding in self.index.find(wanted):
+        for name, commits in self.index.find(wanted).items():
             match = None
             with suppress(NpuprofError):  # the cache alone is not trusted
-                match = _find_match(holding.name, list_configs(self._load_past(repository, holding.name, holding.commits[0])), wanted)
+                match = _find_match(name, list_configs(self._load_past(repository, name, commits[0])), wanted)
             if match:
-                commits = set(holding.commits)
-                named = tuple(version.number_text for version in versions if version.name == holding.name and version.commit in commits)
-                yield _add_commits(match._replace(versions=named), repository, holding.commits)
+                known = set(commits)
+                named = tuple(version.number_text for version in versions if version.name == name and version.commit in known)
+                yield _add_commits(match._replace(versions=named), repository, commits)
 
     def _load_past(self, repository: StoreRepository, name: str, commit: str) -> Config:
         """Return a preset at a commit. Raises NpuprofError."""

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
-from npuprof.model import Finding, NpuprofError, Record
+from npuprof.model import Finding, NpuprofError
 from npuprof.report.output import track_items
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
@@ -46,13 +46,6 @@ class State(NamedTuple):
     changed: dict[str, Digests | None]
 
 
-class Holding(Record):
-    """A preset at the commits with a digest, newest first."""
-
-    name: str
-    commits: tuple[str, ...]
-
-
 class Index:
     """The digests of all presets at all commits of a repository; ``order`` are the indexes of the commits, newest first."""
 
@@ -63,8 +56,8 @@ class Index:
         self.untold = False  #: whether some preset could not be resolved because a source is missing on this machine
         self.lacking: Finding | None = None  #: objects missing in a partial clone, which may be fetched later
 
-    def find(self, wanted: str) -> list[Holding]:
-        """Return the presets that had a digest with a prefix."""
+    def find(self, wanted: str) -> dict[str, list[str]]:
+        """Return the presets that had a digest with a prefix, each with those commits, newest first."""
         holding: set[str] = set()
         commits_of: dict[str, list[str]] = {}
         for state in self.states:
@@ -75,7 +68,7 @@ class Index:
                     holding.discard(name)
             for name in holding:
                 commits_of.setdefault(name, []).extend(state.commits)
-        return [Holding(name, tuple(self._sort(commits))) for name, commits in commits_of.items()]
+        return {name: self._sort(commits) for name, commits in commits_of.items()}
 
     def group_commits(self, names: Collection[str]) -> list[list[str]]:
         """Return the commits that contain some presets, grouped by their digests; each group newest first."""
