@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 from npuprof import catalog, document
-from npuprof.catalog import releases, targets
+from npuprof.catalog import releases
 from npuprof.document import build_command_line_document, keys, parse_document
 from npuprof.document.profile import ASKED, Profile
 from npuprof.model import Context, Finding, NpuprofError, Step, build_error, did_you_mean
@@ -23,7 +23,7 @@ from npuprof.system.files import describe_os_error, read_plain_file, read_standa
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.catalog import products
+    from npuprof.catalog import products, targets
     from npuprof.document import Document
     from npuprof.document.policy import Policy
     from npuprof.document.profile import ProfileSource
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 else:
     problems = lazy_module("npuprof.store.problems")
     products = lazy_module("npuprof.catalog.products")
+    targets = lazy_module("npuprof.catalog.targets")
 
 #: One of the specs joined by ``+``; a quoted revision may contain any.
 _SPEC_PART = r"""(?:(?<=@)"[^"]*"|(?<=@)'[^']*'|[^+])+|(?:^|(?<=\+))(?=\+|$)"""

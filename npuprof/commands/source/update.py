@@ -17,11 +17,11 @@ from npuprof.store.project import Source
 from npuprof.store.sources.copies import collect_files, find_fit_folder, write_copy
 from npuprof.store.sources.lock import Lock, LockedSource, LockedVersion
 from npuprof.store.sources.locking import list_unreadable
+from npuprof.store.sources.manifest import MANIFEST, digest_manifest
 from npuprof.store.sources.mirrorgit import open_mirror
 from npuprof.store.sources.project_files import ProjectFiles
 from npuprof.store.sources.reading import Sources, find_copy_faults
 from npuprof.store.sources.sync import lock_sources
-from npuprof.store.sources.vendored import MANIFEST, digest_manifest
 from npuprof.store.spec import Workspace
 
 

@@ -11,8 +11,9 @@ from npuprof.report import Answer
 from npuprof.store import RELEASED, spec
 from npuprof.store.sources.copies import collect_files, find_fit_folder, read_manifest, refuse_own_files, write_copy
 from npuprof.store.sources.keeping import KeptFiles
+from npuprof.store.sources.manifest import MANIFEST, build_manifest, digest_manifest
 from npuprof.store.sources.reading import Sources
-from npuprof.store.sources.vendored import MANIFEST, digest_manifest, find_copy_folder, format_manifest
+from npuprof.store.sources.vendored import find_copy_folder
 
 #: The name of the store itself.
 OWN = "."
@@ -61,7 +62,7 @@ class Vendor(StoreVerb):
         top = find_copy_folder(home.root, RELEASED)
         refuse_own_files(top, home.root, releases.files, read_manifest(top))
         if releases.files or os.path.isdir(top):
-            write_copy(top, {**releases.files, MANIFEST: format_manifest(releases.files)})
+            write_copy(top, {**releases.files, MANIFEST: build_manifest(releases.files)})
         remarks = [f"{reference} is not a released version and was not vendored: it may change" for reference in releases.passed_over]
         shown = ", ".join(
             f"{reference} ({version})" if not reference.endswith(f"@{version}") else reference

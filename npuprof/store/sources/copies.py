@@ -15,24 +15,20 @@ from npuprof.store.project import Project, Source, find_copy_fault
 from npuprof.store.sources.kept import RECORD
 from npuprof.store.sources.lock import Lock, LockedSource, LockedVersion
 from npuprof.store.sources.lookups import Lookups
+from npuprof.store.sources.manifest import MANIFEST, MARK, build_manifest, find_equal_text, format_manifest, parse_manifest
 from npuprof.store.sources.project_files import ProjectFiles
 from npuprof.store.sources.reading import Sources
 from npuprof.store.sources.stores import SourceStore
 from npuprof.store.sources.vendored import (
-    MANIFEST,
-    MARK,
     PROJECT_FILES,
     REFERENCES,
     find_copy_folder,
-    find_equal_text,
-    format_manifest,
     name_nested_folder,
     name_version_folder,
 )
 from npuprof.system import is_below, writing
 from npuprof.system.files import make_folder, read_plain_file, remove_folders
 from npuprof.system.locks import find_foreign_file, lock_folders
-from npuprof.system.tree import is_plain_name
 from npuprof.system.writing import Wanted
 
 
@@ -68,7 +64,7 @@ class _Collected:
         """Return the files by path in the copy."""
         said = {folder: sorted(f"{reference} = {meant}\n" for reference, meant in one.items()) for folder, one in self._references.items()}
         files = {**self._files, **{f"{folder}{REFERENCES}": "".join(lines).encode() for folder, lines in said.items()}}
-        return {**files, MANIFEST: format_manifest(files)}
+        return {**files, MANIFEST: build_manifest(files)}
 
     def add_store(self, store: SourceStore, folder: str) -> None:
         """Add a store, the referenced versions of its presets, and its sources. Raises NpuprofError."""
@@ -184,25 +180,16 @@ def _is_as_copied(top: str, name: str, digests: set[str]) -> bool:
     path = os.path.join(top, name)
     if not os.path.isfile(path) or _is_link(top, name):
         return False
-    raw = read_plain_file(path)
-    return any(find_equal_text(raw, digest) is not None for digest in digests)
+    return find_equal_text(read_plain_file(path), digests) is not None
 
 
 def read_manifest(top: str) -> dict[str, set[str]]:
-    """Return the names in a copy's list with their digests, including the list itself; empty without a list.
-
-    While a copy is replaced, a name has the digests of both.
-    """
+    """Return the names in a copy's list with their digests, including the list itself; empty without a list."""
     try:
-        said = read_plain_file(os.path.join(top, MANIFEST)).decode(errors="surrogateescape")
+        raw = read_plain_file(os.path.join(top, MANIFEST))
     except OSError:
         return {}
-    found: dict[str, set[str]] = {}
-    for line in said.splitlines():
-        name, _, digest = line.rpartition(" ")
-        if is_plain_name(name):
-            found.setdefault(name, set()).add(digest)
-    return {**found, MANIFEST: set(), MARK: set()}  # their content changes while a copy is written
+    return {**parse_manifest(raw), MANIFEST: set(), MARK: set()}  # their content changes while a copy is written
 
 
 def write_copy(top: str, texts: dict[str, bytes]) -> None:
@@ -248,9 +235,8 @@ def _build_link_finding(path: str) -> Finding:
 
 def _join_manifests(top: str, new: bytes) -> bytes:
     """Return the list of a copy that is being replaced: the lines of both."""
-    lines = {f"{name} {digest}\n" for name, digests in read_manifest(top).items() for digest in digests}
-    lines.update(f"{line}\n" for line in new.decode(errors="surrogateescape").splitlines())
-    return "".join(sorted(lines)).encode(errors="surrogateescape")
+    old, listed = read_manifest(top), parse_manifest(new)
+    return format_manifest({path: old.get(path, set()) | listed.get(path, set()) for path in {**old, **listed}})
 
 
 def _list_copied(top: str) -> list[str]:

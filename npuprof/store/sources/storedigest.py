@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from npuprof.model import Finding, NpuprofError
 from npuprof.resolve.digests import load_sha256
 from npuprof.store.sources.lock import LockedSource
+from npuprof.store.sources.manifest import digest_manifest
 from npuprof.store.sources.mirror import TextCache
 
 TYPE_CHECKING = False
@@ -42,15 +43,13 @@ def load_store_digest(locked: LockedSource, open_revision: Callable[[], Revision
 
 def digest_texts(texts: Mapping[str, bytes]) -> str:
     """Return the digest of a store: SHA-256 of the names and texts of its presets, links followed; empty without presets."""
-    return _digest_lines([f"{name}.toml {load_sha256()(texts[name]).hexdigest()}\n".encode() for name in sorted(texts)])
+    return _digest_files({name: load_sha256()(text).hexdigest() for name, text in texts.items()})
 
 
-def digest_listed(lines: bytes, place: str) -> str:
-    """Return the digest of the store in a vendored folder, from the file list of the copy without reading files."""
-    prefix = place.encode(errors="surrogateescape")
-    below = [line[len(prefix) :] for line in lines.splitlines(True) if line.startswith(prefix)]
-    named = [(path.removesuffix(b".toml"), line) for line in below if (path := line.rpartition(b" ")[0]).endswith(b".toml")]
-    return _digest_lines([line for name, line in sorted(named) if not name.startswith(b".")])
+def digest_listed(listed: Mapping[str, Iterable[str]], place: str) -> str:
+    """Return the digest of the store in a vendored folder, from the list of the copy without reading files."""
+    below = {path.removeprefix(place): digests for path, digests in listed.items() if path.startswith(place) and path.endswith(".toml")}
+    return _digest_files({path.removesuffix(".toml"): next(iter(digests)) for path, digests in below.items() if not path.startswith(".")})
 
 
 def build_digest_finding(name: str, locked: LockedSource) -> Finding:
@@ -62,8 +61,10 @@ def build_digest_finding(name: str, locked: LockedSource) -> Finding:
     return Finding("NP049", what, "The lock was edited by hand, or merged wrongly.", hint)
 
 
-def _digest_lines(lines: list[bytes]) -> str:
-    return f"sha256:{load_sha256()(b''.join(lines)).hexdigest()}" if lines else ""
+def _digest_files(files: Mapping[str, str]) -> str:
+    """Return the digest of presets, given the SHA-256 of each text by name."""
+    lines = "".join(f"{name}.toml {files[name]}\n" for name in sorted(files))
+    return digest_manifest(lines.encode(errors="surrogateescape")) if lines else ""
 
 
 def _read_text(there: Revision, name: str) -> bytes:

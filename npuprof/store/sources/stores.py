@@ -77,7 +77,7 @@ class SourceStore(ReadOnceStore):
             why = f"npuprof.lock names {self.commit[:7]}."
             raise build_error("NP044", what, why, advise_copy(self.source))
         if vendored.proof is not None:
-            vendored.proof.load_lines()
+            _ = vendored.proof.listed
         return vendored
 
     def find_edits(self) -> list[Finding]:
@@ -172,7 +172,7 @@ class SourceStore(ReadOnceStore):
     def _find_digest(self) -> str:
         if self._copy is None:
             return load_store_digest(self.locked, lambda: self.revision)
-        return digest_listed(self._copy.proof.load_lines(), self._copy.place) if self._copy.proof else self.locked.digest
+        return digest_listed(self._copy.proof.listed, self._copy.place) if self._copy.proof else self.locked.digest
 
     def cite_beside(self, name: str) -> str:
         """Return the path to cite for a file next to the store."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import cached_property
 
 from npuprof.model import Finding, NpuprofError, Record, build_error
 from npuprof.resolve.digests import load_sha256
 from npuprof.store import is_profile_name
 from npuprof.store.base import ReadOnceStore
 from npuprof.store.folder import Folder
-from npuprof.system import lazy_pattern
+from npuprof.store.sources.manifest import MANIFEST, MARK, find_equal_text, is_manifest, parse_manifest
 from npuprof.system.files import read_plain_file
 
 TYPE_CHECKING = False
@@ -24,12 +25,6 @@ VERSIONS = ".versions"
 NESTED = ".sources"
 #: The targets of references with an @ between presets of a copied store, which has no tags.
 REFERENCES = ".references"
-#: The commit of a copy.
-MARK = ".commit"
-#: The list of all other files of a copy with their SHA-256; the lock contains the list's digest.
-MANIFEST = ".digests"
-#: The list of a copy: a path and a SHA-256 per line.
-_LINES = lazy_pattern(r"(?:[^\0-\x1f\x7f\ufffd]+ [0-9a-f]{64}\n)*")
 #: Files next to a store with its sources and rules; in a copy, their names start with a dot.
 PROJECT_FILES = ("npuprof.toml", "npuprof.lock")
 
@@ -45,68 +40,44 @@ class Proof:
         self._top = top
         self._digest = digest
         self._read = read
-        self._lines: bytes | None = None
 
-    def load_lines(self) -> bytes:
-        """Return the list, one line per file. Raises NpuprofError if it is missing or differs from the lock."""
-        if self._lines is None:
-            if not self._digest:
-                what = f"npuprof.lock does not list the files of the copy of the source {self.label!r}"
-                raise build_error("NP044", what, "It is unknown whether it was edited.", advise_copy(self.label))
-            lines = find_equal_text(self._read(), self._digest.removeprefix("sha256:"))
-            if lines is None:
-                raise NpuprofError([self._build_finding(MANIFEST, self._read(), self._digest.removeprefix("sha256:"))])
-            if not _LINES.fullmatch(lines.decode(errors="replace")):
-                what = f"{self._top}/{MANIFEST} is not a list of files and their digests"
-                raise build_error("NP044", what, "npuprof writes one file with its SHA-256 a line.", advise_copy(self.label))
-            self._lines = lines
-        return self._lines
-
-    def list_paths(self) -> list[str]:
-        """Return the paths of the files, relative to the copy. Raises NpuprofError."""
-        return [line.partition(b" ")[0].decode() for line in self.load_lines().splitlines()]
+    @cached_property
+    def listed(self) -> dict[str, set[str]]:
+        """The digest of each file by path, relative to the copy. Raises NpuprofError if the list is missing or differs from the lock."""
+        if not self._digest:
+            what = f"npuprof.lock does not list the files of the copy of the source {self.label!r}"
+            raise build_error("NP044", what, "It is unknown whether it was edited.", advise_copy(self.label))
+        wanted = {self._digest.removeprefix("sha256:")}
+        raw = find_equal_text(self._read(), wanted)
+        if raw is None:
+            raise self._build_error(MANIFEST, self._read(), wanted)
+        if not is_manifest(raw):
+            what = f"{self._top}/{MANIFEST} is not a list of files and their digests"
+            raise build_error("NP044", what, "npuprof writes one file with its SHA-256 a line.", advise_copy(self.label))
+        return parse_manifest(raw)
 
     def require(self, path: str, raw: bytes | None) -> bytes | None:
         """Return the content of a file with its original line endings; None if there is none.
 
         Raises NpuprofError (NP049) if it differs from the copied one.
         """
-        lines, mark = b"\n" + self.load_lines(), f"\n{path} ".encode(errors="surrogateescape")
-        start = lines.find(mark)
-        if start < 0 and raw is None:
+        wanted = self.listed.get(path, set())
+        if raw is None and not wanted:
             return None
-        wanted = lines[start + len(mark) : lines.find(b"\n", start + len(mark))].decode() if start >= 0 else ""
         text = find_equal_text(raw, wanted)
         if text is None:
-            raise NpuprofError([self._build_finding(path, raw, wanted)])
+            raise self._build_error(path, raw, wanted)
         return text
 
-    def _build_finding(self, path: str, raw: bytes | None, wanted: str) -> Finding:
-        """Return the finding for a changed file of the copy; a repeated edit gets another message."""
+    def _build_error(self, path: str, raw: bytes | None, wanted: Collection[str]) -> NpuprofError:
+        """Return the error for a changed file of the copy; a repeated edit gets another message."""
         file = f"{self._top}/{path}"
         there = load_sha256()(raw.replace(b"\r\n", b"\n")).hexdigest()[:7] if raw is not None else "missing"
-        what = f"the copy of the source {self.label!r} does not match npuprof.lock: {file} is {there}, and was {wanted[:7] or 'not copied'}"
+        was = next(iter(wanted), "")[:7] or "not copied"
+        what = f"the copy of the source {self.label!r} does not match npuprof.lock: {file} is {there}, and was {was}"
         why = "It was edited; presets of a source are changed where they come from."
         hint = f"take it back (git restore {file}), or remove it (rm -f {file}) and {advise_copy(self.label)}"
-        return Finding("NP049", what, why, hint)
-
-
-def find_equal_text(raw: bytes | None, digest: str) -> bytes | None:
-    """Return a text with a digest, as it is or with its line endings restored; None if it differs."""
-    for text in () if raw is None else (raw, raw.replace(b"\r\n", b"\n")):
-        if load_sha256()(text).hexdigest() == digest:
-            return text
-    return None
-
-
-def format_manifest(files: Mapping[str, bytes]) -> bytes:
-    """Return the list of the files of a copy."""
-    return "".join(f"{path} {load_sha256()(files[path]).hexdigest()}\n" for path in sorted(files)).encode()
-
-
-def digest_manifest(lines: bytes) -> str:
-    """Return the digest of a copy's list, as in a lock."""
-    return f"sha256:{load_sha256()(lines).hexdigest()}"
+        return build_error("NP049", what, why, hint)
 
 
 def advise_copy(name: str) -> str:
@@ -149,7 +120,7 @@ class VendoredCopy:
     def list_faults(self) -> list[Finding]:
         """Return the changed files of the whole copy. Raises NpuprofError if that is unknown."""
         assert self.proof is not None, "it is asked of the copy that a repository names"
-        paths = self.proof.list_paths()
+        paths = [*self.proof.listed]
         others = {*(f"{name}.toml" for name in self.names()), *(f".{name}" for name in PROJECT_FILES), REFERENCES}
         paths += sorted(others.difference(paths))
         faults: list[Finding] = []
