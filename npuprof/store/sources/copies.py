@@ -15,11 +15,12 @@ from npuprof.store.project import Project, Source, find_copy_fault
 from npuprof.store.sources.kept import RECORD
 from npuprof.store.sources.lock import Lock, LockedSource, LockedVersion
 from npuprof.store.sources.lookups import Lookups
-from npuprof.store.sources.manifest import MANIFEST, MARK, build_manifest, find_equal_text, format_manifest, parse_manifest
+from npuprof.store.sources.manifest import MANIFEST, build_manifest, find_equal_text, format_manifest, parse_manifest
 from npuprof.store.sources.project_files import ProjectFiles
 from npuprof.store.sources.reading import Sources
 from npuprof.store.sources.stores import SourceStore
 from npuprof.store.sources.vendored import (
+    MARK,
     PROJECT_FILES,
     REFERENCES,
     find_copy_folder,

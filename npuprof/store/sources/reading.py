@@ -18,10 +18,10 @@ from npuprof.store.problems import place_finding
 from npuprof.store.project import Project, read_file_beside
 from npuprof.store.sources import lock as locks
 from npuprof.store.sources.lock import Lock, LockedSource
-from npuprof.store.sources.manifest import MANIFEST
+from npuprof.store.sources.manifest import MANIFEST, Proof
 from npuprof.store.sources.mirror import find_mirror_folder
 from npuprof.store.sources.stores import SourceStore
-from npuprof.store.sources.vendored import CopyPlace, Proof, VendoredCopy, find_copy_folder
+from npuprof.store.sources.vendored import CopyPlace, VendoredCopy, find_copy_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from npuprof.store import project as projects
 from npuprof.store.base import ReadOnceStore
 from npuprof.store.problems import advise_sync_of, build_missing_finding, place_finding
 from npuprof.store.sources.lock import LockedSource, LockedVersion, find_locked_version
+from npuprof.store.sources.manifest import advise_copy
 from npuprof.store.sources.mirror import TextCache, build_later_finding, find_mirror_folder, name_source_in_error
 from npuprof.store.sources.released import (
     ReleasedTag,
@@ -26,7 +27,7 @@ from npuprof.store.sources.released import (
     load_released_tags,
 )
 from npuprof.store.sources.storedigest import build_digest_finding, digest_listed, load_store_digest
-from npuprof.store.sources.vendored import CopyPlace, VendoredCopy, advise_copy
+from npuprof.store.sources.vendored import CopyPlace, VendoredCopy
 from npuprof.store.versions import YANKED
 
 TYPE_CHECKING = False

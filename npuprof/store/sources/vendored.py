@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
 
 from npuprof.model import Finding, NpuprofError, Record, build_error
-from npuprof.resolve.digests import load_sha256
 from npuprof.store import is_profile_name
 from npuprof.store.base import ReadOnceStore
 from npuprof.store.folder import Folder
-from npuprof.store.sources.manifest import MANIFEST, MARK, find_equal_text, is_manifest, parse_manifest
 from npuprof.system.files import read_plain_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.store.gitstore.revisions import Revision
     from npuprof.store.sources.lock import LockedSource, LockedVersion
+    from npuprof.store.sources.manifest import Proof
 
 #: The folder of a copy with the stores at the commits of referenced versions.
 VERSIONS = ".versions"
@@ -25,64 +23,10 @@ VERSIONS = ".versions"
 NESTED = ".sources"
 #: The targets of references with an @ between presets of a copied store, which has no tags.
 REFERENCES = ".references"
+#: The commit of a copied source.
+MARK = ".commit"
 #: Files next to a store with its sources and rules; in a copy, their names start with a dot.
 PROJECT_FILES = ("npuprof.toml", "npuprof.lock")
-
-
-class Proof:
-    """The expected files of a copy, so that each can be verified alone: the list whose digest is in the lock.
-
-    ``label`` names the source in messages, ``top`` is the folder of the copy, ``read`` returns the current list.
-    """
-
-    def __init__(self, label: str, top: str, digest: str, read: Callable[[], bytes | None]) -> None:
-        self.label = label
-        self._top = top
-        self._digest = digest
-        self._read = read
-
-    @cached_property
-    def listed(self) -> dict[str, set[str]]:
-        """The digest of each file by path, relative to the copy. Raises NpuprofError if the list is missing or differs from the lock."""
-        if not self._digest:
-            what = f"npuprof.lock does not list the files of the copy of the source {self.label!r}"
-            raise build_error("NP044", what, "It is unknown whether it was edited.", advise_copy(self.label))
-        wanted = {self._digest.removeprefix("sha256:")}
-        raw = find_equal_text(self._read(), wanted)
-        if raw is None:
-            raise self._build_error(MANIFEST, self._read(), wanted)
-        if not is_manifest(raw):
-            what = f"{self._top}/{MANIFEST} is not a list of files and their digests"
-            raise build_error("NP044", what, "npuprof writes one file with its SHA-256 a line.", advise_copy(self.label))
-        return parse_manifest(raw)
-
-    def require(self, path: str, raw: bytes | None) -> bytes | None:
-        """Return the content of a file with its original line endings; None if there is none.
-
-        Raises NpuprofError (NP049) if it differs from the copied one.
-        """
-        wanted = self.listed.get(path, set())
-        if raw is None and not wanted:
-            return None
-        text = find_equal_text(raw, wanted)
-        if text is None:
-            raise self._build_error(path, raw, wanted)
-        return text
-
-    def _build_error(self, path: str, raw: bytes | None, wanted: Collection[str]) -> NpuprofError:
-        """Return the error for a changed file of the copy; a repeated edit gets another message."""
-        file = f"{self._top}/{path}"
-        there = load_sha256()(raw.replace(b"\r\n", b"\n")).hexdigest()[:7] if raw is not None else "missing"
-        was = next(iter(wanted), "")[:7] or "not copied"
-        what = f"the copy of the source {self.label!r} does not match npuprof.lock: {file} is {there}, and was {was}"
-        why = "It was edited; presets of a source are changed where they come from."
-        hint = f"take it back (git restore {file}), or remove it (rm -f {file}) and {advise_copy(self.label)}"
-        return build_error("NP049", what, why, hint)
-
-
-def advise_copy(name: str) -> str:
-    """Return the hint for a changed copy; ``name`` is that of the source, or of one of its own sources."""
-    return f"copy it again: npuprof source vendor {name.partition('/')[0]}"
 
 
 class VendoredCopy:
