@@ -63,7 +63,7 @@ def scan_scripts(paths: list[str], context: Context, store: str | None, survey: 
         result.unread += scan.is_unread and file in named
         result.faults += scan.faults
         if not scan.faults:
-            pages.add_page(scan.page)
+            pages.add_page(scan)
         if scan.imported is not None:
             count.add_file(scan.imported)
         scans += [scan] if survey is not None else []
@@ -77,22 +77,16 @@ def scan_scripts(paths: list[str], context: Context, store: str | None, survey: 
     return result
 
 
-class _Page(NamedTuple):
-    """The findings of one file: its path, its text if it may accept findings, and the places of its parts."""
+class _Scan(NamedTuple):
+    """The result of one file: its text if it may accept findings, the places of its parts, its findings and settings.
+
+    ``is_missing`` files could not be opened, ``is_unread`` ones not be read completely. ``faults`` are internal errors.
+    """
 
     file: str
     data: bytes = b""
     places: PartPlaces | None = None
     findings: list[Finding] = []
-
-
-class _Scan(NamedTuple):
-    """The result of one file: its findings and settings.
-
-    ``is_missing`` files could not be opened, ``is_unread`` ones not be read completely. ``faults`` are internal errors.
-    """
-
-    page: _Page
     imported: ImportedFile | None = None
     is_missing: bool = False
     is_unread: bool = False
@@ -123,9 +117,9 @@ class _Scanner:
     def _scan_file(self, file: str, among_others: bool) -> _Scan:
         data = read_script_file(file, among_others)
         if isinstance(data, Finding):
-            return _Scan(_Page(file, findings=[data]), is_missing=True, is_unread=True)
+            return _Scan(file, findings=[data], is_missing=True, is_unread=True)
         faults: list[Finding] = []
-        scan = _Scan(_Page(file))
+        scan = _Scan(file)
         with isolate_faults(file, faults):
             is_named = file in self._named
             if is_named or may_hold_settings(file, data) or may_call_settings(file, data, self.modules):
@@ -143,7 +137,7 @@ class _Scanner:
         findings = [*findings, *check_sidecars(sidecars, self._context), *check_file_blocks(self._injector, imported.file, data)]
         text = data if b"npuprof:" in data or imported.places is not None else b""
         is_unread = any(finding.code == "NP801" and finding.severity == "warning" for finding in findings)
-        return _Scan(_Page(imported.file, text, imported.places, findings), imported, is_unread=is_unread)
+        return _Scan(imported.file, text, imported.places, findings, imported, is_unread=is_unread)
 
 
 def _open_shared(imported: ImportedFile, modules: Modules) -> ImportedFile:
@@ -161,14 +155,14 @@ class _Pages:
     """The findings of a run, by file in reading order; a script may add findings of called files."""
 
     def __init__(self) -> None:
-        self._pages: dict[str, _Page] = {}
+        self._pages: dict[str, _Scan] = {}
         self._others: list[tuple[Place, Finding]] = []
         self._of_sidecars: set[tuple[Place | None, str]] = set()
 
-    def add_page(self, page: _Page) -> None:
+    def add_page(self, page: _Scan) -> None:
         """Add the findings of a file; those of a sidecar shared by several scripts belong to the first."""
         own: list[Finding] = []
-        self._pages.setdefault(os.path.normpath(page.file), page._replace(findings=own))
+        self._pages.setdefault(os.path.normpath(page.file), page._replace(findings=own, imported=None))
         for finding in page.findings:
             if finding.where is None or finding.where.file == page.file:
                 own.append(finding)
@@ -184,7 +178,7 @@ class _Pages:
         for where, finding in self._others:
             path = os.path.normpath(where.file)
             if path not in self._pages:
-                self._pages[path] = _Page(where.file, read(where.file), None, [])
+                self._pages[path] = _Scan(where.file, read(where.file), None, [])
                 brought.add(path)
             page = self._pages[path]
             page.findings.append(finding._replace(where=where._replace(file=page.file)))
@@ -198,7 +192,7 @@ class _Pages:
         return reported, accepted
 
 
-def _sift_page(page: _Page, brought: bool) -> tuple[list[Finding], int]:
+def _sift_page(page: _Scan, brought: bool) -> tuple[list[Finding], int]:
     """Return the findings of a file to report, and the number accepted by its comments; ``brought`` if only another script names it."""
     if brought:
         page.findings.sort(key=lambda finding: (finding.line, finding.column, finding.code))
