@@ -11,7 +11,7 @@ import posixpath
 from collections import ChainMap, Counter
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
-from itertools import chain, islice, takewhile
+from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
 from npuprof.model import Record, is_utf8
@@ -450,8 +450,7 @@ def _iterate_calls(expression: ast.expr) -> Iterator[tuple[ast.Call, tuple[str, 
         elif isinstance(node, (ast.IfExp, ast.BoolOp, ast.Lambda)):
             waiting += [(child, around, False) for child, around in _list_tested_parts(node, tests)][::-1]
             continue
-        parts = [*chain(*zip(node.keys, node.values, strict=True))] if type(node) is ast.Dict else list_parts(node)
-        waiting += [(child, tests, False) for child in reversed(parts) if type(child) not in PLAIN and child is not None]
+        waiting += [(child, tests, False) for child in reversed(list_parts(node)) if type(child) not in PLAIN]
 
 
 def _list_tested_parts(node: ast.IfExp | ast.BoolOp | ast.Lambda, tests: tuple[str, ...]) -> list[tuple[ast.AST, tuple[str, ...]]]:
