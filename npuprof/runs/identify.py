@@ -202,7 +202,7 @@ class Identifier:
         commits = {str(file.get("commit")) for file in own}
         if len(own) < len(files) or len(commits) != 1 or any(file.get("dirty") for file in own) or self._repository is None:
             return None
-        commit = commits.pop()
+        commit, name = commits.pop(), str(request.get("spec", ""))
         if commit not in self._order and self._repository.git.read_objects([commit])[0] is None:
             return None
         try:
@@ -210,16 +210,13 @@ class Identifier:
             workspace = Workspace(None, build_context(context.get("cann"), context.get("product"), "env", read_versions(context)))
             workspace.use_store(self._workspace.store)
             changes = parse_assignments(list_texts(request.get("set")), list_texts(request.get("unset")))
-            spec = self._pin(workspace, str(request.get("spec", "")), commit)
-            config = workspace.resolve_spec(
-                spec, [self._pin(workspace, mixin, commit) for mixin in list_texts(request.get("with"))], changes
-            )
+            mixins = [self._pin(workspace, mixin, commit) for mixin in list_texts(request.get("with"))]
+            config = workspace.resolve_spec(self._pin(workspace, name, commit), mixins, changes)
         except (NpuprofError, TypeError):
             return None
         if not clue.digest or _match(config, clue.digest) != "resolved":
             return None
-        match = Match(str(request.get("spec", "")), "resolved", config, asked=list_asked(clue.record))
-        return _add_commits(match, self._repository, [commit])
+        return _add_commits(Match(name, "resolved", config, asked=list_asked(clue.record)), self._repository, [commit])
 
     def _pin(self, workspace: Workspace, spec: str, commit: str) -> str:
         """Return a spec with each preset of the store pinned to a commit."""

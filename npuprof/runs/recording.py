@@ -12,7 +12,7 @@ import json
 import os
 import re
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
@@ -167,7 +167,7 @@ def build_fields(
             "digest_form": FORM,
         },
         "context": config.context._replace(target=None).build_fields(),
-        "profiles": describe_profiles(config),
+        "profiles": [*_describe_profiles(config)],
         "command": _describe_command(command, with_arguments),
         "settings": [
             {
@@ -187,15 +187,12 @@ def build_fields(
     return fields
 
 
-def describe_profiles(config: Config) -> list[Fields]:
-    """Return the preset files, lowest first, with their commits and whether they differ from them."""
-    profiles = []
+def _describe_profiles(config: Config) -> Iterator[Fields]:
+    """Yield the preset files, lowest first, with their commits and whether they differ from them."""
     for member in config.lineage:
-        if not member.document.text:
-            continue  # composed specs have no file
-        layer = "personal" if is_personal(member) else "source" if is_of_source(member) else "preset"
-        profiles.append({"name": member.name, "path": member.document.source, "layer": layer, **find_place(member)})
-    return profiles
+        if member.document.text:  # composed specs have no file
+            layer = "personal" if is_personal(member) else "source" if is_of_source(member) else "preset"
+            yield {"name": member.name, "path": member.document.source, "layer": layer, **find_place(member)}
 
 
 def _describe_process(environment: Mapping[str, str]) -> Fields:

@@ -55,7 +55,6 @@ class _Building:
         self.writer = Writer(os.path.basename(self.store.label) or self.store.label, self.paths)
         self.files: dict[str, bytes] = {}
         self.presets: list[Preset] = []
-        self.children: dict[str, list[str]] = {}
         self.settings: dict[str, list[tuple[str, str]]] = {}
         self.inherited: dict[Any, Setting] = {}
         self.cells: dict[str, Any] = {}
