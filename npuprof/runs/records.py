@@ -42,12 +42,14 @@ class _RecordedDocument(Document):
 
     __slots__ = ("places",)
 
-    def __init__(self, name: str, source: str, revision: str | None) -> None:
-        super().__init__(name, source, "", {}, revision)
-        self.places: dict[Path, tuple[int, int]] = {}
+    def __init__(
+        self, name: str, source: str, revision: str | None, data: Fields | None = None, places: dict[Path, tuple[int, int]] | None = None
+    ) -> None:
+        super().__init__(name, source, "", data or {}, revision)
+        self.places = places or {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild_document, (self.name, self.source, self.revision, self.data, self.places)
+        return _RecordedDocument, (self.name, self.source, self.revision, self.data, self.places)
 
     def locate_path(self, path: Path) -> tuple[int, int]:
         """Return the recorded line and column of a setting; (0, 0) if there are none."""
@@ -70,12 +72,6 @@ class _RecordedParts(ComposedParts):
 def find_fields(profile: Profile) -> Fields | None:
     """Return the record fields of a profile, None if it was not created from a record."""
     return profile.home.fields if isinstance(profile.home, _RecordedParts) else None
-
-
-def _rebuild_document(name: str, source: str, revision: str | None, data: dict[str, Any], places: dict[Path, Any]) -> Document:
-    document = _RecordedDocument(name, source, revision)
-    document.data, document.places = data, places
-    return document
 
 
 def list_record_names(folder: str) -> list[str]:
