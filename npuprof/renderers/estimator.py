@@ -150,9 +150,8 @@ def _build_argument_tree(config: Config, arguments: Paths) -> dict[str, Any]:
 def _find_hybrid_mode_states(config: Config) -> set[str]:
     """Return the states of DynamicInputConfig's fourth argument in the selected releases: ``Y``, ``.`` or ``?``."""
     option = catalog.find_option(_dynamic_arguments()[-1])
-    release = config.context.cann
-    named = (release,) if release else releases.find_releases_in_range(config.cann) or () if config.cann else ()
-    return {option.states[releases.release_index(name)] for name in named} if option else set()
+    covered = releases.list_covered_releases(config.context.cann, config.cann)
+    return {option.states[releases.release_index(name)] for name in covered} if option else set()
 
 
 def _build_nested_arguments(config: Config, tree: dict[str, Any]) -> list[Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import Any
 
 from npuprof.catalog import OBEYED_VARIABLES
 from npuprof.catalog.launchers import FACTS
@@ -166,10 +167,10 @@ def format_yaml_key(name: str) -> str:
     return quote_yaml_string(name) if name.lower() in _YAML_WORDS or not _PLAIN_NAME.fullmatch(name) else name
 
 
-def _build_configmap_name(config: Config, *data: Texts) -> str:
+def build_map_name(prefix: str, name: str, longest: int, content: dict[str, Any]) -> str:
     """Return a name that is unique to the content: an immutable ConfigMap cannot be changed."""
-    name = re.sub(r"[^a-z0-9]+", "-", config.name.lower()).strip("-")[:200].strip("-")
-    return "-".join(filter(None, ("npuprof", name, compute_digest({"preset": config.name, "held": list(data)})[:10])))
+    plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:longest].strip("-")
+    return "-".join(filter(None, (prefix, plain, compute_digest(content)[:10])))
 
 
 def _format_label(text: str) -> str:
@@ -178,7 +179,7 @@ def _format_label(text: str) -> str:
 
 
 def _format_configmap(config: Config, variables: Texts, files: Texts) -> str:
-    name = _build_configmap_name(config, variables, files)
+    name = build_map_name("npuprof", config.name, 200, {"preset": config.name, "held": [variables, files]})
     lines = _format_map(config, name, variables)
     if files:
         lines += ["---", f"# to be mounted at {MOUNT}", *_format_map(config, f"{name}-files", files)]

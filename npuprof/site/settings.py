@@ -10,11 +10,11 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import risks, values
 from npuprof.compare.changes import Change, compare_configs, find_meta_value
-from npuprof.compare.scopes import list_override_scopes
+from npuprof.compare.scopes import resolve_scopes
 from npuprof.document import keys
 from npuprof.model import FRAMEWORK_SECTIONS, Origin, Path, Record
 from npuprof.report.text import escape_controls
-from npuprof.resolve import contexts, origins
+from npuprof.resolve import origins
 from npuprof.resolve.claims import order_claims
 from npuprof.resolve.config import Config
 
@@ -126,9 +126,8 @@ def format_value(value: object) -> str:
 
 def list_scopes(config: Config) -> Iterator[tuple[str, list[Change]]]:
     """Yield the changes by overrides of a preset and its ancestors, each with its product, release or target."""
-    for context, words in list_override_scopes((config,)).items():
-        there = contexts.resolve_elsewhere(config, context)
-        if changes := compare_configs(config, there) if there is not None else []:
+    for there, words in resolve_scopes(config, ""):
+        if changes := compare_configs(config, there):
             yield words, changes
 
 
@@ -187,10 +186,7 @@ def _sort_leaves(traced: Any) -> Any:
 
 
 def _build_override_rows(config: Config, plain: dict[str, SettingRow]) -> Iterator[SettingRow]:
-    for context, scope in list_override_scopes((config,)).items():
-        there = contexts.resolve_elsewhere(config, context)
-        if there is None:
-            continue
+    for there, scope in resolve_scopes(config, ""):
         compared = (row for one in build_settings(there, {}) for row in one.compared)
         there_by_key = {row.key: row for row in (*_build_header_rows(there), *compared)}
         for row in there_by_key.values():

@@ -7,6 +7,8 @@ import re
 import shlex
 from collections.abc import Container, Sequence
 
+from npuprof.model import Finding
+from npuprof.model import NpuprofError
 from npuprof.model import build_error
 from npuprof.renderers import collect_sidecars
 from npuprof.renderers.environment import collect_env_variables
@@ -14,13 +16,13 @@ from npuprof.renderers.files import (
     LARGEST_MAP,
     MOUNT,
     SLURM_FACTS,
+    build_map_name,
     format_clear_and_export_lines,
     format_map_rows,
     format_slurm_questions,
     quote_yaml_string,
 )
 from npuprof.resolve.config import Config
-from npuprof.resolve.digests import compute_digest
 from npuprof.trials.processes import GRACE
 from npuprof.trials.running import Setup
 
@@ -125,9 +127,10 @@ def write_indexed_job(name: str, configs: Sequence[Config], setup: Setup, image:
     size = sum(len(f"{key}{text}".encode()) for key, text in data.items())
     if size > LARGEST_MAP:
         what = f"{len(configs)} combinations do not fit into one ConfigMap: {size:,} bytes"
-        raise build_error("NP903", what, "Kubernetes takes at most 1 MiB.", "vary fewer values, or exclude combinations with --where")
-    plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:30].strip("-")
-    called = "-".join(filter(None, ("sweep", plain, compute_digest({"held": data, "command": list(setup.command)})[:10])))
+        raise NpuprofError(
+            [Finding("NP903", what, "Kubernetes takes at most 1 MiB.", "vary fewer values, or exclude combinations with --where")]
+        )
+    called = build_map_name("sweep", name, 30, {"held": data, "command": list(setup.command)})
     lines = [
         *("apiVersion: v1", "kind: ConfigMap", "metadata:", f"  name: {called}", "immutable: true", "data:"),
         *format_map_rows(data),
