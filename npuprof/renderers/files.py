@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -58,8 +59,8 @@ class Format(Record):
     clears: bool = False
 
 
-def _build_line_writer(line: Callable[[str, str], str]) -> Writer:
-    return lambda config, variables, files: "".join(f"{line(name, text)}\n" for name, text in variables.items())
+def _format_lines(line: Callable[[str, str], str], config: Config, variables: Texts, files: Texts) -> str:
+    return "".join(f"{line(name, text)}\n" for name, text in variables.items())
 
 
 # -- dotenv: for python-dotenv, and if possible equal for npm's dotenv and a shell's `source` ------------------------
@@ -249,19 +250,16 @@ exec "$@"' npuprof "$@"
 """
 
 
-def _build_job_writer(number: str, example: str) -> Writer:
-    def write_job(config: Config, variables: Texts, files: Texts) -> str:
-        return _SLURM_JOB.format(
-            job=re.sub(r"[^A-Za-z0-9_.-]+", "-", config.name).strip("-") or "npuprof",
-            number=number,
-            what=ascii(config.name)[1:-1],
-            digest=config.digest,
-            example=example,
-            exports=format_clear_and_export_lines(config, "bash", variables),
-            asks=format_slurm_questions(config) or ":",
-        )
-
-    return write_job
+def _format_slurm_job(number: str, example: str, config: Config, variables: Texts, files: Texts) -> str:
+    return _SLURM_JOB.format(
+        job=re.sub(r"[^A-Za-z0-9_.-]+", "-", config.name).strip("-") or "npuprof",
+        number=number,
+        what=ascii(config.name)[1:-1],
+        digest=config.digest,
+        example=example,
+        exports=format_clear_and_export_lines(config, "bash", variables),
+        asks=format_slurm_questions(config) or ":",
+    )
 
 
 def format_slurm_questions(config: Config) -> str:
@@ -282,15 +280,15 @@ def _format_ray_env(config: Config, variables: Texts, files: Texts) -> str:
 
 
 FORMATS: dict[str, Format] = {
-    "dotenv": Format(_build_line_writer(_format_dotenv_line), _explain_dotenv_refusal, doubt=_describe_dotenv_doubt),
-    "docker": Format(_build_line_writer(lambda name, text: f"{name}={text}"), _explain_docker_refusal),
-    "systemd": Format(_build_line_writer(lambda name, text: f'{name}="{text.translate(_SYSTEMD)}"'), _explain_systemd_refusal),
+    "dotenv": Format(partial(_format_lines, _format_dotenv_line), _explain_dotenv_refusal, doubt=_describe_dotenv_doubt),
+    "docker": Format(partial(_format_lines, lambda name, text: f"{name}={text}"), _explain_docker_refusal),
+    "systemd": Format(partial(_format_lines, lambda name, text: f'{name}="{text.translate(_SYSTEMD)}"'), _explain_systemd_refusal),
     "github": Format(_format_github_env, _explain_github_refusal),
     "k8s-configmap": Format(_format_configmap, folder=MOUNT, holds_files=True, largest=LARGEST_MAP),
     "k8s-env": Format(_format_kubernetes_env, folder=MOUNT),
     "slurm": Format(_format_slurm_lines, clears=True),
-    "slurm-job": Format(_build_job_writer("%j", "-N 2 --ntasks-per-node=8"), facts=SLURM_FACTS, clears=True),
-    "slurm-array": Format(_build_job_writer("%A_%a", "--array=0-9 -N 1 --ntasks-per-node=8"), facts=SLURM_FACTS, clears=True),
+    "slurm-job": Format(partial(_format_slurm_job, "%j", "-N 2 --ntasks-per-node=8"), facts=SLURM_FACTS, clears=True),
+    "slurm-array": Format(partial(_format_slurm_job, "%A_%a", "--array=0-9 -N 1 --ntasks-per-node=8"), facts=SLURM_FACTS, clears=True),
     "ray": Format(_format_ray_env),
     "json": Format(_format_env_json, shared=False),
 }

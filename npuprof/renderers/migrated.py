@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 
 from npuprof import catalog
 from npuprof.model import Finding, NpuprofError
@@ -121,13 +122,10 @@ init_sess.close()
 }
 
 
-def _build_migrated_writer(target: str) -> Callable[[Config, bool], Rendered]:
-    def render_migrated_target(config: Config, inline: bool) -> Rendered:
-        names, later = _split_early_options(config) if target == "initialize-system" else (None, [])
-        notes = (f"{', '.join(later)} {'count' if len(later) > 1 else 'counts'} in the session that trains",) if later else ()
-        return _render_session_shape(config, target, _SHAPES[target], inline, names, notes)
-
-    return render_migrated_target
+def _render_migrated_target(target: str, config: Config, inline: bool) -> Rendered:
+    names, later = _split_early_options(config) if target == "initialize-system" else (None, [])
+    notes = (f"{', '.join(later)} {'count' if len(later) > 1 else 'counts'} in the session that trains",) if later else ()
+    return _render_session_shape(config, target, _SHAPES[target], inline, names, notes)
 
 
 def _split_early_options(config: Config) -> tuple[list[str], list[str]]:
@@ -190,7 +188,7 @@ def run_config(config=None):
 def _build_target(
     place: int, name: str, summary: str, file: str = "", surface: str = "session", sections: tuple[str, ...] = ("options",)
 ) -> Target:
-    write = _build_migrated_writer(name) if name in _SHAPES else _render_migrated_estimator
+    write = partial(_render_migrated_target, name) if name in _SHAPES else _render_migrated_estimator
     return Target(place, summary, file or f"{name.replace('-', '_')}.py", write, surface, renames=True, sections=sections)
 
 
