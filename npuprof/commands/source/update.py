@@ -8,7 +8,7 @@ from npuprof.commands.framework import Verb, arguments, flag
 from npuprof.commands.framework.parameters import COLOR, DRY_RUN, STORE, formats
 from npuprof.compare import data, markdown, plain
 from npuprof.compare.survey import Survey, compare_lock_states
-from npuprof.model import Record, build_usage_error
+from npuprof.model import build_usage_error
 from npuprof.report import Answer
 from npuprof.report.asking import answer_refusal, ask_on_terminal
 from npuprof.store import spec
@@ -25,14 +25,84 @@ from npuprof.store.sources.sync import lock_sources
 from npuprof.store.spec import Workspace
 
 
-class _Step(Record):
-    """An update: the new lock, the previous entries, vendored copies to write, whether it is new, and notes."""
+class _Step:
+    """An update of the lock: its new ``sources``, the vendored copies, and notes; ``is_new`` is false if nothing in the lock changes.
 
-    sources: dict[str, LockedSource]
-    locked: dict[str, LockedSource]
-    copies: dict[str, dict[str, bytes]]
-    is_new: bool
-    remarks: tuple[str, ...]
+    Raises NpuprofError if a source cannot be fetched.
+    """
+
+    def __init__(self, place: ProjectFiles, wanted: list[Source], moved: bool) -> None:
+        locking = lock_sources(place, wanted, moved)
+        self._place, self._declared, self._old = place, place.project.sources, place.lock.sources
+        self._copies = {name: collect_files(there) for name, there in locking.sources.items() if self._declared[name].vendor}
+        self._locked = {
+            name: source._replace(copy=digest_manifest(self._copies[name][MANIFEST])) if name in self._copies else source
+            for name, source in locking.sources.items()
+        }
+        unchanged = {name: known for name, known in self._old.items() if name in self._declared}
+        self.sources = {**unchanged, **self._locked}
+        self.is_new = self.sources != self._old or place.is_lock_unread
+        self.remarks = locking.remarks
+
+    def write(self) -> list[str]:
+        """Write the lock if it changes, and the vendored copies that differ from it; return their paths. Raises NpuprofError."""
+        folders = {  # checked before anything is written
+            name: find_fit_folder(self._place, self._declared[name], self._declared[name].vendor, texts)
+            for name, texts in self._copies.items()
+        }
+        written = self._place.write(None, self.sources) if self.is_new else []
+        sources = Sources(self._place.project, Lock(sources=self._locked), open_copy=self._place.open_copy)
+        for name, texts in self._copies.items():
+            if find_copy_faults(sources, name):
+                write_copy(folders[name], texts)
+                written.append(self._declared[name].vendor)
+        return written
+
+    def describe(self) -> list[str]:
+        """Return a line for each source and each reference to a single version that changes."""
+        old, new = self._old, self.sources
+        lines = [line for name in sorted({*new, *old}) if (line := _format_step(name, old.get(name), new.get(name)))]
+        return lines + [line for name in sorted(new) for line in _list_moved_versions(old.get(name), new[name])]
+
+    def compare(self) -> Survey:
+        """Return how the new lock changes the presets of the store."""
+        place = self._place
+        sides: list[Workspace] = []
+        # A source that no readable lock names is not locked, but exists.
+        before = {**self._declared, **{name: self._restore_source(known) for name, known in self._old.items()}}
+        unproved = {name: known._replace(digest="", is_sealed=True) for name, known in self._old.items()}  # this command fixes invalid ones
+        for project, lock, opener in (
+            (place.project._replace(sources=before), Lock(sources=unproved), place.open_copy),
+            (place.project, Lock(sources=self.sources), None),
+        ):
+            side = Folder(place.home.root)
+            side.is_implied = place.home.is_implied
+            workspace = Workspace()
+            workspace.use_store(side)
+            workspace.lookups.use_sources(side, Sources(project, lock, open_copy=opener))
+            sides.append(workspace)
+        return compare_lock_states(sides[0], sides[1], ("npuprof.lock", "the update"))
+
+    def _restore_source(self, known: LockedSource) -> Source:
+        """Return a source as of the time when it was locked, to be read from its mirror."""
+        source = self._declared.get(known.name, Source(known.name, known.url))
+        return source._replace(url=known.url, path=known.path, rev=known.rev, vendor="")
+
+    def list_remarks(self) -> list[str]:
+        """Return notes on the locked commits: yanked versions, unreadable presets; then those of locking."""
+        old, new = self._old, self.sources
+        moved = [locked for name, locked in new.items() if name not in old or old[name].commit != locked.commit]
+        remarks = [f"{name} {locked.shown} is yanked: {locked.yanked}" for name, locked in new.items() if locked.yanked]
+        for name, was in old.items():
+            if was.tag and name in new and new[name].tag != was.tag and (why := open_mirror(name, was.url, was.path).find_yank(was.tag)):
+                remarks.append(f"{name} {was.shown} was yanked: {why}")
+        pins = [(f"{name}:{reference}", pin) for name, locked in new.items() for reference, pin in locked.versions.items()]
+        remarks += [f"{reference} is yanked: {pin.yanked}" for reference, pin in pins if pin.yanked]
+        remarks += [text for locked in moved for text in list_unreadable(locked)]
+        remarks += self.remarks
+        if self._place.is_lock_unread and old:
+            remarks.append("npuprof.lock cannot be read as it is: this is compared with that of HEAD")
+        return remarks
 
 
 class Update(Verb):
@@ -64,8 +134,8 @@ class Update(Verb):
         if not wanted:
             place.refuse_nowhere()
             return Answer(None, (f"{place.cite('npuprof.toml')} names no sources",))
-        step = self._find_step(place, wanted)
-        answer = self._tell_step(place, step) if step.is_new else Answer()
+        step = _Step(place, wanted, self.moved)
+        answer = Answer(self._build_forms(step.compare(), step.describe()), tuple(step.list_remarks())) if step.is_new else Answer()
         if self.frozen or self.dry_run:
             if not step.is_new:
                 return Answer(None, (*step.remarks, "npuprof.lock is up to date"))
@@ -74,41 +144,11 @@ class Update(Verb):
             )
         if step.is_new and not self.yes and not ask_on_terminal(answer, self.format, "write npuprof.lock?"):
             return answer_refusal(answer, "written", shown=True)
-        return self._take_step(place, step, answer)
-
-    def _find_step(self, place: ProjectFiles, wanted: list[Source]) -> _Step:
-        """Fetch sources, and return the update of the lock. Raises NpuprofError."""
-        locking = lock_sources(place, wanted, self.moved)
-        copies = _collect_copies(place, locking.sources)
-        locked = {
-            name: source._replace(copy=digest_manifest(copies[name][MANIFEST])) if name in copies else source
-            for name, source in locking.sources.items()
-        }
-        unchanged = {name: known for name, known in place.lock.sources.items() if name in place.project.sources}
-        new = {**unchanged, **locked}
-        return _Step(new, locked, copies, new != place.lock.sources or place.is_lock_unread, locking.remarks)
-
-    def _tell_step(self, place: ProjectFiles, step: _Step) -> Answer:
-        """Return how an update changes the presets of this repository, with notes. Raises NpuprofError."""
-        old, new = place.lock.sources, step.sources
-        survey = _compare(place, new)
-        lines = [line for name in sorted({*new, *old}) if (line := _format_step(name, old.get(name), new.get(name)))]
-        lines += [line for name in sorted(new) for line in _list_moved_versions(old.get(name), new[name])]
-        remarks = (*_list_remarks(place, new), *step.remarks)
-        if place.is_lock_unread and old:
-            remarks = (*remarks, "npuprof.lock cannot be read as it is: this is compared with that of HEAD")
-        return Answer(self._build_forms(survey, lines), remarks)
-
-    def _take_step(self, place: ProjectFiles, step: _Step, answer: Answer) -> Answer:
-        """Write the lock and the vendored copies; ``answer`` describes the changes. Raises NpuprofError."""
-        folders = _find_copy_folders(place, step.copies)  # checked before anything is written
+        written = ", ".join(step.write())
         if not step.is_new:
-            mended = ", ".join(_copy_anew(place, step.locked, step.copies, folders))
-            return Answer(None, (*step.remarks, f"npuprof.lock is up to date{f'; copied again: {mended}' if mended else ''}"))
-        written = place.write(None, step.sources)
-        written += _copy_anew(place, step.locked, step.copies, folders)
+            return Answer(None, (*step.remarks, f"npuprof.lock is up to date{f'; copied again: {written}' if written else ''}"))
         shown = answer.forms if self.yes or not sys.stdin.isatty() else None
-        return Answer(shown, (*answer.remarks, f"wrote {', '.join(written)}"))
+        return Answer(shown, (*answer.remarks, f"wrote {written}"))
 
     def _build_forms(self, survey: Survey, steps: list[str]):  # type: ignore[no-untyped-def]
         head = "".join(f"{line}\n" for line in steps)
@@ -117,33 +157,6 @@ class Update(Verb):
             "markdown": lambda: f"{''.join(f'- {line}{chr(10)}' for line in steps)}\n{markdown.format_survey_markdown(survey)}",
             "json": lambda: data.format_survey_json(survey, False, False),
         }
-
-
-def _collect_copies(place: ProjectFiles, locked: dict[str, LockedSource]) -> dict[str, dict[str, bytes]]:
-    """Return the files of the vendored copies of sources, by name. Raises NpuprofError."""
-    return {name: collect_files(there) for name, there in locked.items() if place.project.sources[name].vendor}
-
-
-def _find_copy_folders(place: ProjectFiles, copies: dict[str, dict[str, bytes]]) -> dict[str, str]:
-    """Return the folders of vendored copies. Raises NpuprofError if one contains files that no copy put there."""
-    sources = place.project.sources
-    return {name: find_fit_folder(place, sources[name], sources[name].vendor, copies[name]) for name in copies}
-
-
-def _copy_anew(
-    place: ProjectFiles, locked: dict[str, LockedSource], copies: dict[str, dict[str, bytes]], folders: dict[str, str]
-) -> list[str]:
-    """Update the vendored copies that differ from the lock; return their folders.
-
-    Raises NpuprofError.
-    """
-    sources = Sources(place.project, Lock(sources=locked), open_copy=place.open_copy)
-    written: list[str] = []
-    for name, texts in copies.items():
-        if find_copy_faults(sources, name):
-            write_copy(folders[name], texts)
-            written.append(place.project.sources[name].vendor)
-    return written
 
 
 def _format_step(name: str, before: LockedSource | None, after: LockedSource | None) -> str:
@@ -173,45 +186,6 @@ def _format_pin(pin: LockedVersion | None) -> str:
     if pin is None:
         return ""
     return f"{pin.version} ({pin.commit[:7]})" if pin.version != "-" else pin.commit[:7]
-
-
-def _compare(place: ProjectFiles, new: dict[str, LockedSource]) -> Survey:
-    """Return how another lock changes the presets of the store."""
-    sides: list[Workspace] = []
-    # A source that no readable lock names is not locked, but exists.
-    before = {**place.project.sources, **{name: _restore_source(place, known) for name, known in place.lock.sources.items()}}
-    unproved = {
-        name: known._replace(digest="", is_sealed=True) for name, known in place.lock.sources.items()
-    }  # an invalid one is fixed by this command
-    for project, lock, opener in (
-        (place.project._replace(sources=before), Lock(sources=unproved), place.open_copy),
-        (place.project, Lock(sources=new), None),
-    ):
-        side = Folder(place.home.root)
-        side.is_implied = place.home.is_implied
-        workspace = Workspace()
-        workspace.use_store(side)
-        workspace.lookups.use_sources(side, Sources(project, lock, open_copy=opener))
-        sides.append(workspace)
-    return compare_lock_states(sides[0], sides[1], ("npuprof.lock", "the update"))
-
-
-def _restore_source(place: ProjectFiles, known: LockedSource) -> Source:
-    """Return a source as of the time when it was locked, to be read from its mirror."""
-    source = place.project.sources.get(known.name, Source(known.name, known.url))
-    return source._replace(url=known.url, path=known.path, rev=known.rev, vendor="")
-
-
-def _list_remarks(place: ProjectFiles, new: dict[str, LockedSource]) -> list[str]:
-    """Return notes on the locked commits: yanked versions, unreadable presets."""
-    moved = [locked for name, locked in new.items() if name not in place.lock.sources or place.lock.sources[name].commit != locked.commit]
-    remarks = [f"{name} {locked.shown} is yanked: {locked.yanked}" for name, locked in new.items() if locked.yanked]
-    for name, old in place.lock.sources.items():
-        if old.tag and name in new and new[name].tag != old.tag and (why := open_mirror(name, old.url, old.path).find_yank(old.tag)):
-            remarks.append(f"{name} {old.shown} was yanked: {why}")
-    pins = [(f"{name}:{reference}", pin) for name, locked in new.items() for reference, pin in locked.versions.items()]
-    remarks += [f"{reference} is yanked: {pin.yanked}" for reference, pin in pins if pin.yanked]
-    return [*remarks, *(text for locked in moved for text in list_unreadable(locked))]
 
 
 VERB = Update
