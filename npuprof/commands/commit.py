@@ -21,12 +21,6 @@ from npuprof.store.layout import Layout
 from npuprof.store.worktree import ChangedPaths, list_changed_beside, list_changed_paths
 from npuprof.system.locks import lock_folders
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.compare.survey import Survey
-    from npuprof.store.gitstore.revisions import StoreRepository
-    from npuprof.store.layout import Layout
-
 
 class Commit(StoreVerb):
     """Commit preset files.
