@@ -6,6 +6,7 @@ unset values with and without origins.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 
 from npuprof import catalog
@@ -200,6 +201,11 @@ def find_value(key: str, value: Any, tail: Path) -> tuple[bool, Any]:
         else:
             return False, None
     return True, value
+
+
+def find_setting_value(settings: Mapping[str, Any], key: str, tail: Path) -> tuple[bool, Any]:
+    """Return whether settings have a value at a path below a key, and the value."""
+    return find_value(key, settings[key], tail) if key in settings else (False, None)
 
 
 @lru_cache(maxsize=8)

@@ -130,7 +130,7 @@ class _Explained:
     def __init__(self, config: Config, key: str, tail: Path, last: dict[str, Any] | None) -> None:
         self._config, self._key, self._tail, self._last = config, key, tail, last
         self._value: Any
-        self._is_set, self._value = values.find_value(key, config.settings[key], tail) if key in config.settings else (False, None)
+        self._is_set, self._value = values.find_setting_value(config.settings, key, tail)
         self._place = catalog.find_record_place(key, tail)
         self._texts = catalog.find_record_texts(*self._place)
         self._setting = catalog.find_setting(*self._place) if self._place[0] in FRAMEWORK_SECTIONS else None

@@ -98,7 +98,7 @@ def find_inherited_keys(profile: Profile, data: dict[str, Any], written: Sequenc
     """Return the effective keys that are set by a preset's parents, or by the preset below it (``below``)."""
     places = [(text, path, key) for text, (path, key) in zip(written, map(locate_key, written), strict=True) if path[0] in SECTIONS]
     settings = below if below is not None else resolve_inherited(profile, data) if places else {}
-    return [text for text, path, key in places if key in settings and values.find_value(key, settings[key], path[2:])[0]]
+    return [text for text, path, key in places if values.find_setting_value(settings, key, path[2:])[0]]
 
 
 def take_cleared_keys(data: dict[str, Any], written: Sequence[str]) -> list[str]:

@@ -73,7 +73,7 @@ def find_list_changes(
     if path[0] == "append":
         path = path[1:]
     inherited = below if below is not None else resolve_inherited(profile, data)
-    is_inherited, there = values.find_value(key, inherited[key], path[2:]) if key in inherited else (False, None)
+    is_inherited, there = values.find_setting_value(inherited, key, path[2:])
     there = values.parse_structured_value(key, there) if len(path) == 2 else there
     own = find_at_path(data, path)
     added = find_at_path(data, ("append", *path))

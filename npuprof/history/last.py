@@ -6,7 +6,7 @@ import os
 
 from npuprof.catalog import values
 from npuprof.history.timeline import Timeline
-from npuprof.model import NpuprofError, Path, TomlValue
+from npuprof.model import NpuprofError, Path
 from npuprof.resolve.config import Config
 from npuprof.store import spec
 from npuprof.store.gitstore.commits import Commit
@@ -39,14 +39,10 @@ def find_last_change(preset: str, store: str | None, config: Config, key: str, t
             committed = timeline.load_tip()
             if not isinstance(committed, Config):  # it may need a vendored release, which Timeline does not read
                 committed = workspace.resolver.resolve_profile(workspace.store.repository.load_revision(tip).profile(name))
-            (was_set, was), (is_set, now) = (_find_setting(side, key, tail) for side in (committed, config))
+            (was_set, was), (is_set, now) = (values.find_setting_value(side.settings, key, tail) for side in (committed, config))
             if was_set != is_set or not values.is_same_typed_value(was, now):
                 return build_commit_fields(None)
         step = next(timeline.walk_steps(key, tail, everywhere=False), None)
     except NpuprofError:
         return None
     return build_commit_fields(step.commit) if step and step.kind != "untold" else None
-
-
-def _find_setting(config: Config, key: str, tail: Path) -> tuple[bool, TomlValue]:
-    return values.find_value(key, config.settings[key], tail) if key in config.settings else (False, None)

@@ -137,7 +137,7 @@ def has_setting(state: PresetState, path: SettingPath) -> bool:
 
 
 def _has_value(config: Config, path: SettingPath) -> bool:
-    return path.key in config.settings and values.find_value(path.key, config.settings[path.key], path.tail)[0]
+    return values.find_setting_value(config.settings, path.key, path.tail)[0]
 
 
 def _is_same_setting(then: Config, now: Config, path: SettingPath) -> bool:
