@@ -7,16 +7,15 @@ from typing import Any
 from npuprof import renderers
 from npuprof.commands.framework import argument, arguments, option
 from npuprof.commands.framework.parameters import (
-    COLOR,
     DEVICES,
     FRESH,
     JOBS,
     MAX_RUNS,
     NO_CHECK,
-    OUTPUT,
     REPEAT,
     TIMEOUT,
     TRUST,
+    PrintingVerb,
     ResolvingVerb,
     formats,
 )
@@ -36,7 +35,7 @@ from npuprof.trials.search import BAD, UNKNOWN
 from npuprof.trials.setup import build_fit, build_setup, warn_of_newer_files
 
 
-class Bisect(ResolvingVerb):
+class Bisect(PrintingVerb, ResolvingVerb):
     """Find the settings that make a run fail.
 
     npuprof bisect GOOD BAD -- python train.py
@@ -83,8 +82,6 @@ class Bisect(ResolvingVerb):
     format: str = formats("text", "toml", "json")
     no_check: bool = NO_CHECK
     trust: bool = TRUST
-    output: str | None = OUTPUT
-    color: str = COLOR
 
     def run(self) -> Answer:
         """Return the cause. Exit 1 if a member of it is undecided, 2 if there is no cause. Raises NpuprofError."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof.commands.framework.parameters import COLOR, OF_STORE, OUTPUT, ContextVerb, formats
+from npuprof.commands.framework.parameters import OF_STORE, ContextVerb, PrintingVerb, formats
 from npuprof.compare.data import build_origin_dict
 from npuprof.document import keys
 from npuprof.history.blame import BlamedValue, blame_config_values
@@ -14,7 +14,7 @@ from npuprof.report.tables import Table
 from npuprof.store import spec
 
 
-class Blame(ContextVerb):
+class Blame(PrintingVerb, ContextVerb):
     """Print the commit that set each value of a preset."""
 
     usage_hint = "npuprof blame bert-training prints all its values; npuprof log bert-training KEY the commits that changed one."
@@ -22,8 +22,6 @@ class Blame(ContextVerb):
 
     spec: str = OF_STORE
     format: str = formats("text", "json")
-    output: str | None = OUTPUT
-    color: str = COLOR
 
     def run(self) -> Answer:
         """Return each value with its commit, author, date and place. Raises NpuprofError."""

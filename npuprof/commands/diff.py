@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from shlex import quote
 
 from npuprof.commands.framework import arguments, flag, option
-from npuprof.commands.framework.parameters import COLOR, OUTPUT, ContextVerb, formats
+from npuprof.commands.framework.parameters import ContextVerb, PrintingVerb, formats
 from npuprof.commands.resolving import open_workspace
 from npuprof.model import Finding, NpuprofError, Place, Record, build_error, build_usage_error
 from npuprof.report import Answer
@@ -50,7 +50,7 @@ class Around(Record):
     remarks: tuple[str, ...] = ()
 
 
-class Diff(ContextVerb):
+class Diff(PrintingVerb, ContextVerb):
     """Compare resolved presets or revisions.
 
     One preset is compared with its last commit, two with each other, and more in a matrix. Without SPEC, the whole store is
@@ -71,8 +71,6 @@ class Diff(ContextVerb):
     raw: bool = flag("--raw", text="Compare the files as written, without inheritance")
     link: str | None = option("--link", metavar="URL", text="Link changed lines to the repository at URL in Markdown output")
     exit_code: bool = flag("--exit-code", text="Exit with 1 if anything differs")
-    output: str | None = OUTPUT
-    color: str = COLOR
 
     _owned: Revision | None = None
     _around: Around = Around()

@@ -8,8 +8,7 @@ from typing import Any
 from npuprof.catalog import build_finding
 from npuprof.commands.framework import argument, option
 from npuprof.commands.framework.parameters import (
-    COLOR,
-    OUTPUT,
+    PrintingVerb,
     ResolvingVerb,
     formats,
 )
@@ -32,7 +31,7 @@ class _Diagnosis(Record):
     findings: tuple[Finding, ...]
 
 
-class Doctor(ResolvingVerb):
+class Doctor(PrintingVerb, ResolvingVerb):
     """Diagnose the installed adapter and the environment.
 
     Reports which adapter is installed, which options of the preset it does not read, and which variables interfere with the
@@ -50,8 +49,6 @@ class Doctor(ResolvingVerb):
         "--adapter", metavar="PATH", text="Read the adapter at PATH: a folder, a wheel or a shared library [default: the installed one]"
     )
     format: str = formats("text", "json")
-    output: str | None = OUTPUT
-    color: str = COLOR
 
     def run(self) -> Answer:
         """Return the diagnosis. Exit 1 for unread options or interfering variables, 2 if no adapter could be read."""

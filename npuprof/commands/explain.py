@@ -8,10 +8,9 @@ from npuprof import catalog
 from npuprof.catalog import releases, values
 from npuprof.commands.framework import argument
 from npuprof.commands.framework.parameters import (
-    COLOR,
     NO_PERSONAL,
-    OUTPUT,
     SPEC,
+    PrintingVerb,
     ResolvingVerb,
     formats,
 )
@@ -38,7 +37,7 @@ else:
     products = lazy_module("npuprof.catalog.products")
 
 
-class Explain(ResolvingVerb):
+class Explain(PrintingVerb, ResolvingVerb):
     """Explain one value and where it comes from.
 
     Prints the effective value, the values it overrides, its default and meaning, the rules that read it, and its last change.
@@ -51,8 +50,6 @@ class Explain(ResolvingVerb):
     key: str = argument("KEY", "Option, env.NAME, profile.NAME, or a path inside a value")
     format: str = formats("text", "json")
     no_personal: bool = NO_PERSONAL
-    output: str | None = OUTPUT
-    color: str = COLOR
 
     def run(self) -> Answer:
         """Return the origin of a value, the overridden values, its default, meaning and rules. Raises NpuprofError."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 
-from npuprof.commands.framework import Verb, flag, many
-from npuprof.commands.framework.parameters import COLOR, OUTPUT, STORE, formats
+from npuprof.commands.framework import flag, many
+from npuprof.commands.framework.parameters import STORE, PrintingVerb, formats
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, failed_reads
 from npuprof.report import Answer
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _COLUMNS = ("preset", "for", "version", "extends", "description")
 
 
-class List(Verb):
+class List(PrintingVerb):
     """List presets."""
 
     usage_hint = "npuprof show NAME shows one preset; --where CONDITION chooses among them, and --store FOLDER another store."
@@ -47,8 +47,6 @@ class List(Verb):
     )
     versions: bool = flag("--versions", text="List released versions instead of presets; in Markdown, as a changelog")
     format: str = formats("text", "markdown", "json")
-    output: str | None = OUTPUT
-    color: str = COLOR
 
     def run(self) -> Answer:
         """Return the presets, or their released versions. Unreadable presets are reported and make the exit code 2."""

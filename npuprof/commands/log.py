@@ -9,7 +9,7 @@ from itertools import chain, islice
 
 from npuprof import catalog
 from npuprof.commands.framework import argument, number
-from npuprof.commands.framework.parameters import COLOR, OF_STORE, OUTPUT, ContextVerb, formats
+from npuprof.commands.framework.parameters import OF_STORE, ContextVerb, PrintingVerb, formats
 from npuprof.document import keys
 from npuprof.model import Finding, NpuprofError, Path, build_error, did_you_mean
 from npuprof.report import Answer
@@ -35,7 +35,7 @@ _SAID = {
 }
 
 
-class Log(ContextVerb):
+class Log(PrintingVerb, ContextVerb):
     """List the commits that changed a preset.
 
     Includes commits that changed an inherited value. The newest commit is first.
@@ -48,8 +48,6 @@ class Log(ContextVerb):
     key: str | None = argument("KEY", "Key, or path inside a value, to follow [default: all keys]", required=False)
     number: int | None = number("--number", "-n", metavar="N", text="Stop after N commits [default: list all]", least=1)
     format: str = formats("text", "json")
-    output: str | None = OUTPUT
-    color: str = COLOR
 
     def run(self) -> Answer:
         """Return the commits that changed a preset, or one value of it, newest first. Raises NpuprofError."""

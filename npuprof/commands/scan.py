@@ -8,16 +8,15 @@ from npuprof.catalog import build_finding
 from npuprof.commands.framework import arguments, flag
 from npuprof.commands.framework.parameters import (
     BASELINE,
-    COLOR,
     FROM,
     IGNORE,
-    OUTPUT,
     READ_KINDS,
     SELECT,
     SEVERITY,
     STRICT,
     WRITE_BASELINE,
     ContextVerb,
+    PrintingVerb,
     formats,
 )
 from npuprof.commands.judging import FORMATS, JudgingVerb, describe_accepted
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from npuprof.report.baselines import Mark
 
 
-class Scan(ContextVerb, JudgingVerb):
+class Scan(PrintingVerb, ContextVerb, JudgingVerb):
     """Lint the settings in scripts.
 
     Reports misspelt keys, wrong fields, bad values, conflicts, settings that a release does not support, and stale blocks.
@@ -59,8 +58,6 @@ class Scan(ContextVerb, JudgingVerb):
     ignore: list[str] = IGNORE
     baseline: str | None = BASELINE
     write_baseline: bool = WRITE_BASELINE
-    output: str | None = OUTPUT
-    color: str = COLOR
 
     def run(self) -> Answer:
         """Return the findings. Exit 2 if a named file could not be read, 1 for errors, else 0."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from npuprof.commands.framework import flag
 from npuprof.commands.framework.parameters import (
-    COLOR,
     NO_PERSONAL,
-    OUTPUT,
     SPEC,
+    PrintingVerb,
     ResolvingVerb,
     formats,
 )
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class Show(ResolvingVerb):
+class Show(PrintingVerb, ResolvingVerb):
     """Print the resolved preset."""
 
     group = "presets"
@@ -33,8 +32,6 @@ class Show(ResolvingVerb):
     origin: bool = flag("--origin", text="Print the origin of each value")
     format: str = formats("toml", "json")
     no_personal: bool = NO_PERSONAL
-    output: str | None = OUTPUT
-    color: str = COLOR
 
     def run(self) -> Answer:
         """Return the preset resolved, optionally with origins. Raises NpuprofError."""

@@ -9,19 +9,18 @@ from typing import Any
 from npuprof import renderers
 from npuprof.commands.framework import arguments, flag, many, option
 from npuprof.commands.framework.parameters import (
-    COLOR,
     DEVICES,
     FRESH,
     JOBS,
     MAX_RUNS,
     NO_CHECK,
-    OUTPUT,
     SETS,
     SPEC,
     TIMEOUT,
     TRUST,
     UNSETS,
     ContextVerb,
+    PrintingVerb,
     formats,
 )
 from npuprof.commands.resolving import open_workspace
@@ -57,7 +56,7 @@ from npuprof.trials.sweeping import (
 from npuprof.trials.tables import describe_choices
 
 
-class Sweep(ContextVerb):
+class Sweep(PrintingVerb, ContextVerb):
     """Run a command with combinations of values.
 
     npuprof sweep NAME --vary hccl_timeout=600,1800 --vary precision_mode_v2=fp16,mixed_float16 -- python train.py
@@ -106,8 +105,6 @@ class Sweep(ContextVerb):
     unset: list[str] = UNSETS
     no_check: bool = NO_CHECK
     trust: bool = TRUST
-    output: str | None = OUTPUT
-    color: str = COLOR
 
     def run(self) -> Answer:
         """Return the result of each combination, the best one, or the scheduler's job. Exit 2 for missing results. Raises NpuprofError."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof.commands.framework import arguments, flag
-from npuprof.commands.framework.parameters import COLOR, OUTPUT, ContextVerb, formats
+from npuprof.commands.framework.parameters import ContextVerb, PrintingVerb, formats
 from npuprof.commands.resolving import open_workspace
 from npuprof.history.verification import WHOLE_STORE, VerifiedVersion, Verifier, asks_for_signatures
 from npuprof.model import Finding, NpuprofError, build_usage_error, did_you_mean
@@ -20,7 +20,7 @@ from npuprof.store import spec
 _SAID = {"holds": "matches", "fails": "does not match", "unknown": "unknown"}
 
 
-class Verify(ContextVerb):
+class Verify(PrintingVerb, ContextVerb):
     """Verify a run by its logs, or released versions.
 
     EVIDENCE is a plog file or folder, the standard error of TensorFlow 2 or torch_npu, a graph dump (.pbtxt), or - for stdin. It can
@@ -38,8 +38,6 @@ class Verify(ContextVerb):
     tags: bool = flag("--tags", text="Verify the tags of released versions; @ is the store itself")
     signatures: bool = flag("--signatures", text="Check the signature of each tag with git (with --tags)")
     format: str = formats("text", "json", "github")
-    output: str | None = OUTPUT
-    color: str = COLOR
 
     def run(self) -> Answer:
         """Return the status of each version, or of each setting of a run.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof.commands.framework import Verb, argument, number
-from npuprof.commands.framework.parameters import COLOR, OUTPUT, STORE, formats
+from npuprof.commands.framework import argument, number
+from npuprof.commands.framework.parameters import PrintingVerb, StoreVerb, formats
 from npuprof.compare.data import build_change_dict
 from npuprof.compare.plain import format_pair_text
 from npuprof.history.last import build_commit_fields
@@ -25,7 +25,7 @@ _NOT_FOUND = (
 )
 
 
-class WhatRan(Verb):
+class WhatRan(StoreVerb, PrintingVerb):
     """Identify the preset of a run.
 
     Prints the matching preset with its commits and versions, and what has changed since. X is a digest or its beginning, a run
@@ -38,9 +38,6 @@ class WhatRan(Verb):
     what: str | None = argument("X", "Digest or file to identify, or - for stdin", required=False)
     pid: int | None = number("--pid", metavar="N", text="Identify the preset in the environment of the running process N", least=1)
     format: str = formats("text", "json")
-    store: str | None = STORE
-    output: str | None = OUTPUT
-    color: str = COLOR
 
     def run(self) -> Answer:
         """Return the presets with the digests. Exit 1 if a digest matches no preset. Raises NpuprofError.

@@ -145,8 +145,8 @@ class Verb:
     color: str = "never"
 
     def __init_subclass__(cls) -> None:
-        declared = {name: value for name, value in vars(cls).items() if isinstance(value, Parameter)}
-        cls.parameters = {**declared, **{name: value for name, value in cls.parameters.items() if name not in declared}}
+        declared = [(name, value) for base in cls.__mro__ for name, value in vars(base).items() if isinstance(value, Parameter)]
+        cls.parameters = {**dict(declared), **dict(reversed(declared))}  # in the order of the first declarations, which count
         cls.spellings = {spelling: parameter for parameter in cls.parameters.values() for spelling in parameter.flags}
 
     def __init__(self, given: Mapping[str, Any]) -> None:

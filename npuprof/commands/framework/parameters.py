@@ -83,6 +83,13 @@ class StoreVerb(Verb):
     store: str | None = STORE
 
 
+class PrintingVerb(Verb):
+    """A verb whose answer is printed in colours, or written to a file."""
+
+    output: str | None = OUTPUT
+    color: str = COLOR
+
+
 class ContextVerb(Verb):
     """A verb that takes a store, and the context in which presets are resolved."""
 
