@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from npuprof.compare.changes import Change
 from npuprof.document import keys
@@ -29,19 +29,6 @@ class Fold(Record):
     presets: tuple[str, ...]
 
 
-def fold_changes(pairs: Iterable[Pair], identify: Callable[[Change], str] | None = None) -> list[Fold]:
-    """Return the changes of presets on both sides, merging equal changes with the same cause; most presets first.
-
-    ``identify`` returns what equal changes share, if they may differ in revisions.
-    """
-    identify = identify or identify_change
-    folds: dict[str, tuple[Change, list[str]]] = {}
-    for pair in pairs:
-        for change in pair.changes if pair.status == "changed" else ():
-            folds.setdefault(identify(change), (change, []))[1].append(pair.name)
-    return sorted((Fold(change, tuple(names)) for change, names in folds.values()), key=lambda fold: -len(fold.presets))
-
-
 def identify_change(change: Change) -> str:
     """Return the identity of a change and its cause."""
     revisions = [origin.revision if origin else None for origin in change.origins]
@@ -57,6 +44,33 @@ def identify_lasting_change(change: Change) -> str:
 
 def _identify_origin(origin: Origin | None) -> tuple[Any, ...]:
     return (origin.file, origin.path, origin.layer) if origin else ()
+
+
+def fold_changes(pairs: Iterable[Pair], identify: Callable[[Change], str] = identify_change) -> list[Fold]:
+    """Return the changes of presets on both sides, merging equal changes with the same cause; most presets first.
+
+    ``identify`` returns what equal changes share, if they may differ in revisions.
+    """
+    folds: dict[str, tuple[Change, list[str]]] = {}
+    for pair in pairs:
+        for change in pair.changes if pair.status == "changed" else ():
+            folds.setdefault(identify(change), (change, []))[1].append(pair.name)
+    return sorted((Fold(change, tuple(names)) for change, names in folds.values()), key=lambda fold: -len(fold.presets))
+
+
+def fold_shared_changes(pairs: Iterable[Pair], identify: Callable[[Change], str] = identify_change) -> tuple[list[Fold], set[str]]:
+    """Return the changes that several presets share, and their identities."""
+    wide = [fold for fold in fold_changes(pairs, identify) if len(fold.presets) > 1]
+    return wide, {identify(fold.change) for fold in wide}
+
+
+def group_shared_verdicts(verdicts: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
+    """Return the verdicts that several presets share, with these presets; ``verdicts`` are those of each preset."""
+    names: dict[str, list[str]] = {}
+    for name, lines in verdicts.items():
+        for line in lines:
+            names.setdefault(line, []).append(name)
+    return {line: tuple(several) for line, several in names.items() if len(several) > 1}
 
 
 def format_change_value(change: Change, side: Any) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from npuprof.compare.changes import Change
 from npuprof.compare.folds import (
-    fold_changes,
+    fold_shared_changes,
     format_accepted,
     format_change_cause,
     format_change_sentence,
@@ -33,7 +33,7 @@ def format_survey_html(survey: Survey) -> str:
     touched = survey.touched_pairs
     for line, names in format_accepted(touched).items():
         out.append(f'<p class="doubtful">{escape_html(line)}: {escape_html(", ".join(names))}</p>\n')
-    wide = [fold for fold in fold_changes(touched) if len(fold.presets) > 1]
+    wide, shared = fold_shared_changes(touched)
     if wide:
         rows = [
             (
@@ -45,7 +45,6 @@ def format_survey_html(survey: Survey) -> str:
         out.append("<h2>In several presets</h2>\n")
         table = Table(rows, header=(*_COLUMNS, "presets"))
         out.append(table.format_html("Changes of several presets", [fold.change.kind for fold in wide]))
-    shared = {identify_change(fold.change) for fold in wide}
     for pair in touched:
         own = [change for change in pair.changes if identify_change(change) not in shared]
         headline, verdicts = format_pair_headline(pair), format_pair_verdicts(pair)

@@ -12,11 +12,12 @@ from typing import NamedTuple
 from npuprof.catalog.risks import EXECUTES
 from npuprof.compare.changes import Change
 from npuprof.compare.folds import (
-    fold_changes,
+    fold_shared_changes,
     format_moved_origin,
     format_pair_headline,
     format_pair_verdicts,
     format_survey_totals,
+    group_shared_verdicts,
     identify_change,
     list_accepted,
 )
@@ -104,14 +105,9 @@ def _rank_change(change: Change) -> int:
 def _list_pieces(survey: Survey, page: Page) -> list[_Piece]:
     """Return the parts after the head, highest risk first: shared changes, then each preset's own, folded."""
     touched = survey.touched_pairs
-    wide = [fold for fold in fold_changes(touched) if len(fold.presets) > 1]
+    wide, shared = fold_shared_changes(touched)
     pieces = _list_groups(wide, page)
-    shared = {identify_change(fold.change) for fold in wide}
-    verdicts: dict[str, list[str]] = {}
-    for pair in touched:
-        for line in _list_verdicts(pair):
-            verdicts.setdefault(line, []).append(pair.name)
-    common = {line: names for line, names in verdicts.items() if len(names) > 1}
+    common = group_shared_verdicts({pair.name: _list_verdicts(pair) for pair in touched})
     for line, names in common.items():
         headline = f"\n**{len(names)} presets**: {format_listed_span(line)}\n"
         pieces.append(_Piece(headline + _format_reach(names, page), 0))

@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from npuprof.compare.changes import SIGNS, Change
 from npuprof.compare.folds import (
     Fold,
-    fold_changes,
+    fold_shared_changes,
     format_accepted,
     format_change_cause,
     format_change_sentence,
     format_pair_headline,
     format_pair_verdicts,
     format_survey_totals,
+    group_shared_verdicts,
     identify_change,
 )
 from npuprof.document import keys
@@ -33,16 +34,15 @@ _VERDICT_COLOURS = {"breaks": "31", "warns": "33", "accepts": "33"}
 def format_survey_text(survey: Survey, everything: bool = False, coloured: bool = False) -> str:
     """Return a survey as blocks of text: newly accepted findings, shared changes, each preset's own, headlines, and the totals."""
     touched = survey.touched_pairs
-    shared_changes = [fold for fold in fold_changes(touched) if len(fold.presets) > 1]
+    shared_changes, known = fold_shared_changes(touched)
     verdicts = {pair.name: format_pair_verdicts(pair) for pair in touched}
-    shared_verdicts = _group_by_value(verdicts)
+    shared_verdicts = group_shared_verdicts(verdicts)
     accepted = [
         line
         for verdict, names in format_accepted(touched).items()
         for line in (*format_verdict_lines([verdict], "", coloured), f"    in {', '.join(map(escape_controls, names))}")
     ]
     blocks = [accepted, *_format_shared(shared_changes, shared_verdicts, coloured)]
-    known = {identify_change(fold.change) for fold in shared_changes}
     headlines: list[str] = []
     alike: dict[str, list[str]] = {}  # presets with shared verdicts, by their headline
     for pair in touched:
@@ -63,15 +63,6 @@ def format_survey_text(survey: Survey, everything: bool = False, coloured: bool 
     unchanged = [f"{escape_controls(pair.name)}: unchanged" for pair in survey.pairs if everything and not pair.is_touched]
     blocks += [headlines, unchanged, [format_survey_totals(survey)]]
     return "\n".join("".join(f"{line}\n" for line in block) for block in blocks if block)
-
-
-def _group_by_value(verdicts: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
-    """Return the verdicts that several presets share, with these presets."""
-    names: dict[str, list[str]] = {}
-    for name, lines in verdicts.items():
-        for line in lines:
-            names.setdefault(line, []).append(name)
-    return {line: tuple(several) for line, several in names.items() if len(several) > 1}
 
 
 def _format_shared(folds: Sequence[Fold], verdicts: Mapping[str, tuple[str, ...]], coloured: bool) -> list[list[str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 
-from npuprof.compare.folds import fold_changes, identify_lasting_change
+from npuprof.compare.folds import fold_shared_changes, identify_lasting_change
 from npuprof.compare.markdown import format_change_table, format_shared_changes
 from npuprof.compare.spans import Page, collect_revisions
 from npuprof.compare.spans import format_listed_span as span
@@ -30,12 +30,11 @@ def format_release_notes(plan: ReleasePlan) -> str:
             out.append(f"\nRenamed: {', '.join(f'{span(was)} → {span(name)}' for was, name in plan.store.renamed)}\n")
     if plan.removed:
         out.append(f"\nGone since they were released: {_format_names(plan.removed)}\n")
-    folds = fold_changes([planned.pair for planned in plan.releases if planned.pair], identify_lasting_change)
-    page = Page(revisions=collect_revisions(planned.pair for planned in plan.releases if planned.pair))
-    wide = [fold for fold in folds if len(fold.presets) > 1]
+    pairs = [planned.pair for planned in plan.releases if planned.pair]
+    page = Page(revisions=collect_revisions(pairs))
+    wide, shared = fold_shared_changes(pairs, identify_lasting_change)
     if wide:
         out.append(f"\n## Changes of several presets\n{format_shared_changes(wide, page)}")
-    shared = {identify_lasting_change(fold.change) for fold in wide}
     alike: dict[tuple[str, tuple[str, ...]], list[PlannedRelease]] = {}
     for planned in plan.releases:
         own = [change for change in planned.pair.changes if identify_lasting_change(change) not in shared] if planned.pair else []
