@@ -7,8 +7,6 @@ import re
 import shlex
 from collections.abc import Container, Sequence
 
-from npuprof.model import Finding
-from npuprof.model import NpuprofError
 from npuprof.model import build_error
 from npuprof.renderers import collect_sidecars
 from npuprof.renderers.environment import collect_env_variables
@@ -127,9 +125,7 @@ def write_indexed_job(name: str, configs: Sequence[Config], setup: Setup, image:
     size = sum(len(f"{key}{text}".encode()) for key, text in data.items())
     if size > LARGEST_MAP:
         what = f"{len(configs)} combinations do not fit into one ConfigMap: {size:,} bytes"
-        raise NpuprofError(
-            [Finding("NP903", what, "Kubernetes takes at most 1 MiB.", "vary fewer values, or exclude combinations with --where")]
-        )
+        raise build_error("NP903", what, "Kubernetes takes at most 1 MiB.", "vary fewer values, or exclude combinations with --where")
     called = build_map_name("sweep", name, 30, {"held": data, "command": list(setup.command)})
     lines = [
         *("apiVersion: v1", "kind: ConfigMap", "metadata:", f"  name: {called}", "immutable: true", "data:"),
