@@ -21,6 +21,7 @@ from npuprof.store.one_time import build_plain_steps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.checks.store import StoreReport
     from npuprof.compare.html import Changes
 
 #: The target names that ``render`` accepts.
@@ -95,7 +96,7 @@ class Library:
         """
         spec_text = os.fspath(name) if isinstance(name, os.PathLike) else name
         _require(isinstance(spec_text, str), f"name must be a str or a pathlib.Path, not {type(name).__name__}")
-        workspace = spec.Workspace(self._path, _build_context(cann, product, target, versions), in_python=True)
+        workspace = spec.Workspace(None, _build_context(cann, product, target, versions), in_python=True)
         workspace.use_store(self.store)
         layers = _require_list("mixins", mixins)
         if any("-" in layer.split("+") for layer in (spec_text, *layers)):
@@ -150,7 +151,7 @@ def loads(
 
 
 def check(config: Config | Library) -> list[Finding]:
-    """Return all findings about a config, or about all presets of a store.
+    """Return all findings about a config, or about a store: those that ``npuprof check`` lists.
 
     Each finding has a code (``NP203``; ``npuprof rule NP203`` explains it), a severity (error, warning, info), message,
     path, line and column (from 1), why, hint, and the affected profiles. Presets of a store that cannot be resolved are
@@ -160,9 +161,19 @@ def check(config: Config | Library) -> list[Finding]:
     ['NP201']
     """
     if isinstance(config, Library):
-        return checks.fold_findings(finding for name in config for finding in _check_preset(config, name))
+        return check_opened_store(config).findings
     _require_config(config)
     return checks.check_config(config)
+
+
+def check_opened_store(library: Library) -> StoreReport:
+    """Return the report of a store, whose findings ``check`` lists; of each preset and of other files."""
+    from npuprof.checks.store import check_store
+    from npuprof.store.checked import CheckedStore
+
+    workspace = spec.Workspace(None, in_python=True)
+    workspace.use_store(library.store)
+    return check_store(CheckedStore(workspace))
 
 
 def diff(before: Config, after: Config) -> Changes:
@@ -273,13 +284,6 @@ def _resolve_for_target(config: Config, target: str, checked: bool) -> Config:
         if any(finding.severity == "error" for finding in findings):
             raise NpuprofError(findings)
     return there
-
-
-def _check_preset(store: Library, name: str) -> Sequence[Finding]:
-    try:
-        return checks.check_config(store.resolve(name))
-    except NpuprofError as error:
-        return error.findings
 
 
 def _build_context(cann: str | None, product: str | None, target: str | None, versions: Mapping[str, str] | None) -> Context:

@@ -15,18 +15,7 @@ from npuprof.report.text import format_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Protocol
-
-    from npuprof.resolve.config import Config
-
-    class JudgedStore(Protocol):
-        """The presets of a store in one context, by name."""
-
-        def cite_preset(self, name: str) -> str:
-            """Return the path to cite for a preset."""
-
-        def resolve_preset(self, name: str) -> Config:
-            """Return a preset resolved. Raises NpuprofError."""
+    from npuprof.checks.store import CheckedStore
 
 
 class Cell(Record):
@@ -97,7 +86,7 @@ class SupportMatrix(Record):
         return {"schema": "npuprof.support/1", "presets": presets, "findings": findings}
 
 
-def build_support_matrix(names: Sequence[str], contexts: Sequence[Context], open_store: Callable[[Context], JudgedStore]) -> SupportMatrix:
+def build_support_matrix(names: Sequence[str], contexts: Sequence[Context], open_store: Callable[[Context], CheckedStore]) -> SupportMatrix:
     """Check presets for every release and product. Raises NpuprofError."""
     cells: dict[str, list[Cell]] = {name: [] for name in names}
     unresolved = 0

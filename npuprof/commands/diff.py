@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Sequence
-from shlex import quote
 
 from npuprof.commands.framework import arguments, flag, option
 from npuprof.commands.framework.parameters import ContextVerb, PrintingVerb, formats
@@ -15,7 +13,6 @@ from npuprof.report import Answer
 from npuprof.report.text import count_rest, escape_controls, format_count
 from npuprof.resolve.config import Config
 from npuprof.store import spec
-from npuprof.store.folder import Folder
 from npuprof.store.spec import Workspace
 from npuprof.system import expand_home, lazy_module
 
@@ -23,20 +20,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from npuprof.compare import data, html, markdown, matrix, plain, spans
+    from npuprof.compare import data, html, markdown, matrix, plain, revisions, spans
     from npuprof.compare.changes import Change
     from npuprof.compare.pairs import Pair
-    from npuprof.compare.spans import Page
     from npuprof.compare.survey import Survey
     from npuprof.report import Forms
     from npuprof.runs.ranks import Processes, Ranks
-    from npuprof.store.gitstore.revisions import Revision
 else:
     data = lazy_module("npuprof.compare.data")
     html = lazy_module("npuprof.compare.html")
     markdown = lazy_module("npuprof.compare.markdown")
     matrix = lazy_module("npuprof.compare.matrix")
     plain = lazy_module("npuprof.compare.plain")
+    revisions = lazy_module("npuprof.compare.revisions")
     spans = lazy_module("npuprof.compare.spans")
 
 _RECORD, _EVIDENCE = "record:", "evidence:"
@@ -72,7 +68,6 @@ class Diff(PrintingVerb, ContextVerb):
     link: str | None = option("--link", metavar="URL", text="Link changed lines to the repository at URL in Markdown output")
     exit_code: bool = flag("--exit-code", text="Exit with 1 if anything differs")
 
-    _owned: Revision | None = None
     _around: Around = Around()
     _unread: list[Finding] = []
 
@@ -89,39 +84,28 @@ class Diff(PrintingVerb, ContextVerb):
             if self.link is not None and not spans.is_address(self.link):
                 hint = "write it as a browser shows it: https://github.com/team/presets"
                 raise build_usage_error(f"--link {self.link!r} is not a URL", hint)
-            return self.answer_survey(self._compare_revisions(workspace, self.rev or "HEAD"))
+            context = workspace.resolver.context
+            return self._answer_survey(revisions.compare_revisions(workspace.store, self.rev or "HEAD", context, self.specs, self.raw))
         if len(self.specs) > 2:
             return self._answer_matrix(workspace)
         if len(self.specs) == 1 and (processes := _find_processes(self.specs[0], workspace)) is not None:
             groups, self._unread = processes
             return self._answer_ranks(groups)
-        return self.answer_survey(self._compare_two(workspace), single=True)
+        return self._answer_survey(self._compare_two(workspace), single=True)
 
-    def compare_revisions(self) -> Survey:
-        """Return the differences of the store between the requested revisions. Raises NpuprofError."""
-        return self._compare_revisions(open_workspace(self.store, self.build_context()), self.rev or "HEAD")
-
-    def answer_survey(self, result: Survey, single: bool = False) -> Answer:
+    def _answer_survey(self, result: Survey, single: bool = False) -> Answer:
         """Return the differences as an answer; exit 2 if some are unknown."""
-        different, around = [pair.name for pair in result.different_pairs], self._around
-        known = [pair.name for pair in result.pairs if pair.unread and not pair.untold]
-        untold = [f"cannot compare {', '.join(known)}: cannot be read or resolved now"] if known else []
-        reasons: dict[str, list[str]] = {}
-        for pair in result.pairs:
-            for finding in pair.untold:
-                reasons.setdefault(f"{finding.message}; {finding.hint}", []).append(pair.name)
-        untold += [f"cannot compare {', '.join(names)}: {why}" for why, names in reasons.items()]
+        different, around, untold = [pair.name for pair in result.different_pairs], self._around, result.describe_unread()
         forms: Forms = {
             "text": lambda: self._format_text(result, single) + "".join(f"{line}\n" for line in around.lines),
-            "markdown": lambda: markdown.format_survey_markdown(result, page=self.build_page(result)),
+            "markdown": lambda: self._format_markdown(result),
             "html": lambda: html.format_survey_html(result),
             "json": lambda: data.format_survey_json(result, self.everything, single, around.fields),
         }
         if not self.name_only:
             untold += [f"the runs differ: {line}" for line in around.lines if self.format in ("markdown", "html")]
             untold += around.remarks
-        unread = any(pair.unread for pair in result.pairs)
-        return self._build_answer(forms, different, different or around.lines, untold, unread)
+        return self._build_answer(forms, different, different or around.lines, untold, result.has_unread)
 
     def _build_answer(
         self, forms: Forms, names: Iterable[str], differences: Sequence[object], remarks: Sequence[str] = (), unread: bool = False
@@ -130,20 +114,10 @@ class Diff(PrintingVerb, ContextVerb):
         code = 2 if unread or self._unread else int(self.exit_code and bool(differences))
         return Answer("".join(f"{name}\n" for name in names) if self.name_only else forms, tuple(remarks), code, problems=self._unread)
 
-    def build_page(self, result: Survey) -> Page:
-        """Return the context of a page of changes: links to lines, owners of presets, the command that prints everything."""
-        from npuprof.compare.owners import find_owners
-
-        if self._owned is None:
-            return spans.Page(command=self._format_command())
-        return spans.Page(self.link or "", find_owners(result, self._owned), command=self._format_command())
-
-    def _format_command(self) -> str:
-        """Return the command that prints the same in a terminal, with short commit ids."""
-        rev = None if self.rev is None else re.sub(r"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b", lambda match: match[0][:12], self.rev)
-        flags = {"--rev": rev, "--store": self.store, "--cann": self.cann, "--product": self.product}
-        words = [word for name, value in flags.items() if value is not None for word in (name, value)]
-        return " ".join(["npuprof diff", *map(_quote, words), *(["--raw"] if self.raw else []), *map(_quote, self.specs)])
+    def _format_markdown(self, result: Survey) -> str:
+        options = {"--store": self.store, "--cann": self.cann, "--product": self.product}
+        command = revisions.format_diff_command(self.rev, options, [*(["--raw"] if self.raw else []), *self.specs])
+        return markdown.format_survey_markdown(result, revisions.build_page(result, command, self.link))
 
     def _format_text(self, result: Survey, single: bool) -> str:
         if self.stat:
@@ -212,33 +186,6 @@ class Diff(PrintingVerb, ContextVerb):
         self._around = around._replace(remarks=(*around.remarks, *told))
         return survey.Survey(old.name, new.name, (pair,))
 
-    def _compare_revisions(self, workspace: spec.Workspace, rev: str) -> Survey:
-        from npuprof.compare import survey
-        from npuprof.store.gitstore import revisions
-
-        store = workspace.store
-        repository = store.repository
-        left, dots, right = _split_range(rev)
-        before = repository.resolve_commit(left or "HEAD")
-        after: Revision | Folder = store
-        first, second = _label_commit(left or "HEAD", before), "work tree"
-        if dots:
-            tip = repository.resolve_commit(right or "HEAD")
-            if dots == "...":
-                before = repository.find_merge_base(before, tip)
-                base = repository.resolve_commit(left or "HEAD")
-                first = (
-                    _label_commit(left or "HEAD", base) if before == base else f"merge base with {_shorten(left or 'HEAD')} ({before[:7]})"
-                )
-            after, second = store.repository.load_named_revision(right or "HEAD"), _label_commit(right or "HEAD", tip)
-        start = store.repository.load_revision(before) if dots == "..." else store.repository.load_named_revision(left or "HEAD")
-        if not start.files and not after.names():
-            what = f"there are no profiles in {start.label}, nor in {after.label}"
-            raise build_error("NP023", what, "", "name the store with --store")
-        here = after if isinstance(after, revisions.Revision) else store.repository.load_revision(repository.resolve_commit("HEAD"))
-        self._owned = here
-        return survey.compare_store_states(start, after, (first, second), workspace.resolver.context, self.specs, self.raw)
-
 
 def _choose_sides(workspace: spec.Workspace, preset: str) -> tuple[str, str]:
     """Return both sides for a single spec: a revision and the work tree, or the last commit and the work tree."""
@@ -247,28 +194,6 @@ def _choose_sides(workspace: spec.Workspace, preset: str) -> tuple[str, str]:
         raise build_usage_error(f"nothing to compare {preset!r} with", "name a second preset", why)
     name, at, _ = preset.partition("@")
     return (preset, name) if at else (f"{preset}@HEAD", preset)
-
-
-def _label_commit(text: str, commit: str) -> str:
-    return commit[:7] if commit.startswith(text) and len(text) >= 7 else f"{text} ({commit[:7]})"
-
-
-def _quote(word: str) -> str:
-    """Return a word quoted for a shell; a tilde inside a word, as in ``HEAD~1``, needs no quotes."""
-    return word if re.fullmatch(r"[\w./:@%+=,-][\w./:@%+=,~-]*", word, re.ASCII) else quote(word)
-
-
-def _shorten(text: str) -> str:
-    """Return a revision for display: full ids are shortened."""
-    return text[:7] if re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", text) else text
-
-
-def _split_range(rev: str) -> tuple[str, str, str]:
-    for dots in ("...", ".."):
-        left, found, right = rev.partition(dots)
-        if found:
-            return left, dots, right
-    return rev, "", ""
 
 
 def _find_processes(path: str, workspace: Workspace) -> tuple[list[Processes], list[Finding]] | None:

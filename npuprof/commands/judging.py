@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from npuprof.checks import is_fixable
 from npuprof.commands.framework import Verb
 from npuprof.model import SEVERITIES, Finding, NpuprofError, Record, build_error, build_usage_error, did_you_mean
 from npuprof.report import Answer
 from npuprof.report import findings as written
+from npuprof.report.findings import format_severity_counts
+from npuprof.report.text import format_count
 
 #: The values of ``--format`` for findings.
 FORMATS = ("text", "json", *written.WITH_PLAIN_PATHS)
@@ -19,7 +22,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from npuprof.checks.store import StoreReport
     from npuprof.report.baselines import Mark
+    from npuprof.store.checked import CheckedStore
 
 
 class Settled(Record):
@@ -29,24 +34,35 @@ class Settled(Record):
     remark: str = ""
 
 
-class JudgingVerb(Verb):
-    """A verb whose answer is findings."""
+class Outcome(Record):
+    """The result of checking a store: the report, and its filtered findings."""
 
-    severity: str | None = None
-    strict: bool = False
-    select: list[str] = []
-    ignore: list[str] = []
-    baseline: str | None = None
-    write_baseline: bool = False
-    store: str | None = None
+    checked: CheckedStore
+    report: StoreReport
+    settled: Settled
+
+
+class FindingFilter(Record):
+    """Which findings a verb shows and which fail it: minimum severity, codes, and a baseline; ``store`` has the team's codes."""
+
+    least_severity: str
+    strict: bool
+    select: list[str]
+    ignore: list[str]
+    baseline: str | None
+    write_baseline: bool
+    store: str | None
 
     def refuse_odd_choice(self) -> None:
         """Raise NpuprofError for unknown codes, and for writing a baseline without naming it; before any work."""
-        if self.select or self.ignore:
-            read_codes(self.select, "--select", self.store)
-            read_codes(self.ignore, "--ignore", self.store)
+        self._read_codes()
         if self.write_baseline and not self.baseline:
             raise build_usage_error("--write-baseline needs to know where", "name the file: --baseline npuprof-baseline.json")
+
+    def _read_codes(self) -> Callable[[str], bool]:
+        """Return a function that returns whether a code is selected. Raises NpuprofError for unknown codes."""
+        wanted, unwanted = read_codes(self.select, "--select", self.store), read_codes(self.ignore, "--ignore", self.store)
+        return lambda code: (not self.select or wanted(code)) and not unwanted(code)
 
     def settle_findings(self, findings: Sequence[Finding], unread: int, is_judged: Callable[[Mark], bool]) -> Settled:
         """Return the findings with selected codes that are not in the baseline; update the baseline if requested.
@@ -54,36 +70,26 @@ class JudgingVerb(Verb):
         ``is_judged`` returns whether a finding of the baseline would have been found again. Raises NpuprofError if the baseline
         is unusable.
         """
-        if not (self.select or self.ignore or self.baseline):
-            return Settled(list(findings))
-        from npuprof.report import baselines
-
-        wanted, unwanted = read_codes(self.select, "--select", self.store), read_codes(self.ignore, "--ignore", self.store)
-        selected = [finding for finding in findings if (not self.select or wanted.name(finding.code)) and not unwanted.name(finding.code)]
+        is_selected = self._read_codes()
+        selected = [finding for finding in findings if is_selected(finding.code)]
         if not self.baseline:
             return Settled(selected)
+        from npuprof.report import baselines
+
         known = baselines.read_baseline(self.baseline)
         serious = [finding for finding in selected if finding.severity != "info"]
-
-        def is_asked(mark: Mark) -> bool:
-            return is_judged(mark) and (not self.select or wanted.name(mark.code)) and not unwanted.name(mark.code)
-
         if self.write_baseline and unread:
             what = f"{self.baseline} was not written: not everything could be read"
-            raise NpuprofError(
-                [
-                    *(finding for finding in serious if finding.severity == "error"),
-                    Finding("NP015", what, "", "fix the errors listed above"),
-                ]
-            )
-        if self.write_baseline and known.raw is None:
+            errors = [finding for finding in serious if finding.severity == "error"]
+            raise NpuprofError([*errors, Finding("NP015", what, "", "fix the errors listed above")])
+        if known.raw is None:
+            if not self.write_baseline:
+                what = f"there is no baseline {self.baseline}"
+                raise build_error("NP015", what, "", f"write it: --baseline {self.baseline} --write-baseline")
             marks = baselines.count_marks(serious, self.baseline)
             baselines.write_baseline(known, marks)
             return Settled([finding for finding in selected if finding.severity == "info"], f", wrote {self.baseline} with {marks.total()}")
-        if known.raw is None:
-            what = f"there is no baseline {self.baseline}"
-            raise build_error("NP015", what, "", f"write it: --baseline {self.baseline} --write-baseline")
-        compared = baselines.compare_with_baseline(serious, known, is_asked)
+        compared = baselines.compare_with_baseline(serious, known, lambda mark: is_judged(mark) and is_selected(mark.code))
         if self.write_baseline:
             baselines.write_baseline(known, compared.known)
         new = {id(finding) for finding in compared.new}
@@ -93,11 +99,6 @@ class JudgingVerb(Verb):
         shown = [finding for finding in selected if finding.severity == "info" or id(finding) in new]
         return Settled([*shown, *notes], f", {counted} in the baseline{gone}{_describe_moved(compared.moved)}")
 
-    @property
-    def least_severity(self) -> str:
-        """The minimum severity; machine formats include everything unless a severity is requested."""
-        return self.severity or ("info" if self.format == "json" else "warning")
-
     def select_told(self, findings: Sequence[Finding]) -> list[Finding]:
         """Return the findings of at least the minimum severity."""
         return [finding for finding in findings if SEVERITIES.index(finding.severity) <= SEVERITIES.index(self.least_severity)]
@@ -106,6 +107,46 @@ class JudgingVerb(Verb):
         """Return the exit code: 2 if something could not be read, 1 for findings that fail the check, else 0."""
         bad = ("error", "warning") if self.strict else ("error",)
         return 2 if unread else 1 if any(finding.severity in bad for finding in findings) else 0
+
+    def check_store(self, checked: CheckedStore, specs: Sequence[str] = (), progress: bool = False) -> Outcome:
+        """Return the filtered findings of a store, or of ``specs`` of it. Raises NpuprofError if there is nothing to check."""
+        from npuprof.checks.store import check_store
+
+        report = check_store(checked, specs, self.least_severity == "info", progress)
+        unread = report.unresolved
+        return Outcome(checked, report, self.settle_findings(report.findings, unread, lambda _: report.is_whole and not unread))
+
+    def describe_outcome(self, outcome: Outcome, done: str = "") -> str:
+        """Return the findings of a store, their scope and the next step in one line; ``done`` describes the applied fixes."""
+        report, findings = outcome.report, outcome.settled.findings
+        more = "" if self.least_severity == "info" else " (--severity info shows notes as well)"
+        if not done and any(map(is_fixable, findings)):
+            from npuprof.edit.fixing import fix_documents
+
+            fixable = sum(number for *_, number in fix_documents(findings, outcome.checked.find_file).values())
+            more = f", --fix corrects at least {fixable}{more}" if fixable else more
+        found_now = format_severity_counts(findings) or "no findings"
+        result = f"{found_now}{describe_accepted(len(report.accepted))}{outcome.settled.remark}{more}"
+        result += f"; {report.coverage.describe()}" if report.coverage.settings or not findings else ""
+        return f"{done}{format_count(report.count, 'preset')} checked: {result}"
+
+
+class JudgingVerb(Verb):
+    """A verb whose answer is findings."""
+
+    severity: str | None
+    strict: bool
+    select: list[str]
+    ignore: list[str]
+    baseline: str | None
+    store: str | None
+    write_baseline: bool = False
+
+    @property
+    def filter(self) -> FindingFilter:
+        """The filter of the user's options; machine formats include everything unless a severity is requested."""
+        severity = self.severity or ("info" if self.format == "json" else "warning")
+        return FindingFilter(severity, self.strict, self.select, self.ignore, self.baseline, self.write_baseline, self.store)
 
     def answer_findings(
         self, findings: Sequence[Finding], code: int, remark: str, accepted: int = 0, coverage: Mapping[str, Any] | None = None
@@ -133,25 +174,14 @@ def describe_accepted(number: int) -> str:
     return f", {number} accepted" if number else ""
 
 
-class Codes(Record):
-    """Selected codes: complete ones, and prefixes."""
+def read_codes(texts: Sequence[str], flag: str, store: str | None = None) -> Callable[[str], bool]:
+    """Return whether a code is among a user's arguments: codes and prefixes, separated by commas or not.
 
-    whole: frozenset[str]
-    beginnings: tuple[str, ...]
-
-    def name(self, code: str) -> bool:
-        """Return whether a code is selected."""
-        return code in self.whole or code.startswith(self.beginnings)
-
-
-def read_codes(texts: Sequence[str], flag: str, store: str | None = None) -> Codes:
-    """Return the codes and prefixes from a user's arguments, separated by commas or not; ``store`` is the user's ``--store``.
-
-    Raises NpuprofError for an unknown one.
+    ``store`` is the user's ``--store``. Raises NpuprofError for an unknown one.
     """
     wanted = [code.strip() for text in texts for code in text.split(",") if code.strip()]
     if not texts:
-        return Codes(frozenset(), ())
+        return lambda _: False
     from npuprof.catalog import pages
     from npuprof.commands.rule import load_team_pages
 
@@ -163,4 +193,5 @@ def read_codes(texts: Sequence[str], flag: str, store: str | None = None) -> Cod
     ]
     if problems:
         raise NpuprofError(problems)
-    return Codes(frozenset(wanted).intersection(known), tuple(code for code in wanted if code not in known))
+    prefixes = tuple(code for code in wanted if code not in known)
+    return lambda code: code in wanted or code.startswith(prefixes)

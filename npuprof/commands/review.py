@@ -9,21 +9,24 @@ from urllib.parse import quote
 
 from npuprof import hosting
 from npuprof.catalog import build_finding
-from npuprof.commands.check import Check
-from npuprof.commands.diff import Diff
-from npuprof.commands.framework import Verb, flag, option
+from npuprof.checks.store import check_store
+from npuprof.commands.framework import flag, option
 from npuprof.commands.framework.parameters import BASELINE, IGNORE, SELECT, SEVERITY, STORE, STRICT
-from npuprof.commands.source.sync import Sync
+from npuprof.commands.judging import JudgingVerb
+from npuprof.commands.resolving import open_workspace
 from npuprof.compare.markdown import format_faults, format_survey_markdown
+from npuprof.compare.revisions import build_page, compare_revisions, format_diff_command
 from npuprof.compare.spans import COMMENT_LIMIT, Faults, Page, format_listed_span, is_address
 from npuprof.hosting.checkout import complete_checkout
 from npuprof.hosting.job import Job
 from npuprof.hosting.reports import FORMATS
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report import Answer, baselines
 from npuprof.report.findings import format_findings, format_severity_counts, strip_lines
 from npuprof.report.text import format_count
 from npuprof.store import spec
+from npuprof.store.checked import CheckedStore
+from npuprof.store.lock_sync import sync_sources
 from npuprof.system import lazy_pattern
 from npuprof.system.tree import Tree
 from npuprof.system.writing import write_files_atomically
@@ -53,17 +56,14 @@ class _Found:
 
     def note_failures(self, findings: Iterable[Finding]) -> None:
         """Record findings that prevent checking or comparing, without duplicates."""
-        new = [
-            finding
-            for finding in findings
-            if (finding.code, finding.message, finding.place) not in {(own.code, own.message, own.place) for own in self.problems}
-        ]
+        known = {(finding.code, finding.message, finding.place) for finding in self.problems}
+        new = [finding for finding in findings if (finding.code, finding.message, finding.place) not in known]
         self.problems += new
         self.failing += new
         self.code = 2
 
 
-class Review(Verb):
+class Review(JudgingVerb):
     """Review a pull request in a CI job.
 
     Runs in jobs of GitHub and GitLab. Checks the presets and writes the semantic diff to the job's summary or log. If the token
@@ -92,42 +92,38 @@ class Review(Verb):
         """
         job = hosting.read_job(os.environ)
         job = replace(job, base=self.base) if self.base else job
-        check = Check({
-            "store": self.store, "format": job.format, "severity": self.severity, "strict": self.strict, "select": self.select,
-            "ignore": self.ignore, "baseline": self.baseline, "color": "never",
-        })  # fmt: skip
         found = _Found()
         if unsynced := self._sync_sources():
             found.note_failures(unsynced)
-        self._judge(check, found)
+        self._judge(found)
         if self.report is not None:
             self._write_report(self.report, job, found)
-        page = self._review(job, check, found) if job.number else ""
+        page = self._review(job, found) if job.number else ""
         return Answer(self._format_answer(job, found, page), tuple(found.remarks), found.code, problems=found.problems)
 
     def _sync_sources(self, rev: str | None = None) -> list[Finding]:
         """Fetch the sources in the lock of the work tree or a revision; return findings for those that failed."""
         try:
             if self.sync:
-                Sync({"store": self.store, "rev": rev}).run()
+                sync_sources(self.store, rev=rev)
         except NpuprofError as error:
             return list(error.findings)
         return []
 
-    def _judge(self, check: Check, found: _Found) -> None:
+    def _judge(self, found: _Found) -> None:
         """Record the findings of the work tree, or why it cannot be checked."""
         try:
-            check.refuse_odd_choice()
-            outcome = check.judge(check.open_store())
+            self.filter.refuse_odd_choice()
+            outcome = self.filter.check_store(CheckedStore(open_workspace(self.store)))
         except NpuprofError as error:
             found.note_failures(error.findings)
             return
         findings = outcome.settled.findings
-        found.told = check.select_told(findings)
-        found.failing += [one for one in findings if check.decide_code([one])]
-        found.unresolved = outcome.unresolved
-        found.code = max(found.code, check.decide_code(findings, outcome.unresolved))
-        found.remarks.append(check.describe_outcome(outcome))
+        found.told = self.filter.select_told(findings)
+        found.failing += [one for one in findings if self.filter.decide_code([one])]
+        found.unresolved = outcome.report.unresolved
+        found.code = max(found.code, self.filter.decide_code(findings, found.unresolved))
+        found.remarks.append(self.filter.describe_outcome(outcome))
 
     def _write_report(self, path: str, job: Job, found: _Found) -> None:
         try:
@@ -135,37 +131,38 @@ class Review(Verb):
         except NpuprofError as error:
             found.note_failures(error.findings)
 
-    def _review(self, job: Job, check: Check, found: _Found) -> str:
+    def _review(self, job: Job, found: _Found) -> str:
         """Compare the commits of the pull request and publish the result; return the page for the log. Faults are recorded."""
         rev, link = f"{job.base}...{job.head}", job.pages if is_address(job.pages) else None
-        diff = Diff({"rev": rev, "format": "markdown", "link": link, "exit_code": True, "store": self.store})
+        command = format_diff_command(rev, {"--store": self.store})
         survey: Survey | None = None
         states: States | None = None
         is_whole, differs = False, False
         try:
             self._complete_checkout(job)
             is_whole = True
-            survey = diff.compare_revisions()
-            states = States(job, self.store, self.severity)
+            survey = compare_revisions(spec.Workspace(self.store).store, rev, Context())
+            states = States(job, self.store, self.filter.least_severity == "info")
         except NpuprofError as error:
             found.note_failures(error.findings)
         if survey is not None:
-            answer = diff.answer_survey(survey)
-            found.remarks += answer.remarks
-            found.code = max(found.code, answer.code if answer.code > 1 else 0)
-            differs = answer.code > 0 or any(pair.accepted for pair in survey.pairs)
+            found.remarks += survey.describe_unread()
+            found.code = max(found.code, 2 if survey.has_unread else 0)
+            differs = survey.has_unread or any(pair.is_different or pair.accepted for pair in survey.pairs)
         faults = sort_faults(found.failing, survey, states, job.target or "the target branch")
         if found.unresolved and not (faults or differs):
             what = f"{format_count(found.unresolved, 'preset')} cannot be read or resolved, and a baseline hides why (npuprof check)"
             faults = [Faults(what, f"{found.unresolved} unread", ())]
 
         def format_page(limit: int) -> str:
-            return format_review_page(diff, survey, faults, limit)
+            if survey is None:
+                return format_faults(Page(faults=faults, limit=limit))
+            return format_survey_markdown(survey, build_page(survey, command, link)._replace(faults=faults, limit=limit))
 
         page = format_page(_SUMMARY_LIMIT)
         self._publish(job, page, format_page(COMMENT_LIMIT), is_whole and (differs or found.code > 0), found)
         if states is not None:
-            self._leave_out_known(check, job, states, found)
+            self._leave_out_known(job, states, found)
         return page
 
     def _complete_checkout(self, job: Job) -> None:
@@ -178,9 +175,9 @@ class Review(Verb):
         for side in (job.base, job.head):
             self._sync_sources(side)  # the comparison reports a missing side
 
-    def _leave_out_known(self, check: Check, job: Job, states: States, found: _Found) -> None:
+    def _leave_out_known(self, job: Job, states: States, found: _Found) -> None:
         """Keep the findings that the pull request adds and those that fail the job; a note counts the others."""
-        aside = [finding for finding in found.told if not check.decide_code([finding])]
+        aside = [finding for finding in found.told if not self.filter.decide_code([finding])]
         new = {id(finding) for finding in states.drop_known(aside, states.left)}
         omitted = [finding for finding in aside if id(finding) not in new]
         if not omitted:
@@ -241,9 +238,9 @@ def _build_marker(store: str | None) -> str:
 class States:
     """The commits of a job besides the work tree: the merge base, the target's tip, the proposed commit."""
 
-    def __init__(self, job: Job, store: str | None, severity: str | None) -> None:
+    def __init__(self, job: Job, store: str | None, notes: bool) -> None:
         home = spec.Workspace(store).store
-        self._store, self._severity, self._label = store, severity, home.label
+        self._store, self._notes, self._label = store, notes, home.label
         self._repository = repository = home.repository
         self._known: dict[str, list[Finding]] = {}
         self.tree, base = repository.resolve_commit("HEAD"), repository.resolve_commit(job.base)
@@ -263,11 +260,10 @@ class States:
     def _judge(self, commit: str) -> list[Finding]:
         """Return the findings at a commit; if it cannot be checked, the reason."""
         if commit not in self._known:
-            before = Check({"store": self._store, "rev": commit, "format": "github", "severity": self._severity})
             try:
-                judged = before.open_store()
-                found = before.judge(judged).settled.findings
-                there = judged.home.label  # the label of the store in messages
+                checked = CheckedStore(open_workspace(self._store), commit, plainly=True)
+                found = check_store(checked, notes=self._notes).findings
+                there = checked.label  # the label of the store in messages
                 self._known[commit] = [finding._replace(message=finding.message.replace(there, self._label)) for finding in found]
             except NpuprofError as error:
                 self._known[commit] = list(error.findings)
@@ -306,13 +302,6 @@ def _mark(finding: Finding) -> list[tuple[str, ...]]:
         text = finding.origin.document.text.split("\n")[finding.origin.line - 1]
         marks.append((finding.code, finding.key, finding.origin.file, text.strip()))
     return marks
-
-
-def format_review_page(diff: Diff, survey: Survey | None, faults: Sequence[Faults], limit: int) -> str:
-    """Return the page of a pull request, at most ``limit`` characters; ``survey`` is None if the changes are unknown."""
-    if survey is None:
-        return format_faults(Page(faults=faults, limit=limit))
-    return format_survey_markdown(survey, diff.build_page(survey)._replace(faults=faults, limit=limit))
 
 
 VERB = Review

@@ -21,11 +21,15 @@ if TYPE_CHECKING:
 
 
 class Survey(Record):
-    """The selected presets in two states of a store; ``before`` and ``after`` name the states."""
+    """The selected presets in two states of a store; ``before`` and ``after`` name the states.
+
+    ``committed`` is the newer state in git, of two revisions.
+    """
 
     before: str
     after: str
     pairs: tuple[Pair, ...]
+    committed: Revision | None = None
 
     @property
     def touched_pairs(self) -> list[Pair]:
@@ -41,6 +45,21 @@ class Survey(Record):
     def different_pairs(self) -> list[Pair]:
         """The presets that differ in more than their warnings."""
         return [pair for pair in self.pairs if pair.is_different]
+
+    @property
+    def has_unread(self) -> bool:
+        """Whether a preset cannot be compared."""
+        return any(pair.unread for pair in self.pairs)
+
+    def describe_unread(self) -> list[str]:
+        """Return which presets cannot be compared, and why."""
+        known = [pair.name for pair in self.pairs if pair.unread and not pair.untold]
+        described = [f"cannot compare {', '.join(known)}: cannot be read or resolved now"] if known else []
+        reasons: dict[str, list[str]] = {}
+        for pair in self.pairs:
+            for finding in pair.untold:
+                reasons.setdefault(f"{finding.message}; {finding.hint}", []).append(pair.name)
+        return described + [f"cannot compare {', '.join(names)}: {why}" for why, names in reasons.items()]
 
 
 def compare_store_states(

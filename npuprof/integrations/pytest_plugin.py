@@ -25,32 +25,21 @@ class PresetError(Exception):
 
 
 class PresetItem(pytest.Item):
-    """One preset of the store, or a file whose name no preset can have."""
+    """One preset of the store; without a name, the other files of the store."""
 
     preset: str
     home: Any
-    stray: bool
+    reports: dict[str, list[Any]]
 
     def runtest(self) -> None:
-        """Check the preset. Raises PresetError."""
+        """Report what the check of the store found about the preset. Raises PresetError."""
         failing = ("error", "warning") if self.config.getoption("npuprof_strict") else ("error",)
-        findings = [finding for finding in self._find() if finding.severity in failing]
-        if findings:
+        if not self.reports:  # the first test checks the store for all of them
+            from npuprof.library import check_opened_store
+
+            self.reports.update(check_opened_store(self.home).by_preset)
+        if findings := [finding for finding in self.reports[self.preset] if finding.severity in failing]:
             raise PresetError(findings)
-
-    def _find(self) -> list[Any]:
-        import npuprof
-
-        if self.stray:
-            from npuprof.model import Place
-            from npuprof.store.problems import build_bad_name_finding
-
-            finding = build_bad_name_finding(self.preset)
-            return [finding._replace(hint="rename the file", where=Place(self.home.store.cite_file(self.preset)))]
-        try:
-            return npuprof.check(self.home.resolve(self.preset))
-        except npuprof.NpuprofError as error:
-            return list(error.findings)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Return the findings as ``npuprof check`` shows them."""
@@ -62,7 +51,7 @@ class PresetItem(pytest.Item):
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """Return where the preset is, and its name."""
-        return Path(self.home.store.root), None, f"npuprof: {self.preset}"
+        return Path(self.home.store.root), None, f"npuprof: {self.name}"
 
 
 class PresetCollector(pytest.Collector):
@@ -71,12 +60,12 @@ class PresetCollector(pytest.Collector):
     home: Any
 
     def collect(self) -> Iterator[PresetItem]:
-        """Yield a test for each preset, and for each file whose name no preset can have."""
-        for stray, names in ((False, self.home.names()), (True, self.home.store.stray_files())):
-            for name in names:
-                item = PresetItem.from_parent(self, name=name)
-                item.preset, item.home, item.stray = name, self.home, stray
-                yield item
+        """Yield a test for each preset, and one for the other files of the store."""
+        reports: dict[str, list[Any]] = {}
+        for preset in (*self.home.names(), ""):
+            item = PresetItem.from_parent(self, name=preset or "other files of the store")
+            item.preset, item.home, item.reports = preset, self.home, reports
+            yield item
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from importlib import resources
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 from npuprof.catalog.pages import load_pages
+from npuprof.checks import fold_findings
+from npuprof.checks.store import check_store
 from npuprof.model import Finding, Record
 from npuprof.report.html import read_style
 from npuprof.report.isolating import isolate_faults
@@ -16,9 +18,10 @@ from npuprof.site import data
 from npuprof.site.compatibility import build_matrices, build_upgrades, judge_everywhere
 from npuprof.site.pages import Writer, build_catalogue, list_owners, list_shown
 from npuprof.site.past import Past, read_past
-from npuprof.site.presets import Details, Preset, build_details, resolve_preset
+from npuprof.site.presets import Details, Preset, build_details, describe_preset
 from npuprof.site.settings import Setting, build_compared_fields, build_settings
 from npuprof.store import spec
+from npuprof.store.checked import CheckedStore
 from npuprof.system import PausedCollection, group_pairs
 
 #: The number of examples for an empty comparison.
@@ -60,7 +63,9 @@ class _Building:
         self.cells: dict[str, Any] = {}
 
     def build(self) -> dict[str, bytes]:
-        presets = [resolve_preset(self.workspace, name, self.faults) for name in self.names]
+        report = check_store(CheckedStore(self.workspace))
+        self.faults += chain(report.faults, *(preset.faults for preset in report.presets))
+        presets = [describe_preset(self.workspace, preset) for preset in report.presets]
         past = read_past(self.store, {preset.name: preset.lineage for preset in presets})
         self.children = group_pairs((name, preset.name) for preset in presets for name in dict.fromkeys(preset.parents))
         sides = self._build_sides()
@@ -72,7 +77,7 @@ class _Building:
             "search.html": {}, "compare.html": self._list_sides(tuple(paths)), "compatibility.html": self._build_compatibility(),
             "catalogue.html": build_catalogue(data.count_settings(self.settings)), "rules.html": {"rows": load_pages().values()},
         }  # fmt: skip
-        self.files |= self.writer.build_lists({**list_shown(self.presets, past), **shown})
+        self.files |= self.writer.build_lists({**list_shown(self.presets, fold_findings(report.by_preset[""]), past), **shown})
         self.files |= self.writer.build_documentation()
         self.files["data/index.js"] = data.build_index(paths)
         self.files["data/search.js"] = data.build_search(self.presets, self.paths, self.settings)
@@ -108,9 +113,9 @@ class _Building:
 
     def _build_preset(self, preset: Preset, past: Past, paths: Mapping[str, str]) -> None:
         name, path = preset.name, self.paths[preset.name]
-        details = build_details(preset.config, self.inherited) if preset.config is not None else Details(preset.findings)
-        cells = judge_everywhere(preset.config, details.findings) if preset.config is not None else ()
-        preset = Preset(name, preset.profile, preset.config, details.findings)
+        config, findings = preset.config, preset.findings
+        details = build_details(config, findings, self.inherited) if config is not None else Details()
+        cells = judge_everywhere(config, findings) if config is not None else ()
         around = {"children": self.children.get(name, ()), "owners": list_owners(preset, past)}
         known = {"versions": past.versions.get(name, ()), "commits": past.commits.get(name, ())}
         page = self.writer.fill("preset.html", path, name, preset=preset, about=preset.head, details=details, **around, **known)

@@ -9,7 +9,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import products, releases
 from npuprof.docs import GROUP_TITLES
-from npuprof.model import SCENARIOS, SEVERITIES, __version__, build_error
+from npuprof.model import SCENARIOS, SEVERITIES, Finding, __version__, build_error
 from npuprof.report.html import frame_html_table
 from npuprof.report.text import format_count
 from npuprof.site import HOW_TO_INSTALL
@@ -141,8 +141,8 @@ def list_owners(preset: Preset, past: Past) -> list[str]:
     return list(dict.fromkeys([*([owner] if owner else []), *past.owners.get(preset.name, ())]))
 
 
-def list_shown(presets: Sequence[Preset], past: Past) -> dict[str, dict[str, Any]]:
-    """Return the values of the pages about all presets, by path."""
+def list_shown(presets: Sequence[Preset], apart: Sequence[Finding], past: Past) -> dict[str, dict[str, Any]]:
+    """Return the values of the pages about all presets, by path; ``apart`` are the findings about other files of the store."""
     parents = {preset.name: preset.parents for preset in presets}
     family, groups, is_large = draw_family(parents), _group_by_parents(presets), len(presets) > _MOST_BELOW
     marks = {preset.name: f"f-{preset.worst} s-{_find_scenario(preset)}" for preset in presets}
@@ -150,7 +150,7 @@ def list_shown(presets: Sequence[Preset], past: Past) -> dict[str, dict[str, Any
     shown: dict[str, dict[str, Any]] = {
         "index.html": {
             **_list_kinds([_build_row(preset, past) for preset in sorted(presets, key=lambda preset: (_WORST[preset.worst], preset.name))]),
-            "summary": _summarise(presets), "head": past.head,
+            "summary": _summarise(presets), "head": past.head, "apart": apart,
         },
         "family.html": {
             "family": family, "groups": groups, "apart": is_large, "marks": marks, "order": order, "longest": LONGEST_NAME,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -14,12 +15,15 @@ from npuprof.model import SEVERITIES, Finding, NpuprofError, Record
 from npuprof.renderers.environment import collect_env_variables
 from npuprof.renderers.files import format_clear_and_export_lines
 from npuprof.renderers.shell import SHELLS
-from npuprof.report.isolating import isolate_faults
 from npuprof.resolve import contexts
 from npuprof.resolve.config import Config
 from npuprof.site.catalogue import find_framework
 from npuprof.site.settings import Setting, build_compared_fields, build_settings, list_scopes
 from npuprof.store import is_source_reference, spec
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.checks.store import PresetReport
 
 #: Targets whose text includes the context.
 _TOLD_CONTEXT = ("toml", "json")
@@ -78,7 +82,6 @@ class Preset(Record):
 class Details(Record):
     """The additional data of a preset's page, and its side of a comparison."""
 
-    findings: tuple[Finding, ...]
     settings: tuple[Setting, ...] = ()
     texts: tuple[RenderedText, ...] = ()
     scopes: tuple[tuple[str, list[Change]], ...] = ()
@@ -97,31 +100,24 @@ def _list_frameworks(config: Config) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if name not in ("", "CANN")))
 
 
-def resolve_preset(workspace: spec.Workspace, name: str, faults: list[Finding]) -> Preset:
-    """Return a preset resolved, as far as possible; internal errors are also added to ``faults``."""
+def describe_preset(workspace: spec.Workspace, report: PresetReport) -> Preset:
+    """Return a preset of the store with its findings, errors first."""
     profile: Profile | None = None
-    problems: list[Finding] = []
-    try:
-        with isolate_faults(workspace.listed_store.cite_file(f"{name}.toml"), problems, name):
-            profile = workspace.profile(name)
-            return Preset(name, profile, workspace.resolver.resolve_profile(profile))
-    except NpuprofError as error:
-        return Preset(name, profile, None, tuple(error.findings))
-    faults += problems
-    return Preset(name, profile, None, tuple(problems))
+    with suppress(Exception):  # its findings give the reason
+        profile = workspace.profile(report.name)
+    found = sorted(checks.fold_findings((*report.findings, *report.faults)), key=lambda finding: SEVERITIES.index(finding.severity))
+    return Preset(report.name, profile, report.config, tuple(found))
 
 
-def build_details(config: Config, inherited: dict[Any, Setting]) -> Details:
+def build_details(config: Config, findings: tuple[Finding, ...], inherited: dict[Any, Setting]) -> Details:
     """Return the additional data of a resolvable preset's page."""
     config.lineage[-1].document.find_positions()  # a page shows all of them
-    verdict = checks.judge_config(config, notes=True)
-    has_errors = any(finding.severity == "error" for finding in verdict.findings)
-    findings = sorted(checks.fold_findings(verdict.findings), key=lambda finding: SEVERITIES.index(finding.severity))
+    has_errors = any(finding.severity == "error" for finding in findings)
     texts, settings = [*_render_all(config, has_errors)], build_settings(config, inherited)
     if config.scenario == "offline-inference":
         texts.sort(key=lambda text: text.target != "atc")
     compared = build_compared_fields(config, settings)
-    return Details(tuple(findings), settings, tuple(texts), tuple(list_scopes(config)), compared)
+    return Details(settings, tuple(texts), tuple(list_scopes(config)), compared)
 
 
 def _render_all(config: Config, has_errors: bool) -> Iterable[RenderedText]:

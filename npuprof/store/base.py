@@ -60,6 +60,10 @@ class ReadOnceStore:
         """Return the path to cite for a file of the store, given its name with ``.toml``."""
         return os.path.join(self.label, path)
 
+    def is_outside(self, name: str) -> bool:
+        """Return whether a preset is outside the store's folder: npuprof.toml lists it."""
+        return False
+
     def profile(self, name: str, asked: Origin | None = None) -> Profile:
         """Return a profile. ``asked`` is the reference that names it, cited in errors.
 

@@ -13,9 +13,10 @@ import pytest
 import npuprof
 from npuprof import catalog, checks
 from npuprof.catalog import pages, products, releases
+from npuprof.checks.store import check_store
 from npuprof.model import SEVERITIES, Finding, NpuprofError
 from npuprof.store import spec
-from npuprof.store.problems import build_bad_name_finding
+from npuprof.store.checked import CheckedStore
 from support.building import REPOSITORY, build_store, codes, findings, options
 from support.running import Run, Store
 
@@ -34,21 +35,15 @@ PAGES = pages.load_pages()
 
 #: Those of them that no text of a preset can show.
 WITHOUT_EXAMPLE = {
-    "NP002", "NP003", "NP005", "NP008", "NP010", "NP014", "NP107", "NP109", "NP110", "NP704", "NP705", "NP708", "NP709", "NP710",
+    "NP002", "NP003", "NP005", "NP008", "NP010", "NP014", "NP016", "NP017", "NP107", "NP109", "NP110", "NP704", "NP705", "NP708", "NP709",
+    "NP710",
 }  # fmt: skip
 
 
 def run(folder: Path, files: dict[str, str], ask: dict[str, str]) -> list[Finding]:
     """Return what the check of a whole store finds, as the command does it."""
     build_store(folder, files)
-    workspace = spec.Workspace(str(folder), spec.build_context(**ask))
-    found = [build_bad_name_finding(stray) for stray in workspace.store.stray_files()]
-    for name in workspace.store.names():
-        try:
-            found += checks.check_config(workspace.resolve_spec(name))
-        except NpuprofError as error:
-            found += error.findings
-    return checks.fold_findings(found)
+    return check_store(CheckedStore(spec.Workspace(str(folder), spec.build_context(**ask)))).findings
 
 
 def test_every_code_has_a_page_and_every_page_a_code() -> None:

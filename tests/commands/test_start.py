@@ -54,10 +54,10 @@ ROWS = [
     ("env bert-training", 3, 0, 52, {*STARTING, "shlex", "npuprof.catalog.pairs", "npuprof.catalog.shapes", "npuprof.system.tree"}),
     ("show bert-training", 3, 0, 34, STARTING),
     ("option hccl_timeout", 0, 0, 20, {*STARTING, "tomli", "datetime", "npuprof.compare", "npuprof.resolve", "npuprof.store"}),
-    ("list", 4, 0, 39, {*STARTING, "npuprof.store.layout", "npuprof.store.sources.lock", "npuprof.document.secrets"}),
-    ("check", 12, 0, 69, {*STARTING, "heapq", "json", "fnmatch", "npuprof.store.sources.reading", "npuprof.store.sources.lock",
+    ("list", 4, 0, 38, {*STARTING, "npuprof.store.layout", "npuprof.store.sources.lock", "npuprof.document.secrets"}),
+    ("check", 12, 0, 71, {*STARTING, "heapq", "json", "fnmatch", "npuprof.store.sources.reading", "npuprof.store.sources.lock",
         "npuprof.report.terminal", "npuprof.resolve.faults", "npuprof.document.secrets"}),
-    ("explain bert-training precision_mode_v2", 5, 2, 51, {"heapq", "shlex", "copy", "json", "bisect", "npuprof.checks",
+    ("explain bert-training precision_mode_v2", 5, 2, 50, {"heapq", "shlex", "copy", "json", "bisect", "npuprof.checks",
         "npuprof.store.sources.mirror", "npuprof.compare.scopes", "npuprof.resolve.contexts", "npuprof.document.positions",
         "npuprof.compare.differences", "npuprof.store.versions"}),
 ]  # fmt: skip

@@ -175,8 +175,9 @@ def test_what_ends_the_run_still_ends_it(scripts: Path, break_step: Break, run: 
 @pytest.mark.parametrize(
     ("verb", "step"),
     [
-        ("check", "checks.judge_config"), ("check", "store.folder.Folder.profile"), ("list", "resolve.Resolver.resolve_profile"),
+        ("check", "checks.store.judge_config"), ("check", "store.folder.Folder.profile"), ("list", "resolve.Resolver.resolve_profile"),
         ("migrate --all --cann 9.0.0", "edit.migration.migrate_profile"), ("site public", "site.building.build_details"),
+        ("site public", "checks.store.judge_config"),
     ],
 )  # fmt: skip
 def test_a_bug_in_one_preset_does_not_hide_the_others(

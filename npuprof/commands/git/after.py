@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import sys
 
-from npuprof import checks
+from npuprof.checks import fold_findings
+from npuprof.checks.store import check_store
 from npuprof.commands.framework import Verb, argument, arguments
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import Answer
 from npuprof.report.findings import format_severity_counts
 from npuprof.store.base import ReadOnceStore
-from npuprof.store.folder import Folder, find_store
+from npuprof.store.checked import CheckedStore
+from npuprof.store.folder import find_store
 from npuprof.store.gitstore.objects import Git
 from npuprof.store.spec import Workspace
 
@@ -43,17 +45,19 @@ class After(Verb):
             home = find_store(None, os.environ)
         except NpuprofError:
             return Answer(None)
-        now = _find_faults(home)
+        now = _find_faults(home, home.root)
         git = Git(home.root)
         sides = _find_sides(git, self.deed, self.words, rewritten) if now else []
         if not sides:
             return Answer(None)
         for side in sides:
-            for mark in _find_faults(home.repository.load_revision(side)):
+            revision = home.repository.load_revision(side)
+            revision.shown = None  # files are cited as in the work tree
+            for mark in _find_faults(revision, revision.repository.prefix.rstrip("/") or revision.label):
                 now.pop(mark, None)
         if not now:
             return Answer(None)
-        findings_now = checks.fold_findings(now.values())
+        findings_now = fold_findings(now.values())
         done = "rebase" if self.deed == "rewrite" else "merge"
         remark = f"the {done} is done, and introduces findings that neither side had: {format_severity_counts(findings_now)}"
         hint = "fix it and commit, or undo the merge: git reset --keep ORIG_HEAD"
@@ -73,20 +77,19 @@ def _find_sides(git: Git, deed: str, words: list[str], rewritten: str) -> list[s
     return commits if len(commits) == len(names) else []
 
 
-def _find_faults(home: ReadOnceStore) -> dict[Mark, Finding]:
-    """Return the errors and warnings of all presets of a store, by identity."""
+def _find_faults(home: ReadOnceStore, place: str) -> dict[Mark, Finding]:
+    """Return the errors and warnings of a store in a folder ``place``, by identity."""
     workspace = Workspace()
     workspace.use_store(home)
+    try:
+        found = check_store(CheckedStore(workspace), notes=False).by_preset
+    except NpuprofError as error:  # it cannot be listed, or is empty
+        found = {"": [finding for finding in error.findings if finding.code != "NP010"]}
     faults: dict[Mark, Finding] = {}
-    label = home.root if isinstance(home, Folder) else home.label
-    for name in home.names():
-        try:
-            findings = checks.check_config(workspace.resolver.resolve_profile(home.profile(name)), notes=False)
-        except NpuprofError as error:
-            findings = list(error.findings)
+    for name, findings in found.items():
         for finding in findings:
             if finding.severity != "info":
-                message = finding.message.replace(home.label, "the store").replace(label, "the store")
+                message = finding.message.replace(home.label, "the store").replace(place, "the store")
                 faults.setdefault((finding.code, finding.key, name, message), finding)
     return faults
 

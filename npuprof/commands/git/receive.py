@@ -6,15 +6,17 @@ import re
 from collections.abc import Iterable
 
 from npuprof.checks import identify_finding
-from npuprof.commands.check import Check
+from npuprof.checks.store import check_store
 from npuprof.commands.framework import Verb, flag
 from npuprof.commands.framework.parameters import STORE
-from npuprof.commands.source.sync import Sync
+from npuprof.commands.resolving import open_workspace
 from npuprof.document.keys import format_short_value
 from npuprof.model import Finding, NpuprofError, build_usage_error
 from npuprof.report import Answer
 from npuprof.report.findings import format_findings, format_severity_counts
 from npuprof.store import spec
+from npuprof.store.checked import CheckedStore
+from npuprof.store.lock_sync import sync_sources
 from npuprof.store.problems import is_untold
 from npuprof.system import lazy_pattern
 from npuprof.system.files import read_standard_input
@@ -58,15 +60,14 @@ class Receive(Verb):
         return [line[1:] for line in listed if line.startswith("-")] if listed else [commit]
 
     def _find_errors(self, commit: str) -> list[Finding]:
-        check = Check({"store": self.store, "rev": commit, "color": "never", "severity": "error"})
         try:
-            store = check.open_store()
+            checked = CheckedStore(open_workspace(self.store), commit)
             if self.sync:
-                Sync({"store": self.store, "rev": commit}).run()
-                store = check.open_store()  # a new store, which sees the new files
+                sync_sources(self.store, rev=commit)
+                checked = CheckedStore(open_workspace(self.store), commit)  # a new store, which sees the new files
         except NpuprofError as error:
             return [finding for finding in error.findings if finding.code != "NP023"]
-        return check.select_told(check.judge(store).settled.findings)
+        return [finding for finding in check_store(checked, notes=False).findings if finding.severity == "error"]
 
 
 def _identify_errors(errors: Iterable[Finding]) -> set[tuple[str, ...]]:

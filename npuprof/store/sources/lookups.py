@@ -166,6 +166,10 @@ class Lookups:
             self._policies[home] = self._read_policy(home) if home.may_have_policy() else None
         return self._policies[home]
 
+    def use_policy(self, home: ReadOnceStore, policy: Policy) -> None:
+        """Use this policy for a store, as its own cannot be read completely."""
+        self._policies[home] = policy
+
     def _read_policy(self, home: ReadOnceStore) -> Policy | None:
         from npuprof.document.policy import Policy
 
