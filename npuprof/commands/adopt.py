@@ -64,15 +64,13 @@ class Adopt(Verb):
     usage_hint = "npuprof adopt src/ --dry-run shows the presets and the scripts as they would be."
     group = "scripts"
 
-    paths: list[str] = arguments("PATH...", "Scripts, or folders of scripts", required=True)
-    under: str | None = option(
-        "--under", metavar="NAME", text="Create the presets below NAME, as in NAME/bert-train [default: the top of the store]"
-    )
-    format: str = formats("text", "json")
-    dry_run: bool = DRY_RUN
-    strict: bool = flag("--strict", text="Exit with 1 if a script keeps lines that a preset could contain")
-    store: str | None = STORE
-    trust: bool = TRUST
+    paths = arguments("PATH...", "Scripts, or folders of scripts", required=True)
+    under = option("--under", metavar="NAME", text="Create the presets below NAME, as in NAME/bert-train [default: the top of the store]")
+    format = formats("text", "json")
+    dry_run = DRY_RUN
+    strict = flag("--strict", text="Exit with 1 if a script keeps lines that a preset could contain")
+    store = STORE
+    trust = TRUST
 
     def run(self) -> Answer:
         """Return the result for each script. Exit 1 with ``strict`` if a script keeps its lines.

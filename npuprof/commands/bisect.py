@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof import renderers
-from npuprof.commands.framework import argument, arguments, option
+from npuprof.commands.framework import argument, arguments, option, option_with_default
 from npuprof.commands.framework.parameters import (
     DEVICES,
     FRESH,
@@ -50,10 +50,10 @@ class Bisect(PrintingVerb, ResolvingVerb):
     prose = True
     usage_hint = "Put the command after --, with its options: npuprof bisect GOOD BAD -- python train.py"
 
-    good: str = argument("GOOD", "Preset that works")
-    bad: str = argument("BAD", "Preset that does not work")
-    command: list[str] = arguments("CMD...", "Command to run, with its arguments, after --")
-    to: str | None = option(
+    good = argument("GOOD", "Preset that works")
+    bad = argument("BAD", "Preset that does not work")
+    command = arguments("CMD...", "Command to run, with its arguments, after --")
+    to = option(
         "--to",
         "-t",
         metavar="TARGET",
@@ -61,27 +61,27 @@ class Bisect(PrintingVerb, ResolvingVerb):
         choices=tuple(renderers.MODULES),
         noun="target",
     )
-    metric: str | None = option(
+    metric = option(
         "--metric", metavar="REGEX", text="Judge successful runs by the number that REGEX matches in the output [default: by exit code]"
     )
-    tolerance: str = option(
+    tolerance = option_with_default(
         "--tolerance", metavar="T", text="Count a metric within T of BAD's value as bad: a percentage or a number", default="1%"
     )
-    hang: str | None = option(
+    hang = option(
         "--hang", metavar="WHAT", text="Count runs that exceed --timeout as bad, or skip them [default: skip]", choices=("bad", "skip")
     )
-    signal: str | None = option(
+    signal = option(
         "--signal", metavar="WHAT", text="Count runs killed by a signal as {choices} [default: stop the bisect]", choices=("bad",)
     )
-    repeat: int | None = REPEAT
-    jobs: int | None = JOBS
-    devices: str | None = DEVICES
-    timeout: str | None = TIMEOUT
-    max_runs: int | None = MAX_RUNS
-    fresh: bool = FRESH
-    format: str = formats("text", "toml", "json")
-    no_check: bool = NO_CHECK
-    trust: bool = TRUST
+    repeat = REPEAT
+    jobs = JOBS
+    devices = DEVICES
+    timeout = TIMEOUT
+    max_runs = MAX_RUNS
+    fresh = FRESH
+    format = formats("text", "toml", "json")
+    no_check = NO_CHECK
+    trust = TRUST
 
     def run(self) -> Answer:
         """Return the cause. Exit 1 if a member of it is undecided, 2 if there is no cause. Raises NpuprofError."""

@@ -20,8 +20,8 @@ class Blame(PrintingVerb, ContextVerb):
     usage_hint = "npuprof blame bert-training prints all its values; npuprof log bert-training KEY the commits that changed one."
     group = "versions"
 
-    spec: str = OF_STORE
-    format: str = formats("text", "json")
+    spec = OF_STORE
+    format = formats("text", "json")
 
     def run(self) -> Answer:
         """Return each value with its commit, author, date and place. Raises NpuprofError."""

@@ -33,11 +33,11 @@ class Commit(StoreVerb):
     group = "versions"
     usage_hint = "npuprof commit takes every preset that differs, or those that are named; -m TEXT is the message."
 
-    names: list[str] = arguments("NAME...", "Presets to commit [default: all that changed]")
-    message: str | None = option(
+    names = arguments("NAME...", "Presets to commit [default: all that changed]")
+    message = option(
         "--message", "-m", metavar="TEXT", text="Use TEXT as the first line of the message [default: a summary of the changes]"
     )
-    dry_run: bool = flag("--dry-run", text="Show the message without committing")
+    dry_run = flag("--dry-run", text="Show the message without committing")
 
     def run(self) -> Answer:
         """Commit the store's preset files, or those of the named presets; return the commit and its subject.

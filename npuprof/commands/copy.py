@@ -24,10 +24,10 @@ class Copy(StoreVerb):
     usage_hint = "npuprof copy bert-training team/bert; npuprof new NAME --extends PARENT makes one that follows another."
     group = "presets"
 
-    spec: str = argument("SPEC", "Preset to copy: NAME, NAME@REV, or a path ending in .toml")
-    name: str = argument("NEW", "Name of the new preset")
-    dry_run: bool = DRY_RUN
-    no_check: bool = WRITE_ANYWAY
+    spec = argument("SPEC", "Preset to copy: NAME, NAME@REV, or a path ending in .toml")
+    name = argument("NEW", "Name of the new preset")
+    dry_run = DRY_RUN
+    no_check = WRITE_ANYWAY
 
     def run(self) -> Answer:
         """Return the new file as a unified diff, and write it unless it is a dry run. Raises NpuprofError, and then writes nothing."""

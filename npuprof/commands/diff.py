@@ -56,17 +56,17 @@ class Diff(PrintingVerb, ContextVerb):
     group = "versions"
     prose = True
 
-    specs: list[str] = arguments("SPEC...", "Presets to compare, or to restrict --rev to [default: the whole store]")
-    rev: str | None = option(
+    specs = arguments("SPEC...", "Presets to compare, or to restrict --rev to [default: the whole store]")
+    rev = option(
         "--rev", metavar="REVS", text="Compare revisions: A..B, A...B (from their merge base), or A with the work tree [default: HEAD]"
     )
-    format: str = formats("text", "markdown", "html", "json")
-    stat: bool = flag("--stat", text="Print only the number of changes per preset")
-    name_only: bool = flag("--name-only", text="Print only the names of presets that differ")
-    everything: bool = flag("--all", text="Include unchanged settings, and every setting of new presets")
-    raw: bool = flag("--raw", text="Compare the files as written, without inheritance")
-    link: str | None = option("--link", metavar="URL", text="Link changed lines to the repository at URL in Markdown output")
-    exit_code: bool = flag("--exit-code", text="Exit with 1 if anything differs")
+    format = formats("text", "markdown", "html", "json")
+    stat = flag("--stat", text="Print only the number of changes per preset")
+    name_only = flag("--name-only", text="Print only the names of presets that differ")
+    everything = flag("--all", text="Include unchanged settings, and every setting of new presets")
+    raw = flag("--raw", text="Compare the files as written, without inheritance")
+    link = option("--link", metavar="URL", text="Link changed lines to the repository at URL in Markdown output")
+    exit_code = flag("--exit-code", text="Exit with 1 if anything differs")
 
     _around: Around = Around()
     _unread: list[Finding] = []

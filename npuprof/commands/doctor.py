@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from npuprof.catalog import build_finding
-from npuprof.commands.framework import argument, option
+from npuprof.commands.framework import option, optional_argument
 from npuprof.commands.framework.parameters import (
     PrintingVerb,
     ResolvingVerb,
@@ -42,13 +42,11 @@ class Doctor(PrintingVerb, ResolvingVerb):
     group = "runs"
     prose = True
 
-    spec: str | None = argument(
-        "SPEC", "Preset, run record or run log to diagnose [default: only the adapter and the environment]", required=False
-    )
-    adapter: str | None = option(
+    spec = optional_argument("SPEC", "Preset, run record or run log to diagnose [default: only the adapter and the environment]")
+    adapter = option(
         "--adapter", metavar="PATH", text="Read the adapter at PATH: a folder, a wheel or a shared library [default: the installed one]"
     )
-    format: str = formats("text", "json")
+    format = formats("text", "json")
 
     def run(self) -> Answer:
         """Return the diagnosis. Exit 1 for unread options or interfering variables, 2 if no adapter could be read."""

@@ -47,27 +47,27 @@ class Env(ContextVerb):
 
     group = "output"
 
-    spec: str = SPEC
-    shell: str | None = option(
+    spec = SPEC
+    shell = option(
         "--shell", "-s", metavar="NAME", text="Write for this shell: {choices} [default: bash]", choices=tuple(shells.SHELLS), noun="shell"
     )
-    file_format: str | None = option(
+    file_format = option(
         "--format",
         metavar="FORMAT",
         text="Write a file in this format: {choices} [default: shell assignments]",
         choices=_list_formats,
         noun="format",
     )
-    output: str | None = OUTPUT
-    mixin: list[str] = MIXINS
-    no_personal: bool = NO_PERSONAL
-    set_: list[str] = SETS
+    output = OUTPUT
+    mixin = MIXINS
+    no_personal = NO_PERSONAL
+    set_ = SETS
     unset: list[str] = []  # the flag of that name reverses the export here
-    no_check: bool = NO_CHECK
-    trust: bool = TRUST
-    strict: bool = STRICT_SECTIONS
-    undo: bool = flag("--unset", text="Print the lines that undo the export and restore overwritten variables")
-    diff: bool = flag("--diff", text="Print the changes to the current environment")
+    no_check = NO_CHECK
+    trust = TRUST
+    strict = STRICT_SECTIONS
+    undo = flag("--unset", text="Print the lines that undo the export and restore overwritten variables")
+    diff = flag("--diff", text="Print the changes to the current environment")
 
     def run(self) -> Answer:
         """Return shell assignments, the file, or the changes. Raises NpuprofError."""

@@ -46,10 +46,10 @@ class Explain(PrintingVerb, ResolvingVerb):
     group = "presets"
     prose = True
 
-    spec: str = SPEC
-    key: str = argument("KEY", "Option, env.NAME, profile.NAME, or a path inside a value")
-    format: str = formats("text", "json")
-    no_personal: bool = NO_PERSONAL
+    spec = SPEC
+    key = argument("KEY", "Option, env.NAME, profile.NAME, or a path inside a value")
+    format = formats("text", "json")
+    no_personal = NO_PERSONAL
 
     def run(self) -> Answer:
         """Return the origin of a value, the overridden values, its default, meaning and rules. Raises NpuprofError."""

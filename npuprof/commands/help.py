@@ -23,10 +23,10 @@ class Help(Verb):
 
     group = "reference"
 
-    topic: list[str] = arguments("TOPIC...", "Topic or verb [default: list all topics]")
-    format: str = formats("text", "json")
-    color: str = COLOR
-    output: str | None = OUTPUT
+    topic = arguments("TOPIC...", "Topic or verb [default: list all topics]")
+    format = formats("text", "json")
+    color = COLOR
+    output = OUTPUT
 
     def run(self) -> Answer:
         """Return a page, the help of a verb, or the list of pages. Raises NpuprofError for an unknown word."""

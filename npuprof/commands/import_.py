@@ -52,23 +52,23 @@ class Import(Verb):
     group = "scripts"
     prose = True
 
-    files: list[str] = arguments("FILE...", f"{READ_KINDS[0].upper()}{READ_KINDS[1:]}, folders of them, or run logs", required=True)
-    format: str = formats("toml", "json", "text")
-    base: str | None = option(
+    files = arguments("FILE...", f"{READ_KINDS[0].upper()}{READ_KINDS[1:]}, folders of them, or run logs", required=True)
+    format = formats("toml", "json", "text")
+    base = option(
         "--base",
         metavar="auto",
         text="Move shared settings into a base preset, and conditional settings into mix-ins",
         choices=("auto",),
     )
-    take_defaults: bool = flag("--take-defaults", text="Use the default values of the scripts' own flags, and mark them as such")
-    name: str | None = option("--name", metavar="NAME", text="Name the preset NAME [default: the name of the file]")
-    output: str | None = option(
+    take_defaults = flag("--take-defaults", text="Use the default values of the scripts' own flags, and mark them as such")
+    name = option("--name", metavar="NAME", text="Name the preset NAME [default: the name of the file]")
+    output = option(
         "--output", "-o", metavar="PATH", text="Write to PATH: a file ending in .toml, or a folder for several presets [default: stdout]"
     )
-    force: bool = flag("--force", text="Overwrite existing files")
-    docs: bool = flag("--docs", text="Also read the shell blocks of Markdown files below folders")
-    strict: bool = flag("--strict", text="Exit with 1 if a setting is not carried over or fails the checks")
-    color: str = COLOR
+    force = flag("--force", text="Overwrite existing files")
+    docs = flag("--docs", text="Also read the shell blocks of Markdown files below folders")
+    strict = flag("--strict", text="Exit with 1 if a setting is not carried over or fails the checks")
+    color = COLOR
 
     def run(self) -> Answer:
         """Return the presets, or write them to a folder, or return the settings found in the scripts.

@@ -48,14 +48,14 @@ class Init(Verb):
 
     group = "presets"
 
-    folder: str = argument("FOLDER", "Folder to create the store in", default=".")
-    ci: str | None = option("--ci", metavar="NAME", text="Write a CI sample: {choices} [default: github]", choices=tuple(_CI))
-    install: str | None = option(
+    folder = argument("FOLDER", "Folder to create the store in", default=".")
+    ci = option("--ci", metavar="NAME", text="Write a CI sample: {choices} [default: github]", choices=tuple(_CI))
+    install = option(
         "--install",
         metavar="URL",
         text="Install npuprof in CI from git+https://HOST/npuprof@COMMIT [default: where this npuprof was installed from]",
     )
-    dry_run: bool = DRY_RUN
+    dry_run = DRY_RUN
 
     def run(self) -> Answer:
         """Write all files, or none if one exists; return their names. Raises NpuprofError."""

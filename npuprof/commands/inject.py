@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from npuprof.commands.framework import argument, flag, number, option
+from npuprof.commands.framework import argument, flag, number, option, optional_argument
 from npuprof.commands.framework.parameters import DRY_RUN, TRUST, ContextVerb
 from npuprof.model import Finding, build_usage_error
 from npuprof.report import Answer
@@ -23,20 +23,20 @@ class Inject(ContextVerb):
     usage_hint = "npuprof inject train.py bert-training"
     group = "scripts"
 
-    file: str = argument("FILE", "Script to edit; with --all, a script or a folder")
-    spec: str | None = argument("SPEC", "Preset to write; omit it with --all", required=False)
-    target: str | None = option("--to", "-t", metavar="TARGET", text="Render for TARGET [default: session in Python, env in shell scripts]")
-    replace: bool = flag("--replace", text="Replace the hand-written lines that set the same values")
-    line: int | None = number(
+    file = argument("FILE", "Script to edit; with --all, a script or a folder")
+    spec = optional_argument("SPEC", "Preset to write; omit it with --all")
+    target = option("--to", "-t", metavar="TARGET", text="Render for TARGET [default: session in Python, env in shell scripts]")
+    replace = flag("--replace", text="Replace the hand-written lines that set the same values")
+    line = number(
         "--line",
         metavar="N",
         text="Insert a new block before line N [default: after the line that creates the config; at the top of shell scripts]",
     )
-    everywhere: bool = flag("--all", text="Refresh every block in FILE")
-    check: bool = flag("--check", text="Check whether the blocks are up to date without writing them")
-    force: bool = flag("--force", text="Overwrite blocks that were edited by hand")
-    dry_run: bool = DRY_RUN
-    trust: bool = TRUST
+    everywhere = flag("--all", text="Refresh every block in FILE")
+    check = flag("--check", text="Check whether the blocks are up to date without writing them")
+    force = flag("--force", text="Overwrite blocks that were edited by hand")
+    dry_run = DRY_RUN
+    trust = TRUST
 
     def run(self) -> Answer:
         """Write or refresh blocks. Exit 1 with ``check`` if one is outdated, else 0. Raises NpuprofError."""

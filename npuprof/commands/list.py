@@ -38,15 +38,15 @@ class List(PrintingVerb):
     usage_hint = "npuprof show NAME shows one preset; --where CONDITION chooses among them, and --store FOLDER another store."
     group = "presets"
 
-    store: str | None = STORE
-    tree: bool = flag("--tree", text="Show the inheritance as a tree")
-    where: list[str] = many(
+    store = STORE
+    tree = flag("--tree", text="Show the inheritance as a tree")
+    where = many(
         "--where",
         metavar="COND",
         text="List only presets whose resolved values meet COND, such as 'hccl_timeout > 1800'; if repeated, all conditions apply",
     )
-    versions: bool = flag("--versions", text="List released versions instead of presets; in Markdown, as a changelog")
-    format: str = formats("text", "markdown", "json")
+    versions = flag("--versions", text="List released versions instead of presets; in Markdown, as a changelog")
+    format = formats("text", "markdown", "json")
 
     def run(self) -> Answer:
         """Return the presets, or their released versions. Unreadable presets are reported and make the exit code 2."""

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import chain, islice
 
 from npuprof import catalog
-from npuprof.commands.framework import argument, number
+from npuprof.commands.framework import number, optional_argument
 from npuprof.commands.framework.parameters import OF_STORE, ContextVerb, PrintingVerb, formats
 from npuprof.document import keys
 from npuprof.model import Finding, NpuprofError, Path, build_error, did_you_mean
@@ -44,10 +44,10 @@ class Log(PrintingVerb, ContextVerb):
     group = "versions"
     prose = True
 
-    spec: str = OF_STORE
-    key: str | None = argument("KEY", "Key, or path inside a value, to follow [default: all keys]", required=False)
-    number: int | None = number("--number", "-n", metavar="N", text="Stop after N commits [default: list all]", least=1)
-    format: str = formats("text", "json")
+    spec = OF_STORE
+    key = optional_argument("KEY", "Key, or path inside a value, to follow [default: all keys]")
+    number = number("--number", "-n", metavar="N", text="Stop after N commits [default: list all]", least=1)
+    format = formats("text", "json")
 
     def run(self) -> Answer:
         """Return the commits that changed a preset, or one value of it, newest first. Raises NpuprofError."""

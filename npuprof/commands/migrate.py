@@ -37,17 +37,17 @@ class Migrate(Verb):
     group = "presets"
     prose = True
 
-    specs: list[str] = arguments("SPEC...", "Preset to migrate: NAME, a path ending in .toml, or - for stdin")
-    everything: bool = flag("--all", text="Migrate all presets of the store, writing all files or none")
-    cann: str = required_option("--cann", metavar="RELEASE", text="Migrate to this CANN release")
-    since: str | None = FROM
-    product: str | None = PRODUCT
-    frameworks: list[str] = FRAMEWORKS
-    format: str = formats("text", "json")
-    dry_run: bool = DRY_RUN
-    no_check: bool = WRITE_ANYWAY
-    store: str | None = STORE
-    color: str = COLOR
+    specs = arguments("SPEC...", "Preset to migrate: NAME, a path ending in .toml, or - for stdin")
+    everything = flag("--all", text="Migrate all presets of the store, writing all files or none")
+    cann = required_option("--cann", metavar="RELEASE", text="Migrate to this CANN release")
+    since = FROM
+    product = PRODUCT
+    frameworks = FRAMEWORKS
+    format = formats("text", "json")
+    dry_run = DRY_RUN
+    no_check = WRITE_ANYWAY
+    store = STORE
+    color = COLOR
     _since = ""
 
     def run(self) -> Answer:

@@ -22,14 +22,14 @@ class New(StoreVerb):
     group = "presets"
     usage_hint = "npuprof new NAME --extends PARENT builds on a preset; npuprof copy PRESET NAME begins with its text."
 
-    name: str = argument("NAME", "Name of the new preset")
-    extends: list[str] = many("--extends", metavar="NAME", text="Extend this preset; can be repeated, and the last one wins")
-    description: str | None = option("--description", metavar="TEXT", text="Describe when to use the preset")
-    scenario: str | None = option("--scenario", metavar="NAME", text="Set the scenario: training, online-inference or offline-inference")
-    abstract: bool = flag("--abstract", text="Mark the preset as abstract: it exists only to be extended")
-    set_: list[str] = many("--set", metavar="KEY=VALUE", text="Set a value; can be repeated")
-    dry_run: bool = DRY_RUN
-    no_check: bool = WRITE_ANYWAY
+    name = argument("NAME", "Name of the new preset")
+    extends = many("--extends", metavar="NAME", text="Extend this preset; can be repeated, and the last one wins")
+    description = option("--description", metavar="TEXT", text="Describe when to use the preset")
+    scenario = option("--scenario", metavar="NAME", text="Set the scenario: training, online-inference or offline-inference")
+    abstract = flag("--abstract", text="Mark the preset as abstract: it exists only to be extended")
+    set_ = many("--set", metavar="KEY=VALUE", text="Set a value; can be repeated")
+    dry_run = DRY_RUN
+    no_check = WRITE_ANYWAY
 
     def run(self) -> Answer:
         """Return the new file as a unified diff, and write it unless it is a dry run. Raises NpuprofError, and then writes nothing."""

@@ -41,9 +41,9 @@ class Option(Verb):
     prose = True
     takes_any_word = True  # an ATC flag is a key, not an option of npuprof
 
-    key: str = argument("KEY", "Option, environment variable, or ATC flag with its dashes")
-    format: str = formats("text", "json")
-    output: str | None = OUTPUT
+    key = argument("KEY", "Option, environment variable, or ATC flag with its dashes")
+    format = formats("text", "json")
+    output = OUTPUT
 
     def run(self) -> Answer:
         """Return the record with its texts, rules and advice. Raises NpuprofError."""

@@ -8,7 +8,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import products, releases
 from npuprof.catalog.risks import EXECUTES, find_unit_and_risk
-from npuprof.commands.framework import Verb, argument, flag, option
+from npuprof.commands.framework import Verb, flag, option, optional_argument
 from npuprof.commands.framework.parameters import OUTPUT, formats
 from npuprof.document.keys import format_full_key
 from npuprof.model import build_error, did_you_mean
@@ -41,21 +41,21 @@ class Options(Verb):
 
     group = "reference"
 
-    query: str | None = argument("QUERY", "Words to search for in names and summaries [default: list all entries]", required=False)
-    deprecated: bool = flag("--deprecated", text="List only entries that are deprecated, removed or without effect")
-    since: str | None = option("--since", metavar="RELEASE", text="List only options introduced in this CANN release or later")
-    product: str | None = option("--product", metavar="PRODUCT", text="List only entries that this product or soc_version supports")
-    risk: str | None = option(
+    query = optional_argument("QUERY", "Words to search for in names and summaries [default: list all entries]")
+    deprecated = flag("--deprecated", text="List only entries that are deprecated, removed or without effect")
+    since = option("--since", metavar="RELEASE", text="List only options introduced in this CANN release or later")
+    product = option("--product", metavar="PRODUCT", text="List only entries that this product or soc_version supports")
+    risk = option(
         "--risk",
         metavar="RISK",
         text="List settings with this risk: numerics, performance, memory, compatibility, distributed, build-time, debug-output, executes",
         choices=_list_risks,
     )
-    framework: str | None = option(
+    framework = option(
         "--framework", metavar="NAME", text="List only variables and settings that this framework reads", choices=_list_programs
     )
-    format: str = formats("text", "json")
-    output: str | None = OUTPUT
+    format = formats("text", "json")
+    output = OUTPUT
 
     def run(self) -> Answer:
         """Return the records that match all words and filters. Raises NpuprofError if there are none."""

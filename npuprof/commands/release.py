@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof import checks
-from npuprof.commands.framework import Verb, argument, flag
+from npuprof.commands.framework import Verb, flag, optional_argument
 from npuprof.commands.framework.parameters import OUTPUT, STORE, formats
 from npuprof.compare import plain
 from npuprof.history import planning, pushing, writing
@@ -46,17 +46,17 @@ class Release(Verb):
     group = "versions"
     prose = True
 
-    spec: str | None = argument("NAME", "Preset to release; with --all, the version of the store", required=False)
-    version: str | None = argument("VERSION", "Version to release [default: proposed from the changes]", required=False)
-    changed: bool = flag("--changed", text="Release all presets that changed since their last release")
-    everything: bool = flag("--all", text="Release all changed and unreleased presets, and the store itself")
-    uncompared: bool = flag("--uncompared", text="Increase the major version if the last release cannot be read because its source is gone")
-    dry_run: bool = flag("--dry-run", text="Show the versions and the reasons without tagging")
-    yes: bool = flag("--yes", "-y", text="Tag without asking (with --changed or --all)")
-    push: bool = flag("--push", text="Push the new tags, and nothing else, to the remote of the branch")
-    format: str = formats("text", "markdown", "json")
-    store: str | None = STORE
-    output: str | None = OUTPUT
+    spec = optional_argument("NAME", "Preset to release; with --all, the version of the store")
+    version = optional_argument("VERSION", "Version to release [default: proposed from the changes]")
+    changed = flag("--changed", text="Release all presets that changed since their last release")
+    everything = flag("--all", text="Release all changed and unreleased presets, and the store itself")
+    uncompared = flag("--uncompared", text="Increase the major version if the last release cannot be read because its source is gone")
+    dry_run = flag("--dry-run", text="Show the versions and the reasons without tagging")
+    yes = flag("--yes", "-y", text="Tag without asking (with --changed or --all)")
+    push = flag("--push", text="Push the new tags, and nothing else, to the remote of the branch")
+    format = formats("text", "markdown", "json")
+    store = STORE
+    output = OUTPUT
 
     def run(self) -> Answer:
         """Tag the last commit as a version of presets; with ``dry_run``, only print the plan.

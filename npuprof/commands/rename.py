@@ -31,10 +31,10 @@ class Rename(StoreVerb):
     usage_hint = "npuprof rename bert-training nlp/bert-training; --dry-run shows the changes."
     group = "presets"
 
-    spec: str = argument("SPEC", "Preset to rename")
-    name: str = argument("NEW", "New name of the preset")
-    dry_run: bool = DRY_RUN
-    no_check: bool = flag("--no-check", text="Rename even if some presets cannot be read or would resolve differently")
+    spec = argument("SPEC", "Preset to rename")
+    name = argument("NEW", "New name of the preset")
+    dry_run = DRY_RUN
+    no_check = flag("--no-check", text="Rename even if some presets cannot be read or would resolve differently")
 
     def run(self) -> Answer:
         """Return all changes as unified diffs, and write them unless it is a dry run. Raises NpuprofError, and then writes nothing."""

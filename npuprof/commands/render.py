@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from npuprof import renderers
-from npuprof.commands.framework import flag, option
+from npuprof.commands.framework import flag, option, option_with_default
 from npuprof.commands.framework.parameters import (
     NO_CHECK,
     SPEC,
@@ -33,8 +33,8 @@ class Render(ResolvingVerb):
         "npuprof render bert-training --to session --output x.py writes a file; npuprof inject train.py bert-training writes into a script."
     )
 
-    spec: str = SPEC
-    to: str = option(
+    spec = SPEC
+    to = option_with_default(
         "--to",
         "-t",
         metavar="TARGET",
@@ -43,14 +43,14 @@ class Render(ResolvingVerb):
         choices=tuple(renderers.MODULES),
         noun="target",
     )
-    output: str | None = option(
+    output = option(
         "--output", "-o", metavar="PATH", text="Write to PATH: a file, or a folder for the code and the files it needs [default: stdout]"
     )
-    no_check: bool = NO_CHECK
-    strict: bool = STRICT_SECTIONS
-    inline: bool = flag("--inline", text="Print only the lines to paste, without a function")
-    force: bool = flag("--force", text="Overwrite files that npuprof did not write or that were edited by hand")
-    check: str | None = option("--check", metavar="FILE", text="Check whether FILE is up to date without writing it")
+    no_check = NO_CHECK
+    strict = STRICT_SECTIONS
+    inline = flag("--inline", text="Print only the lines to paste, without a function")
+    force = flag("--force", text="Overwrite files that npuprof did not write or that were edited by hand")
+    check = option("--check", metavar="FILE", text="Check whether FILE is up to date without writing it")
 
     def run(self) -> Answer:
         """Return the code, or write it with its sidecar files; with ``check`` only compare. Raises NpuprofError."""

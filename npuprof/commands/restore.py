@@ -40,11 +40,11 @@ class Restore(ContextVerb):
     usage_hint = "Put the revision after the name: npuprof restore NAME@1.2.0"
     group = "versions"
 
-    spec: str = argument("SPEC", "Preset and revision to restore: NAME@REV")
-    resolved: bool = flag("--resolved", text="Write a flattened preset that resolves as it did at REV")
-    dry_run: bool = flag("--dry-run", text="Show the file without writing it")
-    force: bool = flag("--force", text="Overwrite uncommitted edits, or an existing file named by -o")
-    output: str | None = option("--output", "-o", metavar="FILE", text="Write to FILE [default: the file of the preset]")
+    spec = argument("SPEC", "Preset and revision to restore: NAME@REV")
+    resolved = flag("--resolved", text="Write a flattened preset that resolves as it did at REV")
+    dry_run = flag("--dry-run", text="Show the file without writing it")
+    force = flag("--force", text="Overwrite uncommitted edits, or an existing file named by -o")
+    output = option("--output", "-o", metavar="FILE", text="Write to FILE [default: the file of the preset]")
 
     def run(self) -> Answer:
         """Write a preset's file as of a revision, or with ``resolved`` a flattened preset with the same values.

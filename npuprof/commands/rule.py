@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from npuprof import catalog
 from npuprof.catalog import pages, written_condition
-from npuprof.commands.framework import Verb, argument
+from npuprof.commands.framework import Verb, optional_argument
 from npuprof.commands.framework.parameters import OUTPUT, STORE, formats
 from npuprof.document import keys
 from npuprof.document.policy import TeamRule
@@ -23,10 +23,10 @@ class Rule(Verb):
     group = "reference"
     prose = True
 
-    code: str | None = argument("CODE", "Finding code, such as NP301, or key [default: list all codes]", required=False)
-    format: str = formats("text", "json")
-    store: str | None = STORE
-    output: str | None = OUTPUT
+    code = optional_argument("CODE", "Finding code, such as NP301, or key [default: list all codes]")
+    format = formats("text", "json")
+    store = STORE
+    output = OUTPUT
 
     def run(self) -> Answer:
         """Return the page of a code, or the list of all codes. Raises NpuprofError for an unknown code."""

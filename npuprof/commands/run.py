@@ -44,17 +44,15 @@ class Run(ResolvingVerb):
     group = "runs"
     usage_hint = "Put the command after --, with its options: npuprof run NAME -- python train.py --epochs 3"
 
-    spec: str = SPEC
-    command: list[str] = arguments("CMD...", "Command to run, with its arguments, after --")
-    no_personal: bool = NO_PERSONAL
-    no_check: bool = NO_CHECK
-    strict: bool = STRICT_SECTIONS
-    trust: bool = TRUST
-    record: str | None = option("--record", metavar="DIR", text="Write a run record to DIR, with the requested values and the exit status")
-    record_args: bool = flag(
-        "--record-args", text="Include the command's arguments in the record; only those with secret names are redacted"
-    )
-    prove: bool = flag("--prove", text="Enable the run log and verify afterwards which settings were effective")
+    spec = SPEC
+    command = arguments("CMD...", "Command to run, with its arguments, after --")
+    no_personal = NO_PERSONAL
+    no_check = NO_CHECK
+    strict = STRICT_SECTIONS
+    trust = TRUST
+    record = option("--record", metavar="DIR", text="Write a run record to DIR, with the requested values and the exit status")
+    record_args = flag("--record-args", text="Include the command's arguments in the record; only those with secret names are redacted")
+    prove = flag("--prove", text="Enable the run log and verify afterwards which settings were effective")
 
     def run(self) -> Answer:
         """Replace this process with the command, which then handles signals and sets the exit code.

@@ -46,18 +46,18 @@ class Scan(PrintingVerb, ContextVerb, JudgingVerb):
     group = "scripts"
     prose = True
 
-    paths: list[str] = arguments("PATH...", f"Files and folders to scan: {READ_KINDS} [default: .]")
-    since: str | None = FROM
-    statistics: bool = flag("--statistics", text="Summarise all files: the most important findings first, then counts by kind")
-    docs: bool = flag("--docs", text="Also read the shell blocks of Markdown files below folders")
-    everything: bool = flag("--all", text="List the names of all settings that the catalogue does not know")
-    format: str = formats(*FORMATS, "html")
-    severity: str | None = SEVERITY
-    strict: bool = STRICT
-    select: list[str] = SELECT
-    ignore: list[str] = IGNORE
-    baseline: str | None = BASELINE
-    write_baseline: bool = WRITE_BASELINE
+    paths = arguments("PATH...", f"Files and folders to scan: {READ_KINDS} [default: .]")
+    since = FROM
+    statistics = flag("--statistics", text="Summarise all files: the most important findings first, then counts by kind")
+    docs = flag("--docs", text="Also read the shell blocks of Markdown files below folders")
+    everything = flag("--all", text="List the names of all settings that the catalogue does not know")
+    format = formats(*FORMATS, "html")
+    severity = SEVERITY
+    strict = STRICT
+    select = SELECT
+    ignore = IGNORE
+    baseline = BASELINE
+    write_baseline = WRITE_BASELINE
 
     def run(self) -> Answer:
         """Return the findings. Exit 2 if a named file could not be read, 1 for errors, else 0."""

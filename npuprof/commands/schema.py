@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from npuprof.catalog.schema import build_profile_schema
-from npuprof.commands.framework import Verb, flag, option
+from npuprof.commands.framework import Verb, flag, option_with_default
 from npuprof.commands.framework.parameters import OUTPUT, STORE
 from npuprof.edit.preset_file import require_writable_store
 from npuprof.edit.schemaline import PRESET_SCHEMA, PROJECT_SCHEMA
@@ -36,17 +36,17 @@ class Schema(Verb):
     usage_hint = "npuprof schema; npuprof schema --update rewrites those of a store for editors."
     group = "reference"
 
-    of: str = option(
+    of = option_with_default(
         "--of",
         metavar="FILE",
         text="Select the file type: preset (profile), npuprof.toml (project) or run record (run)",
         default="profile",
         choices=tuple(_BUILDERS),
     )
-    update: bool = flag("--update", text="Write the schemas into the store, for editors")
-    check: bool = flag("--check", text="Check whether the schemas in the store are up to date")
-    output: str | None = OUTPUT
-    store: str | None = STORE
+    update = flag("--update", text="Write the schemas into the store, for editors")
+    check = flag("--check", text="Check whether the schemas in the store are up to date")
+    output = OUTPUT
+    store = STORE
 
     def run(self) -> Answer:
         """Return the schema, or the status of a store's schema files. Raises NpuprofError."""

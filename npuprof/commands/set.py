@@ -6,7 +6,7 @@ import os
 from copy import deepcopy
 from typing import Any
 
-from npuprof.commands.framework import argument, arguments, flag, many
+from npuprof.commands.framework import arguments, flag, many, optional_argument
 from npuprof.commands.framework.parameters import DRY_RUN, PERSONAL, WRITE_ANYWAY, StoreVerb
 from npuprof.model import build_usage_error
 from npuprof.report import Answer
@@ -28,14 +28,14 @@ class Set(StoreVerb):
     usage_hint = "npuprof set bert-training hccl_timeout=600"
     group = "presets"
 
-    spec: str | None = argument("SPEC", "Preset to edit: NAME, a path ending in .toml, or - for stdin", required=False)
-    assignments: list[str] = arguments("KEY=VALUE...", "Values to set; profile.KEY sets a key of [profile]")
-    append: list[str] = many("--append", metavar="KEY=VALUE", text="Append to a list, set here or inherited; can be repeated")
-    where: list[str] = many("--where", metavar="COND", text="Edit all presets whose resolved values meet COND, as in npuprof list --where")
-    yes: bool = flag("--yes", "-y", text="Write without asking (with --where)")
-    dry_run: bool = DRY_RUN
-    no_check: bool = WRITE_ANYWAY
-    personal: bool = PERSONAL
+    spec = optional_argument("SPEC", "Preset to edit: NAME, a path ending in .toml, or - for stdin")
+    assignments = arguments("KEY=VALUE...", "Values to set; profile.KEY sets a key of [profile]")
+    append = many("--append", metavar="KEY=VALUE", text="Append to a list, set here or inherited; can be repeated")
+    where = many("--where", metavar="COND", text="Edit all presets whose resolved values meet COND, as in npuprof list --where")
+    yes = flag("--yes", "-y", text="Write without asking (with --where)")
+    dry_run = DRY_RUN
+    no_check = WRITE_ANYWAY
+    personal = PERSONAL
 
     def run(self) -> Answer:
         """Return the change as a unified diff, and write it unless it is a dry run. Raises NpuprofError, and then writes nothing."""

@@ -28,10 +28,10 @@ class Show(PrintingVerb, ResolvingVerb):
 
     group = "presets"
 
-    spec: str = SPEC
-    origin: bool = flag("--origin", text="Print the origin of each value")
-    format: str = formats("toml", "json")
-    no_personal: bool = NO_PERSONAL
+    spec = SPEC
+    origin = flag("--origin", text="Print the origin of each value")
+    format = formats("toml", "json")
+    no_personal = NO_PERSONAL
 
     def run(self) -> Answer:
         """Return the preset resolved, optionally with origins. Raises NpuprofError."""

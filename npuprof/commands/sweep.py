@@ -68,43 +68,39 @@ class Sweep(PrintingVerb, ContextVerb):
     group = "runs"
     usage_hint = "Put the command after --, with its options: npuprof sweep NAME --vary KEY=V1,V2 -- python train.py"
 
-    spec: str = SPEC
-    command: list[str] = arguments("CMD...", "Command to run, with its arguments, after --")
-    vary: list[str] = many("--vary", metavar="KEY=V1,V2,...", text="Try these values of KEY; can be repeated")
-    mixin: list[str] = many("--with", metavar="A,B,...", text="Try each of these presets as an overlay; can be repeated")
-    where: list[str] = many(
-        "--where", metavar="COND", text="Run only combinations whose resolved values meet COND; if repeated, all conditions apply"
-    )
-    metric: list[str] = many(
+    spec = SPEC
+    command = arguments("CMD...", "Command to run, with its arguments, after --")
+    vary = many("--vary", metavar="KEY=V1,V2,...", text="Try these values of KEY; can be repeated")
+    mixin = many("--with", metavar="A,B,...", text="Try each of these presets as an overlay; can be repeated")
+    where = many("--where", metavar="COND", text="Run only combinations whose resolved values meet COND; if repeated, all conditions apply")
+    metric = many(
         "--metric",
         metavar="NAME=REGEX",
         text="Read a number from the output with REGEX; NAME alone reads it from a JSON line; can be repeated",
     )
-    best: str | None = option(
-        "--best", metavar="METRIC", text="Print the preset that is best by METRIC, such as max:speed, min:loss or time"
-    )
+    best = option("--best", metavar="METRIC", text="Print the preset that is best by METRIC, such as max:speed, min:loss or time")
     to: str | None = None
-    engines: list[str] = many(
+    engines = many(
         "--to",
         "-t",
         metavar="TARGET",
         text="Render the file of {code} in CMD for TARGET, or print a slurm-array or k8s-indexed-job; can be repeated [default: session]",
     )
-    image: str | None = option("--image", metavar="IMAGE", text="Use IMAGE for the containers of a k8s-indexed-job")
-    results: bool = flag("--results", text="Print the stored results, including those of jobs, without running anything")
-    logs: str | None = option(
+    image = option("--image", metavar="IMAGE", text="Use IMAGE for the containers of a k8s-indexed-job")
+    results = flag("--results", text="Print the stored results, including those of jobs, without running anything")
+    logs = option(
         "--logs", metavar="FILE", text="Read results of a k8s-indexed-job from FILE, written by kubectl logs -l job-name=NAME --tail=-1"
     )
-    jobs: int | None = JOBS
-    devices: str | None = DEVICES
-    timeout: str | None = TIMEOUT
-    max_runs: int | None = MAX_RUNS
-    fresh: bool = FRESH
-    format: str = formats("text", "csv", "json")
-    set_: list[str] = SETS
-    unset: list[str] = UNSETS
-    no_check: bool = NO_CHECK
-    trust: bool = TRUST
+    jobs = JOBS
+    devices = DEVICES
+    timeout = TIMEOUT
+    max_runs = MAX_RUNS
+    fresh = FRESH
+    format = formats("text", "csv", "json")
+    set_ = SETS
+    unset = UNSETS
+    no_check = NO_CHECK
+    trust = TRUST
 
     def run(self) -> Answer:
         """Return the result of each combination, the best one, or the scheduler's job. Exit 2 for missing results. Raises NpuprofError."""

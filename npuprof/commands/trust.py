@@ -6,7 +6,7 @@ import json
 import os
 from typing import Any
 
-from npuprof.commands.framework import Verb, argument, arguments, flag, option
+from npuprof.commands.framework import Verb, arguments, flag, option, optional_argument
 from npuprof.commands.framework.parameters import DRY_RUN, OUTPUT, formats
 from npuprof.document import keys
 from npuprof.model import Finding, NpuprofError, Place, Record, build_error, build_usage_error
@@ -44,19 +44,17 @@ class Trust(Verb):
     group = "team"
     prose = True
 
-    store: str | None = argument(
-        "STORE",
-        "Store to trust: its folder, or team: for the source team [default: $NPUPROF_STORE, else the nearest profiles/]",
-        required=False,
+    store = optional_argument(
+        "STORE", "Store to trust: its folder, or team: for the source team [default: $NPUPROF_STORE, else the nearest profiles/]"
     )
-    variables: list[str] = arguments("VARIABLE...", "Variables to trust: NAME, or NAME=VALUE for one value [default: all]")
-    listed: str | None = option(
+    variables = arguments("VARIABLE...", "Variables to trust: NAME, or NAME=VALUE for one value [default: all]")
+    listed = option(
         "--from", metavar="FILE", text="Trust only the variables in FILE, written by npuprof trust STORE --dry-run --format json"
     )
-    dry_run: bool = DRY_RUN
-    revoke: bool = flag("--revoke", text="Remove all trust in the store")
-    format: str = formats("text", "json")
-    output: str | None = OUTPUT
+    dry_run = DRY_RUN
+    revoke = flag("--revoke", text="Remove all trust in the store")
+    format = formats("text", "json")
+    output = OUTPUT
 
     def run(self) -> Answer:
         """Return the variables that need trust, and save the trust. Raises NpuprofError if a preset cannot be read."""

@@ -26,12 +26,12 @@ class Unset(StoreVerb):
 
     group = "presets"
 
-    spec: str = EDITED
-    keys: list[str] = arguments("KEY...", "Keys to remove", required=True)
-    own: bool = flag("--own", text="Remove only the preset's own value or unset entry, so that the inherited value is effective again")
-    dry_run: bool = DRY_RUN
-    no_check: bool = WRITE_ANYWAY
-    personal: bool = PERSONAL
+    spec = EDITED
+    keys = arguments("KEY...", "Keys to remove", required=True)
+    own = flag("--own", text="Remove only the preset's own value or unset entry, so that the inherited value is effective again")
+    dry_run = DRY_RUN
+    no_check = WRITE_ANYWAY
+    personal = PERSONAL
 
     def run(self) -> Answer:
         """Return the change as a unified diff, and write it unless it is a dry run. Raises NpuprofError, and then writes nothing."""

@@ -34,10 +34,10 @@ class Verify(PrintingVerb, ContextVerb):
 
     usage_hint = "npuprof verify bert-training ~/ascend/log, or npuprof verify --tags"
 
-    names: list[str] = arguments("SPEC EVIDENCE...", "Preset and logs of a run; with --tags, presets [default: all]")
-    tags: bool = flag("--tags", text="Verify the tags of released versions; @ is the store itself")
-    signatures: bool = flag("--signatures", text="Check the signature of each tag with git (with --tags)")
-    format: str = formats("text", "json", "github")
+    names = arguments("SPEC EVIDENCE...", "Preset and logs of a run; with --tags, presets [default: all]")
+    tags = flag("--tags", text="Verify the tags of released versions; @ is the store itself")
+    signatures = flag("--signatures", text="Check the signature of each tag with git (with --tags)")
+    format = formats("text", "json", "github")
 
     def run(self) -> Answer:
         """Return the status of each version, or of each setting of a run.

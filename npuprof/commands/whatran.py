@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof.commands.framework import argument, number
+from npuprof.commands.framework import number, optional_argument
 from npuprof.commands.framework.parameters import PrintingVerb, StoreVerb, formats
 from npuprof.compare.data import build_change_dict
 from npuprof.compare.plain import format_pair_text
@@ -35,9 +35,9 @@ class WhatRan(StoreVerb, PrintingVerb):
     group = "runs"
     prose = True
 
-    what: str | None = argument("X", "Digest or file to identify, or - for stdin", required=False)
-    pid: int | None = number("--pid", metavar="N", text="Identify the preset in the environment of the running process N", least=1)
-    format: str = formats("text", "json")
+    what = optional_argument("X", "Digest or file to identify, or - for stdin")
+    pid = number("--pid", metavar="N", text="Identify the preset in the environment of the running process N", least=1)
+    format = formats("text", "json")
 
     def run(self) -> Answer:
         """Return the presets with the digests. Exit 1 if a digest matches no preset. Raises NpuprofError.

@@ -34,10 +34,10 @@ class Yank(StoreVerb):
     group = "versions"
     prose = True
 
-    spec: str = argument("NAME@VERSION", "Released version, or @VERSION for one of the store")
-    why: str = required_option("--why", metavar="TEXT", text="Give the reason, shown to everyone who uses the version")
-    push: bool = flag("--push", text="Push the new tag, and nothing else, to the remote of the branch")
-    dry_run: bool = DRY_RUN
+    spec = argument("NAME@VERSION", "Released version, or @VERSION for one of the store")
+    why = required_option("--why", metavar="TEXT", text="Give the reason, shown to everyone who uses the version")
+    push = flag("--push", text="Push the new tag, and nothing else, to the remote of the branch")
+    dry_run = DRY_RUN
 
     def run(self) -> Answer:
         """Tag a version as yanked. Raises NpuprofError if the version is missing, already yanked, or no reason was given."""

@@ -89,39 +89,63 @@ class Parameter(Record):
             raise build_usage_error(what, did_you_mean(value, known, f"known are {', '.join(known)}{more}"))
 
 
-def argument(metavar: str, text: str, default: Any = None, required: bool = True) -> Any:
-    """Declare a positional parameter."""
-    return Parameter("argument", text, (), metavar, default, required and default is None)
+def _declare(*fields: Any) -> Any:
+    """Return a parameter. ``Verb`` replaces it by a value, so the functions below have the type of the value."""
+    return Parameter(*fields)
 
 
-def arguments(metavar: str, text: str, required: bool = False) -> Any:
+def argument(metavar: str, text: str, default: str | None = None) -> str:
+    """Declare a positional parameter, required unless it has a default."""
+    declared: str = _declare("argument", text, (), metavar, default, default is None)
+    return declared
+
+
+def optional_argument(metavar: str, text: str) -> str | None:
+    """Declare a positional parameter that may be missing."""
+    declared: str | None = _declare("argument", text, (), metavar)
+    return declared
+
+
+def arguments(metavar: str, text: str, required: bool = False) -> list[str]:
     """Declare a parameter that takes all remaining words."""
-    return Parameter("arguments", text, (), metavar, None, required)
+    declared: list[str] = _declare("arguments", text, (), metavar, None, required)
+    return declared
 
 
-def option(*flags: str, metavar: str, text: str, default: str | None = None, choices: Choices = (), noun: str = "") -> Any:
+def option(*flags: str, metavar: str, text: str, choices: Choices = (), noun: str = "") -> str | None:
     """Declare an option with a value."""
-    return Parameter("text", text, flags, metavar, default, False, choices, noun)
+    declared: str | None = _declare("text", text, flags, metavar, None, False, choices, noun)
+    return declared
 
 
-def required_option(*flags: str, metavar: str, text: str) -> Any:
+def option_with_default(*flags: str, metavar: str, text: str, default: str, choices: Choices = (), noun: str = "") -> str:
+    """Declare an option that always has a value."""
+    declared: str = _declare("text", text, flags, metavar, default, False, choices, noun)
+    return declared
+
+
+def required_option(*flags: str, metavar: str, text: str) -> str:
     """Declare a required option with a value."""
-    return Parameter("text", text, flags, metavar, None, True)
+    declared: str = _declare("text", text, flags, metavar, None, True)
+    return declared
 
 
-def many(*flags: str, metavar: str, text: str) -> Any:
+def many(*flags: str, metavar: str, text: str) -> list[str]:
     """Declare a repeatable option with a value."""
-    return Parameter("many", text, flags, metavar)
+    declared: list[str] = _declare("many", text, flags, metavar)
+    return declared
 
 
-def number(*flags: str, metavar: str, text: str, least: int | None = None) -> Any:
+def number(*flags: str, metavar: str, text: str, least: int | None = None) -> int | None:
     """Declare an option with an integer value, ``least`` or more."""
-    return Parameter("number", text, flags, metavar, least=least)
+    declared: int | None = _declare("number", text, flags, metavar, None, False, (), "", least)
+    return declared
 
 
-def flag(*flags: str, text: str) -> Any:
+def flag(*flags: str, text: str) -> bool:
     """Declare a switch."""
-    return Parameter("flag", text, flags, "", False)
+    declared: bool = _declare("flag", text, flags, "", False)
+    return declared
 
 
 class Verb:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from npuprof.commands.framework import Verb, argument, arguments, flag, many, number, option
+from npuprof.commands.framework import Verb, argument, arguments, flag, many, number, option, option_with_default
 from npuprof.model import SEVERITIES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from npuprof.model import Context
 
 SPEC = argument("SPEC", "Preset: NAME, NAME@REV, SOURCE:NAME, A+B, a path ending in .toml, or - for stdin")
@@ -38,7 +36,9 @@ NO_CHECK = flag("--no-check", text="Skip the checks")
 OUTPUT = option("--output", "-o", metavar="FILE", text="Write the output to FILE [default: stdout]")
 #: The inputs of import and scan in help texts: the kinds of ``scripts.reading.files``.
 READ_KINDS = "scripts (Python, shell, Slurm), notebooks, Dockerfiles, YAML, JSON, Markdown and env files"
-COLOR = option("--color", metavar="WHEN", text="Colour the output: {choices}", default="auto", choices=("auto", "always", "never"))
+COLOR = option_with_default(
+    "--color", metavar="WHEN", text="Colour the output: {choices}", default="auto", choices=("auto", "always", "never")
+)
 DRY_RUN = flag("--dry-run", text="Show the change without writing it")
 WRITE_ANYWAY = flag("--no-check", text="Write even if the checks find errors")
 SEVERITY = option(
@@ -72,31 +72,31 @@ REPEAT = number(
 FRESH = flag("--fresh", text="Discard the stored results of this command")
 
 
-def formats(*names: str) -> Any:
+def formats(*names: str) -> str:
     """Declare ``--format`` with the formats of a verb; the first is the default."""
-    return option("--format", metavar="FORMAT", text="Select the output format: {choices}", default=names[0], choices=names)
+    return option_with_default("--format", metavar="FORMAT", text="Select the output format: {choices}", default=names[0], choices=names)
 
 
 class StoreVerb(Verb):
     """A verb that takes a store."""
 
-    store: str | None = STORE
+    store = STORE
 
 
 class PrintingVerb(Verb):
     """A verb whose answer is printed in colours, or written to a file."""
 
-    output: str | None = OUTPUT
-    color: str = COLOR
+    output = OUTPUT
+    color = COLOR
 
 
 class ContextVerb(Verb):
     """A verb that takes a store, and the context in which presets are resolved."""
 
-    store: str | None = STORE
-    cann: str | None = CANN
-    product: str | None = PRODUCT
-    frameworks: list[str] = FRAMEWORKS
+    store = STORE
+    cann = CANN
+    product = PRODUCT
+    frameworks = FRAMEWORKS
 
     def build_context(self, target: str | None = None) -> Context:
         """Return the context of the arguments. Raises NpuprofError for an unknown release, product or framework."""
@@ -108,6 +108,6 @@ class ContextVerb(Verb):
 class ResolvingVerb(ContextVerb):
     """A verb that resolves a preset with the user's overlays and values."""
 
-    mixin: list[str] = MIXINS
-    set_: list[str] = SETS
-    unset: list[str] = UNSETS
+    mixin = MIXINS
+    set_ = SETS
+    unset = UNSETS

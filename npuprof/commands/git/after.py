@@ -33,8 +33,8 @@ class After(Verb):
     hidden = True
     takes_any_word = True
 
-    deed: str = argument("deed", "Git operation: merge or rewrite")
-    words: list[str] = arguments("words", "Arguments that git passes to the hook")
+    deed = argument("deed", "Git operation: merge or rewrite")
+    words = arguments("words", "Arguments that git passes to the hook")
 
     def run(self) -> Answer:
         """Return the findings that neither side has, nothing if there are none. Raises NpuprofError."""

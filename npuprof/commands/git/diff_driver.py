@@ -22,7 +22,7 @@ class DiffDriver(Verb):
     hidden = True
     takes_any_word = True
 
-    words: list[str] = arguments("words", "Arguments that git passes to a diff command")
+    words = arguments("words", "Arguments that git passes to a diff command")
 
     def run(self) -> Answer:
         """Return the changes by key, or by line if only the text differs. Raises NpuprofError for a missing file."""

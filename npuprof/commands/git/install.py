@@ -49,10 +49,10 @@ class Install(StoreVerb):
 
     group = "team"
 
-    diff: bool = flag("--diff", text="Show settings in git diff, log and show; patches then need --no-textconv --no-ext-diff")
-    hook: bool = flag("--hook", text="Check the store after each merge and rebase, and report new findings")
-    server: bool = flag("--server", text="Install only a hook that rejects pushes with errors in presets, in a bare repository")
-    everywhere: bool = EVERYWHERE
+    diff = flag("--diff", text="Show settings in git diff, log and show; patches then need --no-textconv --no-ext-diff")
+    hook = flag("--hook", text="Check the store after each merge and rebase, and report new findings")
+    server = flag("--server", text="Install only a hook that rejects pushes with errors in presets, in a bare repository")
+    everywhere = EVERYWHERE
 
     def run(self) -> Answer:
         """Write the configuration, attributes and hooks; existing ones stay. Exit 2 if a hook could not be written.

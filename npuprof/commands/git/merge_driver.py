@@ -28,11 +28,11 @@ class MergeDriver(Verb):
     hidden = True
     takes_any_word = True
 
-    base: str = argument("base", "Common ancestor of both sides")
-    ours: str = argument("ours", "This side, overwritten with the result")
-    theirs: str = argument("theirs", "Other side")
-    path: str = argument("path", "Path of the preset")
-    size: str = argument("size", "Length of conflict markers", default="7")
+    base = argument("base", "Common ancestor of both sides")
+    ours = argument("ours", "This side, overwritten with the result")
+    theirs = argument("theirs", "Other side")
+    path = argument("path", "Path of the preset")
+    size = argument("size", "Length of conflict markers", default="7")
 
     def run(self) -> Answer:
         """Merge a preset; the result replaces ``ours``. Exit 1 if it has conflicts."""

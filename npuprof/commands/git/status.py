@@ -19,9 +19,9 @@ class Status(Verb):
 
     group = "team"
 
-    store: str | None = STORE
-    format: str = formats("text", "json")
-    output: str | None = OUTPUT
+    store = STORE
+    format = formats("text", "json")
+    output = OUTPUT
 
     def run(self) -> Answer:
         """Return the configured drivers, and whether the presets of the store use them. Raises NpuprofError."""

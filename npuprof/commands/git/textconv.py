@@ -21,7 +21,7 @@ class Textconv(Verb):
     hidden = True
     takes_any_word = True
 
-    file: str = argument("file", "Preset file")
+    file = argument("file", "Preset file")
 
     def run(self) -> Answer:
         """Return the normal form of the file, or the file unchanged if it is invalid. Raises NpuprofError for a missing file."""

@@ -26,8 +26,8 @@ class Uninstall(StoreVerb):
 
     group = "team"
 
-    server: bool = flag("--server", text="Remove the hook of a bare repository")
-    everywhere: bool = EVERYWHERE
+    server = flag("--server", text="Remove the hook of a bare repository")
+    everywhere = EVERYWHERE
 
     def run(self) -> Answer:
         """Remove what ``git install`` wrote, and nothing else. Raises NpuprofError."""

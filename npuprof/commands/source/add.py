@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from npuprof.commands.framework import argument, flag, option
+from npuprof.commands.framework import argument, flag, option, option_with_default
 from npuprof.commands.framework.parameters import StoreVerb
 from npuprof.model import NpuprofError, build_error
 from npuprof.report import Answer
@@ -25,18 +25,18 @@ class Add(StoreVerb):
     usage_hint = 'npuprof source add team https://git.example.org/presets.git --rev "^2.1"'
     group = "team"
 
-    name: str = argument("NAME", "Name of the source, as in team:base/training")
-    url: str = argument("GIT-URL", "Address of the repository: ssh, https or file")
-    path: str = option(
+    name = argument("NAME", "Name of the source, as in team:base/training")
+    url = argument("GIT-URL", "Address of the repository: ssh, https or file")
+    path = option_with_default(
         "--path", metavar="FOLDER", text="Read the store in FOLDER, relative to the top of the repository", default="profiles"
     )
-    rev: str | None = option(
+    rev = option(
         "--rev",
         metavar="REV",
         text="Use a version range such as ^2.1, or a revision [default: compatible with the newest version, else HEAD]",
     )
-    rules: bool = flag("--rules", text="Apply the source's team rules to the presets of this repository too")
-    moved: bool = flag("--moved", text="Accept tags that moved upstream")
+    rules = flag("--rules", text="Apply the source's team rules to the presets of this repository too")
+    moved = flag("--moved", text="Accept tags that moved upstream")
 
     def run(self) -> Answer:
         """Fetch the source and write npuprof.toml and npuprof.lock. Raises NpuprofError."""

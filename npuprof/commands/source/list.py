@@ -25,9 +25,9 @@ class List(Verb):
 
     group = "team"
 
-    format: str = formats("text", "json")
-    store: str | None = STORE
-    output: str | None = OUTPUT
+    format = formats("text", "json")
+    store = STORE
+    output = OUTPUT
 
     def run(self) -> Answer:
         """Return a row per source. Raises NpuprofError if npuprof.toml or the lock is invalid."""

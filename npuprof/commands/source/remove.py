@@ -19,8 +19,8 @@ class Remove(StoreVerb):
 
     group = "team"
 
-    name: str = argument("NAME", "Source to remove")
-    force: bool = flag("--force", text="Remove it even if presets still extend its presets")
+    name = argument("NAME", "Source to remove")
+    force = flag("--force", text="Remove it even if presets still extend its presets")
 
     def run(self) -> Answer:
         """Write both files. Raises NpuprofError if presets still extend presets of the source."""

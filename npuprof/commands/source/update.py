@@ -115,14 +115,14 @@ class Update(Verb):
     usage_hint = "npuprof source update team; rev in npuprof.toml limits the update"
     group = "team"
 
-    names: list[str] = arguments("NAME...", "Sources to update [default: all]")
-    yes: bool = flag("--yes", "-y", text="Write the lock without asking")
-    frozen: bool = flag("--frozen", text="Write nothing, and exit with 1 if the lock would change")
-    moved: bool = flag("--moved", text="Accept tags that moved upstream, and older versions if tags are gone")
-    dry_run: bool = DRY_RUN
-    format: str = formats("text", "markdown", "json")
-    store: str | None = STORE
-    color: str = COLOR
+    names = arguments("NAME...", "Sources to update [default: all]")
+    yes = flag("--yes", "-y", text="Write the lock without asking")
+    frozen = flag("--frozen", text="Write nothing, and exit with 1 if the lock would change")
+    moved = flag("--moved", text="Accept tags that moved upstream, and older versions if tags are gone")
+    dry_run = DRY_RUN
+    format = formats("text", "markdown", "json")
+    store = STORE
+    color = COLOR
 
     def run(self) -> Answer:
         """Return the changes, and write the lock if the user agrees. Exit 1 if not, else 0. Raises NpuprofError."""

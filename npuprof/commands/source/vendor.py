@@ -28,10 +28,8 @@ class Vendor(StoreVerb):
 
     group = "team"
 
-    name: str = argument("NAME", "Source to copy, or . for released versions of this store")
-    into: str | None = option(
-        "--into", metavar="FOLDER", text="Copy to FOLDER, relative to npuprof.toml [default: the existing copy, or vendor/NAME]"
-    )
+    name = argument("NAME", "Source to copy, or . for released versions of this store")
+    into = option("--into", metavar="FOLDER", text="Copy to FOLDER, relative to npuprof.toml [default: the existing copy, or vendor/NAME]")
 
     def run(self) -> Answer:
         """Write the copy and add it to npuprof.toml. Raises NpuprofError, and then writes nothing."""
