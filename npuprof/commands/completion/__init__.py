@@ -13,15 +13,11 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 
-from npuprof.commands.completion.places import describe_wanted_words, find_key_record, find_place, list_placed_words
+from npuprof.commands.completion.places import Candidate, describe_wanted_words, find_key_record, find_place, list_placed_words, offer
 from npuprof.commands.framework import Parameter, Verb, list_verb_names
 from npuprof.document.profile import PROFILE_KEYS, RELEASES
 from npuprof.model import SCENARIOS, SECTIONS, NpuprofError
 from npuprof.system import lazy_pattern
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.commands.completion.offering import Candidate
 
 _HARMLESS = lazy_pattern(r"[A-Za-z0-9_./@+=:,~^-]+")
 #: Characters that may split words in bash, by its COMP_WORDBREAKS: only the part after the last of them is completed.
@@ -163,7 +159,7 @@ def _first_sentence(text: str) -> str:
 def _find_values(parameter: Parameter, verb: type[Verb], words: Sequence[str], current: str) -> Iterator[Candidate]:
     """Yield the values of a parameter."""
     if parameter.choices:
-        yield from ((choice, "") for choice in parameter.list_choices())
+        yield from offer(parameter.list_choices())
         return
     from npuprof.commands.completion import offering  # not needed for flags and verbs
 
@@ -172,7 +168,7 @@ def _find_values(parameter: Parameter, verb: type[Verb], words: Sequence[str], c
     if "--extends" in parameter.flags or kind in ("SPEC", "GOOD", "BAD") or (kind == "NAME" and verb.group == "versions"):
         yield from offering.find_specs(_read_store(words), current)
     elif kind == "NAME" and verb.__module__.startswith("npuprof.commands.source.") and "url" not in verb.parameters:
-        yield from ((name, "") for name in offering.list_sources(_read_store(words)))
+        yield from offer(offering.list_sources(_read_store(words)))
     elif kind in ("KEY=VALUE", "KEY=V1,V2"):
         yield from _find_assignments(current)
     elif kind == "KEY":
@@ -180,13 +176,12 @@ def _find_values(parameter: Parameter, verb: type[Verb], words: Sequence[str], c
     elif kind == "RELEASE":
         from npuprof.catalog.releases import load_releases
 
-        yield from ((name, "") for name in reversed(load_releases()))
+        yield from offer(reversed(load_releases()))
     elif kind == "NAME=RELEASE":
         from npuprof.catalog.releases import list_frameworks, load_releases
 
         name, equals, _ = current.partition("=")
-        yield from ((f"{name}={release}", "") for release in reversed(load_releases(name) if equals else ()))
-        yield from ((f"{framework}=", "") for framework in list_frameworks() if not equals)
+        yield from offer(reversed(load_releases(name)), f"{name}=") if equals else offer(f"{framework}=" for framework in list_frameworks())
     elif kind == "PRODUCT":
         from npuprof.catalog import products
 
@@ -205,10 +200,10 @@ def _find_values(parameter: Parameter, verb: type[Verb], words: Sequence[str], c
         yield from ((names[0], _first_sentence(purpose)) for names, purpose in list_verb_names())
     elif kind in ("REV", "REVS"):
         before = current[: current.rfind("..") + 2] if ".." in current and kind == "REVS" else ""
-        yield from ((f"{before}{name}", "") for name in ("HEAD", *offering.list_refs(_read_store(words))))
+        yield from offer(("HEAD", *offering.list_refs(_read_store(words))), before)
     elif kind == "NAME@VERSION":
-        specs_listed = [word for word, _ in offering.find_specs(_read_store(words), current)]
-        yield from ((word, "") for word in specs_listed if "@" not in word or re.search(r"@v?\d[^/@]*$", word))
+        listed = (word for word, _ in offering.find_specs(_read_store(words), current))
+        yield from offer(word for word in listed if "@" not in word or re.search(r"@v?\d[^/@]*$", word))
     elif kind == "VERSION" and placed:
         yield from offering.list_next_versions(_read_store(words), placed[0])
     elif kind == "COND" and re.fullmatch(r"[\w.]*", current):
@@ -233,11 +228,11 @@ def _find_assignments(current: str) -> Iterator[Candidate]:
 
     key, equals, _ = current.partition("=")
     if not equals:
-        yield from ((f"{word}=", "") for listed in (_list_catalogue(), _list_profile_keys()) for word, _ in listed)
+        yield from offer(f"{word}=" for listed in (_list_catalogue(), _list_profile_keys()) for word, _ in listed)
         return
     record = find_key_record(key)
     if key == "profile.scenario":
-        yield from ((f"{key}={scenario}", "") for scenario in SCENARIOS)
+        yield from offer(SCENARIOS, f"{key}=")
     if record is not None:
         boolean = (
             ("true", "false")
@@ -246,7 +241,8 @@ def _find_assignments(current: str) -> Iterator[Candidate]:
         )
         if not record.choices and not boolean and isinstance(record.default, (int, float, str)) and record.default != "":
             yield f"{key}={record.default}", "the default"
-        yield from ((f"{key}={str(choice).lower() if isinstance(choice, bool) else choice}", "") for choice in (*record.choices, *boolean))
+        choices = (*record.choices, *boolean)
+        yield from offer((str(choice).lower() if isinstance(choice, bool) else str(choice) for choice in choices), f"{key}=")
 
 
 def _list_keys(store: str | None, name: str) -> Iterator[Candidate]:
@@ -256,7 +252,7 @@ def _list_keys(store: str | None, name: str) -> Iterator[Candidate]:
     if name:
         try:
             profile = find_store(store, os.environ).profile(name.partition("@")[0].partition("+")[0])
-            yield from ((step.key, "") for step in profile.steps)
+            yield from offer(step.key for step in profile.steps)
         except NpuprofError:
             pass
         yield from _list_profile_keys()
@@ -267,8 +263,7 @@ def _list_catalogue() -> Iterator[Candidate]:
     from npuprof import catalog
 
     for section in SECTIONS:
-        prefix = "" if section == "options" else f"{section}."
-        yield from ((f"{prefix}{name}", "") for name in catalog.record_names(section))
+        yield from offer(catalog.record_names(section), "" if section == "options" else f"{section}.")
 
 
 def _list_profile_keys() -> Iterator[Candidate]:

@@ -6,13 +6,11 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 
+from npuprof.commands.completion.places import Candidate, offer
 from npuprof.model import NpuprofError
 from npuprof.store import BUILTIN
 from npuprof.store.folder import Folder, find_store, open_builtin_store
 from npuprof.system import find_repository_top
-
-#: A completion candidate, and its description.
-Candidate = tuple[str, str]
 
 
 def find_specs(store: str | None, current: str) -> Iterator[Candidate]:
@@ -23,22 +21,22 @@ def find_specs(store: str | None, current: str) -> Iterator[Candidate]:
     name, at, _ = last.partition("@")
     before = f"{stacked}{plus}"
     if last.startswith(BUILTIN):
-        yield from ((f"{before}{BUILTIN}{one}", "") for one in open_builtin_store().names())
+        yield from offer(open_builtin_store().names(), f"{before}{BUILTIN}")
         return
     if last.startswith("bu"):  # a shorter prefix would hide presets
         yield f"{before}{BUILTIN}", "what npuprof ships"
     if is_source_reference(last):
-        yield from ((f"{before}{word}", "") for word in _list_source_words(store, last))
+        yield from offer(_list_source_words(store, last), before)
         return
     if at:
         refs = list_refs(store)
         versions = [ref.rpartition("/v")[2] for ref in refs if ref.startswith(f"{name}/v")]
-        yield from ((f"{before}{name}@{one}", "") for one in (*reversed(versions), "HEAD", *(ref for ref in refs if "/v" not in ref)))
+        yield from offer((*reversed(versions), "HEAD", *(ref for ref in refs if "/v" not in ref)), f"{before}{name}@")
         return
     home = find_store(store, os.environ)
-    yield from ((f"{before}{one}", "") for one in home.list_names_beginning(last))
+    yield from offer(home.list_names_beginning(last), before)
     with suppress(NpuprofError):
-        yield from ((f"{before}{name}:", "") for name in _list_sources_of(home))
+        yield from offer((f"{name}:" for name in _list_sources_of(home)), before)
 
 
 def list_next_versions(store: str | None, name: str) -> Iterator[Candidate]:
@@ -62,10 +60,10 @@ def find_stores(current: str) -> Iterator[Candidate]:
     names = [BUILTIN]
     with suppress(NpuprofError):
         names += (f"{name}:" for name in list_sources(None))
-    yield from ((name, "") for name in names)
+    yield from offer(names)
     if not current:
         with os.scandir() as entries:
-            yield from ((f"{entry.name}/", "") for entry in entries if entry.is_dir() and not entry.name.startswith("."))
+            yield from offer(f"{entry.name}/" for entry in entries if entry.is_dir() and not entry.name.startswith("."))
 
 
 def list_sources(store: str | None) -> list[str]:

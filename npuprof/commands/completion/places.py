@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from npuprof.commands.framework import Parameter, Verb, load_verb
@@ -14,6 +14,15 @@ _NO_FILES = frozenset((
     "CODE", "CODE,", "COND", "KEY", "LEVEL", "N", "NAME=RELEASE", "NAME@VERSION", "NEW", "PRODUCT", "QUERY", "RELEASE", "REV", "REVS",
     "RISK", "TARGET", "TEXT", "URL", "VERSION", "WHEN",
 ))  # fmt: skip
+
+
+#: A completion candidate, and its description.
+Candidate = tuple[str, str]
+
+
+def offer(words: Iterable[str], before: str = "") -> Iterator[Candidate]:
+    """Return words without descriptions as candidates, each after a text that is typed already."""
+    return ((before + word, "") for word in words)
 
 
 class Place(NamedTuple):
