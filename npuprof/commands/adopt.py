@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from npuprof.checks import require_exportable
 from npuprof.commands.framework import Verb, arguments, flag, option
-from npuprof.commands.framework.parameters import DRY_RUN, STORE, TRUST, formats
+from npuprof.commands.framework.parameters import DRY_RUN, FORMAT, STORE, TRUST
 from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.edit.changed import build_opener
@@ -66,7 +66,7 @@ class Adopt(Verb):
 
     paths = arguments("PATH...", "Scripts, or folders of scripts", required=True)
     under = option("--under", metavar="NAME", text="Create the presets below NAME, as in NAME/bert-train [default: the top of the store]")
-    format = formats("text", "json")
+    format = FORMAT
     dry_run = DRY_RUN
     strict = flag("--strict", text="Exit with 1 if a script keeps lines that a preset could contain")
     store = STORE

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof.commands.framework.parameters import OF_STORE, ContextVerb, PrintingVerb, formats
+from npuprof.commands.framework.parameters import FORMAT, OF_STORE, ContextVerb, PrintingVerb
 from npuprof.compare.data import build_origin_dict
 from npuprof.document import keys
 from npuprof.history.blame import BlamedValue, blame_config_values
 from npuprof.history.last import build_commit_fields
 from npuprof.report import Answer
 from npuprof.report.tables import Table
-from npuprof.store import spec
+from npuprof.store.gitstore import revisions
 
 
 class Blame(PrintingVerb, ContextVerb):
@@ -21,11 +21,11 @@ class Blame(PrintingVerb, ContextVerb):
     group = "versions"
 
     spec = OF_STORE
-    format = formats("text", "json")
+    format = FORMAT
 
     def run(self) -> Answer:
         """Return each value with its commit, author, date and place. Raises NpuprofError."""
-        workspace = spec.Workspace(self.store, self.build_context())
+        workspace = self.open_workspace()
         repository = workspace.store.repository
         config = workspace.resolve_spec(self.spec)
         blamed = blame_config_values(repository, config)

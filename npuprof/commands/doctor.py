@@ -8,9 +8,9 @@ from typing import Any
 from npuprof.catalog import build_finding
 from npuprof.commands.framework import option, optional_argument
 from npuprof.commands.framework.parameters import (
+    FORMAT,
     PrintingVerb,
     ResolvingVerb,
-    formats,
 )
 from npuprof.commands.resolving import resolve_asked
 from npuprof.model import Finding, NpuprofError, Record
@@ -46,7 +46,7 @@ class Doctor(PrintingVerb, ResolvingVerb):
     adapter = option(
         "--adapter", metavar="PATH", text="Read the adapter at PATH: a folder, a wheel or a shared library [default: the installed one]"
     )
-    format = formats("text", "json")
+    format = FORMAT
 
     def run(self) -> Answer:
         """Return the diagnosis. Exit 1 for unread options or interfering variables, 2 if no adapter could be read."""

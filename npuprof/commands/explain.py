@@ -8,11 +8,11 @@ from npuprof import catalog
 from npuprof.catalog import releases, values
 from npuprof.commands.framework import argument
 from npuprof.commands.framework.parameters import (
+    FORMAT,
     NO_PERSONAL,
     SPEC,
     PrintingVerb,
     ResolvingVerb,
-    formats,
 )
 from npuprof.commands.resolving import resolve_shown
 from npuprof.document import keys
@@ -48,7 +48,7 @@ class Explain(PrintingVerb, ResolvingVerb):
 
     spec = SPEC
     key = argument("KEY", "Option, env.NAME, profile.NAME, or a path inside a value")
-    format = formats("text", "json")
+    format = FORMAT
     no_personal = NO_PERSONAL
 
     def run(self) -> Answer:

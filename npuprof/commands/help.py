@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from npuprof import docs
 from npuprof.commands.framework import Verb, arguments, list_verb_names
-from npuprof.commands.framework.parameters import COLOR, OUTPUT, formats
+from npuprof.commands.framework.parameters import COLOR, FORMAT, OUTPUT
 from npuprof.model import build_usage_error, did_you_mean
 from npuprof.report import Answer
 from npuprof.report.tables import Markdown, Table
@@ -24,7 +24,7 @@ class Help(Verb):
     group = "reference"
 
     topic = arguments("TOPIC...", "Topic or verb [default: list all topics]")
-    format = formats("text", "json")
+    format = FORMAT
     color = COLOR
     output = OUTPUT
 

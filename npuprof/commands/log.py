@@ -9,13 +9,13 @@ from itertools import chain, islice
 
 from npuprof import catalog
 from npuprof.commands.framework import number, optional_argument
-from npuprof.commands.framework.parameters import OF_STORE, ContextVerb, PrintingVerb, formats
+from npuprof.commands.framework.parameters import FORMAT, OF_STORE, ContextVerb, PrintingVerb
 from npuprof.document import keys
 from npuprof.model import Finding, NpuprofError, Path, build_error, did_you_mean
 from npuprof.report import Answer
 from npuprof.report.findings import build_finding_dict
 from npuprof.report.text import escape_controls, paint_text
-from npuprof.store import is_source_reference, one_time, spec
+from npuprof.store import is_source_reference, one_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,14 +47,14 @@ class Log(PrintingVerb, ContextVerb):
     spec = OF_STORE
     key = optional_argument("KEY", "Key, or path inside a value, to follow [default: all keys]")
     number = number("--number", "-n", metavar="N", text="Stop after N commits [default: list all]", least=1)
-    format = formats("text", "json")
+    format = FORMAT
 
     def run(self) -> Answer:
         """Return the commits that changed a preset, or one value of it, newest first. Raises NpuprofError."""
         from npuprof.history.timeline import Timeline
         from npuprof.store.around import explain_missing_preset
 
-        workspace = spec.Workspace(self.store, self.build_context())
+        workspace = self.open_workspace()
 
         key, tail = _parse_key(self.key)
         if is_source_reference(self.spec):

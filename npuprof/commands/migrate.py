@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from npuprof.commands.framework import Verb, arguments, flag, required_option
-from npuprof.commands.framework.parameters import COLOR, DRY_RUN, FRAMEWORKS, FROM, PRODUCT, STORE, WRITE_ANYWAY, formats
+from npuprof.commands.framework.parameters import COLOR, DRY_RUN, FORMAT, FRAMEWORKS, FROM, PRODUCT, STORE, WRITE_ANYWAY
 from npuprof.compare import plain
 from npuprof.compare.changes import compare_configs
 from npuprof.compare.data import build_change_dict
@@ -43,7 +43,7 @@ class Migrate(Verb):
     since = FROM
     product = PRODUCT
     frameworks = FRAMEWORKS
-    format = formats("text", "json")
+    format = FORMAT
     dry_run = DRY_RUN
     no_check = WRITE_ANYWAY
     store = STORE

@@ -12,7 +12,7 @@ from npuprof.catalog.readers import find_reading
 from npuprof.catalog.risks import find_unit_and_risk
 from npuprof.catalog.values import find_structure, load_form
 from npuprof.commands.framework import Verb, argument
-from npuprof.commands.framework.parameters import OUTPUT, formats
+from npuprof.commands.framework.parameters import FORMAT, OUTPUT
 from npuprof.document.keys import format_full_key, format_toml_value
 from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS, build_error, did_you_mean
 from npuprof.report import Answer
@@ -42,7 +42,7 @@ class Option(Verb):
     takes_any_word = True  # an ATC flag is a key, not an option of npuprof
 
     key = argument("KEY", "Option, environment variable, or ATC flag with its dashes")
-    format = formats("text", "json")
+    format = FORMAT
     output = OUTPUT
 
     def run(self) -> Answer:

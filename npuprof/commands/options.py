@@ -9,7 +9,7 @@ from npuprof import catalog
 from npuprof.catalog import products, releases
 from npuprof.catalog.risks import EXECUTES, find_unit_and_risk
 from npuprof.commands.framework import Verb, flag, option, optional_argument
-from npuprof.commands.framework.parameters import OUTPUT, formats
+from npuprof.commands.framework.parameters import FORMAT, OUTPUT
 from npuprof.document.keys import format_full_key
 from npuprof.model import build_error, did_you_mean
 from npuprof.report import Answer
@@ -54,7 +54,7 @@ class Options(Verb):
     framework = option(
         "--framework", metavar="NAME", text="List only variables and settings that this framework reads", choices=_list_programs
     )
-    format = formats("text", "json")
+    format = FORMAT
     output = OUTPUT
 
     def run(self) -> Answer:

@@ -51,7 +51,7 @@ class Restore(ContextVerb):
 
         The effect is printed; with ``dry_run``, nothing is written. Raises NpuprofError, and then writes nothing.
         """
-        workspace = spec.Workspace(self.store, self.build_context())
+        workspace = self.open_workspace()
         name, revision = workspace.split_single_spec(self.spec, "restore")
         if not revision:
             what, hint = f"{self.spec!r} names no revision", f"say which: {name}@HEAD, {name}@1.2.0"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from npuprof import catalog
 from npuprof.catalog import pages, written_condition
 from npuprof.commands.framework import Verb, optional_argument
-from npuprof.commands.framework.parameters import OUTPUT, STORE, formats
+from npuprof.commands.framework.parameters import FORMAT, OUTPUT, STORE
 from npuprof.document import keys
 from npuprof.document.policy import TeamRule
 from npuprof.model import NpuprofError, build_usage_error, did_you_mean
@@ -24,7 +24,7 @@ class Rule(Verb):
     prose = True
 
     code = optional_argument("CODE", "Finding code, such as NP301, or key [default: list all codes]")
-    format = formats("text", "json")
+    format = FORMAT
     store = STORE
     output = OUTPUT
 

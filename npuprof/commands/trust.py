@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from npuprof.commands.framework import Verb, arguments, flag, option, optional_argument
-from npuprof.commands.framework.parameters import DRY_RUN, OUTPUT, formats
+from npuprof.commands.framework.parameters import DRY_RUN, FORMAT, OUTPUT
 from npuprof.document import keys
 from npuprof.model import Finding, NpuprofError, Place, Record, build_error, build_usage_error
 from npuprof.renderers.trusting import identify_store, list_profile_needs
@@ -53,7 +53,7 @@ class Trust(Verb):
     )
     dry_run = DRY_RUN
     revoke = flag("--revoke", text="Remove all trust in the store")
-    format = formats("text", "json")
+    format = FORMAT
     output = OUTPUT
 
     def run(self) -> Answer:

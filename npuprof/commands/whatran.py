@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof.commands.framework import number, optional_argument
-from npuprof.commands.framework.parameters import PrintingVerb, StoreVerb, formats
+from npuprof.commands.framework.parameters import FORMAT, PrintingVerb, StoreVerb
 from npuprof.compare.data import build_change_dict
 from npuprof.compare.plain import format_pair_text
 from npuprof.history.last import build_commit_fields
@@ -37,7 +37,7 @@ class WhatRan(StoreVerb, PrintingVerb):
 
     what = optional_argument("X", "Digest or file to identify, or - for stdin")
     pid = number("--pid", metavar="N", text="Identify the preset in the environment of the running process N", least=1)
-    format = formats("text", "json")
+    format = FORMAT
 
     def run(self) -> Answer:
         """Return the presets with the digests. Exit 1 if a digest matches no preset. Raises NpuprofError.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from npuprof.commands.framework import Verb, argument, arguments, flag, many, number, option, option_with_default
-from npuprof.model import SEVERITIES
+from npuprof.model import SEVERITIES, Context
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.model import Context
+    from npuprof.store.spec import Workspace
 
 SPEC = argument("SPEC", "Preset: NAME, NAME@REV, SOURCE:NAME, A+B, a path ending in .toml, or - for stdin")
 SPECS = arguments("SPEC...", "Presets to check: NAME, a path ending in .toml, or - for stdin [default: all presets of the store]")
@@ -77,6 +77,10 @@ def formats(*names: str) -> str:
     return option_with_default("--format", metavar="FORMAT", text="Select the output format: {choices}", default=names[0], choices=names)
 
 
+#: The format of most answers.
+FORMAT = formats("text", "json")
+
+
 class StoreVerb(Verb):
     """A verb that takes a store."""
 
@@ -103,6 +107,12 @@ class ContextVerb(Verb):
         from npuprof.store import spec
 
         return spec.build_context(self.cann, self.product, target, self.frameworks)
+
+    def open_workspace(self) -> Workspace:
+        """Return the store in the context of the arguments. Raises NpuprofError."""
+        from npuprof.store import spec
+
+        return spec.Workspace(self.store, self.build_context())
 
 
 class ResolvingVerb(ContextVerb):

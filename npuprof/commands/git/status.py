@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from npuprof.commands.framework import Verb
-from npuprof.commands.framework.parameters import OUTPUT, STORE, formats
+from npuprof.commands.framework.parameters import FORMAT, OUTPUT, STORE
 from npuprof.hosting.git_drivers import list_diff_settings, list_settings, name_sample_preset, open_git, read_setting
 from npuprof.hosting.git_hooks import HOOKS, find_hook, judge_hook
 from npuprof.report import Answer
@@ -20,7 +20,7 @@ class Status(Verb):
     group = "team"
 
     store = STORE
-    format = formats("text", "json")
+    format = FORMAT
     output = OUTPUT
 
     def run(self) -> Answer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from npuprof.commands.framework import Verb
-from npuprof.commands.framework.parameters import OUTPUT, STORE, formats
+from npuprof.commands.framework.parameters import FORMAT, OUTPUT, STORE
 from npuprof.model import NpuprofError
 from npuprof.report import Answer
 from npuprof.report.tables import Table
@@ -25,7 +25,7 @@ class List(Verb):
 
     group = "team"
 
-    format = formats("text", "json")
+    format = FORMAT
     store = STORE
     output = OUTPUT
 
