@@ -72,14 +72,10 @@ class List(PrintingVerb):
                     profile = workspace.profile(name)
                     config = workspace.resolver.resolve_profile(profile)
             except NpuprofError as error:
-                problems |= {(finding.code, finding.place, finding.message): finding for finding in error.findings}
-                if profile is not None and conditions is None and is_untold(error.findings):
-                    presets.append((profile, None))
-                continue
+                faults += error.findings
             problems |= {(fault.code, fault.place, fault.message): fault for fault in faults}
-            if profile is None or config is None:
-                continue
-            if conditions is None or conditions.accept(config):
+            is_listed = conditions is None and is_untold(faults) if config is None else conditions is None or conditions.accept(config)
+            if profile is not None and is_listed:
                 presets.append((profile, config))
         if conditions is not None:
             conditions.require_known_names()
