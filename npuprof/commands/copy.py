@@ -6,13 +6,11 @@ import os
 
 from npuprof.commands.framework import argument
 from npuprof.commands.framework.parameters import DRY_RUN, WRITE_ANYWAY, StoreVerb
-from npuprof.document.profile import Profile
 from npuprof.edit.preset_file import answer_new_preset, locate_new_file
 from npuprof.edit.schemaline import move_schema_line
 from npuprof.model import build_error
 from npuprof.report import Answer
 from npuprof.store import is_source_reference, spec
-from npuprof.store.folder import Folder
 
 
 class Copy(StoreVerb):
@@ -38,16 +36,13 @@ class Copy(StoreVerb):
         home = workspace.store
         old = workspace.profile(self.spec)
         file = locate_new_file(home, self.name)
-        text = move_schema_line(old.document.text, self._find_old_path(home, old), file.path)
+        is_file = os.path.isfile(self.spec) or self.spec.endswith(".toml")
+        text = move_schema_line(old.document.text, self.spec if is_file else home.profile_path(old.name), file.path)
         answer = answer_new_preset(home, self.name, file, text, self.dry_run, self.no_check)
         remarks = list(answer.remarks)
         if "description" in old.table:
             remarks.append(f"its description is that of {self.spec}: npuprof set {self.name} profile.description=TEXT")
         return answer._replace(remarks=tuple(remarks))
-
-    def _find_old_path(self, home: Folder, old: Profile) -> str:
-        """Return the current or former path of the preset to copy."""
-        return self.spec if os.path.isfile(self.spec) or self.spec.endswith(".toml") else home.profile_path(old.name)
 
 
 VERB = Copy

@@ -101,7 +101,7 @@ class Doctor(PrintingVerb, ResolvingVerb):
 
 
 def _build_fields(diagnosis: _Diagnosis, config: Config | None) -> dict[str, Any]:
-    adapter, likeness = diagnosis.adapter, diagnosis.likeness
+    adapter, likeness = diagnosis.adapter, diagnosis.likeness or Likeness((), 0, ())
     return {
         "schema": "npuprof.doctor/1",
         "adapter": None if adapter is None else {
@@ -112,9 +112,9 @@ def _build_fields(diagnosis: _Diagnosis, config: Config | None) -> dict[str, Any
             "attributes": sorted(adapter.attributes) if adapter.attributes is not None else None,
             "unread": [{"path": path, "why": why} for path, why in adapter.unread],
         },
-        "releases": list(likeness.releases) if likeness is not None else [],
-        "compared": likeness.compared if likeness is not None else 0,
-        "different": list(likeness.different) if likeness is not None else [],
+        "releases": [*likeness.releases],
+        "compared": likeness.compared,
+        "different": [*likeness.different],
         "preset": config.name if config is not None else None,
         "settings": [{"key": name, "read": known} for name, known in diagnosis.read.items()],
         "findings": [build_finding_dict(finding) for finding in diagnosis.findings],

@@ -78,7 +78,8 @@ class Restore(ContextVerb):
                 writing.write_wanted_files([Wanted(choose_cited_path(target, shown), raw, known, folder)])
             notes.append(f"{shown} is as it was at {commit[:7]}" + (", flat" if self.resolved else ""))
         self.output = None  # the file is written, or the text is the answer
-        text = _show_text(raw, target == "-") if printed else None
+        shown_lines = map(escape_file_line, StringIO(raw.decode(errors="replace"), newline="\n"))
+        text = raw if target == "-" else "".join(shown_lines) if printed else None
         return _describe_effect(now, after)._replace(forms=text, notes=tuple(notes))
 
     def _read_replaced(self, workspace: Workspace, name: str, target: str, new: bytes) -> bytes | None:
@@ -117,11 +118,6 @@ def _find_folder(home: Folder, then: Revision, name: str) -> str:
         what = f"{name} lay outside the store then, and npuprof.toml does not name it now"
         raise build_error("NP027", what, "Only the files it lists are presets.", "add its path to presets in npuprof.toml first")
     return home.folder_of(name)
-
-
-def _show_text(raw: bytes, exactly: bool) -> bytes | str:
-    """Return a file exactly, or for display."""
-    return raw if exactly else "".join(map(escape_file_line, StringIO(raw.decode(errors="replace"), newline="\n")))
 
 
 def _describe_effect(now: Config | None, after: Config | NpuprofError) -> Answer:

@@ -21,7 +21,7 @@ from npuprof.commands.framework.parameters import (
 )
 from npuprof.commands.judging import FORMATS, JudgingVerb, describe_accepted
 from npuprof.edit.migration_steps import find_earlier_release
-from npuprof.model import Context, Finding, Place, build_usage_error
+from npuprof.model import Context, Place, build_usage_error
 from npuprof.report import Answer
 from npuprof.report.findings import format_severity_counts
 from npuprof.report.text import format_count
@@ -66,7 +66,10 @@ class Scan(PrintingVerb, ContextVerb, JudgingVerb):
         survey = self._begin_survey(context)
         scanned = scan_scripts(self.paths or ["."], context, self.store, survey, self.docs)
         findings, unread, accepted = scanned.findings, scanned.unread, scanned.accepted
-        findings += [_build_preset_finding(path) for path in self.paths if path.endswith(".toml") and os.path.isfile(path)]
+        for path in self.paths:
+            if path.endswith(".toml") and os.path.isfile(path):
+                what, hint = f"{path} is not a script and was skipped", f"for a preset: npuprof check {path}"
+                findings.append(build_finding("NP801", what, "scan reads scripts.", hint, where=Place(path)))
 
         def is_judged(mark: Mark) -> bool:
             path = os.path.join(os.path.dirname(self.baseline or ""), mark.path)
@@ -112,11 +115,6 @@ class Scan(PrintingVerb, ContextVerb, JudgingVerb):
             report.remarks,
             code,
         )
-
-
-def _build_preset_finding(path: str) -> Finding:
-    what = f"{path} is not a script and was skipped"
-    return build_finding("NP801", what, "scan reads scripts.", f"for a preset: npuprof check {path}", where=Place(path))
 
 
 VERB = Scan

@@ -93,12 +93,10 @@ class Moved:
         old, new = (one.source.lstrip(os.sep) for one in (self.old, self.new))
         shown = [format_difference(file.source, file.text, renamed) for file, renamed in self._files]
         # (last: text after a rename header would belong to the rename)
-        moved = f"diff --git a/{old} b/{new}\n{self._format_similarity()}rename from {old}\nrename to {new}\n"
+        same = "similarity index 100%\n" if self.text == self.old.text else ""
+        moved = f"diff --git a/{old} b/{new}\n{same}rename from {old}\nrename to {new}\n"
         moved += format_difference(old, self.old.text, self.text).replace(f"+++ b/{old}\n", f"+++ b/{new}\n", 1)
         return "".join([*shown, self._project_difference, moved])
-
-    def _format_similarity(self) -> str:
-        return "similarity index 100%\n" if self.text == self.old.text else ""
 
     def list_remarks(self) -> Iterator[str]:
         """Yield notes on places that keep the old name."""

@@ -26,14 +26,6 @@ class PendingValue(NamedTuple):
     data: TomlTable
 
 
-class ParentValue(NamedTuple):
-    """A value that a parent commit already has, in a file with that name."""
-
-    parent: str
-    name: str
-    value: PendingValue
-
-
 class BlamedValue(Record):
     """One value of a preset: its place, its origin, and the commit that wrote it (None: not committed yet).
 
@@ -122,7 +114,8 @@ class _BlameWalk:
                         if earlier is None:
                             writers[item.number] = commit
                         else:
-                            waiting.setdefault(earlier.parent, {}).setdefault(earlier.name, []).append(earlier.value)
+                            parent, was, value = earlier
+                            waiting.setdefault(parent, {}).setdefault(was, []).append(value)
                 if not waiting:
                     break
         return writers
@@ -139,20 +132,20 @@ class _BlameWalk:
                 located.setdefault(name, []).append(PendingValue(number, path, data))
         return located
 
-    def _find_parent_value(self, commit: Commit, name: str, item: PendingValue) -> ParentValue | None:
-        """Return the parent commit that already has a value, with file and path; None if the commit wrote it."""
+    def _find_parent_value(self, commit: Commit, name: str, item: PendingValue) -> tuple[str, str, PendingValue] | None:
+        """Return the parent commit that already has a value, the name of its file, and the value; None if the commit wrote it."""
         for parent in commit.parents:
             change = next((change for change in commit.changes[parent] if change.now == name), None)
             if change is None:
-                return ParentValue(parent, name, item)
+                return parent, name, item
             if change.was is None or change.old is None:
                 continue
             older = self._load_blob_data(change.was, change.old.oid)
             if older is None:
-                return ParentValue(parent, change.was, item)  # unreadable then: look further back
+                return parent, change.was, item  # unreadable then: look further back
             path = find_earlier_path(item.path, item.data, older)
             if path is not None:
-                return ParentValue(parent, change.was, PendingValue(item.number, path, older))
+                return parent, change.was, PendingValue(item.number, path, older)
         return None
 
     def _load_blob_data(self, name: str, oid: str) -> TomlTable | None:
