@@ -11,7 +11,6 @@ from npuprof.history.blame import BlamedValue, blame_config_values
 from npuprof.history.last import build_commit_fields
 from npuprof.report import Answer
 from npuprof.report.tables import Table
-from npuprof.store.gitstore import revisions
 
 
 class Blame(PrintingVerb, ContextVerb):

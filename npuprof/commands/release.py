@@ -91,9 +91,10 @@ class Release(Verb):
             what, hint = f"cannot release {spec!r}", f"npuprof release {name}"
             raise build_error("NP026", what, "A release is made of the last commit.", hint)
         head = repository.resolve_commit("HEAD")
-        config = _resolve_committed(workspace, name, head)
+        committed = workspace.store.repository.load_revision(head)
+        config = _resolve_committed(workspace, name, committed)
         _require_no_errors(config)
-        _require_committed(workspace.store.repository.load_revision(head), [config], self.dry_run)
+        _require_committed(committed, [config], self.dry_run)
         earlier = list_earlier_versions(repository, {name}, head)[name]
         last = find_last_release(earlier)
         if last and wanted is None:
@@ -262,9 +263,8 @@ def _require_no_errors(config: Config) -> None:
         raise NpuprofError([*errors, refused])
 
 
-def _resolve_committed(workspace: Workspace, name: str, head: str) -> Config:
+def _resolve_committed(workspace: Workspace, name: str, committed: Revision) -> Config:
     """Return the preset at the last commit. Raises NpuprofError."""
-    committed = workspace.store.repository.load_revision(head)
     if name not in committed.files:
         workspace.profile(name)  # raises an error that names similar presets
         raise NpuprofError([_build_uncommitted_finding(name, [name])])
