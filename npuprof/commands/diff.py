@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from shlex import quote
 
 from npuprof.commands.framework import arguments, flag, option
 from npuprof.commands.framework.parameters import ContextVerb, PrintingVerb, formats
@@ -207,21 +209,15 @@ def _find_processes(path: str, workspace: Workspace) -> tuple[list[Processes], l
     from npuprof.runs import ranks
 
     is_path = path.startswith((".", "/", "~"))
-    if not is_path and _is_preset(path, workspace):
-        return None
+    with suppress(NpuprofError):
+        if not is_path and path in workspace.store.names():
+            return None
     if not ranks.holds_records(folder):
         if is_path:
             hint = "name a preset, or a folder where npuprof run NAME --record has left records"
             raise build_error("NP962", f"{path} contains no run record", "", hint, where=Place(folder))
         return None
     return ranks.load_processes(folder, workspace)
-
-
-def _is_preset(name: str, workspace: Workspace) -> bool:
-    try:
-        return name in workspace.store.names()
-    except NpuprofError:
-        return False
 
 
 def _build_fields(processes: Processes) -> dict[str, Any]:

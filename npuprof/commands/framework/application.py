@@ -8,21 +8,18 @@ import operator
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from npuprof.commands.framework import describe_family, list_groups, list_verb_names, list_verbs, load_verb
+from npuprof.commands.framework import Names, Parameter, Verb, describe_family, list_groups, list_verb_names, list_verbs, load_verb
 from npuprof.commands.framework.usage import explain_usage, suggest_flag, suggest_verb
 from npuprof.model import NpuprofError, __version__, build_usage_error, shorten_values
 from npuprof.report import output
 from npuprof.report.text import escape_lines, format_count
 
-if TYPE_CHECKING:
-    from npuprof.commands.framework import Names, Parameter, Verb
-
-    Runner = Callable[[type[Verb], dict[str, Any]], int]
+Runner = Callable[[type[Verb], dict[str, Any]], int]
 
 _ANNOTATED: Any = Annotated  # subscripted with runtime values, which type checkers reject
 #: The types of kinds of parameters; all others are texts.

@@ -17,10 +17,8 @@ from npuprof.store.folder import find_store
 from npuprof.store.gitstore.objects import Git
 from npuprof.store.spec import Workspace
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    #: The identity of a finding on both sides: code, key, preset and message.
-    Mark = tuple[str, str, str, str]
+#: The identity of a finding on both sides: code, key, preset and message.
+Mark = tuple[str, str, str, str]
 
 
 class After(Verb):
