@@ -158,15 +158,15 @@ class Verb:
 
     parameters: ClassVar[dict[str, Parameter]] = {}
     spellings: ClassVar[dict[str, Parameter]] = {}
-    group: ClassVar[str] = ""
-    hidden: ClassVar[bool] = False
-    usage_hint: ClassVar[str] = ""
-    takes_any_word: ClassVar[bool] = False
-    prose: ClassVar[bool] = False
+    group = ""
+    hidden = False
+    usage_hint = ""
+    takes_any_word = False
+    prose = False
 
-    format: str = ""
+    format = ""
     output: str | None = None
-    color: str = "never"
+    color = "never"
 
     def __init_subclass__(cls) -> None:
         declared = [(name, value) for base in cls.__mro__ for name, value in vars(base).items() if isinstance(value, Parameter)]
