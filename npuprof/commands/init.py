@@ -83,10 +83,9 @@ class Init(Verb):
 
     def _list_next_steps(self, files: dict[str, str]) -> Iterator[str]:
         """Yield the next steps as commands for the current folder."""
-        done = "would be written" if self.dry_run else "written"
         there = "" if os.path.realpath(self.folder) == os.path.realpath(".") else quote(self.folder)
         place = f", in {there}:" if there else ":"
-        yield f"{format_count(len(files), 'file')} {done}; next{place} npuprof list, npuprof show {_SAMPLE}, npuprof git install"
+        yield f"{self._count_files(files)}; next{place} npuprof list, npuprof show {_SAMPLE}, npuprof git install"
         if not self.dry_run and find_repository_top(os.path.realpath(self.folder)):
             git = f"git -C {there} add" if there else "git add"
             yield f"to commit these files: {git} {' '.join(sorted({name.split('/')[0] for name in files}))}"
@@ -113,8 +112,10 @@ class Init(Verb):
         _refuse_existing(self.folder, files, is_new=False)
         if not self.dry_run:
             _write_files(self.folder, files, None)
-        done = "would be written" if self.dry_run else "written"
-        return Answer(self._format_files(files), (f"{format_count(len(files), 'file')} {done}; the store is unchanged",))
+        return Answer(self._format_files(files), (f"{self._count_files(files)}; the store is unchanged",))
+
+    def _count_files(self, files: dict[str, str]) -> str:
+        return f"{format_count(len(files), 'file')} {'would be written' if self.dry_run else 'written'}"
 
 
 def _has_store(folder: str) -> bool:

@@ -286,8 +286,5 @@ def count_followers(releases: Sequence[PlannedRelease]) -> str:
 def _describe_step(was: str, proposal: Proposal, why: bool = True) -> str:
     step = f"{proposal.step} after {was}" if was else proposal.step
     step += f" (was {proposal.former})" if proposal.former else ""
-    return f"{step}: {proposal.reasons[0]}{_count_more(proposal.reasons)}" if why else step
-
-
-def _count_more(reasons: Sequence[str]) -> str:
-    return f", and {len(reasons) - 1} more" if len(reasons) > 1 else ""
+    more = f", and {len(proposal.reasons) - 1} more" if len(proposal.reasons) > 1 else ""
+    return f"{step}: {proposal.reasons[0]}{more}" if why else step

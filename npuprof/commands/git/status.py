@@ -26,21 +26,17 @@ class Status(Verb):
     def run(self) -> Answer:
         """Return the configured drivers, and whether the presets of the store use them. Raises NpuprofError."""
         git = open_git(False)
-        rows: dict[str, str] = {}
-        for name, value in list_settings().items():
-            rows[name] = _judge_setting(git, name, value) or "missing"
+        rows = {name: _judge_setting(git, name, value) or "missing" for name, value in list_settings().items()}
         extra = {name: _judge_setting(git, name, value) for name, value in list_diff_settings().items()}
-        for name, setting in extra.items():
-            rows[name] = setting or ("missing" if any(extra.values()) else "not asked for (--diff)")
+        absent = "missing" if any(extra.values()) else "not asked for (--diff)"
+        rows |= {name: setting or absent for name, setting in extra.items()}
         sample = name_sample_preset(git, self.store)
         attributes = git.run_command("check-attr", "-z", "diff", "merge", "--", sample).decode(errors="replace").split("\0")
         uses = dict(zip(attributes[1::3], attributes[2::3], strict=False))
-        for name in ("diff", "merge"):
-            rows[f"attribute {name}"] = "set" if uses.get(name) == "npuprof" else "missing"
+        rows |= {f"attribute {name}": "set" if uses.get(name) == "npuprof" else "missing" for name in ("diff", "merge")}
         hooks = {name: judge_hook(find_hook(git, name), name) for name in HOOKS}
         wanted = any(state not in ("missing", "somebody else's") for state in hooks.values())
-        for name, state in hooks.items():
-            rows[f"hook {name}"] = state if state == "set" or wanted else "not asked for (--hook)"
+        rows |= {f"hook {name}": state if state == "set" or wanted else "not asked for (--hook)" for name, state in hooks.items()}
         is_complete = not {"missing", "not executable", "somebody else's"} & {*rows.values()}
         remark = "complete" if is_complete else "not complete; npuprof git install adds the missing parts"
         return Answer(
