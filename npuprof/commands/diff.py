@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from shlex import quote
 
 from npuprof.commands.framework import arguments, flag, option
 from npuprof.commands.framework.parameters import ContextVerb, PrintingVerb, formats
