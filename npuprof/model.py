@@ -374,15 +374,15 @@ class Event(Record):
 
 
 class NpuprofError(Exception):
-    """An error that the user can fix, with its findings.
+    """An error that the user can fix, made of one finding or of several.
 
     ``findings`` lists every problem, each with its place and a hint; the text of the exception is their short form. Any
     other exception is a bug in npuprof.
     """
 
-    def __init__(self, findings: Iterable[Finding]) -> None:
+    def __init__(self, findings: Finding | Iterable[Finding]) -> None:
         super().__init__()
-        self._given = findings
+        self._given = (findings,) if isinstance(findings, Finding) else findings
         self._findings: tuple[Finding, ...] | None = None
 
     @property
@@ -407,7 +407,7 @@ def build_error(
     profiles: tuple[str, ...] = (), where: Place | None = None,
 ) -> NpuprofError:  # fmt: skip
     """Return an error with a single finding."""
-    return NpuprofError([Finding(code, message, why, hint, origin, key, profiles, where)])
+    return NpuprofError(Finding(code, message, why, hint, origin, key, profiles, where))
 
 
 def build_usage_error(message: str, hint: str, why: str = "") -> NpuprofError:
@@ -520,7 +520,7 @@ failed_reads: dict[str, Finding] = {}
 def fail_read(finding: Finding) -> NpuprofError:
     """Return the error for a read that failed, to be raised; if it is caught, the command reports it as a warning."""
     failed_reads[finding.message] = finding
-    return NpuprofError([finding])
+    return NpuprofError(finding)
 
 
 def renew_hints() -> None:

@@ -93,7 +93,7 @@ class Import(Verb):
         if (scripts.unread and (not scripts.files or scripts.unread == len(self.files))) or (scripts.faults and not good):
             return Answer(code=code)  # the reason was printed
         if not good:
-            raise NpuprofError([_build_nothing_finding(self.files, bool(scripts.drafts), scripts.nothing)])
+            raise NpuprofError(_build_nothing_finding(self.files, bool(scripts.drafts), scripts.nothing))
         text, remarks = self._write_presets(good, scripts)
         if text is not None and self.output not in (None, "-") and not is_stream(self.output or ""):
             _write_new_files({self.output or "": text}, "", self.force)

@@ -71,7 +71,7 @@ class Log(PrintingVerb, ContextVerb):
         walk = Timeline(repository, tip, name, workspace.resolver.context, named.version if named else None).walk_steps(key, tail)
         first = next(walk, None)
         if first is None and name not in repository.list_profile_files(tip):
-            missing = NpuprofError([_build_missing_finding(workspace.store, repository, name, tip)])
+            missing = NpuprofError(_build_missing_finding(workspace.store, repository, name, tip))
             raise explain_missing_preset(workspace.store, name, missing)
         if first is None and key:
             _require_known_key(name, key)

@@ -234,7 +234,7 @@ def _require_unchanged_release(workspace: Workspace, last: Version) -> None:
         workspace.lookups.require_unchanged(workspace.store.repository.load_release(last), last)
     except NpuprofError as error:
         hint = f"{error.findings[0].hint}; to release all the same give the number"
-        raise NpuprofError([error.findings[0]._replace(hint=hint)]) from None
+        raise NpuprofError(error.findings[0]._replace(hint=hint)) from None
 
 
 def _require_free_number(repository: Repository, name: str, number: VersionText, proposal: Proposal, earlier: list[Version]) -> None:
@@ -267,7 +267,7 @@ def _resolve_committed(workspace: Workspace, name: str, committed: Revision) -> 
     """Return the preset at the last commit. Raises NpuprofError."""
     if name not in committed.files:
         workspace.profile(name)  # raises an error that names similar presets
-        raise NpuprofError([_build_uncommitted_finding(name, [name])])
+        raise NpuprofError(_build_uncommitted_finding(name, [name]))
     return workspace.resolver.resolve_profile(committed.profile(name), name)
 
 
@@ -280,7 +280,7 @@ def _require_committed(committed: Revision, configs: list[Config], dry_run: bool
     work_tree = repository if dry_run else repository.with_git(repository.git.with_filters())
     changed = list_changed_paths(work_tree, committed.layout).changed
     if dirty := [names[path] for path in names if path in changed]:
-        raise NpuprofError([_build_uncommitted_finding(configs[0].name if len(configs) == 1 else "the store", dirty)])
+        raise NpuprofError(_build_uncommitted_finding(configs[0].name if len(configs) == 1 else "the store", dirty))
 
 
 def _build_uncommitted_finding(name: str, dirty: list[str]) -> Finding:

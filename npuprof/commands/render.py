@@ -73,7 +73,7 @@ class Render(ResolvingVerb):
                 files = {target.file: rendered.text, **rendered.sidecars}
                 return Answer("".join(f"# {name}\n{text}" for name, text in files.items()))
             if rendered.sidecars:
-                raise NpuprofError([_build_folder_finding(config, rendered)])
+                raise NpuprofError(_build_folder_finding(config, rendered))
             return Answer(rendered.text)
         from npuprof.renderers.placing import write_rendered_files
 

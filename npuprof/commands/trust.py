@@ -104,7 +104,7 @@ def _find_store(name: str | None) -> ReadOnceStore:
     """Return the selected store: ``team:`` is a source at its locked commit. Raises NpuprofError."""
     if name is None or not name.endswith(":") or not is_source_reference(name):
         if name is not None and name != "builtin:" and not os.path.isdir(name):
-            raise NpuprofError([build_no_folder_finding(name, "STORE is the folder of a store, or a source with its colon.")])
+            raise NpuprofError(build_no_folder_finding(name, "STORE is the folder of a store, or a source with its colon."))
         return spec.Workspace(name).store
     workspace = spec.Workspace()
     return workspace.lookups.open_source(workspace.home, name[:-1])

@@ -105,21 +105,21 @@ def parse_document(name: str, source: str, raw: bytes | str, revision: str | Non
 
     text = _decode_utf8(source, raw) if isinstance(raw, bytes) else raw
     if (long := _find_long_key(text)) >= 0:
-        raise NpuprofError([_build_nesting_finding(source, *_locate_offset(text, long), "a key has too many parts")])
+        raise NpuprofError(_build_nesting_finding(source, *_locate_offset(text, long), "a key has too many parts"))
     try:
         data = parse_toml_text(text)
     except tomli.TOMLDecodeError as error:
         from npuprof.document.syntax import build_syntax_finding
 
-        raise NpuprofError([build_syntax_finding(source, text, str(error))]) from None
+        raise NpuprofError(build_syntax_finding(source, text, str(error))) from None
     except ValueError:
-        raise NpuprofError([_build_huge_number_finding(source, text)]) from None
+        raise NpuprofError(_build_huge_number_finding(source, text)) from None
     except RecursionError:
-        raise NpuprofError([_build_nesting_finding(source, *_locate_offset(text, _find_deep_bracket(text)))]) from None
+        raise NpuprofError(_build_nesting_finding(source, *_locate_offset(text, _find_deep_bracket(text)))) from None
     if text.count("[") + text.count("{") + text.count(".") > _MAX_DEPTH and (deep := _find_too_deep_path(data)):
         from npuprof.document.positions import Positions
 
-        raise NpuprofError([_build_nesting_finding(source, *Positions(text).find_position(deep[:2]))])
+        raise NpuprofError(_build_nesting_finding(source, *Positions(text).find_position(deep[:2])))
     return Document(name, source, text, data, revision)
 
 
@@ -216,7 +216,7 @@ def build_command_line_document(name: str, data: dict[str, Any]) -> Document:
 
 def _decode_utf8(source: str, raw: bytes) -> str:
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise NpuprofError([_build_encoding_finding(source, 1, 1, "it looks like UTF-16")])
+        raise NpuprofError(_build_encoding_finding(source, 1, 1, "it looks like UTF-16"))
     if raw.startswith(b"\xef\xbb\xbf"):
         raw = raw[3:]
     try:
@@ -225,7 +225,7 @@ def _decode_utf8(source: str, raw: bytes) -> str:
         before = raw[: error.start]
         line = before.count(b"\n") + 1
         column = len(before.rpartition(b"\n")[2].decode(errors="replace")) + 1
-        raise NpuprofError([_build_encoding_finding(source, line, column, f"byte 0x{raw[error.start]:02x} is not UTF-8")]) from None
+        raise NpuprofError(_build_encoding_finding(source, line, column, f"byte 0x{raw[error.start]:02x} is not UTF-8")) from None
 
 
 def _build_encoding_finding(source: str, line: int, column: int, what: str) -> Finding:

@@ -36,7 +36,7 @@ class Conditions:
     def require_known_names(self) -> None:
         """Raise NpuprofError for a name that is neither in the catalogue nor set by a tested preset."""
         if self._unset:
-            raise NpuprofError([_build_unknown_name_finding(self._unset[0], self._keys)])
+            raise NpuprofError(_build_unknown_name_finding(self._unset[0], self._keys))
 
 
 def _parse_condition(text: str) -> Any:

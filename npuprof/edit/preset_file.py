@@ -145,7 +145,7 @@ def locate_new_file(home: Folder, name: str) -> NewFile:
     """Return the file for a new preset's name in a store. Raises NpuprofError for an impossible name."""
     require_writable_store(home)
     if not is_profile_name(name):
-        raise NpuprofError([build_bad_new_name_finding(name)])
+        raise NpuprofError(build_bad_new_name_finding(name))
     path, folder = home.profile_path(name), home.folder_of(name)
     first, _, rest = name.partition("/")
     if rest and first == os.path.basename(os.path.realpath(home.root)) and not os.path.isdir(os.path.join(home.root, first)):

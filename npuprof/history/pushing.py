@@ -95,7 +95,7 @@ def _push_refs(repository: Repository, remote: str, refs: Sequence[str]) -> None
         why = f"npuprof talks to remotes over ssh, https and file only, not over {refused[1]}."
         raise build_error("NP022", f"git failed: {remote} was not asked", why, "use git itself")
     if talk.code:
-        raise NpuprofError([_explain_refusal(talk.messages.encode(), repository.folder)])
+        raise NpuprofError(_explain_refusal(talk.messages.encode(), repository.folder))
 
 
 def format_push_command(remote: str, tags: Sequence[str], atomic: bool = True) -> str:

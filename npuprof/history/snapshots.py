@@ -90,7 +90,7 @@ class Snapshots:
         file = self.files[name]
         if file.mode == CLASH:
             paths = (self.layout.path_of(name), self.layout.path_of(name, True))
-            raise NpuprofError([problems.build_clash_finding(name, paths, referrer)])
+            raise NpuprofError(problems.build_clash_finding(name, paths, referrer))
         there = revisions.Revision(self.repository, self._tip, self.files).follow_links(name) if file.is_link else name
         oid = self.files[there].oid
         if len(self._profiles) > _PROFILES:

@@ -41,7 +41,7 @@ def require_no_pending_merge(repository: Repository) -> None:
     """Raise NpuprofError during a merge or cherry-pick, in which git would commit everything or nothing."""
     for name, deed in (("MERGE_HEAD", "a merge"), ("CHERRY_PICK_HEAD", "a cherry-pick")):
         if repository.git.read_objects([name])[0] is not None:
-            raise NpuprofError([build_refusal_finding(f"cannot do a partial commit during {deed}.".encode(), repository.folder)])
+            raise NpuprofError(build_refusal_finding(f"cannot do a partial commit during {deed}.".encode(), repository.folder))
 
 
 def find_ignored_paths(repository: Repository, paths: Sequence[str]) -> dict[str, str]:
@@ -169,7 +169,7 @@ def run_git_command(repository: Repository, command: Callable[..., object], *wor
             complaints = (str(text).strip().removeprefix(f"{name}:").strip().strip("'") for name, text in streams.items())
             return "", next(filter(None, complaints), "")
         except git.CommandError as error:
-            raise NpuprofError([build_refusal_finding(str(error).encode(), repository.folder)]) from None
+            raise NpuprofError(build_refusal_finding(str(error).encode(), repository.folder)) from None
 
     return _repeat_while_locked(repository, run)
 
@@ -184,7 +184,7 @@ def _repeat_while_locked(repository: Repository, attempt: Callable[[], tuple[str
         if complaint is None:
             return output
         if wait is None or _TAKEN in complaint or not any(mark in complaint for mark in _LOCKED):
-            raise NpuprofError([_explain_refusal(complaint, repository.folder)])
+            raise NpuprofError(_explain_refusal(complaint, repository.folder))
         time.sleep(wait)
     raise AssertionError("the last try returns or raises")
 

@@ -98,7 +98,7 @@ def write_setting(git: Git, scope: str, name: str, value: str | None) -> None:
     words = ("--unset-all", name) if value is None else ("--replace-all", name, value)
     result = git.try_command("config", scope, *words)
     if result.code:
-        raise NpuprofError([build_refusal_finding(result.complaint, git.folder)])
+        raise NpuprofError(build_refusal_finding(result.complaint, git.folder))
 
 
 def add_attributes(text: str, lines: list[str]) -> str:

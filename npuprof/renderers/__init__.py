@@ -181,7 +181,7 @@ def collect_sidecars(config: Config) -> dict[str, tuple[str, str]]:
         if structure is not None and structure.file:
             text = values.format_structured_value(structure, value)
             if text is None:
-                raise NpuprofError([build_unfit_finding(config, name, structure.file)])
+                raise NpuprofError(build_unfit_finding(config, name, structure.file))
             files[name] = (structure.file, text)
     config.memo["sidecars"] = files
     return files
@@ -206,7 +206,7 @@ def encode_fitting_value(config: Config, option: catalog.Option, value: Any, tar
     """Return the protobuf field value of an option. Raises NpuprofError if the value does not fit."""
     stored = encode_field_value(option.name, value)
     if not fits_proto_field(option, stored):
-        raise NpuprofError([build_unfit_finding(config, option.name, target)])
+        raise NpuprofError(build_unfit_finding(config, option.name, target))
     return stored
 
 

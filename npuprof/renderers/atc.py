@@ -108,9 +108,9 @@ def _collect_atc_flags(config: Config) -> tuple[dict[str, Any], dict[str, str]]:
             key = f"atc.{name}"
             what = f"{key} cannot be carried by the target atc"
             why = "ATC knows no such flag." if catalog.find_flag(name) is None else "A flag takes one string or number."
-            raise NpuprofError([build_setting_finding(config, "NP901", key, what, why, "npuprof options lists them")])
+            raise NpuprofError(build_setting_finding(config, "NP901", key, what, why, "npuprof options lists them"))
         if name in flags and format_flag_value(flags[name]) != format_flag_value(value):
-            raise NpuprofError([_build_duplicate_flag_finding(config, name, flags[name], value, keys[name])])
+            raise NpuprofError(_build_duplicate_flag_finding(config, name, flags[name], value, keys[name]))
         flags[name], keys[name] = value, f"atc.{name}"
     place = catalog.record_positions("atc")
     return {flag: flags[flag] for flag in sorted(flags, key=lambda flag: (place.get(flag, len(place)), flag))}, keys

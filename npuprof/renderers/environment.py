@@ -66,7 +66,7 @@ def collect_env_variables(
     for name, value in config.options.items() if with_options else ():
         wired = paths.get(name) or encode_field_value(name, value)
         if isinstance(wired, (dict, list)):
-            raise NpuprofError([build_unfit_finding(config, name, "env")])
+            raise NpuprofError(build_unfit_finding(config, name, "env"))
         text = format_variable_text(wired)
         for twin in catalog.load_env_twins().get(name, ()):
             if twin in variables:

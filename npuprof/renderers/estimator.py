@@ -141,7 +141,7 @@ def _build_argument_tree(config: Config, arguments: Paths) -> dict[str, Any]:
             key = next(iter(dynamic.values()))
             why = "DynamicInputConfig takes four arguments, and NPUEstimator drops all of them where one is None."
             what = f"{key} also needs {', '.join(missing)}"
-            raise NpuprofError([build_setting_finding(config, "NP908", key, what, why, "set them as well")])
+            raise NpuprofError(build_setting_finding(config, "NP908", key, what, why, "set them as well"))
         absent = taken[-1] not in dynamic and _find_hybrid_mode_states(config) == {"."}
         tree["dynamic_input_config"] = {name: dynamic.get(name) for name in (taken[:-1] if absent else taken)}
     return tree
@@ -176,7 +176,7 @@ def _build_argument_leaf(config: Config, argument: str, name: str, value: Any) -
     if option.field:
         value = encode_fitting_value(config, option, value, "estimator")
     elif not isinstance(value, bool):
-        raise NpuprofError([build_unfit_finding(config, name, "estimator")])
+        raise NpuprofError(build_unfit_finding(config, name, "estimator"))
     if option.estimator_bytes:
         return f"{argument}=tf.compat.as_bytes(", format_literal(value), ")"
     return f"{argument}={format_literal(value)}"
@@ -192,7 +192,7 @@ def _list_arguments(config: Config, paths: Paths) -> list[Any]:
             what = f"{key} cannot be carried by the target estimator"
             why = "NPURunConfig has no such argument." if record is None else "A preset cannot contain the type of the argument."
             hint = "give it to run_config() in the script" if record else "npuprof options lists the options"
-            raise NpuprofError([build_setting_finding(config, "NP901", key, what, why, hint)])
+            raise NpuprofError(build_setting_finding(config, "NP901", key, what, why, hint))
         lines.append(f"{name}={format_literal(value)}")
     return lines
 

@@ -22,7 +22,7 @@ def render_vllm(config: Config, inline: bool) -> Rendered:
             try:
                 json.dumps(value, allow_nan=False)
             except (TypeError, ValueError):
-                raise NpuprofError([build_unfit_finding(config, keys.format_full_key(section, name), "vllm")]) from None
+                raise NpuprofError(build_unfit_finding(config, keys.format_full_key(section, name), "vllm")) from None
     named = ((name.replace("_", "-") if value is False else name, value) for name, value in arguments.items())  # --no-NAME has dashes only
     lines = [f"{format_yaml_key(name)}:{_format_argument(value)}\n" for name, value in named]
     lines += [f"additional-config: {_format_json_text(additional)}\n"] if additional else []

@@ -256,7 +256,7 @@ def apply_layers(settings: dict[str, Any], profile: Profile, layers: list[Layer]
             except values.NotAListError as error:
                 from npuprof.resolve import faults
 
-                raise NpuprofError([faults.build_append_finding(profile, step, error.path)]) from None
+                raise NpuprofError(faults.build_append_finding(profile, step, error.path)) from None
 
 
 def _apply_step(settings: dict[str, Any], step: Step, value: Any) -> None:

@@ -116,7 +116,7 @@ class Lineages:
                 if len(lineage) > MOST_ANCESTORS + 1:
                     from npuprof.resolve import faults
 
-                    raise NpuprofError([faults.build_long_lineage_finding(current, MOST_ANCESTORS)])
+                    raise NpuprofError(faults.build_long_lineage_finding(current, MOST_ANCESTORS))
                 known[current.key] = lineage
                 del chain[current.key]
 
@@ -133,7 +133,7 @@ class Lineages:
             if parent.key in chain:
                 from npuprof.resolve import faults
 
-                raise NpuprofError([faults.build_cycle_finding(list(chain.values()), parent)])
+                raise NpuprofError(faults.build_cycle_finding(list(chain.values()), parent))
             repeated.setdefault(parent.key, []).append(index)
             parents.append(parent)
             self._has_sources = self._has_sources or is_of_source(parent)
@@ -164,7 +164,7 @@ class Lineages:
                 paths = [self._find_path(profile, {layer.key: layer for layer in (*lineage, profile)}, end) for end in (known, member)]
                 from npuprof.resolve import faults
 
-                raise NpuprofError([faults.build_two_versions_finding(profile, known, member, paths)])
+                raise NpuprofError(faults.build_two_versions_finding(profile, known, member, paths))
         return tuple(settled)
 
     def _find_path(self, profile: Profile, members: dict[str, Profile], end: Profile) -> str:
@@ -230,7 +230,7 @@ class Lineages:
         if any(queues):
             from npuprof.resolve import faults
 
-            raise NpuprofError([faults.build_order_finding(profile, [queue for queue in queues if queue])])
+            raise NpuprofError(faults.build_order_finding(profile, [queue for queue in queues if queue]))
         return (*lines[0][:common], *reversed(order))
 
 

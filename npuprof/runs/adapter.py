@@ -80,7 +80,7 @@ def read_adapter(path: str | None) -> Adapter:
     adapters = [_read_source(source) for source in sources]
     adapters = [adapter for adapter in adapters if adapter.packages or adapter.libraries]
     if not adapters:
-        raise NpuprofError([_build_missing_finding(path)])
+        raise NpuprofError(_build_missing_finding(path))
     return _join(adapters)
 
 

@@ -97,4 +97,4 @@ def _refuse_unencodable(path: str, data: bytes, due: list[RefreshedBlock]) -> No
     """Raise NpuprofError for non-ASCII text in a file that is not UTF-8."""
     if not all(change.text.isascii() for change in due) and data.decode(errors="ignore").encode() != data:
         what = f"{path} is not UTF-8, and the block contains non-ASCII text"
-        raise NpuprofError([Finding("NP801", what, "", "save the script as UTF-8 first", where=Place(path), severity="error")])
+        raise NpuprofError(Finding("NP801", what, "", "save the script as UTF-8 first", where=Place(path), severity="error"))

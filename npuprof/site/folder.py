@@ -48,7 +48,7 @@ def write_site(folder: str, files: Mapping[str, bytes]) -> Written:
     listed = {*_read_list(tree), *(line.partition(" ")[2] for line in known)}
     same, proven, rest = _compare_files(tree, files, listed, known)
     if strange := sorted(rest.keys() - {*_list_committed(git, {name: rest[name] for name in listed & rest.keys()})}):
-        raise NpuprofError([_build_finding(os.path.join(folder, strange[0]), len(strange) - 1)])
+        raise NpuprofError(_build_finding(os.path.join(folder, strange[0]), len(strange) - 1))
     gone = proven.keys() - files.keys()
     if gone and git.top:
         gone.difference_update(map(os.fsdecode, git.list_files(folder, only_tracked=True)))

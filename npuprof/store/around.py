@@ -55,10 +55,10 @@ def explain_missing_preset(home: Folder, word: str, error: NpuprofError) -> Npup
             hint = f"NAME@{word} is a preset as it was then; npuprof check --rev {word} checks the whole store, {hint}"
         return build_error("NP008", f"{word!r} is a revision, and no preset", finding.why, hint)
     if has_sparse_checkout(home.root):
-        return NpuprofError([finding._replace(hint="if git keeps it out of the folder: git sparse-checkout add brings it in")])
+        return NpuprofError(finding._replace(hint="if git keeps it out of the folder: git sparse-checkout add brings it in"))
     if os.path.isfile(word):
         return NpuprofError(
-            [finding._replace(hint=f"{word} is a file: npuprof scan {word} reads a script, npuprof import {word} converts it")]
+            finding._replace(hint=f"{word} is a file: npuprof scan {word} reads a script, npuprof import {word} converts it")
         )
     return error
 
@@ -90,13 +90,13 @@ class BareStore(Folder):
 
     def profile_path(self, name: str) -> str:
         """Raise NpuprofError: there is no file to open or write."""
-        raise NpuprofError([self._build_no_tree_finding(name)])
+        raise NpuprofError(self._build_no_tree_finding(name))
 
     def _load_listing(self) -> dict[str, bool]:
-        raise NpuprofError([self._build_no_tree_finding("NAME")])
+        raise NpuprofError(self._build_no_tree_finding("NAME"))
 
     def _read_profile(self, name: str, asked: Origin | None) -> Profile:
-        raise NpuprofError([self._build_no_tree_finding(name)])
+        raise NpuprofError(self._build_no_tree_finding(name))
 
     def build_sources_finding(self) -> Finding:
         """Return the finding that a bare repository's sources are those of its commits and cannot be changed here."""

@@ -90,7 +90,7 @@ class ReadOnceStore:
 
     def take_out(self, name: str) -> None:
         """Remove a profile from now on, as it may be deleted."""
-        self._profiles[name] = NpuprofError([_problems.build_missing_finding("NP008", name, self.label, "", None)])
+        self._profiles[name] = NpuprofError(_problems.build_missing_finding("NP008", name, self.label, "", None))
 
     def may_have_policy(self) -> bool:
         """Return whether its tree may have a team policy."""

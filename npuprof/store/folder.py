@@ -147,7 +147,7 @@ class Folder(ReadOnceStore):
         except OSError as error:
             path = format_relative_path(str(error.filename or folder))
             hint = f"check its permissions, or write {format_relative_path(self.project_file)} so that presets leads elsewhere"
-            raise NpuprofError([_problems.build_unreadable_finding(path, error)._replace(hint=hint)]) from None
+            raise NpuprofError(_problems.build_unreadable_finding(path, error)._replace(hint=hint)) from None
 
     def is_outside(self, name: str) -> bool:
         """Return whether a preset is, or would be, outside the store's folder: npuprof.toml lists it and the store lacks it."""
@@ -181,7 +181,7 @@ class Folder(ReadOnceStore):
         except OSError as error:
             if self.is_implied and isinstance(error, FileNotFoundError):
                 return
-            raise NpuprofError([_problems.build_unreadable_finding(format_relative_path(folder), error)]) from None
+            raise NpuprofError(_problems.build_unreadable_finding(format_relative_path(folder), error)) from None
         for entry in entries:
             name = entry.name
             inside = f"{below}{name}/"
@@ -204,7 +204,7 @@ class Folder(ReadOnceStore):
 
     def _read_profile(self, name: str, asked: Origin | None) -> Profile:
         if not is_profile_name(name):
-            raise NpuprofError([_problems.build_bad_name_finding(name, asked, self.names())])
+            raise NpuprofError(_problems.build_bad_name_finding(name, asked, self.names()))
         path = f"{self.root}/{name}.toml"
         source = f"{self.label}/{name}.toml" if self.label != BUILTIN else path
         if self.project_file and self.layout.takes(name):
@@ -213,18 +213,18 @@ class Folder(ReadOnceStore):
             if not os.path.lexists(path):
                 path, source = outer, shown
             elif os.path.lexists(outer):
-                raise NpuprofError([_problems.build_clash_finding(name, (source, shown), asked)])
+                raise NpuprofError(_problems.build_clash_finding(name, (source, shown), asked))
         try:
             if not (self._listed or {}).get(name) and self._leads_elsewhere(path, path != f"{self.root}/{name}.toml"):
-                raise NpuprofError([_problems.build_outside_finding(source, name, asked, path != f"{self.root}/{name}.toml")])
+                raise NpuprofError(_problems.build_outside_finding(source, name, asked, path != f"{self.root}/{name}.toml"))
             raw = self.read_ahead.get(name) or read_plain_file(path)
         except (FileNotFoundError, NotADirectoryError):
             absent = self.read_absent(name) if self.read_absent else None
             if absent is None:
-                raise NpuprofError([self._build_missing_finding(name, asked)]) from None
+                raise NpuprofError(self._build_missing_finding(name, asked)) from None
             raw = absent
         except OSError as error:
-            raise NpuprofError([_problems.build_unreadable_finding(source, error)]) from None
+            raise NpuprofError(_problems.build_unreadable_finding(source, error)) from None
         return Profile(document.parse_document(name, source, raw), key=f"{self.beside}{name}", home=self)
 
     def _leads_elsewhere(self, path: str, outside: bool) -> bool:
@@ -258,9 +258,9 @@ def find_store(given: str | None, environ: dict[str, str] | os._Environ[str], in
     if asked:
         if not os.path.isdir(asked):
             named = say_option("store", in_python=in_python) if given else "$NPUPROF_STORE"
-            raise NpuprofError([_problems.build_no_folder_finding(asked, f"It was named by {named}.", in_python)])
+            raise NpuprofError(_problems.build_no_folder_finding(asked, f"It was named by {named}.", in_python))
         if _holds_store_below(asked):
-            raise NpuprofError([_problems.build_project_folder_finding(asked, bool(given), in_python)])
+            raise NpuprofError(_problems.build_project_folder_finding(asked, bool(given), in_python))
         return Folder(asked)
     here = os.getcwd()
     while True:
@@ -273,7 +273,7 @@ def find_store(given: str | None, environ: dict[str, str] | os._Environ[str], in
             return implied
         parent = os.path.dirname(here)
         if parent == here:
-            raise NpuprofError([_problems.build_no_store_finding(in_python)])
+            raise NpuprofError(_problems.build_no_store_finding(in_python))
         here = parent
 
 

@@ -144,7 +144,7 @@ def build_plain_steps(changes: Mapping[str, object], unset: Sequence[str] = ()) 
         require_shallow_key(name)
         parsed = keys.parse_key(name)
         if name.strip().startswith("profile."):
-            raise NpuprofError([build_profile_key_finding(name, in_python=True)])
+            raise NpuprofError(build_profile_key_finding(name, in_python=True))
         if parsed is None:
             hint = suggest_bare_key(name)
             raise build_error("NP009", f"{name!a} is not a key", "", hint, where=place_argument("set", in_python=True))

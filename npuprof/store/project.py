@@ -236,7 +236,7 @@ def explain_unfit_file(path: str) -> Finding | None:
 def require_fitting_project(project: Project) -> None:
     """Raise NpuprofError (NP041) if ``requires`` excludes this npuprof."""
     if unmet := find_unmet_requirement(project.document):
-        raise NpuprofError([unmet])
+        raise NpuprofError(unmet)
 
 
 def find_unmet_requirement(

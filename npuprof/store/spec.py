@@ -138,7 +138,7 @@ class Workspace:
             parts = self.split_spec(spec)
             if len(parts) > 1:
                 if any(part != part.strip() or not part for part in parts):
-                    raise NpuprofError([build_bad_stack_finding(spec, parts)])
+                    raise NpuprofError(build_bad_stack_finding(spec, parts))
                 return self.compose_profiles(spec, [self.profile(part) for part in parts])
         if spec == "-":
             if self._piped is None:  # standard input can be read only once
@@ -225,13 +225,13 @@ class Workspace:
         """Return the profile of ``NAME@REV``, with its parents at that revision."""
         name, _, revision = spec.partition("@")
         if not name:
-            raise NpuprofError([build_nameless_revision_finding(revision)])
+            raise NpuprofError(build_nameless_revision_finding(revision))
         if " " in spec:
             require_no_blanks(spec)
         if _is_file_spec(name):
             inside = self._find_name_in_store(name)
             if not inside:
-                raise NpuprofError([problems.build_file_revision_finding(name, revision)])
+                raise NpuprofError(problems.build_file_revision_finding(name, revision))
             name = inside
         pinned = self.lookups.load_profile_at_revision(self.home, f"{name}@{revision}")
         home = pinned.profile.home
@@ -367,7 +367,7 @@ def _require_this_npuprof(home: Folder) -> None:
         require_fitting_project(home.project)
     except NpuprofError:
         if unmet := explain_unfit_file(home.project_file):
-            raise NpuprofError([unmet]) from None
+            raise NpuprofError(unmet) from None
         raise
 
 
@@ -438,7 +438,7 @@ def read_profile_file(path: str, home: ProfileSource | None) -> Profile:
     except FileNotFoundError:
         raise build_error("NP008", f"there is no file {path!r}", "", _suggest_for_file(path, home)) from None
     except (OSError, ValueError) as error:
-        raise NpuprofError([problems.build_unreadable_finding(source, error)]) from None
+        raise NpuprofError(problems.build_unreadable_finding(source, error)) from None
     return Profile(document.parse_document(path, source, raw), key=f"file:{os.path.realpath(path)}", home=home)
 
 

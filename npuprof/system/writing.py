@@ -180,7 +180,7 @@ class _Replacing:
                 show_note(f"{prepared.wanted.path} was a hard link; its other name keeps the text it had")
             if prepared.wanted.durable and not _is_as_wanted(prepared.wanted, prepared.target):
                 why = "It was written as it should be, and then by another program."
-                raise NpuprofError([_build_changed_finding(prepared.wanted.path)._replace(why=why)])
+                raise NpuprofError(_build_changed_finding(prepared.wanted.path)._replace(why=why))
 
     def _write_and_place(self, files: Sequence[tuple[Wanted, str]], streams: Sequence[Wanted]) -> None:
         for wanted, target in sorted(files, key=lambda row: row[0].content is None):  # a crash leaves too many files
@@ -252,10 +252,10 @@ class _Replacing:
             try:
                 self._tree.link_file(prepared.temporary, prepared.name)
             except FileExistsError:
-                raise NpuprofError([_build_changed_finding(prepared.wanted.path)]) from None
+                raise NpuprofError(_build_changed_finding(prepared.wanted.path)) from None
             except OSError:  # a file system without links
                 if os.path.lexists(prepared.target):
-                    raise NpuprofError([_build_changed_finding(prepared.wanted.path)]) from None
+                    raise NpuprofError(_build_changed_finding(prepared.wanted.path)) from None
             else:
                 self._tree.remove_file(prepared.temporary)
                 return
@@ -292,7 +292,7 @@ def _is_as_wanted(wanted: Wanted, target: str) -> bool:
 def _require_unsaved(prepared: _Prepared, path: str) -> None:
     """Raise NpuprofError if a file differs from what was read: somebody saved it in the meantime."""
     if prepared.wanted.known is not ANYTHING and not _holds_text(path, prepared.wanted.known or b""):
-        raise NpuprofError([_build_changed_finding(prepared.wanted.path)])
+        raise NpuprofError(_build_changed_finding(prepared.wanted.path))
 
 
 def _compare_target(wanted: Wanted, target: str) -> bool:
@@ -301,7 +301,7 @@ def _compare_target(wanted: Wanted, target: str) -> bool:
         mode = os.stat(target).st_mode
     except FileNotFoundError:
         if wanted.known not in (None, ANYTHING):
-            raise NpuprofError([_build_changed_finding(wanted.path)]) from None
+            raise NpuprofError(_build_changed_finding(wanted.path)) from None
         return wanted.content is None
     if os.path.isdir(target):
         raise IsADirectoryError(21, "it is a folder", target)
@@ -310,7 +310,7 @@ def _compare_target(wanted: Wanted, target: str) -> bool:
     if wanted.content is not None and _holds_text(target, wanted.content):
         return True
     if wanted.known is not ANYTHING and (wanted.known is None or not _holds_text(target, wanted.known)):
-        raise NpuprofError([_build_changed_finding(wanted.path)])
+        raise NpuprofError(_build_changed_finding(wanted.path))
     if not mode & 0o222 or not os.access(target, os.W_OK):
         raise PermissionError(0, "it is read-only, and stays as it is")
     return False

@@ -77,7 +77,7 @@ class Git:
         self.bare = os.path.realpath(bare) if bare else ""
         self.top = "" if bare else find_repository_top(os.path.realpath(folder))
         if bare and not is_own_folder(self.bare):
-            raise NpuprofError([self.build_refusal(b"dubious ownership")])
+            raise NpuprofError(self.build_refusal(b"dubious ownership"))
         #: Whether git writes its output in blocks; otherwise each commit at once, for readers that may need only the first.
         self.in_blocks = False
         self._variables = dict(variables or {})
@@ -131,7 +131,7 @@ class Git:
         if not line:
             _, reason = self._replies.finish()
             self.close()
-            raise NpuprofError([self.build_refusal(reason)])
+            raise NpuprofError(self.build_refusal(reason))
         words = line.rstrip(b"\n").rsplit(b" ", 2)
         if len(words) != 3 or not words[2].isdigit() or len(words[0]) not in (40, 64):
             return None
@@ -143,7 +143,7 @@ class Git:
         wanted = list(dict.fromkeys(oids))
         contents = {oid: read.content for oid, read in zip(wanted, self.read_objects(wanted), strict=True) if read}
         if len(contents) < len(wanted):
-            raise NpuprofError([self.explain_absence(oid for oid in wanted if oid not in contents)])
+            raise NpuprofError(self.explain_absence(oid for oid in wanted if oid not in contents))
         return contents
 
     def list_files(self, folder: str, only_tracked: bool = False) -> list[bytes]:
@@ -187,7 +187,7 @@ class Git:
         """Return the output of a command. Raises NpuprofError with git's reason if it fails."""
         result = self.try_command(*words, stdin=stdin)
         if result.code:
-            raise NpuprofError([self.build_refusal(result.complaint)])
+            raise NpuprofError(self.build_refusal(result.complaint))
         return result.output
 
     def try_command(self, *words: str, stdin: bytes | None = None) -> GitResult:
@@ -213,7 +213,7 @@ class Git:
                 yield block
             code, reason = replies.finish()
             if code:
-                raise NpuprofError([self.build_refusal(reason)])
+                raise NpuprofError(self.build_refusal(reason))
         except SilentError as error:
             raise self._build_silence(error) from None
         finally:
@@ -235,12 +235,12 @@ class Git:
             return processes.start_git(words, place, environ, self.bare, is_asked, self.profile)
         except FileNotFoundError:
             if not os.path.isdir(place):
-                raise NpuprofError([self.build_refusal(b"no such folder")]) from None
+                raise NpuprofError(self.build_refusal(b"no such folder")) from None
             why = "Revisions and versions are read from a git repository."
             hint = "install git, or put it on the PATH; presets without '@' need none"
             raise build_error("NP020", "git was not found", why, hint) from None
         except OSError as error:
-            raise NpuprofError([self.build_refusal(str(error).encode())]) from None
+            raise NpuprofError(self.build_refusal(str(error).encode())) from None
 
     def _build_silence(self, error: SilentError) -> NpuprofError:
         """Return the error for a hanging git."""

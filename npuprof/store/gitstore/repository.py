@@ -85,7 +85,7 @@ class Repository(ReleaseTags):
         super().__init__(git or Git(self.folder, bare=bare))
         self.top = os.path.realpath(bare) if bare else self.git.top
         if not self.top and "GIT_DIR" not in os.environ:
-            raise NpuprofError([build_refusal_finding(b"not a git repository", self.folder)])
+            raise NpuprofError(build_refusal_finding(b"not a git repository", self.folder))
         if not self.top:  # selected only by git's own variables
             self.top = os.fsdecode(self.git.run_command("rev-parse", "--show-toplevel").rstrip(b"\n"))
         below = os.path.relpath(self.folder, self.top)
@@ -99,9 +99,9 @@ class Repository(ReleaseTags):
     def resolve_commit(self, revision: str, asked: Origin | None = None) -> str:
         """Return the full commit id of a revision. Raises NpuprofError: unknown, ambiguous, not a commit."""
         if not _is_sayable(revision):
-            raise NpuprofError([self._build_unknown_finding(revision, asked)])
+            raise NpuprofError(self._build_unknown_finding(revision, asked))
         if not (commit := self._find_commit(revision)):
-            raise NpuprofError([self._build_unknown_finding(revision, asked)])
+            raise NpuprofError(self._build_unknown_finding(revision, asked))
         return commit
 
     def _find_commit(self, revision: str) -> str:
@@ -151,12 +151,12 @@ class Repository(ReleaseTags):
             return ResolvedRevision(self.resolve_commit(version.commit), version.number_text, version)
         others = self.read_versions([ref for ref in self.list_tag_refs(name) if request.accepts(ref.text)]) if request else []
         if others:
-            raise NpuprofError([self._build_unreachable_finding(name, revision, others, asked, at)])
+            raise NpuprofError(self._build_unreachable_finding(name, revision, others, asked, at))
         try:
             commit = self.resolve_commit(revision, asked)
         except NpuprofError:
             if request and not revision.startswith("-") and (len(revision) < 4 or "." in revision):
-                raise NpuprofError([self._build_unreleased_finding(name, revision, asked)]) from None
+                raise NpuprofError(self._build_unreleased_finding(name, revision, asked)) from None
             raise
         return ResolvedRevision(commit, shorten_commit(commit), self.find_version_of_tag(revision, name))
 

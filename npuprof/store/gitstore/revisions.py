@@ -107,7 +107,7 @@ class StoreRepository(Repository):
     def load_view(self, commit: str, release: Version, view: str = "") -> Revision:
         """Return the store at a commit as seen by a version in a release's tag; without a view, by the release itself."""
         if release.faults and not view:
-            raise NpuprofError([build_unfit_finding(release)])
+            raise NpuprofError(build_unfit_finding(release))
         plain = self.load_revision(commit)
         if not release.record.parents:
             return plain
@@ -128,7 +128,7 @@ def find_pin(home: HistoricalStore, reference: str, asked: Origin | None = None)
     recorded = release.record.find_parent(home.view, reference) if release else None
     if release and recorded:
         if repository.git.read_objects([recorded.commit])[0] is None:
-            raise NpuprofError([_build_lost_parent_finding(release, reference, recorded.commit, asked)])
+            raise NpuprofError(_build_lost_parent_finding(release, reference, recorded.commit, asked))
         label = f"{name}@{recorded.version or shorten_commit(recorded.commit)}"
         there = repository.load_view(recorded.commit, release, recorded.own_view)
         return Pin(name, recorded.version, recorded.commit, there, label)
@@ -308,10 +308,10 @@ class Revision(ReadOnceStore):
 
     def _read_profile(self, name: str, asked: Origin | None) -> Profile:
         if name not in self.files or not is_profile_name(name):
-            raise NpuprofError([self._build_missing_finding(name, asked)])
+            raise NpuprofError(self._build_missing_finding(name, asked))
         if self.files[name].mode == CLASH:
             paths = (self.cite_path(self.layout.path_of(name)), self.cite_path(self.layout.path_of(name, True)))
-            raise NpuprofError([build_clash_finding(name, paths, asked)])
+            raise NpuprofError(build_clash_finding(name, paths, asked))
         raw = self.read_profile_text(name)
         try:
             read = document.parse_document(name, self.source_path(name), raw, self.shown)

@@ -114,7 +114,7 @@ class ReleaseTags:
         for ref, found in zip(unread, self.git.read_objects([ref.oid for ref in unread]), strict=True):
             if found is None:
                 absent = self.git.explain_absence([ref.oid])
-                raise NpuprofError([absent._replace(message=f"the tag {ref.tag} cannot be read: {absent.message}")])
+                raise NpuprofError(absent._replace(message=f"the tag {ref.tag} cannot be read: {absent.message}"))
             self._versions[ref.tag] = version_texts.parse_tag_object(ref, found.content) if found.type == "tag" else None
         return [version for ref in refs if (version := self._versions[ref.tag])]
 

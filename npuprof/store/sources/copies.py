@@ -204,7 +204,7 @@ def write_copy(top: str, texts: dict[str, bytes]) -> None:
             files = {os.path.join(top, name): text for name, text in texts.items()}
             for name in texts:
                 if _is_link(top, name):
-                    raise NpuprofError([_build_link_finding(os.path.join(top, name))])
+                    raise NpuprofError(_build_link_finding(os.path.join(top, name)))
             for path in files:
                 made = [*writing.make_folder_below(os.path.dirname(path), top), *made]
             gone = [path for path in _list_copied(top) if path not in files]

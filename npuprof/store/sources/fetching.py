@@ -288,5 +288,5 @@ def holds_whole(git: MirrorGit, commit: str) -> bool:
     if named is not None and named.type != "commit":
         return False
     if named is None or git.try_command("rev-list", "--objects", "--quiet", commit).code:
-        raise NpuprofError([git.explain_absence([commit])])
+        raise NpuprofError(git.explain_absence([commit]))
     return True

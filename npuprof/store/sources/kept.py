@@ -110,7 +110,7 @@ class KeptRelease(ReadOnceStore):
         """Return the text of a preset. Raises NpuprofError if there is none."""
         text = self._copy.read_text(name)
         if text is None:
-            raise NpuprofError([self._build_missing_finding(name, None)])
+            raise NpuprofError(self._build_missing_finding(name, None))
         return text
 
     def build_edited_finding(self, asked: Origin | None) -> Finding:
@@ -128,7 +128,7 @@ class KeptRelease(ReadOnceStore):
     def _read_profile(self, name: str, asked: Origin | None) -> Profile:
         raw = self._copy.read_text(name)
         if raw is None:
-            raise NpuprofError([self._build_missing_finding(name, asked)])
+            raise NpuprofError(self._build_missing_finding(name, asked))
         read = document.parse_document(name, self.cite_file(f"{name}.toml"), raw)
         return Profile(read, key=f"{name}@{self.record.commit}", home=self)
 
@@ -157,7 +157,7 @@ def find_nested_release(home: KeptRelease, reference: str, asked: Origin | None)
     release = home.find_nested(reference)
     if release is None:
         what = f"{home.label} was kept without {reference}, which {asked.profile if asked else 'a preset in it'} extends"
-        raise NpuprofError([_build_finding(what, "", asked)])
+        raise NpuprofError(_build_finding(what, "", asked))
     return release
 
 
@@ -188,7 +188,7 @@ def _open_release(reference: str, store: str, shown: str, revision: Revision | N
     raw = VendoredCopy(folder, revision).read_unproven(RECORD)
     if revision is None and not os.path.realpath(folder).startswith(os.path.realpath(store) + os.sep):
         raise NpuprofError(
-            [_build_finding(f"{cited} leads out of the store", "Vendored files are in every clone, and nothing else is read.")]
+            _build_finding(f"{cited} leads out of the store", "Vendored files are in every clone, and nothing else is read.")
         )
     if raw is None and revision is not None:
         return None
@@ -197,7 +197,7 @@ def _open_release(reference: str, store: str, shown: str, revision: Revision | N
     request, number = parse_version_request(wanted), parse_version_text(match[2]) if match else None
     if match is None or match[1] != name or request is None or number is None or not request.accepts(number):
         what = f"{cited}/{RECORD} does not say which release of {name} was kept for {reference}"
-        raise NpuprofError([_build_finding(what, "It was edited, or merged wrongly.")])
+        raise NpuprofError(_build_finding(what, "It was edited, or merged wrongly."))
     return KeptRelease(reference, folder, cited, KeptRecord(match[1], match[2], match[3], match[4], int(match[5])), revision)
 
 

@@ -129,7 +129,7 @@ def _pin_version(source: Source, fetched: Fetched, repository: StoreRepository, 
         raise name_source_in_error(error, source.name) from None
     if resolved.version and not is_own and not repository.is_version_reachable(name, resolved.version.text, commit):
         hint = advise_store_release(source, fetched) if parse_version_range(source.rev) else "name a version that the locked commit has"
-        raise NpuprofError([build_later_finding(source.name, reference, resolved.label)._replace(hint=hint)])
+        raise NpuprofError(build_later_finding(source.name, reference, resolved.label)._replace(hint=hint))
     yanked = repository.find_yank(f"{name}/v{resolved.version.number_text}") if resolved.version else ""
     return LockedVersion(resolved.version.number_text if resolved.version else "-", resolved.commit, yanked)
 

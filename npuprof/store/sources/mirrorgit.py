@@ -177,7 +177,7 @@ def open_mirror(name: str, url: str, path: str) -> StoreRepository:
     """
     folder = find_mirror_folder(url)
     if not os.path.exists(folder):
-        raise NpuprofError([build_unfetched_finding(name, "it was never fetched on this machine")])
+        raise NpuprofError(build_unfetched_finding(name, "it was never fetched on this machine"))
     require_own_cache()
     repository = StoreRepository(os.path.join(folder, path) if path else folder, folder, MirrorGit(folder, f"the source {name!r}"))
     repository.is_source = True
@@ -191,6 +191,6 @@ def load_mirror_revision(repository: StoreRepository, name: str, commit: str) ->
     """
     if not is_verified(repository.git, commit):
         if repository.git.run_command("for-each-ref", "--format=%(refname)", f"{LOCKED}{commit}").strip():
-            raise NpuprofError([repository.git.explain_absence([commit])])
-        raise NpuprofError([build_unfetched_finding(name, f"the commit {commit[:7]} is not on this machine")])
+            raise NpuprofError(repository.git.explain_absence([commit]))
+        raise NpuprofError(build_unfetched_finding(name, f"the commit {commit[:7]} is not on this machine"))
     return repository.load_revision(commit)

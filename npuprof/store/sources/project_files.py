@@ -41,7 +41,7 @@ class ProjectFiles:
         self.home = home
         self._absence = absence
         if isinstance(self.home, BareStore):
-            raise NpuprofError([self.home.build_sources_finding()])
+            raise NpuprofError(self.home.build_sources_finding())
         self.folder = find_project_folder(self.home)
         self.texts = {name: writing.read_known_file(self.find_path(name)) for name in (FILE, LOCK_FILE)}
         told, locked = self.texts[FILE], self.texts[LOCK_FILE]

@@ -139,7 +139,7 @@ class Sources:
                 else f"npuprof source add {name} GIT-URL adds one; a version of a preset is written {name}@VERSION"
             )
             why = "npuprof.toml says where the presets of other repositories come from."
-            raise NpuprofError([place_finding(Finding("NP042", f"there is no source {name!r}", why, hint), asked)])
+            raise NpuprofError(place_finding(Finding("NP042", f"there is no source {name!r}", why, hint), asked))
         locked = self.lock.sources.get(name)
         if locked is None:
             what = f"npuprof.lock does not say at which commit the source {name!r} is"

@@ -125,7 +125,7 @@ class SourceStore(ReadOnceStore):
             return load_mirror_revision(repository, self.source, self.commit), None
         pin = self._home.find_pin(f"{name}@{self._pin.version}")
         if pin.released and not self._is_own and not repository.is_version_reachable(name, pin.released.text, self._home.commit):
-            raise NpuprofError([build_later_finding(self.source, self._reference, pin.version)])
+            raise NpuprofError(build_later_finding(self.source, self._reference, pin.version))
         return pin.home, pin.released
 
     def has_text(self, name: str) -> bool:
@@ -165,9 +165,9 @@ class SourceStore(ReadOnceStore):
             first = self.source.partition("/")[0]
             hint = f"install one of them, or name a version in rev that was made for this one, and npuprof source update {first}"
             if unmet := projects.find_unmet_requirement(document, f"the source {self.source!r}", hint):
-                raise NpuprofError([unmet])
+                raise NpuprofError(unmet)
         if not self.is_version and self.locked.digest and self._find_digest() != self.locked.digest:
-            raise NpuprofError([build_digest_finding(self.source, self.locked)._replace(origin=self.proved_by)])
+            raise NpuprofError(build_digest_finding(self.source, self.locked)._replace(origin=self.proved_by))
         self._is_fit = True
 
     def _find_digest(self) -> str:
@@ -196,18 +196,18 @@ class SourceStore(ReadOnceStore):
 
     def _read_profile(self, name: str, asked: Origin | None) -> Profile:
         if not is_profile_name(name):
-            raise NpuprofError([self._build_missing_finding(name, asked)])
+            raise NpuprofError(self._build_missing_finding(name, asked))
         self.require_fit()
         raw = self._copy.read_text(name) if self._copy else self._load_cached(f"{name}.toml", lambda: self._read_text(name, asked))
         if raw is None:
-            raise NpuprofError([self._build_missing_finding(name, asked)])
+            raise NpuprofError(self._build_missing_finding(name, asked))
         view = f" {self.shown}" if self.is_version else ""
         read = parse_document(f"{self.source}:{name}", self.cite_file(f"{name}.toml"), raw)
         return Profile(read, key=f"{self.root} {name}#{self.commit}{view}", home=self)
 
     def _read_text(self, name: str, asked: Origin | None) -> bytes:
         if name not in self.revision.files:
-            raise NpuprofError([self._build_missing_finding(name, asked)])
+            raise NpuprofError(self._build_missing_finding(name, asked))
         try:
             return self.revision.read_profile_text(name)
         except NpuprofError as error:  # a dangling link
@@ -260,7 +260,7 @@ class SourceStore(ReadOnceStore):
         pin = next(filter(None, (find_locked_version(versions, reference) for versions in known)), None)
         copy = self.copy.find_version(pin.commit) if self.copy is not None and pin is not None else None
         if pin is None and self.copy is not None and (not is_own or not os.path.isdir(find_mirror_folder(self.locked.url))):
-            raise NpuprofError([place_finding(self._build_uncopied_finding(reference), asked)])
+            raise NpuprofError(place_finding(self._build_uncopied_finding(reference), asked))
         if pin is None:
             pin = self._look_up_version(reference, asked) if is_own or self.is_version else self._find_released(reference, asked)
         return SourceStore(self.locked, self.source, copy, self, reference, pin, is_own)
@@ -284,7 +284,7 @@ class SourceStore(ReadOnceStore):
             raise NpuprofError([place_finding(finding, asked) for finding in error.findings]) from None
         version = find_released_version(tags, name, wanted)
         if version is None:
-            raise NpuprofError([place_finding(build_unknown_finding(self.source, f"{name}@{wanted}", tags), asked)])
+            raise NpuprofError(place_finding(build_unknown_finding(self.source, f"{name}@{wanted}", tags), asked))
         tag = f"{name}/v{version.version}"
         is_yanked = any(released.tag == f"{tag}{YANKED}" for released in tags)
         return version._replace(yanked=self.revision.repository.find_yank(tag) or "no reason is given") if is_yanked else version

@@ -192,7 +192,7 @@ def sync_source(name: str, locked: LockedSource) -> tuple[SourceStore, bool]:
         raise NpuprofError([build_lost_finding(name, locked.url, commit) for commit in lost])
     store = open_locked(name, locked)
     if compute_kept_digest(store.revision.repository, locked.url, locked.path, locked.commit) != locked.digest:
-        raise NpuprofError([build_digest_finding(name, locked)])
+        raise NpuprofError(build_digest_finding(name, locked))
     with suppress(NpuprofError):  # reported when a version is requested
         load_released_tags(locked, lambda: store.revision.repository)
     return store, missing
