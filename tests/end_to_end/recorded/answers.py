@@ -180,6 +180,8 @@ def record_store(store: Store, folder: Path, npuprof: Sequence[str]) -> int:
     drop = _drop_privileges()
 
     def command(words: Sequence[str], stdin: bytes, environ: Mapping[str, str], at: Path) -> record.Result:
+        if not at.is_dir():  # a variant has moved it
+            return record.Result(127, b"", b"there is no such folder\n")
         try:
             done = subprocess.run(
                 [*drop, *npuprof, *words], input=stdin, env=dict(environ), cwd=at, capture_output=True, timeout=PATIENCE, check=False
