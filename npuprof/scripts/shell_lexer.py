@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from functools import lru_cache
 from itertools import groupby
 
 _TOKEN = re.compile(
@@ -35,11 +34,6 @@ _INSIDE = {
 }
 _ESCAPED = re.compile(r'\\([$`"\\])')
 _FUNCTION = re.compile(r"[ \t]*\([ \t]*\)")
-#: What makes the lines after it part of a line: a here-document, or a continuation.
-_TAKES_MORE = re.compile(r"<<|\\\r?\n")
-#: The number and length of cached lines: scripts repeat those of others.
-_MOST_LINES, _LONGEST_LINE = 4000, 200
-
 Part = str | tuple[str]
 
 
@@ -77,11 +71,6 @@ class Word:
     def with_parts(self, *parts: Part) -> Word:
         """Return the word with other parts."""
         return Word(self.line, self.column, parts, self.quoted, self.span, self.items)
-
-    def move(self, line: int, offset: int) -> Word:
-        """Return the word of a line's text in a longer text: at another line, and behind so many characters."""
-        items = tuple([item.move(line, offset) for item in self.items]) if self.items else ()
-        return Word(line, self.column, self.parts, self.quoted, (self.span[0] + offset, self.span[1] + offset), items)
 
     def with_place(self, line: int, column: int) -> Word:
         """Return the word at another place."""
@@ -153,16 +142,6 @@ def _add_inner(command: Command) -> Iterator[Command]:
         yield command.copy_with([Word(word.line, word.column, ("}",), span=word.span)])
 
 
-@lru_cache(_MOST_LINES)
-def _parse_line(line: str) -> tuple[Command, ...] | None:
-    """Return the commands of a line, to be copied; None if they depend on other lines or others depend on them."""
-    if _TAKES_MORE.search(line):
-        return None
-    lexer = _Lexer(line, 1, 1)
-    commands = tuple(lexer.iterate_commands())
-    return commands if lexer.at == len(line) and not (lexer.join or lexer.parentheses) else None
-
-
 class _Lexer:
     def __init__(self, text: str, line: int, column: int) -> None:
         self.text = text
@@ -189,24 +168,8 @@ class _Lexer:
                 ended = self._read_token(token)
             if ended and self.command:
                 yield self._end_command()
-            if token is not None and token.lastgroup == "newline" and not (self.join or self.parentheses):
-                yield from self._take_lines()
         if self.command:
             yield self._end_command()
-
-    def _take_lines(self) -> Iterator[Command]:
-        """Yield the commands of the lines from here on, each parsed alone, up to one for which that is not enough."""
-        text, before = self.text, self.first[0] - 1
-        for row in range(bisect_right(self.lines, self.at), len(self.lines)):
-            at, end = self.at, self.lines[row]
-            known = _parse_line(text[at:end]) if end - at <= _LONGEST_LINE else None
-            if known is None:
-                return
-            for model in known:
-                command = model.copy_with([word.move(before + row, at) for word in model])
-                command.text = text
-                yield command
-            self.at = end
 
     def _end_command(self) -> Command:
         command, self.command = self.command, Command()

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-from operator import attrgetter
 from pathlib import Path
 
 import pytest
 
 from npuprof.scripts.preset import build_drafts
 from npuprof.scripts.reading import may_hold_settings
-from npuprof.scripts.shell_lexer import parse_shell_commands
 from support.importing import findings, imported
 
 #: Scripts without their last line, which starts the program, and what is carried over of them.
@@ -79,17 +77,6 @@ def test_variables_of_torch_npu_are_carried_over_and_a_slip_in_one_is_told() -> 
     assert may_hold_settings("launch.sh", b"export PYTORCH_NPU_ALOC_CONF=1\n")
     (found,) = findings("export PYTORCH_NPU_ALOC_CONF=1\nexport TORCH_NCCL_DESYNC_DEBUG=1\nexport MASTER_ADDR=x\n", "launch.sh")
     assert (found.code, found.line, "PYTORCH_NPU_ALLOC_CONF" in found.hint) == ("NP206", 1, True)
-
-
-def test_a_line_means_the_same_wherever_it_is_repeated() -> None:
-    place, state = attrgetter("line", "column", "parts", "span"), attrgetter("join", "parentheses", "function")
-    lines = ("a && b", "A=(1 '2')", 'x=$(y) B="$z" # c', "f() { C=1; }", "(a; b) | c", "if a; then", "b << E\nE", "b \\\n c")
-    for text in map("{}\n".format, lines):
-        once, thrice = (list(parse_shell_commands(text * times)) for times in (1, 3))
-        moved = [word.move(word.line + n * text.count("\n"), n * len(text)) for n in range(3) for one in once for word in one]
-        found = [word for one in thrice for word in one]
-        assert [place(part) for one in found for part in (one, *one.items)] == [place(part) for one in moved for part in (one, *one.items)]
-        assert [*map(state, thrice)] == [*map(state, once)] * 3
 
 
 #: Words in which a quote or bracket stays open, and words that only look like it. Real bash judges both; the long ones are like those of
