@@ -35,11 +35,12 @@ class Library:
     open the store again to see changes on disk. Two stores are equal if they have the same folder.
     """
 
-    __slots__ = ("_path", "store")
+    __slots__ = ("_path", "store", "workspace")
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self._path = None if path is None else _require_path("path", path)
-        self.store: Folder = spec.Workspace(self._path, in_python=True).store
+        self.workspace = spec.Workspace(self._path, in_python=True)
+        self.store: Folder = self.workspace.store
         if not self.store.names():
             hint = "name the folder with the presets; npuprof init creates one"
             raise build_error("NP010", f"there is no preset in {self.store.label}", "", hint)
@@ -67,7 +68,8 @@ class Library:
         return name in self.names()
 
     def __dir__(self) -> list[str]:
-        return [name for name in super().__dir__() if name != "store" and (not name.startswith("_") or name.startswith("__"))]
+        hidden = ("store", "workspace")
+        return [name for name in super().__dir__() if name not in hidden and (not name.startswith("_") or name.startswith("__"))]
 
     def __repr__(self) -> str:
         return f"npuprof.open_store({self._path or self.store.label!r})"
@@ -97,7 +99,7 @@ class Library:
         spec_text = os.fspath(name) if isinstance(name, os.PathLike) else name
         _require(isinstance(spec_text, str), f"name must be a str or a pathlib.Path, not {type(name).__name__}")
         workspace = spec.Workspace(None, _build_context(cann, product, target, versions), in_python=True)
-        workspace.use_store(self.store)
+        workspace.use_store(self.store, self.workspace)
         layers = _require_list("mixins", mixins)
         if any("-" in layer.split("+") for layer in (spec_text, *layers)):
             hint = "give its text to npuprof.loads"
@@ -139,12 +141,11 @@ def loads(
     """
     _require(isinstance(text, str), f"text must be a str, not {type(text).__name__}: decode it first, as UTF-8")
     _require(store is None or isinstance(store, Library), "store must be the result of open_store")
-    home = store.store if store else None
     _require(is_utf8(text), "text must be valid Unicode: it contains a lone surrogate")
     workspace = spec.Workspace(None, _build_context(cann, product, target, versions), in_python=True)
-    if home is not None:
-        workspace.use_store(home)
-    profile = Profile(parse_document("<text>", "<text>", text), key="text:", home=home)
+    if store is not None:
+        workspace.use_store(store.store, store.workspace)
+    profile = Profile(parse_document("<text>", "<text>", text), key="text:", home=store.store if store is not None else None)
     changes = _build_changes(set, unset)
     workspace.require_known_unset(profile, profile.name, changes)
     return workspace.resolver.resolve_profile(profile, changes=changes)

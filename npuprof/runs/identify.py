@@ -169,7 +169,7 @@ class Identifier:
         for commits in self.index.group_commits(dict.fromkeys(part for part in parts if not _is_fixed(part))):
             with suppress(NpuprofError):
                 workspace = Workspace(None)
-                workspace.use_store(self._workspace.store)
+                workspace.use_store(self._workspace.store, self._workspace)
                 resolved = workspace.resolve_spec(self._pin(workspace, name, commits[0]))
                 if match := _find_match(name, list_configs(resolved), wanted):
                     yield _add_commits(match, self._repository, commits)
@@ -208,7 +208,7 @@ class Identifier:
         try:
             context = clue.record.get("context") or {}
             workspace = Workspace(None, build_context(context.get("cann"), context.get("product"), "env", read_versions(context)))
-            workspace.use_store(self._workspace.store)
+            workspace.use_store(self._workspace.store, self._workspace)
             changes = parse_assignments(list_texts(request.get("set")), list_texts(request.get("unset")))
             mixins = [self._pin(workspace, mixin, commit) for mixin in list_texts(request.get("with"))]
             config = workspace.resolve_spec(self._pin(workspace, name, commit), mixins, changes)
@@ -234,7 +234,7 @@ class Identifier:
         renamed = "+".join(parts) if all(parts) and "+".join(parts) != name else ""
         try:
             workspace = Workspace(None, match.config.context._replace(target=None))
-            workspace.use_store(self._workspace.store)
+            workspace.use_store(self._workspace.store, self._workspace)
             wanted = renamed or name
             now = workspace.resolve_spec(self._pin(workspace, wanted, "HEAD") if isinstance(self._workspace.store, BareStore) else wanted)
         except NpuprofError:
