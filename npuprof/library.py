@@ -41,7 +41,7 @@ class Library:
         self._path = None if path is None else _require_path("path", path)
         self.workspace = spec.Workspace(self._path, in_python=True)
         self.store: Folder = self.workspace.store
-        if not self.store.names():
+        if not (self.store.names() or self.store.stray_files()):
             hint = "name the folder with the presets; npuprof init creates one"
             raise build_error("NP010", f"there is no preset in {self.store.label}", "", hint)
 

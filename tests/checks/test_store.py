@@ -52,6 +52,7 @@ def write_beside(name: str, text: str) -> Callable[[Path], object]:
 STORES: dict[str, tuple[dict[str, str | bytes], list[Callable[[Path], object]], set[str]]] = {
     "a clean store": ({"good": GOOD}, [], set()),
     "stray names": ({"good": GOOD, "we`ird": GOOD, "-x": "x ="}, [], {"NP004"}),
+    "nothing but a stray name": ({"we`ird": GOOD}, [], {"NP004"}),
     "names that differ in case": ({"bert": GOOD, "Bert": GOOD, "BERT": WRONG}, [], {"NP016", "NP201"}),
     "stores inside": ({"good": GOOD, "sub/profiles/b": GOOD, "other/npuprof": "requires = '1'\n"}, [], {"NP017", "NP006"}),
     "broken TOML": ({"good": GOOD, "bad": "a = "}, [], {"NP001"}),
