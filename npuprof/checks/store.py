@@ -76,25 +76,24 @@ class PresetReport(Verdict):
 class StoreReport(Record):
     """All findings about a store, or about the ``specs`` of it that were checked.
 
-    ``sources`` are edits of the lock and of vendored copies, and policies that cannot be read; ``vendored`` are faults of
-    vendored releases. ``faults`` are internal errors outside the presets. ``idle`` are entries of ``ignore`` and globs
-    without effect; they are known only if everything was read, in every context.
+    ``copies`` are edits of the lock and of vendored sources and releases, and policies that cannot be read. ``faults`` are
+    internal errors outside the presets. ``idle`` are entries of ``ignore`` and globs without effect; they are known only if
+    everything was read, in every context.
     """
 
     presets: list[PresetReport]
     is_whole: bool
-    strays: list[Finding] = []
+    stray_names: list[Finding] = []
     duplicates: list[Finding] = []
-    nested: list[Finding] = []
-    sources: list[Finding] = []
-    vendored: list[Finding] = []
+    nested_stores: list[Finding] = []
+    copies: list[Finding] = []
     idle: list[Finding] = []
     faults: list[Finding] = []
 
     @property
     def by_preset(self) -> dict[str, list[Finding]]:
         """The findings by preset; under an empty name, those about other files."""
-        others = [*self.strays, *self.duplicates, *self.nested, *self.sources, *self.vendored, *self.faults, *self.idle]
+        others = [*self.stray_names, *self.duplicates, *self.nested_stores, *self.copies, *self.faults, *self.idle]
         return {"": others, **{preset.name: [*preset.findings, *preset.faults] for preset in self.presets}}
 
     @cached_property
@@ -114,10 +113,15 @@ class StoreReport(Record):
         return sum(not own or any(finding.code != "NP008" or finding.where is not None for finding in own) for own in found)
 
     @property
+    def unreadable(self) -> list[str]:
+        """The names of the presets that could not be read, resolved or judged."""
+        return [preset.name for preset in self.presets if preset.config is None]
+
+    @property
     def unresolved(self) -> int:
         """The number of files that could not be read, resolved or judged: no statement about all is possible with any."""
-        unfit = sum(finding.severity == "error" for finding in self.vendored)  # a wheel or an export of it could not be read
-        return unfit + sum(preset.config is None for preset in self.presets) + len(self.strays) + len(self.sources) + len(self.faults)
+        unfit = sum(finding.severity == "error" for finding in self.copies)  # presets, a wheel or an export could not read them
+        return unfit + len(self.unreadable) + len(self.stray_names) + len(self.faults)
 
     @cached_property
     def coverage(self) -> Coverage:
@@ -147,20 +151,20 @@ def check_store(store: CheckedStore, specs: Sequence[str] = (), notes: bool = Tr
             found += error.findings
         return found
 
-    sources = [] if specs else collect_findings(store.find_source_faults)
+    copies = [] if specs else collect_findings(store.find_source_faults)
     names = specs or store.load_names()
     presets = [_check_preset(store, name, notes) for name in (track_items(names, "presets") if progress else names)]
     if specs:
         return StoreReport(presets, False)
-    strays = collect_findings(store.find_stray_files)
-    if not (names or strays or sources or faults):
+    stray_names = collect_findings(store.find_stray_files)
+    if not (names or stray_names or copies or faults):
         what = f"there is no preset in {store.label}, so nothing was checked"
         hint = "npuprof init creates a store with samples, npuprof new NAME a preset; or name another store with --store"
         raise build_error("NP010", what, "", hint)
     reported = {finding.message for preset in presets for finding in preset.findings}
-    vendored = [finding for finding in collect_findings(store.find_kept_faults) if finding.message not in reported]
-    duplicates, nested = [*_find_duplicates(store, names)], collect_findings(store.find_nested_stores)
-    report = StoreReport(presets, store.context == Context(), strays, duplicates, nested, sources, vendored, faults=faults)
+    copies += [finding for finding in collect_findings(store.find_kept_faults) if finding.message not in reported]
+    duplicates, nested_stores = [*_find_duplicates(store, names)], collect_findings(store.find_nested_stores)
+    report = StoreReport(presets, store.context == Context(), stray_names, duplicates, nested_stores, copies, faults=faults)
     if not notes or not report.is_whole or report.unresolved:
         return report
     return report._replace(idle=collect_findings(lambda: _find_idle_entries(store, presets)))
