@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
+from functools import cached_property
 
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, build_error
@@ -83,7 +84,9 @@ class BareStore(Folder):
         self.git_folder = git_folder
         self.label = path
 
-    def _open_repository(self) -> StoreRepository:
+    @cached_property
+    def repository(self) -> StoreRepository:
+        """The bare repository."""
         from npuprof.store.gitstore.revisions import StoreRepository
 
         return StoreRepository(self.root, self.git_folder)

@@ -41,69 +41,55 @@ class Folder(ReadOnceStore):
         self.label = label if label != BUILTIN else f"./{label}"  # a folder with the name of the shipped store
         self.is_shipped = False  #: whether it is the store that npuprof ships
         self.beside = ""  #: the key prefix of its presets, if another store is used too
-        self._repository: StoreRepository | None = None
         self.read_ahead: Mapping[str, bytes] = {}  #: texts of presets that were loaded in advance
         self.read_absent: Callable[[str], bytes | None] | None = None  #: how to read files that a sparse checkout excludes
         self.is_implied = False  #: whether it may be missing: a repository without its own presets
         self.is_source = False  #: whether it is a vendored copy, of which only the folder is shared
-        self._project: Project | None = None
         self._listed: dict[str, bool] | None = None
         self._names: list[str] | None = None
         self._real = ""
-        self._layout: Layout | None = None
-        self._project_file: str | None = None
 
-    @property
+    @cached_property
     def repository(self) -> StoreRepository:
-        """The repository around it, cached. Raises NpuprofError if there is none."""
-        if self._repository is None:
-            self._repository = self._open_repository()
-        return self._repository
-
-    def _open_repository(self) -> StoreRepository:
+        """The repository around it. Raises NpuprofError if there is none."""
         from npuprof.store.gitstore.revisions import StoreRepository
 
         return StoreRepository(self.root)
 
-    @property
+    @cached_property
     def project_file(self) -> str:
-        """The path of npuprof.toml next to the store, cached; an empty string if there is none, or it belongs to another store."""
-        if self._project_file is None:
-            alone = self.is_source or not self.in_work_tree or self.label == BUILTIN
-            path = "" if alone else os.path.join(find_project_folder(self), FILE)
-            self._project_file = path if path and os.path.lexists(path) else ""
-        return self._project_file
+        """The path of npuprof.toml next to the store; an empty string if there is none, or it belongs to another store."""
+        if self.is_source or not self.in_work_tree or self.label == BUILTIN:
+            return ""
+        path = os.path.join(find_project_folder(self), FILE)
+        return path if os.path.lexists(path) else ""
 
-    @property
+    @cached_property
     def project(self) -> Project:
-        """Its npuprof.toml, cached. Raises NpuprofError if it is invalid."""
-        if self._project is None:
-            from npuprof.store.project import read_project
+        """Its npuprof.toml. Raises NpuprofError if it is invalid."""
+        from npuprof.store.project import read_project
 
-            self._project = read_project(os.path.join(find_project_folder(self), FILE))
-        return self._project
+        return read_project(os.path.join(find_project_folder(self), FILE))
 
     @cached_property
     def keeps_releases(self) -> bool:
         """Whether it has a folder of vendored releases; cached, as thousands of presets may pin one."""
         return os.path.isdir(f"{self.root}/{RELEASED}")
 
-    @property
+    @cached_property
     def layout(self) -> Layout:
         """The layout of presets, relative to the folder of npuprof.toml."""
-        if self._layout is None:
-            from contextlib import suppress
+        from contextlib import suppress
 
-            from npuprof.store.layout import Layout, read_globs
+        from npuprof.store.layout import Layout, read_globs
 
-            globs: tuple[str, ...] = ()
-            if self.project_file:
-                with suppress(OSError):  # reported when the rest of the file is read
-                    globs = read_globs(read_plain_file(self.project_file))
-            real = os.path.realpath(self.root)
-            inside = bool(self.project_file) and os.path.dirname(self.project_file) == real
-            self._layout = Layout("" if inside else f"{os.path.basename(real)}/", globs)
-        return self._layout
+        globs: tuple[str, ...] = ()
+        if self.project_file:
+            with suppress(OSError):  # reported when the rest of the file is read
+                globs = read_globs(read_plain_file(self.project_file))
+        real = os.path.realpath(self.root)
+        inside = os.path.dirname(self.project_file) == real
+        return Layout("" if inside else f"{os.path.basename(real)}/", globs)
 
     def may_have_policy(self) -> bool:
         """Return whether there is an npuprof.toml."""
