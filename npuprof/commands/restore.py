@@ -21,7 +21,6 @@ from npuprof.resolve.config import Config
 from npuprof.resolve.digests import compute_digest
 from npuprof.store import spec
 from npuprof.store.folder import Folder
-from npuprof.store.gitstore import revisions
 from npuprof.store.gitstore.revisions import Revision
 from npuprof.store.spec import Workspace
 from npuprof.store.worktree import find_converted_files
@@ -59,7 +58,7 @@ class Restore(ContextVerb):
         home = workspace.store
         if home.label == "builtin:":
             raise build_error("NP027", "the shipped presets cannot be written", "", "work in a store of your own")
-        pin = revisions.find_pin(home, f"{name}@{revision}")
+        pin = home.repository.find_pin(f"{name}@{revision}")
         commit, then = pin.commit, pin.home
         raw, notes = self._recover_text(workspace, then, name)
         now = None

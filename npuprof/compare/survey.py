@@ -163,12 +163,11 @@ def have_moved_ranges(before: Revision | Folder, after: Revision | Folder) -> bo
     """Return whether an @ reference may resolve differently in two states although no file differs."""
     if not isinstance(before, Revision) or not before.commit or not has_release_tags(before.root):
         return False
-    if before.release or (isinstance(after, Revision) and after.release):
+    if before.release or after.release:
         return True
     repository = before.repository
-    seen = after.seen_from if isinstance(after, Revision) else ""
-    head = None if seen else repository.git.read_objects(["HEAD"])[0]
-    commit = seen or (head.oid if head else "")
+    head = None if after.seen_from else repository.git.read_objects(["HEAD"])[0]
+    commit = after.seen_from or (head.oid if head else "")
     return not commit or not repository.sees_same_versions(before.commit, commit)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from npuprof.store.gitstore.revisions import Pin, find_pin
 from npuprof.store.sources.lookups import Lookups
 
 TYPE_CHECKING = False
@@ -10,6 +9,7 @@ if TYPE_CHECKING:
     from npuprof.document.profile import ProfileSource
     from npuprof.history.snapshots import Snapshots
     from npuprof.model import Origin
+    from npuprof.store.gitstore.revisions import Pin
     from npuprof.store.sources.reading import Sources
 
 
@@ -26,4 +26,4 @@ class PastLookups(Lookups):
 
     def find_pin(self, home: ProfileSource, reference: str, asked: Origin | None) -> Pin:
         """Return the target of ``NAME@REV`` in the history before the current commit, or of another store. Raises NpuprofError."""
-        return find_pin(self._snapshots, reference, asked) if home is self._snapshots else super().find_pin(home, reference, asked)
+        return self._snapshots.pin_parent(reference, asked) if home is self._snapshots else super().find_pin(home, reference, asked)

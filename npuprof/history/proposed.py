@@ -9,14 +9,14 @@ from contextlib import closing, contextmanager, suppress
 
 from npuprof.history.git_queries import find_git_path, join_paths
 from npuprof.store.gitstore.objects import Git
-from npuprof.store.gitstore.revisions import ProposedRevision, Revision, StoreRepository, find_pin
+from npuprof.store.gitstore.revisions import ProposedRevision, Revision, StoreRepository
 from npuprof.system.tree import Tree
 
 
 def load_last_commit(repository: StoreRepository) -> Revision:
     """Return the store at the last commit; empty if there is none yet."""
     head = repository.git.read_objects(["HEAD"])[0]
-    return Revision(repository, head.oid, find_pin=find_pin) if head else Revision(repository, "", {})
+    return Revision(repository, head.oid) if head else Revision(repository, "", {})
 
 
 @contextmanager
@@ -44,7 +44,7 @@ def propose_index(repository: StoreRepository) -> Iterator[ProposedRevision]:
 
 def _write_tree(repository: StoreRepository, scratch: Git, staged: bool) -> ProposedRevision:
     tree = scratch.run_command("write-tree").strip().decode()
-    return ProposedRevision(repository.with_git(scratch), tree, find_pin, staged)
+    return ProposedRevision(repository.with_git(scratch), tree, staged)
 
 
 @contextmanager

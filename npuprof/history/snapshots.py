@@ -27,12 +27,7 @@ _PROFILES = 400  # kept for the next commits
 
 
 class Snapshots:
-    """The store at one commit after another. ``files`` are those of the current ``commit``, ``layout`` locates the presets.
-
-    ``view`` is the tip's view, if it was requested as a release.
-    """
-
-    view = ""
+    """The store at one commit after another. ``files`` are those of the current ``commit``, ``layout`` locates the presets."""
 
     def __init__(self, repository: StoreRepository, tip: str, release: Version | None = None) -> None:
         self.repository = repository
@@ -46,15 +41,10 @@ class Snapshots:
         self._project_files: dict[str, tuple[str, ...]] = {}
         self._sources: dict[tuple[str, ...], Sources] = {}
 
-    @property
-    def seen_from(self) -> str:
-        """The commit whose tags ranges select from."""
-        return self.commit
-
-    @property
-    def release(self) -> Version | None:
-        """The release as which the current commit was requested."""
-        return self._release if self.commit == self._tip else None
+    def pin_parent(self, reference: str, asked: Origin | None) -> revisions.Pin:
+        """Return the target of a reference with an @, seen from the current commit. Raises NpuprofError."""
+        release = self._release if self.commit == self._tip else None
+        return self.repository.find_pin(reference, asked, release, seen_from=self.commit)
 
     @property
     def sources(self) -> Sources:

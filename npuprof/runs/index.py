@@ -21,7 +21,7 @@ from npuprof.resolve.digests import list_digests
 from npuprof.store import is_profile_name, is_source_reference
 from npuprof.store.gitstore.commits import find_former_folder
 from npuprof.store.gitstore.repository import TreeFile
-from npuprof.store.gitstore.revisions import Revision, StoreRepository, find_pin
+from npuprof.store.gitstore.revisions import Revision, StoreRepository
 from npuprof.store.layout import read_globs
 from npuprof.store.problems import UNTOLD
 from npuprof.store.sources.lookups import Lookups
@@ -188,7 +188,7 @@ class _Builder:
         repository = self._repository
         if place.prefix != repository.prefix:
             repository = repository.with_store_prefix(place.prefix)
-        store = Revision(repository, commit, find_pin=find_pin)
+        store = Revision(repository, commit)
         files = store.files
         touched = {name for name in {*files, *self._files} if files.get(name) != self._files.get(name)}
         linked = any(file.is_link for file in files.values())

@@ -40,7 +40,6 @@ class ReadOnceStore:
     label = ""
     root = ""
     release: Version | None = None  #: the release as which it was requested, if any
-    view = ""  #: the version, recorded in the release's tag, that it is seen by
     seen_from = ""  #: the commit whose tags ranges select from; empty for HEAD
 
     def __init__(self) -> None:

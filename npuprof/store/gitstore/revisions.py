@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 
 from npuprof import document
@@ -21,32 +21,10 @@ from npuprof.store.problems import build_clash_finding, build_missing_finding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Protocol, Self
+    from typing import Self
 
     from npuprof.store.gitstore.objects import Git
     from npuprof.store.versions import Version
-
-    class HistoricalStore(Protocol):
-        """A store with a history: a folder, or one at a commit. ``release`` and ``view`` are those it was requested as."""
-
-        @property
-        def repository(self) -> StoreRepository:
-            """The repository around it. Raises NpuprofError."""
-
-        @property
-        def release(self) -> Version | None:
-            """The release as which it was requested, if any."""
-
-        @property
-        def view(self) -> str:
-            """The version, recorded in the release's tag, that it is seen by."""
-
-        @property
-        def seen_from(self) -> str:
-            """The commit whose tags ranges select from; empty for HEAD."""
-
-    #: Resolves a reference with an @, seen from a store.
-    PinFinder = Callable[["Revision", str, Origin | None], "Pin"]
 
 #: The most cached revisions of a walk through a history.
 _REVISIONS = 200
@@ -84,13 +62,13 @@ class StoreRepository(Repository):
         If the store's folder did not exist then, the folder from which it later came is used.
         """
         if commit not in self._revisions:
-            revision = Revision(self, commit, find_pin=find_pin)
+            revision = Revision(self, commit)
             head = None if revision.has_store else self.git.read_objects(["HEAD"])[0]
             if head and head.oid != commit:
                 from npuprof.store.gitstore.commits import find_former_folder
 
                 place = find_former_folder(self, commit, head.oid)
-                revision = revision if place is None else Revision(self.with_store_prefix(place), commit, find_pin=find_pin)
+                revision = revision if place is None else Revision(self.with_store_prefix(place), commit)
             self._revisions[commit] = revision
         return self._revisions[commit]
 
@@ -113,29 +91,29 @@ class StoreRepository(Repository):
             return plain
         key = f"{release.tag} {view} {commit}"
         if key not in self._revisions:
-            self._revisions[key] = Revision(plain.repository, commit, plain.files, release, view, find_pin)
+            self._revisions[key] = Revision(plain.repository, commit, plain.files, release, view)
             self._revisions[key].adopt_texts(plain)
         return self._revisions[key]
 
+    def find_pin(
+        self, reference: str, asked: Origin | None = None, release: Version | None = None, view: str = "", seen_from: str = ""
+    ) -> Pin:
+        """Return the target of ``NAME@REV``: as recorded by a release and one of its views, else the current one.
 
-def find_pin(home: HistoricalStore, reference: str, asked: Origin | None = None) -> Pin:
-    """Return the target of ``NAME@REV`` in a store: as recorded by the store's release, else the current one.
-
-    Raises NpuprofError.
-    """
-    name, _, revision = reference.partition("@")
-    repository, release = home.repository, home.release
-    recorded = release.record.find_parent(home.view, reference) if release else None
-    if release and recorded:
-        if repository.git.read_objects([recorded.commit])[0] is None:
-            raise NpuprofError(_build_lost_parent_finding(release, reference, recorded.commit, asked))
-        label = f"{name}@{recorded.version or shorten_commit(recorded.commit)}"
-        there = repository.load_view(recorded.commit, release, recorded.own_view)
-        return Pin(name, recorded.version, recorded.commit, there, label)
-    resolved = repository.resolve_revision(name, revision, asked, home.seen_from)
-    version = resolved.version
-    there = repository.load_view(resolved.commit, version) if version else repository.load_revision(resolved.commit)
-    return Pin(name, version.number_text if version else "", resolved.commit, there, f"{name}@{resolved.label}", version)
+        Ranges select from the tags reachable from ``seen_from``; if empty, from HEAD. Raises NpuprofError.
+        """
+        name, _, revision = reference.partition("@")
+        recorded = release.record.find_parent(view, reference) if release else None
+        if release and recorded:
+            if self.git.read_objects([recorded.commit])[0] is None:
+                raise NpuprofError(_build_lost_parent_finding(release, reference, recorded.commit, asked))
+            label = f"{name}@{recorded.version or shorten_commit(recorded.commit)}"
+            there = self.load_view(recorded.commit, release, recorded.own_view)
+            return Pin(name, recorded.version, recorded.commit, there, label)
+        resolved = self.resolve_revision(name, revision, asked, seen_from)
+        version = resolved.version
+        there = self.load_view(resolved.commit, version) if version else self.load_revision(resolved.commit)
+        return Pin(name, version.number_text if version else "", resolved.commit, there, f"{name}@{resolved.label}", version)
 
 
 def build_unfit_finding(version: Version) -> Finding:
@@ -176,7 +154,7 @@ class Revision(ReadOnceStore):
     """A store at a commit (or tree, by id). Only the object database is read, each file once.
 
     For a ``release``, parents with an @ resolve as recorded in its tag. ``view`` selects one of the versions recorded in
-    the tag. ``find_pin`` resolves references with an @, seen from here.
+    the tag.
     """
 
     def __init__(
@@ -186,12 +164,10 @@ class Revision(ReadOnceStore):
         files: dict[str, TreeFile] | None = None,
         release: Version | None = None,
         view: str = "",
-        find_pin: PinFinder | None = None,
     ) -> None:
         super().__init__()
         self.release = release
         self.view = view
-        self._find_pin = find_pin
         self._found: dict[str, Pin] = {}
         self.pins: dict[str, frozenset[str]] = {}  #: cached targets of the pinned ancestors of each profile
         self.repository = repository
@@ -214,16 +190,13 @@ class Revision(ReadOnceStore):
         return self.files
 
     def _find_pins(self, profile: Profile) -> frozenset[str]:
-        if self._find_pin is None:
-            return _NO_PINS
         _collect_pins(self, profile.name)  # another view may have other profiles
         return self.pins[profile.name]
 
     def pin_parent(self, reference: str, asked: Origin | None) -> Pin:
         """Return the target of a reference with an @, seen from here; cached. Raises NpuprofError."""
         if reference not in self._found:
-            assert self._find_pin is not None, "a store that no commit holds has no such parents"
-            self._found[reference] = self._find_pin(self, reference, asked)
+            self._found[reference] = self.repository.find_pin(reference, asked, self.release, self.view, self.seen_from)
         return self._found[reference]
 
     def list_parent_stores(self, name: str) -> tuple[set[str], list[tuple[Revision, str]]]:
@@ -350,8 +323,8 @@ class ProposedRevision(Revision):
     ``staged`` is set if the tree is that of the index.
     """
 
-    def __init__(self, repository: StoreRepository, tree: str, find_pin: PinFinder | None = None, staged: bool = False) -> None:
-        super().__init__(repository, tree, find_pin=find_pin)
+    def __init__(self, repository: StoreRepository, tree: str, staged: bool = False) -> None:
+        super().__init__(repository, tree)
         self._staged = staged
         self.seen_from = ""
         self.label = f"{repository.prefix.rstrip('/') or 'the repository'} as it would be committed"

@@ -227,7 +227,7 @@ class Lookups:
         if not isinstance(home, Folder):
             what = f"{home.label if isinstance(home, ReadOnceStore) else 'this store'} has no revisions"
             raise build_error("NP021", what, "Revisions are those of a git repository.", "omit the revision")
-        return revisions.find_pin(home, reference, asked)
+        return home.repository.find_pin(reference, asked)
 
     def prove_kept_release(self, release: KeptRelease, asked: Origin | None = None) -> Profile:
         """Return the preset of a vendored release. Raises NpuprofError (NP049) if it differs from the released one."""

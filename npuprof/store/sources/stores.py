@@ -301,10 +301,8 @@ class SourceStore(ReadOnceStore):
 
     def find_pin(self, reference: str, asked: Origin | None = None) -> Pin:
         """Return the target of a reference with an @ in the mirror, seen from here. Raises NpuprofError."""
-        from npuprof.store.gitstore import revisions
-
         try:
-            return revisions.find_pin(self.revision, reference, asked)
+            return self.revision.pin_parent(reference, asked)
         except NpuprofError as error:
             raise name_source_in_error(error, self.source) from None
 
