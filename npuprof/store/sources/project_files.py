@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     import tomlkit
 
 _BOM = b"\xef\xbb\xbf"
-#: Edits a parsed TOML file.
-Edit = Callable[["tomlkit.TOMLDocument"], None]
 
 
 class ProjectFiles:
@@ -131,35 +129,33 @@ class ProjectFiles:
         self.refuse_shipped()
         wanted: list[Wanted] = []
         if wanted_sources:
-            wanted.append(self._edit(FILE, lambda document: _edit_sources(document, wanted_sources)))
+            wanted.append(self._edit_project(wanted_sources))
         if locked or self.texts[LOCK_FILE] is not None:
             wanted.append(Wanted(self.find_path(LOCK_FILE), locks.format_lock(dict(locked)).encode(), self.texts[LOCK_FILE]))
         changed = [one for one in wanted if one.content != one.known]
         writing.write_wanted_files(changed)
         return [os.path.relpath(one.path) for one in changed]
 
-    def _edit(self, name: str, edit: Edit) -> Wanted:
+    def _edit_project(self, wanted_sources: Mapping[str, dict[str, Any] | None]) -> Wanted:
         import tomlkit
         import tomlkit.exceptions
 
-        known = self.texts[name]
+        known = self.texts[FILE]
         bom = _BOM if known is not None and known.startswith(_BOM) else b""
         text = (known or b"").removeprefix(_BOM).decode()
-        newline = "\r\n" if "\r\n" in text else "\n"
         document = tomlkit.parse(text)
         try:
-            edit(document)
+            _edit_sources(document, wanted_sources)
         except (ValueError, TypeError, tomlkit.exceptions.TOMLKitError) as error:
-            what = f"{self.cite(name)} cannot be edited as it is written: {error}"
+            what = f"{self.cite(FILE)} cannot be edited as it is written: {error}"
             raise build_error("NP922", what, "Nothing was written.", "write each source as a table: [sources.team]") from None
         made = tomlkit.dumps(document)
-        expected = document.unwrap()
-        if parse_toml_text(made) != expected:
-            what = f"{self.cite(name)} cannot be edited so that it is read back the same"
+        if parse_toml_text(made) != document.unwrap():
+            what = f"{self.cite(FILE)} cannot be edited so that it is read back the same"
             raise build_error("NP922", what, "Nothing was written.", "edit it by hand")
-        if newline == "\r\n":
+        if "\r\n" in text:
             made = made.replace("\r\n", "\n").replace("\n", "\r\n")
-        return Wanted(self.find_path(name), bom + made.encode(), known)
+        return Wanted(self.find_path(FILE), bom + made.encode(), known)
 
 
 def _edit_sources(document: tomlkit.TOMLDocument, wanted: Mapping[str, dict[str, Any] | None]) -> None:
@@ -170,15 +166,12 @@ def _edit_sources(document: tomlkit.TOMLDocument, wanted: Mapping[str, dict[str,
     tables: Any = document["sources"]
     for name, said in wanted.items():
         if said is None:
-            if name in tables:
-                del tables[name]
-        elif name in tables:
-            for key, value in said.items():
-                tables[name][key] = value
-        else:
-            table = tomlkit.table()
-            for key, value in said.items():
-                table[key] = value
+            tables.pop(name, None)
+            continue
+        table = tables[name] if name in tables else tomlkit.table()
+        for key, value in said.items():
+            table[key] = value
+        if name not in tables:
             tables[name] = table
     if not tables:
         del document["sources"]
