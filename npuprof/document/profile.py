@@ -6,7 +6,7 @@ Keys are not compared with the catalogue here; the checks do that.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from npuprof.document import Document, keys
 from npuprof.model import SCENARIOS, SECTIONS, Finding, Fix, Origin, Path, Record, Step, renew_hints, suggest_name
@@ -151,6 +151,10 @@ class Profile:
     def extends(self) -> tuple[str, ...]:
         """The parents as written; later wins."""
         return tuple(self.table.get("extends", ()))
+
+    def iterate_references(self) -> Iterator[tuple[str, Origin]]:
+        """Yield the parents as written, each with its place."""
+        return ((reference, self.origin("profile", "extends", index)) for index, reference in enumerate(self.extends))
 
     @property
     def locked(self) -> tuple[str, ...]:

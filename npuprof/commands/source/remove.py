@@ -8,7 +8,7 @@ from npuprof.commands.framework import argument, flag
 from npuprof.commands.framework.parameters import StoreVerb
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import Answer
-from npuprof.store import is_source_reference, spec
+from npuprof.store import spec
 
 
 class Remove(StoreVerb):
@@ -26,18 +26,12 @@ class Remove(StoreVerb):
         """Write both files. Raises NpuprofError if presets still extend presets of the source."""
         place = spec.open_project_files(self.store)
         (source,) = place.select_sources([self.name])
-        problems = []
-        for name in place.home.names() if not self.force else ():
-            try:
-                profile = place.home.profile(name)
-            except NpuprofError:
-                continue
-            for index, reference in enumerate(profile.extends):
-                if is_source_reference(reference) and reference.partition(":")[0] == source.name:
-                    hint = "take it out of extends first, copy the preset in, or say --force"
-                    what = f"{name} extends {reference}"
-                    origin = profile.origin("profile", "extends", index)
-                    problems.append(Finding("NP042", what, "", hint, origin, "profile.extends", (name,)))
+        hint = "take it out of extends first, copy the preset in, or say --force"
+        problems = [
+            Finding("NP042", f"{name} extends {reference}", "", hint, origin, "profile.extends", (name,))
+            for name, reference, origin in (place.iterate_references() if not self.force else ())
+            if reference.partition(":")[0] == source.name
+        ]
         if problems:
             raise NpuprofError(problems)
         remaining = {name: locked for name, locked in place.lock.sources.items() if name != source.name}

@@ -204,13 +204,12 @@ class Revision(ReadOnceStore):
         pins: set[str] = set()
         parents: list[tuple[Revision, str]] = []
         with suppress(NpuprofError):
-            profile = self.load_profile(name)
-            for index, reference in enumerate(profile.extends):
+            for reference, asked in self.load_profile(name).iterate_references():
                 if "@" not in reference:
                     parents.append((self, reference))
                     continue
                 with suppress(NpuprofError):
-                    pin = self.pin_parent(reference, profile.origin("profile", "extends", index))
+                    pin = self.pin_parent(reference, asked)
                     pins.add(f"{name}@{shorten_commit(self.commit)}:{reference}={pin.name}@{pin.commit}")
                     parents.append((pin.home, pin.name))
         return pins, [(home, parent) for home, parent in parents if parent in home.files]

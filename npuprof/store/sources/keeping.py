@@ -38,7 +38,7 @@ class KeptFiles:
             except NpuprofError as error:
                 self._problems += error.findings
                 continue
-            for reference, asked in _list_references(profile):
+            for reference, asked in profile.iterate_references():
                 if "@" in reference and not is_source_reference(reference) and reference not in self.references:
                     self._add_release(home, reference, asked, "")
         if self._problems:
@@ -69,7 +69,7 @@ class KeptFiles:
         home = profile.home
         assert isinstance(home, (Revision, KeptRelease)), "a released version is read from a commit, or from where it is kept"
         self.files[path] = home.read_profile_text(profile.name)
-        for reference, asked in _list_references(profile):
+        for reference, asked in profile.iterate_references():
             if is_source_reference(reference):
                 what = f"{profile.name} extends {reference}, a preset of another repository, so that its release cannot be kept"
                 why = "A copy of a source is one folder for all: npuprof source vendor NAME makes it."
@@ -79,7 +79,3 @@ class KeptFiles:
                 self._add_release(home, reference, asked, f"{folder}{RELEASED}/")
             else:
                 self._add_preset(home.profile(reference, asked), folder)
-
-
-def _list_references(profile: Profile) -> list[tuple[str, Origin | None]]:
-    return [(reference, profile.origin("profile", "extends", index)) for index, reference in enumerate(profile.extends)]

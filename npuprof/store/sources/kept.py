@@ -80,13 +80,12 @@ class KeptRelease(ReadOnceStore):
         while waiting:
             store, current, asked = waiting.pop()
             with suppress(NpuprofError):  # reported when it is resolved
-                profile = store.load_profile(current, asked)
-                for index, reference in enumerate(profile.extends):
+                for reference, origin in store.load_profile(current, asked).iterate_references():
                     with suppress(NpuprofError):
                         parent = (store, reference) if "@" not in reference else store.pin_parent(current, reference, pins)
                         if parent is not None and (parent[0].root, parent[1]) not in seen:
                             seen.add((parent[0].root, parent[1]))
-                            waiting.append((*parent, profile.origin("profile", "extends", index)))
+                            waiting.append((*parent, origin))
         return pins
 
     def pin_parent(self, heir: str, reference: str, pins: set[str]) -> tuple[KeptRelease, str] | None:

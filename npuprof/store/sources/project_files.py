@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -100,26 +100,23 @@ class ProjectFiles:
     def list_references(self) -> dict[str, set[str]]:
         """Return the references of readable presets: ``NAME[@VERSION]`` by source name."""
         found: dict[str, set[str]] = {}
-        for name in self.home.names():
-            try:
-                parents = self.home.profile(name).extends
-            except NpuprofError:
-                continue
-            for reference in parents:
-                if is_source_reference(reference):
-                    source, _, preset = reference.partition(":")
-                    found.setdefault(source, set()).add(preset)
+        for _, reference, _ in self.iterate_references():
+            source, _, preset = reference.partition(":")
+            found.setdefault(source, set()).add(preset)
         return found
 
     def find_reference(self, source: str, reference: str) -> Origin | None:
         """Return the place of the first reference to a source's preset, by preset name; None if there is none."""
+        wanted = f"{source}:{reference}"
+        return next((origin for _, known, origin in self.iterate_references() if known == wanted), None)
+
+    def iterate_references(self) -> Iterator[tuple[str, str, Origin]]:
+        """Yield the references of readable presets to sources: the name of the preset, the reference, and its place."""
         for name in self.home.names():
             with suppress(NpuprofError):
-                profile = self.home.profile(name)
-                for index, parent in enumerate(profile.extends):
-                    if parent == f"{source}:{reference}":
-                        return profile.origin("profile", "extends", index)
-        return None
+                for reference, origin in self.home.profile(name).iterate_references():
+                    if is_source_reference(reference):
+                        yield name, reference, origin
 
     def write(self, wanted_sources: Mapping[str, dict[str, Any] | None] | None, locked: Mapping[str, LockedSource]) -> list[str]:
         """Write both files: changed sources of npuprof.toml (None removes one), and the whole lock; return the changed paths.
