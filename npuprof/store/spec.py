@@ -50,29 +50,23 @@ class Workspace:
 
     def __init__(self, given: str | None = None, context: Context | None = None, in_python: bool = False) -> None:
         self._given = given
-        self._store: ProfileSource | None = None
         self._names: dict[str, str] = {}
         self._laid: dict[str, Profile] = {}  # by path of files outside the store
         self.resolver = Resolver(self, context, in_python=in_python)
-        self._piped: Profile | None = None
         #: Reads other files as profiles, by path; returns None for unknown kinds. If None, only presets are accepted.
         self.read_other: Callable[[str], Profile | None] | None = None
         self._others: dict[str, Profile | None] = {}
-        self._builtin: Folder | None = None
         self._opened_by: Workspace | None = None
 
-    @property
+    @cached_property
     def home(self) -> ProfileSource:
         """The source of profiles: the store, or its replacement. Raises NpuprofError if there is none."""
-        if self._store is None:
-            asked = self._given or os.environ.get("NPUPROF_STORE", "")
-            if asked.endswith(":") and is_source_reference(asked):
-                self._store = self.lookups.open_source(find_store(None, {}), asked[:-1])
-                return self._store
-            folder = self._find_bare_store(asked) or find_store(self._given, os.environ, self.resolver.in_python)
-            _require_this_npuprof(folder)
-            self._store = folder
-        return self._store
+        asked = self._given or os.environ.get("NPUPROF_STORE", "")
+        if asked.endswith(":") and is_source_reference(asked):
+            return self.lookups.open_source(find_store(None, {}), asked[:-1])
+        folder = self._find_bare_store(asked) or find_store(self._given, os.environ, self.resolver.in_python)
+        _require_this_npuprof(folder)
+        return folder
 
     def _find_bare_store(self, asked: str) -> Folder | None:
         """Return the store of a bare repository; None if there is none, or a nearer store exists."""
@@ -141,8 +135,6 @@ class Workspace:
                     raise NpuprofError(build_bad_stack_finding(spec, parts))
                 return self.compose_profiles(spec, [self.profile(part) for part in parts])
         if spec == "-":
-            if self._piped is None:  # standard input can be read only once
-                self._piped = self._read_other_kind(spec) or self._read_piped_profile()
             return self._piped
         try:
             return self._find_named_profile(spec)
@@ -190,7 +182,11 @@ class Workspace:
 
             raise explain_missing_preset(self.home, spec, error) from None
 
-    def _read_piped_profile(self) -> Profile:
+    @cached_property
+    def _piped(self) -> Profile:
+        """The profile in standard input, which can be read only once. Raises NpuprofError."""
+        if (profile := self._read_other_kind("-")) is not None:
+            return profile
         try:
             raw = read_standard_input()
         except OSError as error:  # closed, a folder, or endless
@@ -244,14 +240,17 @@ class Workspace:
             pinned.profile.yanked[ASKED] = pinned.yanked
         return pinned.profile
 
+    @cached_property
+    def _builtin(self) -> Folder:
+        """The store that npuprof ships, beside this one."""
+        return open_builtin_store(beside=True)
+
     def _load_builtin_profile(self, spec: str) -> Profile:
         """Return the profile of ``builtin:NAME``, independent of the store."""
         name, at, _ = spec.removeprefix(BUILTIN).partition("@")
         if at:
             what, why = f"{spec!r}: built-in presets have no versions", "They are part of the installed npuprof."
             raise build_error("NP023", what, why, f"write {BUILTIN}{name}; npuprof --version says which that is")
-        if self._builtin is None:
-            self._builtin = open_builtin_store(beside=True)
         profile = self._builtin.profile(name)
         self._names[profile.key] = spec
         return profile
@@ -305,7 +304,7 @@ class Workspace:
 
     def use_store(self, opened: ProfileSource, by: Workspace | None = None) -> None:
         """Use a store that is already open (a folder, or a revision), and what the workspace that opened it has looked up."""
-        self._store, self._opened_by = opened, by
+        self.home, self._opened_by = opened, by
 
     def _load_file_profile(self, path: str) -> Profile:
         """Return the profile in a file: inside the store the one with its name, else a separate one."""
@@ -328,9 +327,7 @@ class Workspace:
     def _find_name_in_store(self, path: str) -> str:
         """Return the name of the profile in a file inside the store, else an empty string."""
         home = self._find_home_store()
-        if home is None:
-            return ""
-        return home.locate_file(os.path.abspath(path))
+        return home.locate_file(os.path.abspath(path)) if home is not None else ""
 
     def _find_home_store(self) -> Folder | None:
         try:
