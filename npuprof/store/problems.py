@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterable
 
-from npuprof.model import Finding, Origin, Place, did_you_mean
+from npuprof.model import Finding, NpuprofError, Origin, Place, did_you_mean
 from npuprof.report import say_option
 from npuprof.system.files import UnfitFileError, describe_os_error
 
@@ -29,6 +29,11 @@ _NAME_RULE = "A name is a path below the store: letters, digits, '.', '_' and '-
 def place_finding(finding: Finding, asked: Origin | None) -> Finding:
     """Return a finding at its reference in ``extends``; unchanged if no preset refers to it."""
     return finding if asked is None else finding._replace(origin=asked, key="profile.extends", profiles=(asked.profile,))
+
+
+def place_error(error: NpuprofError, asked: Origin | None) -> NpuprofError:
+    """Return an error whose findings are at their reference in ``extends``."""
+    return NpuprofError([place_finding(finding, asked) for finding in error.findings])
 
 
 def build_bad_name_finding(name: str, asked: Origin | None = None, known: Iterable[str] = ()) -> Finding:

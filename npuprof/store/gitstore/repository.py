@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from npuprof.model import Finding, NpuprofError, Origin, Record, build_error, did_you_mean
+from npuprof.model import NpuprofError, Origin, Record, build_error, did_you_mean
 from npuprof.store import FILE
 from npuprof.store.gitstore.objects import Git, build_refusal_finding
 from npuprof.store.gitstore.tags import ReleaseTags
@@ -98,13 +98,13 @@ class Repository(ReleaseTags):
 
     def resolve_commit(self, revision: str, asked: Origin | None = None) -> str:
         """Return the full commit id of a revision. Raises NpuprofError: unknown, ambiguous, not a commit."""
-        if not _is_sayable(revision):
-            raise NpuprofError(self._build_unknown_finding(revision, asked))
         if not (commit := self._find_commit(revision)):
-            raise NpuprofError(self._build_unknown_finding(revision, asked))
+            raise self._build_unknown_error(revision, asked)
         return commit
 
     def _find_commit(self, revision: str) -> str:
+        if not revision or revision.startswith("-") or "\n" in revision or "\0" in revision:
+            return ""  # git would parse a flag, or several names
         named = self.git.read_objects([revision])[0]
         if named is not None and named.type == "tag":
             named = self.git.read_objects([f"{named.oid}^{{commit}}"])[0]
@@ -112,10 +112,10 @@ class Repository(ReleaseTags):
 
     def has_commit(self, revision: str) -> bool:
         """Return whether a revision names a commit."""
-        return _is_sayable(revision) and bool(self._find_commit(revision))
+        return bool(self._find_commit(revision))
 
-    def _build_unknown_finding(self, revision: str, asked: Origin | None) -> Finding:
-        why, hint = "", "git log --oneline shows the revisions there are"
+    def _build_unknown_error(self, revision: str, asked: Origin | None) -> NpuprofError:
+        what, why, hint = f"unknown revision {revision!r}", "", "git log --oneline shows the revisions there are"
         if revision.startswith("-"):
             why = "A revision cannot start with '-'."
         elif not self.git.read_objects(["HEAD"])[0] and revision.startswith(("HEAD", "@")):
@@ -128,9 +128,8 @@ class Repository(ReleaseTags):
                 why = "This clone is shallow: it contains only the newest commits."
                 hint = hint if hint.startswith("did") else "fetch the rest: git fetch --unshallow"
         if not revision:
-            what, hint = "the revision after @ is missing", "write one, NAME@HEAD or NAME@1.2.0, or omit the @"
-            return problems.place_finding(Finding("NP011", what, "", hint), asked)
-        return problems.place_finding(Finding("NP011", f"unknown revision {revision!r}", why, hint), asked)
+            what, why, hint = "the revision after @ is missing", "", "write one, NAME@HEAD or NAME@1.2.0, or omit the @"
+        return problems.place_error(build_error("NP011", what, why, hint), asked)
 
     def is_shallow(self) -> bool:
         """Return whether the clone lacks older commits; cached."""
@@ -151,32 +150,32 @@ class Repository(ReleaseTags):
             return ResolvedRevision(self.resolve_commit(version.commit), version.number_text, version)
         others = self.read_versions([ref for ref in self.list_tag_refs(name) if request.accepts(ref.text)]) if request else []
         if others:
-            raise NpuprofError(self._build_unreachable_finding(name, revision, others, asked, at))
+            raise self._build_unreachable_error(name, revision, others, asked, at)
         try:
             commit = self.resolve_commit(revision, asked)
         except NpuprofError:
             if request and not revision.startswith("-") and (len(revision) < 4 or "." in revision):
-                raise NpuprofError(self._build_unreleased_finding(name, revision, asked)) from None
+                raise self._build_unreleased_error(name, revision, asked) from None
             raise
         return ResolvedRevision(commit, shorten_commit(commit), self.find_version_of_tag(revision, name))
 
-    def _build_unreachable_finding(self, name: str, revision: str, versions: list[Version], asked: Origin | None, at: str) -> Finding:
+    def _build_unreachable_error(self, name: str, revision: str, versions: list[Version], asked: Origin | None, at: str) -> NpuprofError:
         what = f"no released version {revision} of {name} is in the history of {shorten_commit(at) if at else 'HEAD'}"
         why = "A range selects the newest version that is reachable from the commit with the reference."
         others = ", ".join(version.number_text for version in versions)
         hint = f"name one in full that is released elsewhere, or later, or merge it first: {others}"
         if self.is_shallow():
             hint = "this clone is shallow and may not reach back to the version: git fetch --unshallow"
-        return problems.place_finding(Finding("NP011", what, why, hint), asked)
+        return problems.place_error(build_error("NP011", what, why, hint), asked)
 
-    def _build_unreleased_finding(self, name: str, revision: str, asked: Origin | None) -> Finding:
+    def _build_unreleased_error(self, name: str, revision: str, asked: Origin | None) -> NpuprofError:
         released = [version.number_text for version in self.load_versions(name)]
         what = f"{name} has no released version {revision}"
         why = f"A released version is an annotated tag {name}/vX.Y.Z."
         hint = f"released are {', '.join(released)}" if released else f"none is released; npuprof release {name} makes the first"
         if not released and self.is_shallow():
             hint = "this clone is shallow and may lack the tags: git fetch --tags --unshallow"
-        return problems.place_finding(Finding("NP011", what, why, hint), asked)
+        return problems.place_error(build_error("NP011", what, why, hint), asked)
 
     def is_ancestor(self, commit: str, descendant: str) -> bool:
         """Return whether a commit is an ancestor of another, or equal to it."""
@@ -318,11 +317,6 @@ def _parse_tree_entries(raw: bytes, size: int) -> list[TreeEntry]:
         entries.append(TreeEntry(raw[position:blank].decode(), os.fsdecode(raw[blank + 1 : end]), raw[end + 1 : end + 1 + size].hex()))
         position = end + 1 + size
     return entries
-
-
-def _is_sayable(revision: str) -> bool:
-    """Return whether git can be asked for a revision: not for flags or multiple lines."""
-    return bool(revision) and not revision.startswith("-") and "\n" not in revision and "\0" not in revision
 
 
 class FormerName(Record):

@@ -18,11 +18,11 @@ from contextlib import suppress
 from npuprof import document
 from npuprof.catalog import build_finding
 from npuprof.document.profile import Profile
-from npuprof.model import Finding, NpuprofError, Origin, Place, Record
+from npuprof.model import Finding, NpuprofError, Origin, Place, Record, build_error
 from npuprof.store import BUILTIN, RELEASED, is_profile_name
 from npuprof.store.base import ReadOnceStore
 from npuprof.store.folder import Folder
-from npuprof.store.problems import build_missing_finding, place_finding
+from npuprof.store.problems import build_missing_finding, place_error, place_finding
 from npuprof.store.sources.vendored import VendoredCopy
 from npuprof.store.versions import parse_version_request, parse_version_text
 
@@ -112,10 +112,10 @@ class KeptRelease(ReadOnceStore):
             raise NpuprofError(self._build_missing_finding(name, None))
         return text
 
-    def build_edited_finding(self, asked: Origin | None) -> Finding:
-        """Return the finding for a vendored release that differs from the released one."""
+    def build_edited_error(self, asked: Origin | None) -> NpuprofError:
+        """Return the error for a vendored release that differs from the released one."""
         what = f"{self.label} is not {self.record.name} {self.record.version} as it was released: its preset digest is another"
-        return _build_finding(what, "It was edited, or merged wrongly; a released version never changes.", asked)
+        return _build_error(what, "It was edited, or merged wrongly; a released version never changes.", asked)
 
     def _list_files(self) -> Iterable[str]:
         return self._copy.names()
@@ -156,7 +156,7 @@ def find_nested_release(home: KeptRelease, reference: str, asked: Origin | None)
     release = home.find_nested(reference)
     if release is None:
         what = f"{home.label} was kept without {reference}, which {asked.profile if asked else 'a preset in it'} extends"
-        raise NpuprofError(_build_finding(what, "", asked))
+        raise _build_error(what, "", asked)
     return release
 
 
@@ -167,8 +167,8 @@ def advise_keeping(finding: Finding, reference: str, asked: Origin) -> Finding:
     return place_finding(finding._replace(hint=hint), asked)
 
 
-def _build_finding(what: str, why: str, asked: Origin | None = None) -> Finding:
-    return place_finding(Finding("NP049", what, why, ADVICE), asked)
+def _build_error(what: str, why: str, asked: Origin | None = None) -> NpuprofError:
+    return place_error(build_error("NP049", what, why, ADVICE), asked)
 
 
 def may_be_kept(reference: str) -> bool:
@@ -186,9 +186,7 @@ def _open_release(reference: str, store: str, shown: str, revision: Revision | N
         return None
     raw = VendoredCopy(folder, revision).read_unproven(RECORD)
     if revision is None and not os.path.realpath(folder).startswith(os.path.realpath(store) + os.sep):
-        raise NpuprofError(
-            _build_finding(f"{cited} leads out of the store", "Vendored files are in every clone, and nothing else is read.")
-        )
+        raise _build_error(f"{cited} leads out of the store", "Vendored files are in every clone, and nothing else is read.")
     if raw is None and revision is not None:
         return None
     match = re.fullmatch(_RECORD, (raw or b"").decode(errors="replace").replace("\r\n", "\n"), re.ASCII)
@@ -196,7 +194,7 @@ def _open_release(reference: str, store: str, shown: str, revision: Revision | N
     request, number = parse_version_request(wanted), parse_version_text(match[2]) if match else None
     if match is None or match[1] != name or request is None or number is None or not request.accepts(number):
         what = f"{cited}/{RECORD} does not say which release of {name} was kept for {reference}"
-        raise NpuprofError(_build_finding(what, "It was edited, or merged wrongly."))
+        raise _build_error(what, "It was edited, or merged wrongly.")
     return KeptRelease(reference, folder, cited, KeptRecord(match[1], match[2], match[3], match[4], int(match[5])), revision)
 
 

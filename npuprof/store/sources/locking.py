@@ -11,7 +11,7 @@ from npuprof.document.profile import Profile
 from npuprof.model import NpuprofError, Origin, build_error
 from npuprof.report.text import count_rest
 from npuprof.store.gitstore.revisions import Revision, StoreRepository
-from npuprof.store.problems import place_finding
+from npuprof.store.problems import place_error
 from npuprof.store.project import Source
 from npuprof.store.sources.fetching import Fetched
 from npuprof.store.sources.lock import LockedSource, LockedVersion
@@ -58,7 +58,7 @@ def lock_source(
             if before is not None and is_gone and is_verified(repository.git, before.commit):
                 versions[reference] = before  # locked versions stay
             elif reference in asked:
-                raise NpuprofError([place_finding(finding, find_asked(reference)) for finding in error.findings]) from None
+                raise place_error(error, find_asked(reference)) from None
             # references of the source's own presets are reported when they are read
     tags = list_released_tags(repository, commit, fetched.tags)
     locked = LockedSource(source.name, source.url, source.path, source.rev, commit, digest, tag, yanked, versions)

@@ -13,7 +13,7 @@ from npuprof.store import BUILTIN, is_source_reference
 from npuprof.store.around import has_release_tags
 from npuprof.store.base import ComposedParts, ReadOnceStore
 from npuprof.store.folder import Folder
-from npuprof.store.problems import place_finding
+from npuprof.store.problems import place_error
 from npuprof.store.sources.kept import KeptRelease, advise_keeping, find_kept_faults, find_nested_release, open_kept_release
 from npuprof.store.versions import parse_version_request, parse_version_text
 from npuprof.system import lazy_module
@@ -113,7 +113,7 @@ class Lookups:
         if is_open and asked is not None and isinstance(home, ReadOnceStore) and asked.profile in home.names():
             what = f"npuprof.lock is out of date: it does not say which version {reference} is"
             why = "Another clone, or a later day, may have another one."
-            raise NpuprofError(place_finding(Finding("NP044", what, why, f"write it down: npuprof source update {source}"), asked))
+            raise place_error(build_error("NP044", what, why, f"write it down: npuprof source update {source}"), asked)
         return store.find_version(name, asked) if "@" in name else store
 
     def open_source(self, home: ProfileSource, name: str, asked: Origin | None = None) -> SourceStore:
@@ -234,7 +234,7 @@ class Lookups:
         profile = release.profile(release.record.name, asked)
         if not release.is_proved and release.record.form == FORM:
             if self.digest_pinned_profile(profile) != release.record.digest:
-                raise NpuprofError(release.build_edited_finding(asked))
+                raise release.build_edited_error(asked)
             release.is_proved = True
         return profile
 
@@ -251,7 +251,7 @@ class Lookups:
         if self._changed[mark]:
             what = f"{version.name} {version.number_text} is not the released preset: its preset digest differs from its tag"
             why = "The tag was moved or written by hand, or its commit was replaced."
-            raise NpuprofError(place_finding(Finding("NP028", what, why, revisions.advise_refetch(version)), asked))
+            raise place_error(build_error("NP028", what, why, revisions.advise_refetch(version)), asked)
 
     def digest_pinned_profile(self, profile: Profile) -> str:
         """Return the preset digest of a profile at a revision or in a vendored release. Raises NpuprofError."""

@@ -14,7 +14,7 @@ from npuprof.store import project as projects
 from npuprof.store.folder import Folder, find_project_folder
 from npuprof.store.gitstore.revisions import Revision, StoreRepository
 from npuprof.store.layout import list_project_paths
-from npuprof.store.problems import place_finding
+from npuprof.store.problems import place_error
 from npuprof.store.project import Project, read_file_beside
 from npuprof.store.sources import lock as locks
 from npuprof.store.sources.lock import Lock, LockedSource
@@ -139,16 +139,17 @@ class Sources:
                 else f"npuprof source add {name} GIT-URL adds one; a version of a preset is written {name}@VERSION"
             )
             why = "npuprof.toml says where the presets of other repositories come from."
-            raise NpuprofError(place_finding(Finding("NP042", f"there is no source {name!r}", why, hint), asked))
+            raise place_error(build_error("NP042", f"there is no source {name!r}", why, hint), asked)
         locked = self.lock.sources.get(name)
         if locked is None:
             what = f"npuprof.lock does not say at which commit the source {name!r} is"
             raise build_error("NP044", what, "", f"write it down: npuprof source update {name}", asked)
-        if (locked.url, locked.path, locked.rev) != (wanted.url, wanted.path, wanted.rev):
-            part = next(part for part in ("url", "path", "rev") if getattr(locked, part) != getattr(wanted, part))
-            what = f"npuprof.lock is out of date: the {part} of the source {name!r} is {getattr(wanted, part)!r} in npuprof.toml"
-            why = f"The lock was made for {getattr(locked, part)!r}."
-            raise build_error("NP044", what, why, f"npuprof source update {name}", self.project.find_source_origin(name))
+        pairs = {"url": (locked.url, wanted.url), "path": (locked.path, wanted.path), "rev": (locked.rev, wanted.rev)}
+        for part, (was, now) in pairs.items():
+            if was != now:
+                what = f"npuprof.lock is out of date: the {part} of the source {name!r} is {now!r} in npuprof.toml"
+                why = f"The lock was made for {was!r}."
+                raise build_error("NP044", what, why, f"npuprof source update {name}", self.project.find_source_origin(name))
         if unsealed := self.find_unsealed(name):
             raise NpuprofError(unsealed)
         return locked

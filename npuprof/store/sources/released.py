@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable
 
-from npuprof.model import Finding, Record, build_error
+from npuprof.model import NpuprofError, Record, build_error
 from npuprof.report.text import count_rest
 from npuprof.resolve.digests import load_sha256
 from npuprof.store.sources.lock import LockedSource, LockedVersion
@@ -134,14 +134,14 @@ def find_named_commit(repository: Repository, locked: str, wanted: str) -> str:
     return named.oid if is_named and named is not None and named.type == "commit" else ""
 
 
-def build_unknown_finding(source: str, reference: str, tags: list[ReleasedTag]) -> Finding:
-    """Return the finding for a reference with an @ that a source's lock cannot resolve."""
+def build_unknown_error(source: str, reference: str, tags: list[ReleasedTag]) -> NpuprofError:
+    """Return the error for a reference with an @ that a source's lock cannot resolve."""
     name, first = reference.partition("@")[0], source.partition("/")[0]
     numbers = [str(text) for text in sorted(_list_numbers(tags, name), key=lambda text: text.order, reverse=True)]
     what = f"{source}:{reference} is neither a version nor a commit that the lock of {source} knows"
     why = "A source is read as of its locked commit; branches and later releases are not available."
     hint = f"released are {count_rest(numbers, _SHOWN)}" if numbers else "omit the @"
-    return Finding("NP047", what, why, f"{hint}; npuprof source update {first} locks the newer version")
+    return build_error("NP047", what, why, f"{hint}; npuprof source update {first} locks the newer version")
 
 
 def _list_numbers(tags: list[ReleasedTag], name: str) -> list[VersionText]:

@@ -14,13 +14,13 @@ from npuprof.model import Finding, NpuprofError, Origin, Place, build_error
 from npuprof.store import FILE, is_profile_name
 from npuprof.store import project as projects
 from npuprof.store.base import ReadOnceStore
-from npuprof.store.problems import advise_sync_of, build_missing_finding, place_finding
+from npuprof.store.problems import advise_sync_of, build_missing_finding, place_error
 from npuprof.store.sources.lock import LockedSource, LockedVersion, find_locked_version
 from npuprof.store.sources.manifest import advise_copy
 from npuprof.store.sources.mirror import TextCache, build_later_finding, find_mirror_folder, name_source_in_error
 from npuprof.store.sources.released import (
     ReleasedTag,
-    build_unknown_finding,
+    build_unknown_error,
     find_named_commit,
     find_newest_kept,
     find_released_version,
@@ -260,7 +260,7 @@ class SourceStore(ReadOnceStore):
         pin = next(filter(None, (find_locked_version(versions, reference) for versions in known)), None)
         copy = self.copy.find_version(pin.commit) if self.copy is not None and pin is not None else None
         if pin is None and self.copy is not None and (not is_own or not os.path.isdir(find_mirror_folder(self.locked.url))):
-            raise NpuprofError(place_finding(self._build_uncopied_finding(reference), asked))
+            raise place_error(self._build_uncopied_error(reference), asked)
         if pin is None:
             pin = self._look_up_version(reference, asked) if is_own or self.is_version else self._find_released(reference, asked)
         return SourceStore(self.locked, self.source, copy, self, reference, pin, is_own)
@@ -281,10 +281,10 @@ class SourceStore(ReadOnceStore):
                 return LockedVersion("-", commit)
             tags = self._released_tags
         except NpuprofError as error:
-            raise NpuprofError([place_finding(finding, asked) for finding in error.findings]) from None
+            raise place_error(error, asked) from None
         version = find_released_version(tags, name, wanted)
         if version is None:
-            raise NpuprofError(place_finding(build_unknown_finding(self.source, f"{name}@{wanted}", tags), asked))
+            raise place_error(build_unknown_error(self.source, f"{name}@{wanted}", tags), asked)
         tag = f"{name}/v{version.version}"
         is_yanked = any(released.tag == f"{tag}{YANKED}" for released in tags)
         return version._replace(yanked=self.revision.repository.find_yank(tag) or "no reason is given") if is_yanked else version
@@ -293,11 +293,11 @@ class SourceStore(ReadOnceStore):
     def _released_tags(self) -> list[ReleasedTag]:
         return load_released_tags(self.locked, lambda: self.revision.repository)
 
-    def _build_uncopied_finding(self, reference: str) -> Finding:
-        """Return the finding for a version missing in the vendored copy; an update adds it only if a preset refers to it."""
+    def _build_uncopied_error(self, reference: str) -> NpuprofError:
+        """Return the error for a version missing in the vendored copy; an update adds it only if a preset refers to it."""
         what = f"the copy of the source {self.source!r} has no {reference}"
         update = f'extend "{self.source}:{reference}" in a preset, and copy it: npuprof source update {self.source.partition("/")[0]}'
-        return Finding("NP044", what, "It contains the versions that presets refer to.", update)
+        return build_error("NP044", what, "It contains the versions that presets refer to.", update)
 
     def find_pin(self, reference: str, asked: Origin | None = None) -> Pin:
         """Return the target of a reference with an @ in the mirror, seen from here. Raises NpuprofError."""
