@@ -63,6 +63,9 @@ class VersionText(Record):
         words = self.pre.split(".") if self.pre else []
         return self.number, not self.pre, tuple((not word.isdigit(), int(word) if word.isdigit() else 0, word) for word in words)
 
+    def __lt__(self, other: VersionText) -> bool:
+        return self.order < other.order
+
     def __str__(self) -> str:
         return ".".join(map(str, self.number)) + (f"-{self.pre}" if self.pre else "")
 

@@ -104,7 +104,7 @@ class ReleaseTags:
                 texts = [ref.text for ref in refs]
             else:
                 texts = [version.text for version in self.load_store_versions(commit)]
-            texts = sorted((text for text in texts if not text.pre), key=lambda text: text.order, reverse=True)
+            texts = sorted((text for text in texts if not text.pre), reverse=True)
             self._kept[key] = next((str(text) for text in texts if not self.find_yank(f"{name}/v{text}".lstrip("/"))), "")
         return self._kept[key]
 

@@ -71,7 +71,7 @@ def _choose_version(known: Mapping[VersionText, str], wanted: VersionRange, tags
     """Return the tag of the newest version in a range, a yanked one only if all are; an empty string if there is none."""
     accepted = [version for version in known if wanted.accepts(version)]
     unyanked = [version for version in accepted if f"{known[version]}{YANKED}" not in tags]
-    return known[max(unyanked or accepted, key=lambda version: version.order)] if accepted else ""
+    return known[max(unyanked or accepted)] if accepted else ""
 
 
 def _choose_commit(source: Source, fetched: Fetched, repository: StoreRepository, origin: Origin | None) -> tuple[str, str]:
@@ -86,7 +86,7 @@ def _choose_commit(source: Source, fetched: Fetched, repository: StoreRepository
             name = fetched.head if ref == "HEAD" and fetched.head else ref
             if repository.has_commit(name):
                 return "", repository.resolve_commit(name)
-    shown = [str(version) for version in sorted(known, key=lambda version: version.order, reverse=True)]
+    shown = [str(version) for version in sorted(known, reverse=True)]
     why = "A range counts the tags vX.Y.Z of the whole store; npuprof release --all makes them." if wanted else ""
     hint = f"it has no versions; name a branch: {count_rest(list(fetched.heads), _SHOWN) or 'none has a name there'}"
     hint = f"it has the versions {count_rest(shown, _SHOWN)}" if shown else hint
@@ -102,7 +102,7 @@ def list_store_versions(tags: Iterable[str]) -> dict[VersionText, str]:
 def advise_store_release(source: Source, fetched: Fetched) -> str:
     """Return how to get a preset release that the newest allowed store release lacks."""
     wanted, known = parse_version_range(source.rev), [version for version in list_store_versions(fetched.tags) if not version.pre]
-    newest = max(known, key=lambda version: version.order, default=None)
+    newest = max(known, default=None)
     if wanted and newest and not wanted.accepts(newest):
         return f"widen rev = {format_toml_value(source.rev)} in npuprof.toml: it excludes {newest}, the newest release of the store"
     branch = next((name for name, oid in fetched.heads.items() if oid == fetched.head), "main")
@@ -115,7 +115,7 @@ def suggest_range(fetched: Fetched) -> str:
     known = [version for version in list_store_versions(fetched.tags) if not version.pre]
     if not known:
         return "HEAD"
-    major, minor, _ = max(known, key=lambda version: version.order).number
+    major, minor, _ = max(known).number
     return f"^{major}.{minor}"
 
 

@@ -56,7 +56,7 @@ def list_newer_releases(repository: Repository, commit: str, tags: Collection[st
     merged = os.fsdecode(repository.git.run_command("for-each-ref", f"--merged={commit}", "--format=%(refname:strip=2)", "refs/tags/"))
     reached = _find_newest(merged.splitlines())
     newest = _find_newest(tag for tag in tags if f"{tag}{YANKED}" not in tags)
-    return [f"{name} {text}" for name, text in sorted(newest.items()) if name not in reached or reached[name].order < text.order]
+    return [f"{name} {text}" for name, text in sorted(newest.items()) if name not in reached or reached[name] < text]
 
 
 def _find_newest(tags: Iterable[str]) -> dict[str, VersionText]:
@@ -112,7 +112,7 @@ def find_released_version(tags: list[ReleasedTag], name: str, wanted: str) -> Lo
     unyanked = [text for text in texts if f"{name}/v{text}{YANKED}" not in known]
     if not texts:
         return None
-    best = max(unyanked or texts, key=lambda text: text.order)
+    best = max(unyanked or texts)
     return LockedVersion(str(best), known[f"{name}/v{best}"])
 
 
@@ -120,7 +120,7 @@ def find_newest_kept(tags: list[ReleasedTag], name: str) -> str:
     """Return the newest version of a preset not yanked at the time of locking; an empty string for none."""
     known = {released.tag for released in tags}
     texts = [text for text in _list_numbers(tags, name) if not text.pre and f"{name}/v{text}{YANKED}" not in known]
-    return str(max(texts, key=lambda text: text.order)) if texts else ""
+    return str(max(texts)) if texts else ""
 
 
 def find_named_commit(repository: Repository, locked: str, wanted: str) -> str:
@@ -137,7 +137,7 @@ def find_named_commit(repository: Repository, locked: str, wanted: str) -> str:
 def build_unknown_error(source: str, reference: str, tags: list[ReleasedTag]) -> NpuprofError:
     """Return the error for a reference with an @ that a source's lock cannot resolve."""
     name, first = reference.partition("@")[0], source.partition("/")[0]
-    numbers = [str(text) for text in sorted(_list_numbers(tags, name), key=lambda text: text.order, reverse=True)]
+    numbers = [str(text) for text in sorted(_list_numbers(tags, name), reverse=True)]
     what = f"{source}:{reference} is neither a version nor a commit that the lock of {source} knows"
     why = "A source is read as of its locked commit; branches and later releases are not available."
     hint = f"released are {count_rest(numbers, _SHOWN)}" if numbers else "omit the @"

@@ -109,7 +109,7 @@ def _list_gone(known: LockedSource, now: LockedSource, fetched: Fetched) -> list
         after = now.versions[reference].version if reference in now.versions else "-"
         steps.append((_name_tag(reference, pin), pin.version, after))
     numbers = [(tag, parse_version_text(before), parse_version_text(after)) for tag, before, after in steps if tag not in fetched.tags]
-    return [tag for tag, old, new in numbers if old is not None and (new is None or new.order < old.order)]
+    return [tag for tag, old, new in numbers if old is not None and (new is None or new < old)]
 
 
 def _list_moved(known: LockedSource, fetched: Fetched) -> list[tuple[str, str, str]]:
