@@ -23,6 +23,7 @@ if __name__ != "npuprof.catalog.build":  # run by the build backend, outside the
 from npuprof.catalog import condition  # noqa: E402
 from npuprof.catalog.records import Packed, parse_framework_version, parse_release_version  # noqa: E402
 from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS  # noqa: E402
+from npuprof.system import group_pairs  # noqa: E402
 
 #: The files of environment variables, in output order.
 FRAMEWORKS = ("cann", "torch_npu", "torchair", "mindspore", "vllm_ascend", "mindie", "mindspeed")
@@ -310,10 +311,11 @@ def _build_rules(source: dict[str, Any], options: dict[str, Any], variables: dic
     advice = tuple(
         {**record, "when": condition.parse_condition(record["when"]) if "when" in record else None} for record in source.get("advice", ())
     )
-    twins: dict[str, list[str]] = {}
-    for name, record in variables.items():
-        if record.get("session_option") and (record.get("twin_direct") or record.get("twin_values")):
-            twins.setdefault(record["session_option"], []).append(name)
+    twins = group_pairs(
+        (record["session_option"], name)
+        for name, record in variables.items()
+        if record.get("session_option") and (record.get("twin_direct") or record.get("twin_values"))
+    )
     excuses = {
         (name, code): condition.parse_condition(record[field])
         for name, record in (*options.items(), *((f"env.{name}", record) for name, record in variables.items()))
@@ -325,18 +327,10 @@ def _build_rules(source: dict[str, Any], options: dict[str, Any], variables: dic
     index = {"rules": _pack_records(by_code), "twins": _freeze_lists(twins), "excuses": excuses, "outside": outside}
     index |= {
         "reads": {code: rule[8] for code, rule in by_code.items()},
-        "codes_by_trigger": _index_triggers(by_code),
+        "codes_by_trigger": _freeze_lists(group_pairs((key, code) for code, rule in by_code.items() for key in rule[9])),
         "required": required,
     }
     return index, {"rules": texts, "advice": advice}
-
-
-def _index_triggers(by_code: dict[str, Any]) -> Any:
-    codes: dict[str, list[str]] = {}
-    for code, rule in by_code.items():
-        for key in rule[9]:
-            codes.setdefault(key, []).append(code)
-    return _freeze_lists(codes)
 
 
 def _find_required(tree: Any, options: dict[str, Any]) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from npuprof.checks.view import Fault, View, list_chip_settings
 from npuprof.document.keys import format_short_value
 from npuprof.model import Context, Finding
 from npuprof.resolve.contexts import UNASKED, ContextMap
+from npuprof.system import group_pairs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,11 +86,11 @@ def _judge_unasked_targets(
     """Yield the values that targets cannot write when no target is selected, each with its context."""
     keys = here.touched.union(view.settings)
     narrow = {name for key in keys for name in targets.NARROW.get(key, ())}
-    alike: dict[tuple[frozenset[str], str], list[str]] = {}  # targets with equal results
-    for name in targets.SURFACES:
-        if name in narrow or (name == "atc" and not view.config.scenario):
-            barring = frozenset(key for key in here.touched if may_bar(targets.SURFACES[name], key))
-            alike.setdefault((barring, name if name in here.named_targets else ""), []).append(name)
+    alike = group_pairs(  # targets with equal results
+        ((frozenset(key for key in here.touched if may_bar(surface, key)), name if name in here.named_targets else ""), name)
+        for name, surface in targets.SURFACES.items()
+        if name in narrow or (name == "atc" and not view.config.scenario)
+    )
     for (barring, _), names in alike.items():
         for region, about in _visit_parts(here, parts, chips | barring, names[0]):
             if everywhere or region.plain:

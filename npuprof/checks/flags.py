@@ -12,6 +12,7 @@ from npuprof.checks.view import Fault, View, find_chip
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.model import Finding, Record
+from npuprof.system import group_pairs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,10 +27,7 @@ _DIMENSIONS = {1: "the first dimension", 2: "height and width"}
 
 def check_flags(view: View, about: About | None = None) -> Iterator[Finding]:
     """Yield flags that exclude each other, lack a required flag, or are set twice; for presets that ATC reads."""
-    setters_by_flag: dict[str, list[str]] = {}
-    for key in view.settings:
-        if flag := find_flag_name(key):
-            setters_by_flag.setdefault(flag, []).append(key)
+    setters_by_flag = group_pairs((flag, key) for key in view.settings if (flag := find_flag_name(key)))
     yield from _check_chip(view, about)
     for flag, setters in setters_by_flag.items():
         if len(setters) == 2 and (about is None or about(setters)):

@@ -30,7 +30,7 @@ from npuprof.scripts.preset_text import describe_notes, explain_nothing, find_pa
 from npuprof.scripts.reading import ImportedFile, ScriptSetting, import_script, may_call_settings, may_hold_settings
 from npuprof.store import is_profile_name, spec
 from npuprof.store.folder import Folder, find_store
-from npuprof.system import writing
+from npuprof.system import group_pairs, writing
 from npuprof.system.files import is_stream, make_folder
 from npuprof.system.writing import ANYTHING, Wanted
 
@@ -193,9 +193,7 @@ class _Scripts:
 
     def _explain_nothing(self, users: dict[str, str]) -> dict[str, str]:
         """Return, by path, why scripts yield no preset."""
-        by_file: dict[str, list[Draft]] = {}
-        for draft in self.drafts:
-            by_file.setdefault(draft.file, []).append(draft)
+        by_file = group_pairs((draft.file, draft) for draft in self.drafts)
         reasons: dict[str, str] = {}
         for script in self.files:
             with isolate_faults(script.file, self.faults):

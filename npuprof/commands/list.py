@@ -19,6 +19,7 @@ from npuprof.store.around import has_release_tags
 from npuprof.store.base import ReadOnceStore
 from npuprof.store.folder import Folder
 from npuprof.store.problems import is_untold
+from npuprof.system import group_pairs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -186,10 +187,8 @@ def _find_foreign_parents(profiles: list[Profile]) -> dict[str, Profile | None]:
 def _format_tree(profiles: list[Profile]) -> str:
     """Return the inheritance as a tree; the children of each preset are printed once."""
     foreign = _find_foreign_parents(profiles)
-    children: dict[str, list[str]] = {}
-    for profile in filter(None, [*(foreign[name] for name in sorted(foreign)), *profiles]):
-        for parent in profile.extends:
-            children.setdefault(_name_parent(profile, parent), []).append(profile.name)
+    members = filter(None, [*(foreign[name] for name in sorted(foreign)), *profiles])
+    children = group_pairs((_name_parent(member, parent), member.name) for member in members for parent in member.extends)
     names = [*sorted(foreign), *(profile.name for profile in profiles)]
     below_others = {child for parent in names for child in children.get(parent, ())}
     waiting = [(name, "", "") for name in reversed(names) if name not in below_others]

@@ -13,6 +13,7 @@ from npuprof.report import Answer
 from npuprof.report.text import format_count
 from npuprof.site.folder import write_site
 from npuprof.store import spec
+from npuprof.system import group_pairs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,10 +62,7 @@ def _list_touched(paths: list[str], release: str, store: str | None, faults: lis
     context = Context(cann=release)
     survey = Survey(context)
     faults += scan_scripts(paths, context, store, survey).faults
-    by_path: dict[str, list[Touched]] = {}
-    for touched, names in survey.touched.items():
-        for name in names:
-            by_path.setdefault(name, []).append(touched)
+    by_path = group_pairs((name, touched) for touched, names in survey.touched.items() for name in names)
     yield from ((path, tuple(touches)) for path, touches in sorted(by_path.items()))
 
 

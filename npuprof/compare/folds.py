@@ -8,6 +8,7 @@ from npuprof.compare.changes import Change
 from npuprof.document import keys
 from npuprof.model import SEVERITIES, Origin, Record
 from npuprof.report.text import escape_controls, format_count
+from npuprof.system import group_pairs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,10 +67,7 @@ def fold_shared_changes(pairs: Iterable[Pair], identify: Callable[[Change], str]
 
 def group_shared_verdicts(verdicts: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
     """Return the verdicts that several presets share, with these presets; ``verdicts`` are those of each preset."""
-    names: dict[str, list[str]] = {}
-    for name, lines in verdicts.items():
-        for line in lines:
-            names.setdefault(line, []).append(name)
+    names = group_pairs((line, name) for name, lines in verdicts.items() for line in lines)
     return {line: tuple(several) for line, several in names.items() if len(several) > 1}
 
 
@@ -142,12 +140,11 @@ def list_accepted(pairs: Iterable[Pair]) -> list[tuple[str, Accepted]]:
 
 def format_accepted(pairs: Iterable[Pair]) -> dict[str, list[str]]:
     """Return a line for each newly accepted finding, with its presets."""
-    lines: dict[str, list[str]] = {}
-    for name, one in list_accepted(pairs):
-        finding, ignore = one.finding, one.ignore
-        line = f"accepts {finding.code}: {finding.message} ({finding.place}); reason: {ignore.reason} ({ignore.origin})"
-        lines.setdefault(line, []).append(name)
-    return lines
+    rows = ((name, accepted.finding, accepted.ignore) for name, accepted in list_accepted(pairs))
+    return group_pairs(
+        (f"accepts {finding.code}: {finding.message} ({finding.place}); reason: {ignore.reason} ({ignore.origin})", name)
+        for name, finding, ignore in rows
+    )
 
 
 def format_survey_totals(survey: Survey, show: Callable[[str], str] = escape_controls) -> str:

@@ -34,6 +34,7 @@ from npuprof.compare.spans import (
 from npuprof.model import Finding
 from npuprof.report.tables import Table, format_code_span
 from npuprof.report.text import Code, Markup, count_rest, escape_controls, format_count
+from npuprof.system import group_pairs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -124,9 +125,7 @@ def _list_pieces(survey: Survey, page: Page) -> list[_Piece]:
 
 def _list_groups(wide: Sequence[Fold], page: Page) -> list[_Piece]:
     """Return shared changes, grouped by equal sets of presets, highest risk first."""
-    groups: dict[tuple[str, ...], list[Change]] = {}
-    for fold in wide:
-        groups.setdefault(fold.presets, []).append(fold.change)
+    groups = group_pairs((fold.presets, fold.change) for fold in wide)
     ranked = sorted(groups.items(), key=lambda group: (min(map(_rank_change, group[1])), -len(group[0]), group[0]))
     return [_format_group(names, sorted(changes, key=_rank_change), page) for names, changes in ranked]
 
@@ -298,9 +297,7 @@ def _format_faults(groups: Sequence[tuple[str, list[_Fault]]], page: Page) -> st
     """Return faults under their titles, each once with all its presets; omissions of a group are counted."""
     out = ""
     for title, faults in groups:
-        same: dict[tuple[str, str], list[_Fault]] = {}
-        for fault in faults:
-            same.setdefault((fault.line, fault.advice), []).append(fault)
+        same = group_pairs(((fault.line, fault.advice), fault) for fault in faults)
         entries = [_format_fault(alike, page._replace(limit=page.limit // 2)) for alike in same.values()]
         room = page.limit // 2 // len(groups)
         fitting = sum(end <= room for end in accumulate(map(len, entries)))

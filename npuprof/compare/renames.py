@@ -6,7 +6,7 @@ from collections import Counter
 from contextlib import suppress
 
 from npuprof.model import NpuprofError
-from npuprof.system import lazy_pattern
+from npuprof.system import group_pairs, lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,10 +58,7 @@ def match_renamed_presets(old: Texts, new: Texts, gone: set[str], come: set[str]
 
 def _match_equal_files(before: dict[str, Counter[bytes]], after: dict[str, Counter[bytes]]) -> dict[str, str]:
     """Return the new names of files with equal lines: first by equal last name segments, then in order."""
-    known: dict[frozenset[tuple[bytes, int]], list[str]] = {}
-    for was in sorted(before):
-        if before[was]:
-            known.setdefault(frozenset(before[was].items()), []).append(was)
+    known = group_pairs((frozenset(before[was].items()), was) for was in sorted(before) if before[was])
     former: dict[str, str] = {}
     for alike in (True, False):
         for name in sorted(after):

@@ -14,6 +14,7 @@ from npuprof.store.around import has_release_tags
 from npuprof.store.folder import Folder
 from npuprof.store.gitstore.revisions import Revision
 from npuprof.store.worktree import find_converted_files
+from npuprof.system import group_pairs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,10 +56,7 @@ class Survey(Record):
         """Return which presets cannot be compared, and why."""
         known = [pair.name for pair in self.pairs if pair.unread and not pair.untold]
         described = [f"cannot compare {', '.join(known)}: cannot be read or resolved now"] if known else []
-        reasons: dict[str, list[str]] = {}
-        for pair in self.pairs:
-            for finding in pair.untold:
-                reasons.setdefault(f"{finding.message}; {finding.hint}", []).append(pair.name)
+        reasons = group_pairs((f"{finding.message}; {finding.hint}", pair.name) for pair in self.pairs for finding in pair.untold)
         return described + [f"cannot compare {', '.join(names)}: {why}" for why, names in reasons.items()]
 
 

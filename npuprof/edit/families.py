@@ -16,6 +16,7 @@ from npuprof.edit.migration_steps import Step, does_step_fit
 from npuprof.edit.paths import find_at_path
 from npuprof.model import Path, Record
 from npuprof.resolve.config import Config
+from npuprof.system import group_pairs
 
 #: Why a preset cannot rename a key, by preset key and option name; an empty string if it can.
 Plan = dict[str, dict[str, str]]
@@ -39,10 +40,8 @@ def plan_renames(configs: Iterable[Config], steps: Iterable[Step], is_movable: C
     """
     plan: Plan = {}
     listed = list(configs)
-    groups: dict[tuple[str, str, str], list[Step]] = {}
-    for step in steps:
-        if step.action in ("rename", "modes") and step.loss != "decide":
-            groups.setdefault((step.option, step.to, step.action), []).append(step)
+    moves = (step for step in steps if step.action in ("rename", "modes") and step.loss != "decide")
+    groups = group_pairs(((step.option, step.to, step.action), step) for step in moves)
     for ways in groups.values():
         mentions: dict[str, list[Mention]] = {}
         for members, users in _list_families(listed, tuple(ways), mentions):

@@ -16,6 +16,7 @@ from npuprof.store.gitstore.revisions import StoreRepository
 from npuprof.store.layout import Layout
 from npuprof.store.sources.mirror import find_mirror_folder
 from npuprof.store.sources.stores import SourceStore
+from npuprof.system import group_pairs
 
 
 class PendingValue(NamedTuple):
@@ -47,21 +48,18 @@ def blame_config_values(repository: StoreRepository, config: Config) -> list[Bla
     """
     lines = [line for key in config.ordered_settings() for line in _collect_blamed_values(config, key)]
     commits: dict[int, Commit] = {}
-    homes = {id(profile.document): profile.home for profile in config.lineage}
-    by_home: dict[SourceStore | None, list[tuple[int, Origin]]] = {}
-    for number, line in enumerate(lines):
-        home = homes.get(id(line.origin.document)) if line.origin is not None else None
-        if line.origin is not None:
-            by_home.setdefault(home if isinstance(home, SourceStore) else None, []).append((number, line.origin))
+    homes = {id(profile.document): profile.home for profile in config.lineage if isinstance(profile.home, SourceStore)}
+    origins = ((number, line.origin) for number, line in enumerate(lines) if line.origin is not None)
+    by_home = group_pairs((homes.get(id(origin.document)), (number, origin)) for number, origin in origins)
     copied: dict[int, str] = {}
     for home, own in by_home.items():
         if home is not None and home.is_copied and not os.path.isdir(find_mirror_folder(home.locked.url)):
             copied.update((number, home.commit) for number, _ in own)
         elif home is not None:  # from another repository, which has the commit
             commits.update(_BlameWalk(home.revision.repository).find_writing_commits(home.commit, dict(own)))
-    for start, origins in _group_by_start(repository, by_home.get(None, [])).items():
+    for start, own_values in _group_by_start(repository, by_home.get(None, [])).items():
         then = repository.load_revision(start).repository  # the store may have had another folder then
-        commits.update(_BlameWalk(then).find_writing_commits(start, origins))
+        commits.update(_BlameWalk(then).find_writing_commits(start, own_values))
     return [line._replace(commit=commits.get(number), copied=copied.get(number, "")) for number, line in enumerate(lines)]
 
 

@@ -16,6 +16,7 @@ from npuprof.resolve.config import Config
 from npuprof.store import is_source_reference, spec
 from npuprof.store.gitstore.revisions import Revision, StoreRepository
 from npuprof.store.versions import ReleaseRecord, Version, VersionText
+from npuprof.system import group_pairs
 
 
 class PlannedRelease(Record):
@@ -80,11 +81,7 @@ class ReleasePlan(Record):
     def list_followers(self) -> dict[tuple[str, ...], list[PlannedRelease]]:
         """Return the versions that follow others, grouped by the labels of these others."""
         labels = {planned.name: planned.label for planned in self.releases}
-        followers: dict[tuple[str, ...], list[PlannedRelease]] = {}
-        for planned in self.releases:
-            if planned.follows:
-                followers.setdefault(tuple(labels[name] for name in planned.follows), []).append(planned)
-        return followers
+        return group_pairs((tuple(labels[name] for name in planned.follows), planned) for planned in self.releases if planned.follows)
 
 
 def plan_releases(

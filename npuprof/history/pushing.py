@@ -14,7 +14,7 @@ from npuprof.store.gitstore.objects import build_refusal_finding
 from npuprof.store.gitstore.repository import Repository
 from npuprof.store.sources.fetching import read_timeout
 from npuprof.store.sources.transport import HangingError, Line
-from npuprof.system import lazy_pattern
+from npuprof.system import group_pairs, lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -107,10 +107,7 @@ def _explain_refusal(output: bytes, folder: str) -> Finding:
     """Return why a push failed: the remote's message, then each reason once with its tags."""
     lines = [line.rstrip() for line in output.decode(errors="replace").splitlines()]
     words = [text for line in lines if line.startswith("remote:") and (text := line.removeprefix("remote:").strip())]
-    reasons: dict[str, list[str]] = {}
-    for line in lines:
-        if refused := _REFUSED.match(line):
-            reasons.setdefault(refused[3] or refused[1], []).append(refused[2])
+    reasons = group_pairs((refused[3] or refused[1], refused[2]) for line in lines if (refused := _REFUSED.match(line)))
     if not reasons:
         finding = build_refusal_finding(output, folder)
         why = "; ".join(words) or finding.message.removeprefix("git failed: ")

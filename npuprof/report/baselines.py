@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from npuprof.model import Finding, Place, build_error
 from npuprof.report.findings import strip_lines
-from npuprof.system import lazy_pattern, writing
+from npuprof.system import group_pairs, lazy_pattern, writing
 
 #: A possible name in a message; one with an @ has a revision, where the old name stays valid.
 _NAME = lazy_pattern(r"[\w./@-]*[\w/@-]")
@@ -152,9 +152,7 @@ def _match_moved_marks(unknown: Sequence[Mark], remaining: Counter[Mark], baseli
         message = _NAME.sub(lambda match: "\0" if match[0] in names else match[0], mark.message)
         return mark._replace(path="" if mark.path in moved else mark.path, message=message)
 
-    waiting: dict[Mark, list[Mark]] = {}
-    for mark in sorted(remaining.elements(), reverse=True):
-        waiting.setdefault(drop_names(mark), []).append(mark)
+    waiting = group_pairs((drop_names(mark), mark) for mark in sorted(remaining.elements(), reverse=True))
     candidates = [waiting.get(drop_names(mark)) for mark in unknown]
     return [former.pop() if former else None for former in candidates]
 

@@ -17,7 +17,7 @@ from npuprof.model import Context, Event, NpuprofError, Origin, Step, renew_hint
 from npuprof.resolve.claims import combine_claims
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import Lineages, list_form_problems
-from npuprof.system import lazy_module
+from npuprof.system import group_pairs, lazy_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -149,9 +149,7 @@ class Resolver:
             return tuple([step for step in steps if step.key == key])
         sorted_steps = self._steps.get(id(steps))
         if sorted_steps is None:
-            by_key: dict[str, list[Step]] = {}
-            for step in steps:
-                by_key.setdefault(step.key, []).append(step)
+            by_key = group_pairs((step.key, step) for step in steps)
             sorted_steps = self._steps[id(steps)] = (steps, by_key)  # keeping the steps alive keeps their id unique
         return tuple(sorted_steps[1].get(key, ()))
 

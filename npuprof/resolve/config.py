@@ -13,6 +13,7 @@ from npuprof.model import SECTIONS, Context, Event, Origin, Path, Step, did_you_
 from npuprof.report.text import Code, Markup, format_count
 from npuprof.resolve.claims import VERSIONS
 from npuprof.resolve.digests import compute_digest, compute_preset_digest
+from npuprof.system import group_pairs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -272,9 +273,7 @@ class Config(Mapping[str, "Any"]):
 
     def list_ancestors(self, profile: Profile) -> list[Profile]:
         """Return the ancestors of a member of the lineage, nearest first."""
-        by_name: dict[str, list[Profile]] = {}
-        for member in self.lineage[: self.lineage.index(profile)]:
-            by_name.setdefault(member.name, []).append(member)
+        by_name = group_pairs((member.name, member) for member in self.lineage[: self.lineage.index(profile)])
         ancestors: list[Profile] = []
         waiting = [profile]
         for member in waiting:

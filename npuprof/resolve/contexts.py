@@ -19,6 +19,7 @@ from npuprof.resolve import is_match_met
 from npuprof.resolve.claims import Claim
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import has_overrides
+from npuprof.system import group_pairs
 
 #: A context, and the override match that it was built from: ``("product", "atlas-a3")``.
 NamedContext = tuple[Context, tuple[tuple[str, str], ...]]
@@ -174,10 +175,8 @@ class ContextMap:
     def _find_regions_of(self, kinds: tuple[int, ...], target: str | None, unasked: bool) -> list[Region]:
         mark = kinds, target, unasked
         if mark not in self._regions:
-            sorted_points: dict[int, list[Point]] = {}
-            for kind, point in zip(kinds, self._points, strict=True):
-                if not unasked or point.target == target:
-                    sorted_points.setdefault(kind, []).append(point)
+            pairs = zip(kinds, self._points, strict=True)
+            sorted_points = group_pairs((kind, point) for kind, point in pairs if not unasked or point.target == target)
             self._regions[mark] = [region for points in sorted_points.values() for region in self._build_regions(points, unasked)]
         return self._regions[mark]
 
@@ -238,10 +237,7 @@ class ContextMap:
         return [newest or "" for newest in alike]
 
     def _find_stretches(self, axis: str, values: Iterable[str | None]) -> dict[int, list[str | None]]:
-        stretches: dict[int, list[str | None]] = {}
-        for value in values:
-            stretches.setdefault(self._find_active(axis, value), []).append(value)
-        return stretches
+        return group_pairs((self._find_active(axis, value), value) for value in values)
 
     def _find_active(self, axis: str, value: str | None) -> int:
         """Return a bit for each override whose match on one axis is satisfied."""
@@ -258,11 +254,12 @@ class ContextMap:
             if any(getattr(point, axis) is _OPEN for point in points):  # then no other value decides: all are included
                 points = [point for point in points if getattr(point, axis) is _OPEN]
         nearest = min(points, key=lambda point: point.active.bit_count())
-        pieces: dict[tuple[str | None, str, Box], list[str | None]] = {}
-        for scenario, target in dict.fromkeys((point.scenario, point.target) for point in points):
-            surface = "" if unasked else targets.SURFACES.get(target or "", "")
-            for box in _join_boxes([point.box for point in points if (point.scenario, point.target) == (scenario, target)]):
-                pieces.setdefault((scenario, surface, box), []).append(_OPEN if unasked else target)
+        boxes = group_pairs(((point.scenario, _OPEN if unasked else point.target), point.box) for point in points)
+        pieces = group_pairs(
+            ((scenario, targets.SURFACES.get(target or "", ""), box), target)
+            for (scenario, target), own in boxes.items()
+            for box in _join_boxes(own)
+        )
         config = self._config if plain else self._resolve_at(nearest)
         if config is None:
             return []
@@ -333,9 +330,7 @@ def _list_products(claimed: Sequence[str], named: Sequence[str]) -> list[str]:
 def _join_boxes(boxes: list[Box]) -> list[Box]:
     """Return boxes, merging those that differ in the stretch of one axis only."""
     for axis in reversed(range(len(boxes[0]))):
-        joined: dict[Box, list[Stretch]] = {}
-        for box in boxes:
-            joined.setdefault((*box[:axis], *box[axis + 1 :]), []).append(box[axis])
+        joined = group_pairs(((*box[:axis], *box[axis + 1 :]), box[axis]) for box in boxes)
         boxes = [(*rest[:axis], _join(stretches), *rest[axis:]) for rest, stretches in joined.items()]
     return boxes
 

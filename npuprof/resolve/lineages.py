@@ -5,6 +5,7 @@ Each ancestor appears once, before all its dependents, and the parents of a prof
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from itertools import repeat
 from operator import attrgetter, contains, is_
@@ -13,6 +14,7 @@ from npuprof.catalog import releases
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError
 from npuprof.resolve.claims import combine_claims
+from npuprof.system import group_pairs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -204,18 +206,14 @@ class Lineages:
         """Return one order of all members that contradicts none of the given ones. Raises NpuprofError."""
         common = _count_common(lines[:-1])
         queues = [list(line[common:]) for line in lines[:-1]] + [list(lines[-1])]
-        inside: dict[str, int] = {}  # in how many queues a member occurs before the end
-        ends: dict[str, list[int]] = {}  # the queues that end with a member
-        for place, queue in enumerate(queues):
-            ends.setdefault(queue[-1].key, []).append(place)
-            for member in queue[:-1]:
-                inside[member.key] = inside.get(member.key, 0) + 1
+        inside = Counter(member.key for queue in queues for member in queue[:-1])  # in how many queues a member occurs before the end
+        ends = group_pairs((queue[-1].key, place) for place, queue in enumerate(queues))  # the queues that end with a member
         # The next winner is the last member of a queue that occurs inside no other; of several, that of the first queue.
-        free = [place for place, queue in enumerate(queues) if not inside.get(queue[-1].key)]
+        free = [place for place, queue in enumerate(queues) if not inside[queue[-1].key]]
         order: list[Profile] = []
         while free:
             queue = queues[free.pop(0)]
-            if not queue or inside.get(queue[-1].key):
+            if not queue or inside[queue[-1].key]:
                 continue
             winner = queue[-1]
             order.append(winner)
