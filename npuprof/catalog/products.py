@@ -12,8 +12,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-TYPE_CHECKING = False
-
 
 @cache
 def load_products() -> dict[str, Any]:

@@ -43,7 +43,6 @@ PERSONAL = "personal:"
 #: The maximum number of ancestors of a preset.
 MOST_ANCESTORS = 2000
 
-_get_named = attrgetter("named")
 _get_overrides = attrgetter("overrides")
 _get_table = attrgetter("table")
 _get_home = attrgetter("home")
