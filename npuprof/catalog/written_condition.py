@@ -231,7 +231,7 @@ def look_up(scenario: str | None, settings: Mapping[str, Any], path: tuple[str, 
     key, tail = find_key(path)
     if key.startswith("env.") and key in settings:
         return True, _read_variable(key, settings[key])
-    return values.find_value(key, settings[key], tail) if key in settings else (False, None)
+    return values.find_setting_value(settings, key, tail)
 
 
 def _read_variable(key: str, value: Any) -> Any:

@@ -104,8 +104,7 @@ def _find_pair_faults(view: View, section: str, record: catalog.Setting, value: 
 
 def _find_value(view: View, key: str) -> tuple[bool, Any]:
     """Return whether a setting of a preset is set, and its value."""
-    setting, tail = _parse_key(key)
-    return values.find_value(setting, view.settings[setting], tail) if setting in view.settings else (False, None)
+    return values.find_setting_value(view.settings, *_parse_key(key))
 
 
 def _do_agree(record: catalog.Setting, value: Any, partner: str, partner_value: Any) -> bool:
