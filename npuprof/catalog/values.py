@@ -288,7 +288,7 @@ class FrozenDict(dict[str, "Any"]):
         return dict(self)
 
     def __deepcopy__(self, memo: object) -> dict[str, Any]:
-        return {name: _thaw_value(item) for name, item in self.items()}
+        return {name: copy_value(item) for name, item in self.items()}
 
 
 class FrozenList(list["Any"]):
@@ -305,7 +305,7 @@ class FrozenList(list["Any"]):
         return list(self)
 
     def __deepcopy__(self, memo: object) -> list[Any]:
-        return [_thaw_value(item) for item in self]
+        return [copy_value(item) for item in self]
 
 
 def freeze_value(value: Any) -> Any:
@@ -315,8 +315,8 @@ def freeze_value(value: Any) -> Any:
     return FrozenList(map(freeze_value, value)) if isinstance(value, list) else value
 
 
-def _thaw_value(value: Any) -> Any:
-    """Return a value with mutable tables and lists."""
+def copy_value(value: Any) -> Any:
+    """Return a copy of a value, with mutable tables and lists."""
     if isinstance(value, dict):
-        return {name: _thaw_value(item) for name, item in value.items()}
-    return [_thaw_value(item) for item in value] if isinstance(value, list) else value
+        return {name: copy_value(item) for name, item in value.items()}
+    return [copy_value(item) for item in value] if isinstance(value, list) else value

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from npuprof import catalog
 from npuprof.catalog import releases, values
-from npuprof.catalog.values import FrozenDict, freeze_value
+from npuprof.catalog.values import FrozenDict, copy_value, freeze_value
 from npuprof.document import keys
 from npuprof.document.profile import Profile
 from npuprof.model import SECTIONS, Context, Event, Origin, Path, Step, did_you_mean
@@ -183,7 +183,7 @@ class Config(Mapping[str, "Any"]):
         by_section: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
         for key, value in self.settings.items():
             section, name = keys.split_section_and_name(key)
-            by_section[section][name] = _copy_value(value) if isinstance(value, (dict, list)) else value
+            by_section[section][name] = copy_value(value)  # changes do not reach the store's data
         for section, settings in by_section.items():
             if len(settings) > 1:
                 place = catalog.record_positions(section)
@@ -376,13 +376,6 @@ class Config(Mapping[str, "Any"]):
 
     def __repr__(self) -> str:
         return f"Config({self.name!r}, {len(self.settings)} setting{'s' if len(self.settings) != 1 else ''})"
-
-
-def _copy_value(value: Any) -> Any:
-    """Return a copy of a value, so that changes do not reach the store's data."""
-    if isinstance(value, dict):
-        return {name: _copy_value(item) for name, item in value.items()}
-    return [_copy_value(item) for item in value] if isinstance(value, list) else value
 
 
 def _find_inner_origin(event: Event, key: str, tail: Path) -> Origin:
