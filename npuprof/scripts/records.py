@@ -175,6 +175,7 @@ def take_here_out(value: Any) -> tuple[Any, bool]:
 
 
 Remark = TypeVar("Remark", bound=Record)
+OwnRemark = TypeVar("OwnRemark", bound=Placed)
 
 
 class BrokenExport(Placed):
@@ -263,9 +264,9 @@ class ImportedFile(Record):
         """Return the records of one type, including those of other files."""
         return [remark for remark in self.remarks if isinstance(remark, kind)]
 
-    def list_own_remarks(self, kind: type[Remark]) -> list[Remark]:
+    def list_own_remarks(self, kind: type[OwnRemark]) -> list[OwnRemark]:
         """Return the records of one type in the file itself."""
-        return [remark for remark in self.list_remarks(kind) if remark.file == self.file]  # type: ignore[attr-defined]
+        return [remark for remark in self.list_remarks(kind) if remark.file == self.file]
 
 
 class PartLine(Record):

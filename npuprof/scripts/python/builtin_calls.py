@@ -51,8 +51,8 @@ def _is_text_conversion(function: ast.expr, name: str, scope: Scope) -> bool:
     """Return whether a call is a known text conversion rather than a function of the script."""
     if isinstance(function, ast.Attribute):
         return name in _CONVERSIONS or format_expression(function) == "six.b"
-    resolved = scope.resolve_name(name)
-    return name in _CONVERSIONS and bool(resolved) and all(binding.kind == "import" for binding in resolved[1])  # type: ignore[index]
+    resolved = scope.resolve_name(name) if name in _CONVERSIONS else None
+    return resolved is not None and all(binding.kind == "import" for binding in resolved[1])
 
 
 def resolve_function_name(function: ast.expr, scope: Scope) -> str:

@@ -38,8 +38,8 @@ def find_entered(call: ast.Call, statement: ast.stmt, scope: Scope) -> Entered |
         return None
     of = method.value
     if isinstance(of, ast.Call) and name_callee(of) == "super":
-        around = find_class_of_method(scope)
-        owner = ast.copy_location(ast.Name(get_first_parameter(scope.node), ast.Load()), of)  # type: ignore[arg-type]
+        around, name = find_class_of_method(scope)
+        owner = ast.copy_location(ast.Name(name, ast.Load()), of)
         return _enter(list_class_line(around)[1:], method, call, scope, owner) if around is not None else None
     named = find_class(of, scope)
     cls = named or find_class_of_object(of, scope)
@@ -103,19 +103,22 @@ def find_class_of_object(node: ast.expr, scope: Scope) -> Scope | None:
         return None
     if node.id in scope.bound:
         return find_class_of_object(*scope.bound[node.id])
-    if (around := find_class_of_method(scope)) is not None and get_first_parameter(scope.node) == node.id:  # type: ignore[arg-type]
+    around, name = find_class_of_method(scope)
+    if name == node.id:
         return around
     call, home = scope.resolve_only(node)
     return find_class(call.func, home) if isinstance(call, ast.Call) else None
 
 
-def find_class_of_method(scope: Scope) -> Scope | None:
-    """Return the class of a method, None for other functions."""
+def find_class_of_method(scope: Scope) -> tuple[Scope | None, str]:
+    """Return the class of a method, and the name of its object parameter; None and an empty name for other functions."""
     cls = scope.outer
-    if not isinstance(scope.node, FUNCTIONS) or cls is None or not isinstance(cls.node, ast.ClassDef):
-        return None
-    plain = all(not isinstance(mark, ast.Name) or mark.id not in ("staticmethod", "classmethod") for mark in scope.node.decorator_list)
-    return cls if plain and scope.list_binding_kinds(get_first_parameter(scope.node)) == {"parameter"} else None
+    if isinstance(scope.node, FUNCTIONS) and cls is not None and isinstance(cls.node, ast.ClassDef):
+        name = get_first_parameter(scope.node)
+        plain = all(not isinstance(mark, ast.Name) or mark.id not in ("staticmethod", "classmethod") for mark in scope.node.decorator_list)
+        if plain and scope.list_binding_kinds(name) == {"parameter"}:
+            return cls, name
+    return None, ""
 
 
 def get_first_parameter(function: Function) -> str:

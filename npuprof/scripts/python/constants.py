@@ -158,8 +158,8 @@ def _find_class_value(node: ast.Name, attribute: str, scope: Scope) -> tuple[ast
 
 
 def _is_parsed_name(name: str, scope: Scope) -> bool:
-    target = scope.resolve_name(name)
-    return bool(target) and any("parse" in format_expression(binding.node) for binding in target[1] if isinstance(binding.node, ast.Call))  # type: ignore[index]
+    bindings = (scope.resolve_name(name) or (scope, []))[1]
+    return any("parse" in format_expression(binding.node) for binding in bindings if isinstance(binding.node, ast.Call))
 
 
 def _fold_binary(node: ast.BinOp, scope: Scope, depth: int) -> Any:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from npuprof.model import Record
 from npuprof.scripts.python.module import Module, NodeIndex
 from npuprof.scripts.python.optimizer_entries import AddedEntry
-from npuprof.scripts.python.statements import DEFINITIONS, find_start, is_main_test
+from npuprof.scripts.python.statements import DEFINITIONS, Definition, find_start, is_main_test
 from npuprof.scripts.python.terms import list_nodes, name_callee, write_source
 from npuprof.scripts.python.uses import TRAINING, Calls
 from npuprof.scripts.records import GOES_NOWHERE, TOO_LATE, IdleConfig, Position, ScriptSetting
@@ -29,7 +29,6 @@ _COMPUTED_NAMES = re.compile(
 )
 _KEPT = re.compile(r"main$|test|__")
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)*")
-Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _STARTS = ("Session", "Estimator", "RunConfig", "app.run", "npu.open")
 
 
@@ -81,9 +80,7 @@ def _find_uncalled(module: Module, is_named_elsewhere: Callable[[str], bool]) ->
     by name.
     """
     index = module.index
-    definitions: list[Definition] = [*index.list_of(ast.FunctionDef), *index.list_of(ast.AsyncFunctionDef), *index.list_of(ast.ClassDef)]
-    definitions.sort(key=find_start)
-    candidates = list(_iterate_candidates(definitions)) if _is_script(module.tree, definitions) else []
+    candidates = list(_iterate_candidates(index.definitions)) if _is_script(module.tree, index.definitions) else []
     mentions = _collect_mentions(index, {node.name for node in candidates}) if candidates else {}
     reasons: dict[int, str] = {}
     before = -1

@@ -178,7 +178,7 @@ def _is_environ(node: ast.expr, scope: Scope) -> bool:
     return format_expression(node) in ("os.environ", "environ")
 
 
-def _report_variable(visitor: Visitor, node: ast.AST, name: ast.expr, value: ast.expr, scope: Scope) -> None:
+def _report_variable(visitor: Visitor, node: ast.expr, name: ast.expr, value: ast.expr, scope: Scope) -> None:
     written, reason = visitor.evaluate_expression(name, scope)
     key = find_variable_key(written) if not reason and isinstance(written, str) else None
     if key is None:

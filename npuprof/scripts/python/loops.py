@@ -32,8 +32,12 @@ def _bind_target(target: ast.expr, node: ast.expr, scope: Scope) -> dict[str, Gi
 
 def _list_nodes(node: ast.expr, scope: Scope) -> tuple[list[ast.expr], Scope]:
     """Return the elements that a loop iterates over, with their scope; empty if they are not literal."""
-    method = node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.args else ""
-    node, scope = follow_name(node.func.value if method in _TABLE_METHODS else node, scope)  # type: ignore[attr-defined]
+    method = ""
+    match node:
+        case ast.Call(ast.Attribute(table, name), []):
+            method = name
+            node = table if method in _TABLE_METHODS else node
+    node, scope = follow_name(node, scope)
     if isinstance(node, (ast.List, ast.Tuple)):
         return (node.elts if not any(isinstance(item, ast.Starred) for item in node.elts) else []), scope
     pairs, scope = list_written_pairs(node, scope)

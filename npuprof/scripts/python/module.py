@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from npuprof.scripts.grouping import group_by
 from npuprof.scripts.python.flag_defaults import collect_flag_defaults
 from npuprof.scripts.python.scopes import Function, Reached, Scope
-from npuprof.scripts.python.statements import DEFINITIONS
+from npuprof.scripts.python.statements import Definition, find_start
 from npuprof.scripts.python.syntax import Script
 from npuprof.scripts.python.terms import list_nodes, name_callee, write_source
 from npuprof.scripts.records import HERE
@@ -46,6 +46,12 @@ class NodeIndex:
     def list_statements(self) -> list[ast.stmt]:
         """Return all statements, class by class."""
         return [node for kind, nodes in self._by_kind.items() if issubclass(kind, ast.stmt) for node in nodes]
+
+    @cached_property
+    def definitions(self) -> list[Definition]:
+        """The functions and classes, in text order."""
+        found: list[Definition] = [*self.list_of(ast.FunctionDef), *self.list_of(ast.AsyncFunctionDef), *self.list_of(ast.ClassDef)]
+        return sorted(found, key=find_start)
 
     @cached_property
     def calls(self) -> list[ast.Call]:
@@ -107,7 +113,6 @@ class Module:
         self.script = script
         self.tree = script.tree
         self.home = home
-        self.surfaces: Any = None  #: those that read the file, once chosen
         self._callable: frozenset[str] | None = None
         self.names_npu = "npu" in script.text
         self.index = index = NodeIndex(self.tree)
@@ -121,7 +126,7 @@ class Module:
         """Return the callable names of functions and classes, its own or of imported files that are ``reached``."""
         if self._callable is None:
             imported = self.home.list_defined(reached)
-            own = (node.name for kind in DEFINITIONS for node in self.index.list_of(kind))  # type: ignore[attr-defined]
+            own = {node.name for node in self.index.definitions}
             self._callable = imported.union(own, _RENAMED.findall(self.script.text) if imported else ())
         return self._callable
 

@@ -12,6 +12,7 @@ from npuprof.scripts.python.loops import follow_name
 from npuprof.scripts.python.module import Module
 from npuprof.scripts.python.optimizer_entries import NamedEntry, is_optimizer_added, note_added_entry
 from npuprof.scripts.python.scopes import Scope
+from npuprof.scripts.python.statements import Located
 from npuprof.scripts.python.syntax import Script
 from npuprof.scripts.python.terms import format_expression, is_handed_on, name_callee
 from npuprof.scripts.python.visitor import Surface, Visitor
@@ -144,7 +145,7 @@ def _report_change(visitor: Visitor, node: ast.expr, place: ast.expr, why: str, 
         _report_map_entry(visitor, node, (*found, ""), None, why, scope)
 
 
-def _report_map_entry(visitor: Visitor, node: ast.AST, entry: Entry, value: ast.expr | None, reason: str, scope: Scope) -> None:
+def _report_map_entry(visitor: Visitor, node: Located, entry: Entry, value: ast.expr | None, reason: str, scope: Scope) -> None:
     place, root, field = entry
     scope_name = visitor.resolve_site(scope, root, node)
     name, why = visitor.evaluate_expression(place.slice, scope)

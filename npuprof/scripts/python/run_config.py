@@ -11,6 +11,7 @@ from npuprof.scripts.python.config_classes import CLASSES, find_named_class, lis
 from npuprof.scripts.python.loops import list_keywords
 from npuprof.scripts.python.nested_configs import note_taken_configs
 from npuprof.scripts.python.scopes import Scope
+from npuprof.scripts.python.statements import Located
 from npuprof.scripts.python.terms import format_expression, name_callee
 from npuprof.scripts.python.visitor import NestedConfig, Surface, Visitor
 from npuprof.scripts.records import UNSET, Converted, Placed
@@ -37,12 +38,11 @@ def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
 
 
 def _report_config_call(visitor: Visitor, call: ast.Call, cls: str, scope: Scope) -> None:
-    owner = f"{scope.name or '<module>'}:{cls}@{call.lineno}:{call.col_offset}"
     if cls == "NPURunConfig":
-        visitor.new_site(scope, f"NPURunConfig@{call.lineno}", "run_config", call)
-        owner = f"{scope.name or '<module>'}:NPURunConfig@{call.lineno}@{call.lineno}"
+        owner = visitor.new_site(scope, f"NPURunConfig@{call.lineno}", "run_config", call)
         note_taken_configs(visitor, call, owner, scope)
     else:
+        owner = f"{scope.name or '<module>'}:{cls}@{call.lineno}:{call.col_offset}"
         visitor.nested[owner] = NestedConfig(call.lineno, call.col_offset, cls, scope.file, scope.label)
     _note_call(visitor, call, cls)
     order = CLASSES[cls].positional
@@ -67,7 +67,7 @@ def _is_rendered_more(visitor: Visitor, node: ast.expr, scope: Scope) -> bool:
     return False
 
 
-def _report_argument(visitor: Visitor, place: ast.AST, cls: str, name: str, value: ast.expr, scope: Scope, owner: str) -> None:
+def _report_argument(visitor: Visitor, place: Located, cls: str, name: str, value: ast.expr, scope: Scope, owner: str) -> None:
     if name in list_object_arguments() and (name in list_class_arguments(cls) or name in CLASSES[cls].formerly):
         is_none = isinstance(value, ast.Constant) and value.value is None
         if is_none or not isinstance(value, (ast.Constant, ast.Dict, ast.List, ast.Tuple, ast.UnaryOp)):
@@ -97,8 +97,8 @@ def _read_argument_value(config_class: catalog.ConfigClass, name: str, option: s
     if name in config_class.as_text and isinstance(value, int):
         return str(value), ""
     argument = catalog.find_argument(name) if option is None and not config_class.argument else None
-    number = argument is not None and argument.kind == "int" and isinstance(value, (bool, float))
-    if number and (isinstance(value, bool) or (value.is_integer() and not argument.whole)):  # type: ignore[union-attr]
+    is_whole = isinstance(value, float) and value.is_integer()
+    if argument is not None and argument.kind == "int" and (isinstance(value, bool) or (is_whole and not argument.whole)):
         return int(value), ""
     return convert_option_value(option, value)
 

@@ -244,7 +244,7 @@ def iterate_statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
             waiting += [inner for block in statement_blocks(statement) for inner in block][::-1]
 
 
-def statement_blocks(statement: ast.stmt) -> list[list[ast.stmt]]:
+def statement_blocks(statement: ast.AST) -> list[list[ast.stmt]]:
     """Return the bodies of a compound statement."""
     if isinstance(statement, SIMPLE):
         return []

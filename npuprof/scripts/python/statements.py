@@ -6,6 +6,9 @@ import ast
 
 from npuprof.scripts.python.terms import format_dotted_name, format_expression
 
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+#: A node with a place in the text.
+Located = ast.stmt | ast.expr | ast.keyword
 #: Classes of nodes; a test with a tuple is faster than with a union.
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 DEFINITIONS = (*FUNCTIONS, ast.ClassDef)
@@ -41,6 +44,6 @@ def find_way_on(statement: ast.If) -> str:
     return f"not ({text})" if turns[0] else text
 
 
-def find_start(node: ast.AST) -> tuple[int, int]:
+def find_start(node: Located) -> tuple[int, int]:
     """Return line, and column from 0, of the start of a node."""
-    return node.lineno, node.col_offset  # type: ignore[attr-defined]
+    return node.lineno, node.col_offset

@@ -61,16 +61,18 @@ class Uses:
                     self._read_use(node)
 
     def _read_use(self, node: ast.Name) -> None:
-        top: ast.expr = node
+        top: ast.Name | ast.Attribute | ast.Subscript = node
         while isinstance(parent := self._parents[top], (ast.Attribute, ast.Subscript)) and parent.value is top:
             top = parent
-        is_method = isinstance(parent, ast.Call) and parent.func is top
-        if top is node:
+        if isinstance(top, ast.Name):
             self._read_argument(node)
-        elif is_method and getattr(top, "attr", "") in TRAINING:
-            self.takers.append(parent)  # type: ignore[arg-type]
-        elif top.value is node if is_method else isinstance(top.ctx, ast.Load) and not isinstance(parent, ast.Assign):  # type: ignore[attr-defined]
-            self.is_open = True
+        elif isinstance(parent, ast.Call) and parent.func is top:
+            if name_callee(parent) in TRAINING:
+                self.takers.append(parent)
+            else:
+                self.is_open |= top.value is node
+        else:
+            self.is_open |= isinstance(top.ctx, ast.Load) and not isinstance(parent, ast.Assign)
 
     def _read_argument(self, node: ast.AST) -> None:
         calls: list[ast.Call] = []
@@ -94,8 +96,7 @@ def _iterate_names(home: ast.AST, name: str) -> Iterator[ast.Name]:
         node = waiting.pop()
         if isinstance(node, ast.Name) and node.id == name:
             yield node
-        is_hidden = isinstance(node, FUNCTIONS) and Scope(node).list_bindings(name)
-        waiting += list_parts(node.args if is_hidden else node)  # type: ignore[attr-defined]
+        waiting += list_parts(node.args if isinstance(node, FUNCTIONS) and Scope(node).list_bindings(name) else node)
 
 
 class Calls:
@@ -153,4 +154,4 @@ class Calls:
         if parent not in around or not isinstance(node, (*_WITH, ast.Expr, ast.Assign)):
             return False
         sibling = around[around.index(parent) - 1]
-        return any(node in block and sibling in block[block.index(node) :] for block in statement_blocks(parent))  # type: ignore[arg-type]
+        return any(node in block and sibling in block[block.index(node) :] for block in statement_blocks(parent))

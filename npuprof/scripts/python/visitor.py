@@ -10,7 +10,7 @@ import ast
 import posixpath
 from collections import ChainMap, Counter
 from collections.abc import Callable, Iterator
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ from npuprof.scripts.python.constants import fold_expression, fold_with_defaults
 from npuprof.scripts.python.loops import bind_call_arguments, unroll_loop
 from npuprof.scripts.python.module import Module, NodeIndex
 from npuprof.scripts.python.scopes import SIMPLE, Function, Reached, Scope, pair_targets, statement_blocks
-from npuprof.scripts.python.statements import FUNCTIONS, find_way_on, is_main_test, leaves_block
+from npuprof.scripts.python.statements import FUNCTIONS, Located, find_start, find_way_on, is_main_test, leaves_block
 from npuprof.scripts.python.terms import PLAIN, Unknown, format_expression, list_expressions, list_parts, name_callee
 from npuprof.scripts.records import (
     HALF_CHARACTER,
@@ -125,7 +125,7 @@ class Visitor:
         self.tests: Tests = ()  #: the conditions around the current statement
         self.dead = 0
         self.remarks: dict[Record, None] = {}  #: other records, for the checks
-        self._choose, self._lead, self._reached = choose, lead, reached
+        self._list_surfaces, self._lead, self._reached = cache(choose), lead, reached
         self._surfaces = self._list_surfaces(module)
         self._stack: tuple[ast.AST, ...] = ()
         self._entered = self._follows = self._order = self._apart = self._turns = 0
@@ -138,11 +138,6 @@ class Visitor:
     def branches(self) -> Branches:
         """The conditions around the current statement, with their tests as text."""
         return tuple([(number, arm, _format_test(test)) for number, arm, test in self.tests]) if self.tests else ()
-
-    def _list_surfaces(self, module: Module) -> tuple[Surface, ...]:
-        if module.surfaces is None:
-            module.surfaces = self._choose(module)
-        return module.surfaces  # type: ignore[no-any-return]
 
     def visit_module(self) -> None:
         """Visit the script."""
@@ -267,9 +262,10 @@ class Visitor:
         for arm, handler in enumerate(getattr(statement, "handlers", ())):
             kind = f"except {format_expression(handler.type)}" if handler.type else "except"
             self._visit_block(handler.body, scope, (*tests, (self._number(statement), arm + 1, kind)))
-        for arm, case in enumerate(getattr(statement, "cases", ())):
-            text = f"{format_expression(statement.subject)} is {format_expression(case.pattern)}"  # type: ignore[attr-defined]
-            self._visit_block(case.body, scope, (*tests, (self._number(statement), arm, text)))
+        if isinstance(statement, ast.Match):
+            for arm, case in enumerate(statement.cases):
+                text = f"{format_expression(statement.subject)} is {format_expression(case.pattern)}"
+                self._visit_block(case.body, scope, (*tests, (self._number(statement), arm, text)))
 
     # -- calls ---------------------------------------------------------------------------------------------------------
 
@@ -298,7 +294,7 @@ class Visitor:
         """Visit a function for one call."""
         function = entered.function
         inside = self._open_inside(call, entered, module, scope)
-        before, place = len(self.sites), (call.lineno, self.module.script.column(call.lineno, call.col_offset))
+        before, place = len(self.sites), self.place(call)
         self._entered += 1
         state = self.module, self._surfaces, self._stack, self._apart, self.found, self.skips
         self.module, self._surfaces = module, self._list_surfaces(module)
@@ -340,7 +336,7 @@ class Visitor:
 
     # -- configuration objects -----------------------------------------------------------------------------------------
 
-    def resolve_site(self, scope: Scope, root: str, node: ast.AST) -> str:
+    def resolve_site(self, scope: Scope, root: str, node: Located) -> str:
         """Return the name of the session configuration that a variable denotes here."""
         root, scope = scope.name_outside(root)
         around: Scope | None = scope
@@ -353,7 +349,7 @@ class Visitor:
         self.sites.setdefault(name, Site(name, "session", *self.place(node), root))
         return name
 
-    def new_site(self, scope: Scope, root: str, surface: str, node: ast.AST, closed: bool = True) -> str:
+    def new_site(self, scope: Scope, root: str, surface: str, node: Located, closed: bool = True) -> str:
         """Start a configuration object; return its name."""
         line, column = self.place(node)
         name = f"{scope.name or '<module>'}:{root}@{line}"
@@ -366,9 +362,9 @@ class Visitor:
 
     # -- reports of the surfaces -----------------------------------------------------------------------------------
 
-    def place(self, node: ast.AST) -> Position:
+    def place(self, node: Located) -> Position:
         """Return line and column of a node of the current file."""
-        line, offset = node.lineno, node.col_offset  # type: ignore[attr-defined]
+        line, offset = find_start(node)
         return line, self.module.script.column(line, offset)
 
     def add_read(self, setting: ScriptSetting) -> None:
@@ -381,7 +377,7 @@ class Visitor:
         self.remarks.setdefault(remark)
 
     def add_setting(
-        self, node: ast.AST, surface: str, key: str, name: str, given: ScriptValue | None = None, reason: str = "", **more: Any
+        self, node: Located, surface: str, key: str, name: str, given: ScriptValue | None = None, reason: str = "", **more: Any
     ) -> None:
         """Add a setting at the place of a node, with its value or the reason why it is unknown."""
         self._order += 1
