@@ -45,18 +45,12 @@ class _Finder:
         self._tops = sorted((os.path.realpath(folder) for folder in folders), key=len, reverse=True)
         self._list_names = cache(_list_names)
         self._list_tree = cache(_list_tree)
-        self._resolve_folder = cache(self._follow_links)
         self._list_folders = cache(self._climb_to_top)
         self._find = cache(self._find_module)
-        self._list_first_names = cache(self._collect_first_names)
 
     def locate(self, path: str, name: str, level: int) -> str:
         """Return the file of an imported module, empty if it is outside the tree."""
-        folder = os.path.dirname(path)
-        first = name.partition(".")[0]
-        if first and not level and first not in self._list_first_names(folder):
-            return ""  # nearly all imports, such as numpy
-        return self._find(folder, name, level)
+        return self._find(os.path.dirname(path), name, level)
 
     def locate_file(self, path: str, name: str, is_fixed: bool) -> tuple[str, ...]:
         """Return the files that a path denotes in a script: relative to its folder, or to any folder up to the top."""
@@ -77,24 +71,12 @@ class _Finder:
         top, chain = self._list_folders(folder)
         parts = [part for part in name.split(".") if part]
         for place in chain[level - 1 : level] if level else chain:
-            if parts and self._list_names(place).keys().isdisjoint((parts[0], f"{parts[0]}.py")):
-                continue
             file = self._find_below(place, parts)
-            if file and self._is_inside(file, top):
+            if file and os.path.realpath(file).startswith(os.path.join(top, "")):
                 return file
             if parts and self._find_below(place, parts[:1]):
                 return ""  # hides all others of that name
         return ""
-
-    def _collect_first_names(self, folder: str) -> frozenset[str]:
-        """Return the names with which an import in a folder can begin: of files and folders there, and above."""
-        names = frozenset[str]().union(*map(self._list_names, self._list_folders(folder)[1]))
-        return names.union(name.removesuffix(".py") for name in names)
-
-    def _is_inside(self, file: str, top: str) -> bool:
-        folder, name = os.path.split(file)
-        real = os.path.join(self._resolve_folder(folder), name) if self._is_plain_file(file) else os.path.realpath(file)
-        return real.startswith(os.path.join(top, ""))
 
     def _find_below(self, place: str, parts: list[str]) -> str:
         """Return the file of a module below a folder: a package, or else a file."""
@@ -105,23 +87,11 @@ class _Finder:
         names = self._list_names(place)
         files = [os.path.join(place, *parts[-1:], "__init__.py")] if not parts or parts[-1] in names else []
         files += [os.path.join(place, f"{parts[-1]}.py")] if parts and f"{parts[-1]}.py" in names else []
-        return next((file for file in files if self._is_plain_file(file) or os.path.isfile(file)), "")
-
-    def _is_plain_file(self, path: str) -> bool:
-        """Return whether a path is a file, not a link, by the listing of its folder."""
-        folder, name = os.path.split(path)
-        return self._list_names(folder).get(name, False)
-
-    def _follow_links(self, folder: str) -> str:
-        """Return the real path of a folder, from that of the folder above, as a tree has many folders."""
-        above, name = os.path.split(folder)
-        if above in ("", folder) or name in ("", ".", "..") or os.path.islink(folder):
-            return os.path.realpath(folder)
-        return os.path.join(self._resolve_folder(above), name)
+        return next(filter(os.path.isfile, files), "")
 
     def _climb_to_top(self, folder: str) -> tuple[str, list[str]]:
         """Return the top of a folder's tree, and the folders from there up to the top, relative to the folder."""
-        full = self._resolve_folder(folder or ".")
+        full = os.path.realpath(folder or ".")
         named = next((top for top in self._tops if full == top or full.startswith(os.path.join(top, ""))), "")
         top = named or find_repository_top(full) or full
         chain = [folder]
@@ -131,11 +101,11 @@ class _Finder:
         return top, chain
 
 
-def _list_names(folder: str) -> dict[str, bool]:
-    """Return the names in a folder, and whether each is a file, not a link."""
-    with suppress(OSError), os.scandir(folder or ".") as entries:
-        return {entry.name: entry.is_file(follow_symlinks=False) for entry in entries}
-    return {}
+def _list_names(folder: str) -> frozenset[str]:
+    """Return the names in a folder."""
+    with suppress(OSError):
+        return frozenset(os.listdir(folder or "."))
+    return frozenset()
 
 
 def _list_tree(top: str) -> tuple[str, ...] | None:
