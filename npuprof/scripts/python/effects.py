@@ -18,14 +18,10 @@ from npuprof.scripts.python.terms import list_nodes, name_callee, write_source
 from npuprof.scripts.python.uses import TRAINING, Calls
 from npuprof.scripts.records import GOES_NOWHERE, TOO_LATE, IdleConfig, Position, ScriptSetting
 
-#: A text that looks up functions by computed names contains one of these words, or one of these calls without a dot before it.
-_COMPUTED_WORDS = ("__dict__", "sys.modules", "import_module", "Fire", "getattr(")
-_COMPUTED_CALLS = ("globals(", "locals(", "vars(", "eval(", "exec(", "__import__(")  # a method such as tensor.eval() does not count
-#: Where functions are looked up by computed names. Each part begins with letters, which are searched for fast, and looks back then.
+#: Where functions are looked up by computed names; a method such as tensor.eval() does not count.
 _COMPUTED_NAMES = re.compile(
-    "|".join(rf"{re.escape(call)}(?<![\w.]{re.escape(call)})" for call in _COMPUTED_CALLS)
-    + r"|__dict__|sys\.modules\b(?<!\wsys.modules)|import_module\b(?<!\wimport_module)|Fire\b(?<!\wFire)"
-    r"|getattr\((?<!\wgetattr\()[^,()]+,\s*(?![\"'\s])"
+    r"(?<![\w.])(?:globals|locals|vars|eval|exec|__import__)\(|__dict__|\b(?:sys\.modules|import_module|Fire)\b"
+    r"|\bgetattr\([^,()]+,\s*(?![\"'\s])"
 )
 _KEPT = re.compile(r"main$|test|__")
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)*")
@@ -49,8 +45,7 @@ def mark_without_effect(
     if not (added or any(map(_is_judged, marked))):
         return marked, []
     text = module.script.text
-    is_asked = any(word in text for word in _COMPUTED_WORDS) or any(text.count(call) > text.count(f".{call}") for call in _COMPUTED_CALLS)
-    is_open = is_asked and _COMPUTED_NAMES.search(text) is not None
+    is_open = _COMPUTED_NAMES.search(text) is not None
     uncalled = _find_uncalled(module, is_named_elsewhere) if not is_open else {}
     marked = [_mark(setting, uncalled.get(_get_place(setting)[0], "")) for setting in marked]
     calls = Calls(module.index, added)
