@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 #: The maximum size of a folded string, list or table.
@@ -82,16 +81,8 @@ def cut_text(text: str, most: int = 80) -> str:
 
 def is_handed_on(name: str, text: str) -> bool:
     """Return whether a text returns a name's value or a part of it, or passes it to another name or function."""
-    if name.replace(".", "_").isidentifier():
-        return name in _list_names_handed_on(text)
     use = rf"(?:[(,=\[]|\breturn\b)[ \t]*{re.escape(name)}(?:\.\w+)*[ \t]*(?:[,)\]#]|$)"
     return re.search(use, text, re.MULTILINE) is not None
-
-
-@lru_cache(maxsize=4)
-def _list_names_handed_on(text: str) -> frozenset[str]:
-    uses = re.findall(r"(?:[(,=\[]|\breturn\b)[ \t]*(\w+(?:\.\w+)*)[ \t]*(?=[,)\]#]|$)", text, re.MULTILINE)
-    return frozenset(".".join(use.split(".")[:end]) for use in set(uses) for end in range(1, use.count(".") + 2))
 
 
 def name_callee(call: ast.Call) -> str:
