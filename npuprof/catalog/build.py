@@ -166,8 +166,10 @@ def _collect_targets() -> dict[str, tuple[str, str]]:
     for path in sorted((HERE.parent / "renderers").glob("*.py")):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict) and ast.unparse(node.targets[0]) == "TARGETS":
-                rows = zip(node.value.keys, node.value.values, strict=True)
-                places += [(row.args[0].value, name.value, path.stem, _read_surface(row)) for name, row in rows]  # type: ignore[union-attr, attr-defined]
+                for name, row in zip(node.value.keys, node.value.values, strict=True):
+                    assert isinstance(row, ast.Call), "a target is made by a call"
+                    assert name is not None, "it has a name"
+                    places.append((ast.literal_eval(row.args[0]), ast.literal_eval(name), path.stem, _read_surface(row)))
     return {name: (module, surface) for _, name, module, surface in sorted(places)}
 
 

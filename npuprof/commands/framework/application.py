@@ -34,7 +34,7 @@ class _Verbs(TyperGroup):
             return super().resolve_command(ctx, args)
         except Exception as error:
             shown = [name for name, command in self.commands.items() if not command.hidden]
-            error.message = f"{getattr(error, 'message', '')} {suggest_verb(args[0], shown)}".rstrip()  # type: ignore[attr-defined]
+            vars(error)["message"] = f"{vars(error).get('message', '')} {suggest_verb(args[0], shown)}".rstrip()
             raise
 
 
@@ -162,7 +162,7 @@ def _add_verb(app: typer.Typer, name: str, verb: type[Verb], runner: Runner, par
         return runner(verb, given)
 
     signature = [_build_parameter(name, parameter) for name, parameter in parameters.items()]
-    command.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
+    vars(command)["__signature__"] = inspect.Signature(signature)
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in signature}
     settings: dict[str, Any] = {"ignore_unknown_options": verb.takes_any_word}
     if verb.hidden and words not in (["--help"], ["-h"]):
