@@ -19,6 +19,7 @@ from npuprof import document
 from npuprof.catalog import build_finding
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, Place, Record, build_error
+from npuprof.resolve.digests import FORM
 from npuprof.store import BUILTIN, RELEASED, is_profile_name
 from npuprof.store.base import ReadOnceStore
 from npuprof.store.folder import Folder
@@ -67,7 +68,7 @@ class KeptRelease(ReadOnceStore):
         self.record = record
         self.root = folder
         self.label = shown
-        self.is_proved = False  #: whether its digest was verified
+        self.is_proved = record.form != FORM  #: whether its digest was verified, or is not known here
         self._copy = VendoredCopy(folder, revision)
         self._revision = revision
         self._nested: dict[str, KeptRelease | None] = {}
@@ -102,14 +103,16 @@ class KeptRelease(ReadOnceStore):
     def find_nested(self, reference: str) -> KeptRelease | None:
         """Return the target of a reference of its own presets, None if it was not vendored. Raises NpuprofError."""
         if reference not in self._nested:
-            self._nested[reference] = _open_release(reference, self.root, self.label, self._revision)
+            self._nested[reference] = nested = _open_release(reference, self.root, self.label, self._revision)
+            if nested is not None:
+                nested.is_proved = True  # the digest of the outermost release covers all its layers
         return self._nested[reference]
 
-    def read_profile_text(self, name: str) -> bytes:
+    def read_profile_text(self, name: str, asked: Origin | None = None) -> bytes:
         """Return the text of a preset. Raises NpuprofError if there is none."""
         text = self._copy.read_text(name)
         if text is None:
-            raise NpuprofError(self._build_missing_finding(name, None))
+            raise NpuprofError(build_missing_finding("NP023", name, self.label, ADVICE, asked))
         return text
 
     def build_edited_error(self, asked: Origin | None) -> NpuprofError:
@@ -125,14 +128,8 @@ class KeptRelease(ReadOnceStore):
         return False
 
     def _read_profile(self, name: str, asked: Origin | None) -> Profile:
-        raw = self._copy.read_text(name)
-        if raw is None:
-            raise NpuprofError(self._build_missing_finding(name, asked))
-        read = document.parse_document(name, self.cite_file(f"{name}.toml"), raw)
+        read = document.parse_document(name, self.cite_file(f"{name}.toml"), self.read_profile_text(name, asked))
         return Profile(read, key=f"{name}@{self.record.commit}", home=self)
-
-    def _build_missing_finding(self, name: str, asked: Origin | None) -> Finding:
-        return build_missing_finding("NP023", name, self.label, ADVICE, asked)
 
 
 def open_kept_release(home: ProfileSource, reference: str) -> KeptRelease | None:

@@ -193,11 +193,10 @@ class Lookups:
         tag.
         """
         if isinstance(home, KeptRelease):
-            inner = find_nested_release(home, reference, asked)  # the digest of the outermost release covers all its layers
-            return _build_kept(inner, inner.profile(inner.record.name, asked))
+            return self._pin_kept_release(find_nested_release(home, reference, asked), asked)
         has_history = not isinstance(home, Folder) or (home.in_work_tree and home.label != BUILTIN and has_release_tags(home.root))
         if not has_history and (release := self.find_kept_release(home, reference)) is not None:
-            return _build_kept(release, self.prove_kept_release(release, asked))
+            return self._pin_kept_release(release, asked)
         try:
             pinned = self._load_profile_from_git(home, reference, asked)
         except NpuprofError as error:
@@ -206,11 +205,15 @@ class Lookups:
                 raise NpuprofError([advise_keeping(finding, reference, asked) for finding in error.findings]) from None
             if release is None or error.findings[0].code == "NP028":
                 raise
-            return _build_kept(release, self.prove_kept_release(release, asked))
+            return self._pin_kept_release(release, asked)
         if isinstance(home, Folder) and home.keeps_releases:
             with suppress(NpuprofError):  # the store's check reports it; git has the release
                 return pinned._replace(outdated=_describe_other_release(self.find_kept_release(home, reference), pinned))
         return pinned
+
+    def _pin_kept_release(self, release: KeptRelease, asked: Origin | None) -> PinnedProfile:
+        record = release.record
+        return PinnedProfile(self.prove_kept_release(release, asked), f"{record.name}@{record.version}", record.version, record.commit)
 
     def _load_profile_from_git(self, home: ProfileSource, reference: str, asked: Origin | None) -> PinnedProfile:
         pin = self.find_pin(home, reference, asked)
@@ -232,7 +235,7 @@ class Lookups:
     def prove_kept_release(self, release: KeptRelease, asked: Origin | None = None) -> Profile:
         """Return the preset of a vendored release. Raises NpuprofError (NP049) if it differs from the released one."""
         profile = release.profile(release.record.name, asked)
-        if not release.is_proved and release.record.form == FORM:
+        if not release.is_proved:
             if self.digest_pinned_profile(profile) != release.record.digest:
                 raise release.build_edited_error(asked)
             release.is_proved = True
@@ -274,11 +277,6 @@ def _describe_other_release(release: KeptRelease | None, pinned: PinnedProfile) 
         return "nothing" if pinned.version else ""
     same = (pinned.commit, pinned.version) == (release.record.commit, release.record.version)
     return "" if same else f"{release.record.version} at {release.record.commit[:7]}"
-
-
-def _build_kept(release: KeptRelease, profile: Profile) -> PinnedProfile:
-    record = release.record
-    return PinnedProfile(profile, f"{record.name}@{record.version}", record.version, record.commit)
 
 
 def _find_yank(pin: Pin, revision: str) -> Yank | None:
