@@ -8,16 +8,16 @@ from contextlib import suppress
 from shlex import quote
 from typing import NamedTuple
 
-from npuprof.model import Finding, NpuprofError, Place, build_error
+from npuprof.model import NpuprofError, Place, build_error
 from npuprof.store import is_source_reference
 from npuprof.store.gitstore.objects import Git
-from npuprof.store.project import Project, Source, find_copy_fault
+from npuprof.store.project import Source, find_copy_fault
 from npuprof.store.sources.kept import RECORD
-from npuprof.store.sources.lock import Lock, LockedSource, LockedVersion
+from npuprof.store.sources.lock import LockedSource, LockedVersion
 from npuprof.store.sources.lookups import Lookups
 from npuprof.store.sources.manifest import MANIFEST, build_manifest, find_equal_text, format_manifest, parse_manifest
 from npuprof.store.sources.project_files import ProjectFiles
-from npuprof.store.sources.reading import Sources
+from npuprof.store.sources.reading import open_locked
 from npuprof.store.sources.stores import SourceStore
 from npuprof.store.sources.vendored import (
     MARK,
@@ -38,9 +38,8 @@ def collect_files(locked: LockedSource) -> dict[str, bytes]:
 
     Raises NpuprofError.
     """
-    project = Project(sources={locked.name: Source(locked.name, locked.url, locked.path, locked.rev)})
     found = _Collected()
-    found.add_store(Sources(project, Lock(sources={locked.name: locked})).open_source(locked.name), "")
+    found.add_store(open_locked(locked.name, locked), "")
     return found.list_files()
 
 
@@ -204,7 +203,10 @@ def write_copy(top: str, texts: dict[str, bytes]) -> None:
             files = {os.path.join(top, name): text for name, text in texts.items()}
             for name in texts:
                 if _is_link(top, name):
-                    raise NpuprofError(_build_link_finding(os.path.join(top, name)))
+                    path = os.path.join(top, name)
+                    why = "The files of a copy are in its folder and nowhere else; nothing was changed."
+                    what = f"{path} leads to {os.path.realpath(path)} by a link"
+                    raise build_error("NP941", what, why, f"remove the link: rm {path}", where=Place(path))
             for path in files:
                 made = [*writing.make_folder_below(os.path.dirname(path), top), *made]
             gone = [path for path in _list_copied(top) if path not in files]
@@ -227,11 +229,6 @@ def write_copy(top: str, texts: dict[str, bytes]) -> None:
 def _is_link(top: str, name: str) -> bool:
     """Return whether a file of a copy, or a folder on the way to it, is a link."""
     return os.path.realpath(os.path.join(top, name)) != os.path.join(os.path.realpath(top), name)
-
-
-def _build_link_finding(path: str) -> Finding:
-    why = "The files of a copy are in its folder and nowhere else; nothing was changed."
-    return Finding("NP941", f"{path} leads to {os.path.realpath(path)} by a link", why, f"remove the link: rm {path}", where=Place(path))
 
 
 def _join_manifests(top: str, new: bytes) -> bytes:

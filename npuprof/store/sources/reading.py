@@ -15,7 +15,7 @@ from npuprof.store.folder import Folder, find_project_folder
 from npuprof.store.gitstore.revisions import Revision, StoreRepository
 from npuprof.store.layout import list_project_paths
 from npuprof.store.problems import place_error
-from npuprof.store.project import Project, read_file_beside
+from npuprof.store.project import Project, Source, read_file_beside
 from npuprof.store.sources import lock as locks
 from npuprof.store.sources.lock import Lock, LockedSource
 from npuprof.store.sources.manifest import MANIFEST, Proof
@@ -164,6 +164,13 @@ class Sources:
         why = "It was edited by hand or merged wrongly; npuprof trusts only the checksums that it wrote, as versions never change."
         hint = f"restore the lock, or lock it again: npuprof source update {source.partition('/')[0]}"
         return [Finding("NP044", what, why, hint, self.lock.find_origin(name, "commit"))]
+
+
+def open_locked(name: str, locked: LockedSource) -> SourceStore:
+    """Return the locked store of a source, or of a source's own source (``team/core``). Raises NpuprofError."""
+    above = name.rpartition("/")[0]
+    project = Project(sources={locked.name: Source(locked.name, locked.url, locked.path, locked.rev)})
+    return Sources(project, Lock(sources={locked.name: locked}), f"{above}/" if above else "").open_source(locked.name)
 
 
 def parse_sources(

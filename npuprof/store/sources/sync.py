@@ -8,10 +8,10 @@ from functools import partial
 
 from npuprof.model import Finding, NpuprofError, Record, build_error
 from npuprof.report.text import count_rest
-from npuprof.store.project import Project, Source
+from npuprof.store.project import Source
 from npuprof.store.sources import fetching
 from npuprof.store.sources.fetching import Fetched
-from npuprof.store.sources.lock import Lock, LockedSource, LockedVersion
+from npuprof.store.sources.lock import LockedSource, LockedVersion
 from npuprof.store.sources.locking import (
     advise_store_release,
     is_own_name,
@@ -23,7 +23,7 @@ from npuprof.store.sources.lookups import Lookups
 from npuprof.store.sources.mirror import name_mirror
 from npuprof.store.sources.mirrorgit import is_verified, open_mirror
 from npuprof.store.sources.project_files import ProjectFiles
-from npuprof.store.sources.reading import Sources, read_sources
+from npuprof.store.sources.reading import open_locked, read_sources
 from npuprof.store.sources.released import list_newer_releases, load_released_tags
 from npuprof.store.sources.storedigest import build_digest_finding, compute_kept_digest
 from npuprof.store.sources.stores import SourceStore
@@ -196,13 +196,6 @@ def sync_source(name: str, locked: LockedSource) -> tuple[SourceStore, bool]:
     with suppress(NpuprofError):  # reported when a version is requested
         load_released_tags(locked, lambda: store.revision.repository)
     return store, missing
-
-
-def open_locked(name: str, locked: LockedSource) -> SourceStore:
-    """Return the locked store of a source, or of a source's own source (``team/core``). Raises NpuprofError."""
-    above = name.rpartition("/")[0]
-    project = Project(sources={locked.name: Source(locked.name, locked.url, locked.path, locked.rev)})
-    return Sources(project, Lock(sources={locked.name: locked}), f"{above}/" if above else "").open_source(locked.name)
 
 
 def _is_known(locked: LockedSource, commit: str) -> bool:
