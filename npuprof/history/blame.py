@@ -53,7 +53,7 @@ def blame_config_values(repository: StoreRepository, config: Config) -> list[Bla
     by_home = group_pairs((homes.get(id(origin.document)), (number, origin)) for number, origin in origins)
     copied: dict[int, str] = {}
     for home, own in by_home.items():
-        if home is not None and home.is_copied and not os.path.isdir(find_mirror_folder(home.locked.url)):
+        if home is not None and home.copy is not None and not os.path.isdir(find_mirror_folder(home.locked.url)):
             copied.update((number, home.commit) for number, _ in own)
         elif home is not None:  # from another repository, which has the commit
             commits.update(_BlameWalk(home.revision.repository).find_writing_commits(home.commit, dict(own)))

@@ -54,7 +54,7 @@ def _describe_sources(lookups: Lookups, sources: Sources, seen: set[tuple[str, s
         try:
             store = sources.open_source(source.name)
             store.names()
-            if store.is_copied:
+            if store.copy is not None:
                 state = "edited" if not sources.label and store.find_edits() else "copied"
             nested = lookups.find_sources(store)
         except NpuprofError as error:

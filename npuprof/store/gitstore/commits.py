@@ -23,6 +23,8 @@ _LOG_COMMAND = (
     "--no-notes", "--no-mailmap", "--no-color", "--no-ext-diff", "--no-relative", "--format=%x01%H %P%x00 %an%x00 %ae%x00%aI%x00 %s",
 )  # fmt: skip
 
+_COMPARISON = ("diff-tree", "-r", "-M", "--raw", "-z", "--no-abbrev", "--no-relative")
+
 
 class FileChange(Record):
     """A file changed by a commit relative to one parent: name and file before and after, None if missing.
@@ -190,9 +192,7 @@ def find_former_folder(repository: Repository, old: str, new: str) -> str | None
 
 def _compare_commit_trees(repository: Repository, old: str, new: str) -> TreeComparison:
     """Return git's comparison of two commits, and the previous folder of most store files."""
-    raw = repository.git.run_command(
-        "-c", "diff.renameLimit=4000", "diff-tree", "-r", "-M", "--raw", "-z", "--no-abbrev", "--no-relative", old, new
-    ).split(b"\0")  # fmt: skip
+    raw = repository.git.run_command("-c", "diff.renameLimit=4000", *_COMPARISON, old, new).split(b"\0")
     places: dict[bytes, int] = {}
     store = Layout(repository.prefix)
     for line, was, now in zip(raw, raw[1:], raw[2:], strict=False):
@@ -210,9 +210,7 @@ def list_tree_changes(repository: Repository, parent: str, commit: str, layout: 
         return []
     old, new = repository.list_profile_files(parent, layout), repository.list_profile_files(commit, layout)
     if old.keys() - new.keys() and new.keys() - old.keys():
-        raw = repository.git.run_command(
-            "diff-tree", "-r", "-M", "--raw", "-z", "--no-abbrev", "--no-relative", parent, commit, "--", *layout.pathspecs
-        )
+        raw = repository.git.run_command(*_COMPARISON, parent, commit, "--", *layout.pathspecs)
         return _parse_raw_changes(raw.split(b"\0"), layout, {})
     names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
     return [FileChange(name if name in old else None, old.get(name), name if name in new else None, new.get(name)) for name in names]

@@ -118,16 +118,15 @@ class StoreRepository(Repository):
 
 def build_unfit_finding(version: Version) -> Finding:
     """Return the finding for a tag that cannot be the release of its name."""
-    what = f"the tag {version.name}/v{version.number_text} is malformed: {'; '.join(version.faults)}"
+    what = f"the tag {version.tag_name} is malformed: {'; '.join(version.faults)}"
     why = "The tag records the contents of a release; npuprof does not guess them."
     return Finding("NP028", what, why, advise_refetch(version))
 
 
 def advise_refetch(version: Version) -> str:
     """Return how to refetch a release tag in its original form."""
-    tag = f"{version.name}/v{version.number_text}"
     commit = shorten_commit(version.commit)
-    return f"fetch the tag again: git fetch --force origin tag {tag}; the current state is {version.name}@{commit}"
+    return f"fetch the tag again: git fetch --force origin tag {version.tag_name}; the current state is {version.name}@{commit}"
 
 
 def _build_lost_parent_finding(release: Version, reference: str, commit: str, asked: Origin | None) -> Finding:

@@ -47,7 +47,7 @@ class ReleaseTags:
         return tuple(self.read_versions(self._list_reachable_refs(name, commit)))
 
     def _list_reachable_refs(self, name: str, commit: str) -> list[TagRef]:
-        refs = self._reachability.list_reachable_refs(name, commit)
+        refs = self._reachability.group_refs(commit).get(name, [])
         new = [ref for ref in self._proposed if ref.name == name and (version := self._versions[ref.tag]) and version.commit == commit]
         return sorted([*refs, *new], key=lambda ref: ref.sort_key) if new else refs
 
@@ -68,7 +68,7 @@ class ReleaseTags:
 
     def sees_same_versions(self, first: str, second: str) -> bool:
         """Return whether the same tags are reachable from two commits, so that every range resolves equally. Raises NpuprofError."""
-        return self._reachability.sees_same_tags(first, second)
+        return first == second or self._reachability.group_refs(first) == self._reachability.group_refs(second)
 
     def find_newest_version(self, name: str, request: VersionRequest, commit: str) -> Version | None:
         """Return the newest version in a range at a commit, None if none is reachable. Raises NpuprofError.
@@ -185,15 +185,8 @@ class Reachability:
         self._seen: dict[str | int, dict[str, list[TagRef]]] = {}
         self._graph: CommitGraph | None = None
 
-    def list_reachable_refs(self, name: str, commit: str) -> list[TagRef]:
-        """Return a preset's version tags reachable from a commit (full id). Raises NpuprofError."""
-        return self._find_visible_tags(commit).get(name, [])
-
-    def sees_same_tags(self, first: str, second: str) -> bool:
-        """Return whether the same tags are reachable from two commits. Raises NpuprofError."""
-        return first == second or self._find_visible_tags(first) == self._find_visible_tags(second)
-
-    def _find_visible_tags(self, commit: str) -> dict[str, list[TagRef]]:
+    def group_refs(self, commit: str) -> dict[str, list[TagRef]]:
+        """Return the version tags reachable from a commit (full id) by preset. Raises NpuprofError."""
         if commit in self._seen:
             return self._seen[commit]
         if self._graph is None and len(self._seen) >= _SINGLE_COMMITS:

@@ -90,8 +90,9 @@ class Lock(Record):
 
     def find_origin(self, name: str, key: str) -> Origin | None:
         """Return the place of a source's entry in the lock, None if the lock has no text or no entry."""
-        entries = self.document.data.get("sources", {}) if self.document is not None else {}
-        return Origin(self.document, ("sources", name, key)) if self.document is not None and key in entries.get(name, ()) else None
+        if self.document is None or key not in self.document.data.get("sources", {}).get(name, ()):
+            return None
+        return Origin(self.document, ("sources", name, key))
 
 
 class NewerLockError(NpuprofError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
+from functools import cached_property
 
 from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.resolve.digests import load_sha256
@@ -74,7 +75,6 @@ class TextCache:
 
     def __init__(self, url: str, path: str, commit: str) -> None:
         self._folder = os.path.join(find_cache_folder(), "presets", f"{mark_texts(normalize_url(url), path)}-{commit}")
-        self._is_ours: bool | None = None
 
     def read_text(self, name: str) -> bytes | None:
         """Return a cached text, None if it is missing or incomplete."""
@@ -82,12 +82,13 @@ class TextCache:
             raw = read_plain_file(os.path.join(self._folder, name))
         except (OSError, ValueError):
             return None
-        if self._is_ours is None:
-            self._is_ours = _is_owned(self._folder)
-        if not self._is_ours:
-            return None
         text, seal, digest = raw.rpartition(_SEAL)
-        return text if seal and _seal_text(name, text) == digest else None
+        return text if self._is_ours and seal and _seal_text(name, text) == digest else None
+
+    @cached_property
+    def _is_ours(self) -> bool:
+        """Whether the folder's texts are the user's own, as anybody can compute their checksums."""
+        return all(map(is_own_folder, (find_cache_folder(), os.path.dirname(self._folder), self._folder)))
 
     def keep_text(self, name: str, text: bytes) -> None:
         """Cache a text; if that fails, it is read from the mirror again."""
@@ -95,11 +96,6 @@ class TextCache:
             tree = make_tree(self._folder, 0o700)
             tree.make_folder(os.path.dirname(name), 0o700)
             tree.write_file(name, text + _SEAL + _seal_text(name, text))
-
-
-def _is_owned(folder: str) -> bool:
-    """Return whether a folder's texts are the user's own, as anybody can compute their checksums."""
-    return all(map(is_own_folder, (find_cache_folder(), os.path.dirname(folder), folder)))
 
 
 def _seal_text(name: str, text: bytes) -> bytes:

@@ -87,11 +87,6 @@ class SourceStore(ReadOnceStore):
         return self._copy.list_faults()
 
     @property
-    def is_copied(self) -> bool:
-        """Whether it is read from a vendored copy."""
-        return self._copy is not None
-
-    @property
     def version(self) -> str:
         """Its version number, of the whole store or of one preset; an empty string if it is not a version."""
         return self.shown.rpartition("/v")[2] if self.is_version or self.locked.tag else ""
