@@ -332,10 +332,9 @@ class Bound(Record):
             return here <= order < self._end().order
         if self.operator in (">", "<=") and not is_whole:  # beyond, or up to, all versions with this prefix
             return (order >= self._end().order) == (self.operator == ">")
-        return {
-            "": order == here, "=": order == here, "==": order == here,
-            ">=": order >= here, "<=": order <= here, ">": order > here, "<": order < here,
-        }[self.operator]  # fmt: skip
+        if order == here:
+            return self.operator not in (">", "<")
+        return self.operator.startswith(">" if order > here else "<")
 
 
 class VersionRange(Record):
