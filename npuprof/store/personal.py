@@ -56,7 +56,7 @@ def load_personal_layers(profile: Profile) -> list[Profile]:
     for shared in list_shared_presets(profile):
         path = find_personal_file(shared)
         try:
-            raw = read_plain_file(path)
+            layer = parse_layer(shared, path, read_plain_file(path))
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
@@ -64,8 +64,6 @@ def load_personal_layers(profile: Profile) -> list[Profile]:
             raise NpuprofError(
                 [Finding("NP003", what, "", "check its permissions", where=Place(path)), build_unfit_finding(path)]
             ) from None
-        try:
-            layer = parse_layer(shared, path, raw)
         except NpuprofError as error:
             raise NpuprofError([*error.findings, build_unfit_finding(path)]) from None
         if _says_anything(layer.document.data):
