@@ -15,7 +15,7 @@ from npuprof.store.problems import place_error
 from npuprof.store.project import Source
 from npuprof.store.sources.fetching import Fetched
 from npuprof.store.sources.lock import LockedSource, LockedVersion
-from npuprof.store.sources.mirror import build_later_finding, name_source_in_error
+from npuprof.store.sources.mirror import build_later_error, name_source_in_error
 from npuprof.store.sources.mirrorgit import HEADS, TAGS, is_verified, open_mirror
 from npuprof.store.sources.released import find_named_commit, keep_released_tags, list_released_tags, seal_released_tags
 from npuprof.store.sources.storedigest import compute_kept_digest
@@ -29,9 +29,9 @@ def lock_source(
     source: Source,
     fetched: Fetched,
     references: Iterable[str],
-    origin: Origin | None = None,
-    known: LockedSource | None = None,
-    find_asked: Callable[[str], Origin | None] = lambda reference: None,
+    origin: Origin | None,
+    known: LockedSource | None,
+    find_asked: Callable[[str], Origin | None],
 ) -> LockedSource:
     """Return the new lock entry of a source; ``known`` is the previous entry, ``find_asked`` returns the origin of a reference.
 
@@ -129,7 +129,7 @@ def _pin_version(source: Source, fetched: Fetched, repository: StoreRepository, 
         raise name_source_in_error(error, source.name) from None
     if resolved.version and not is_own and not repository.is_version_reachable(name, resolved.version.text, commit):
         hint = advise_store_release(source, fetched) if parse_version_range(source.rev) else "name a version that the locked commit has"
-        raise NpuprofError(build_later_finding(source.name, reference, resolved.label)._replace(hint=hint))
+        raise build_later_error(source.name, reference, resolved.label, hint)
     yanked = repository.find_yank(f"{name}/v{resolved.version.number_text}") if resolved.version else ""
     return LockedVersion(resolved.version.number_text if resolved.version else "-", resolved.commit, yanked)
 

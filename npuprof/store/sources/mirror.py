@@ -7,7 +7,7 @@ import re
 from contextlib import suppress
 from functools import cached_property
 
-from npuprof.model import Finding, NpuprofError, Origin
+from npuprof.model import Finding, NpuprofError, build_error
 from npuprof.resolve.digests import load_sha256
 from npuprof.store.problems import SYNC
 from npuprof.store.urls import mark_texts, normalize_url
@@ -63,11 +63,11 @@ def build_unfetched_finding(name: str, what: str) -> Finding:
     return Finding("NP043", f"the source {name!r} cannot be read: {what}", why, f"fetch the locked commits: {SYNC}")
 
 
-def build_later_finding(source: str, reference: str, version: str, asked: Origin | None = None) -> Finding:
-    """Return the finding for a preset version that is not in the history of a source's locked commit."""
+def build_later_error(source: str, reference: str, version: str, hint: str = "") -> NpuprofError:
+    """Return the error for a preset version that is not in the history of a source's locked commit."""
     what = f"{source}:{reference} is not a version in the history of the locked commit: {version} was released later, or elsewhere"
     why = "A source is seen as it was at its locked commit."
-    return Finding("NP047", what, why, f"lock a newer one: npuprof source update {source.partition('/')[0]}", asked)
+    return build_error("NP047", what, why, hint or f"lock a newer one: npuprof source update {source.partition('/')[0]}")
 
 
 class TextCache:

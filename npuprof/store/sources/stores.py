@@ -17,7 +17,7 @@ from npuprof.store.base import ReadOnceStore
 from npuprof.store.problems import advise_sync_of, build_missing_finding, place_error
 from npuprof.store.sources.lock import LockedSource, LockedVersion, find_locked_version
 from npuprof.store.sources.manifest import advise_copy
-from npuprof.store.sources.mirror import TextCache, build_later_finding, find_mirror_folder, name_source_in_error
+from npuprof.store.sources.mirror import TextCache, build_later_error, find_mirror_folder, name_source_in_error
 from npuprof.store.sources.released import (
     ReleasedTag,
     build_unknown_error,
@@ -120,7 +120,7 @@ class SourceStore(ReadOnceStore):
             return load_mirror_revision(repository, self.source, self.commit), None
         pin = self._home.find_pin(f"{name}@{self._pin.version}")
         if pin.released and not self._is_own and not repository.is_version_reachable(name, pin.released.text, self._home.commit):
-            raise NpuprofError(build_later_finding(self.source, self._reference, pin.version))
+            raise build_later_error(self.source, self._reference, pin.version)
         return pin.home, pin.released
 
     def has_text(self, name: str) -> bool:
