@@ -43,7 +43,7 @@ def check_script(imported: ImportedFile, asked: Context | None = None, team: Seq
     for group in groups:
         findings += _check_group(imported, group, context, team)
     findings += [*find_idle_configs(imported), *_check_surroundings(imported, groups), *check_rewrites(imported), *_check_names(imported)]
-    lost = _check_estimator_sessions(imported, groups)
+    lost = list(_check_estimator_sessions(imported, groups))
     places = {(finding.where, finding.key) for finding in lost}  # the age of an ineffective setting does not matter
     findings = [*(finding for finding in findings if finding.code != "NP501" or (finding.where, finding.key) not in places), *lost]
     unique = {(finding.code, finding.where, finding.key, finding.message): finding for finding in findings}
@@ -64,20 +64,19 @@ def _build_commented_fault(setting: ScriptSetting) -> Fault:
     return Fault("NP805", f"{setting.name}{value} is commented out", why, "make it a mix-in preset, or delete the line")
 
 
-def _check_group(imported: ImportedFile, group: ConfigGroup, asked: Context, team: Sequence[TeamRule]) -> list[Finding]:
-    """Return the findings about one configuration, each setting alone and all together."""
-    result: list[Finding] = []
+def _check_group(imported: ImportedFile, group: ConfigGroup, asked: Context, team: Sequence[TeamRule]) -> Iterator[Finding]:
+    """Yield the findings about one configuration, each setting alone and all together."""
     is_open = any(not setting.key and not setting.dead for setting in group.settings)  # it sets an unknown key
     site = group.site._replace(closed=group.site.closed and not is_open) if group.site else None
     usable = place_under_functions(item for item in group.settings if item.key and not _is_apart(item))
     for view in build_script_views(imported.file, usable, site, asked):
-        result += [*_check_script_rules(view), *(finding for finding, _ in check_team_rules(view, team))]
+        yield from _check_script_rules(view)
+        yield from (finding for finding, _ in check_team_rules(view, team))
     whole = ScriptView(imported.file, {setting.key: setting for setting in group.settings if setting.key}, {}, asked, group.surface, False)
     for setting in group.settings:
         for fault in () if setting.dead else _find_single_faults(setting, whole):
             may_be_taken = fault.code == "NP209" and is_open  # a wrapper of atc may have its own flags
-            result.append(place_fault(fault._replace(severity="warning") if may_be_taken else fault, setting))
-    return result
+            yield place_fault(fault._replace(severity="warning") if may_be_taken else fault, setting)
 
 
 def _find_single_faults(setting: ScriptSetting, view: ScriptView) -> list[Fault]:
@@ -158,29 +157,27 @@ def _is_no_matter(setting: ScriptSetting, fault: Fault) -> bool:
     return fault.code in ("NP503", "NP411", *_NO_MATTER.get(setting.surface, ()))
 
 
-def _check_surroundings(imported: ImportedFile, groups: list[ConfigGroup]) -> list[Finding]:
-    findings: list[Finding] = []
+def _check_surroundings(imported: ImportedFile, groups: list[ConfigGroup]) -> Iterator[Finding]:
     if named := [setting for setting in imported.found if setting.surface == "config"]:
         names = ", ".join(dict.fromkeys(setting.name for setting in named[:8])) + (", ..." if len(named) > 8 else "")
         what = f"the file names {format_count(len(named), 'setting')}: {names}"
         why = "Their use depends on the script that reads it; they were not checked."
-        findings.append(place_fault(Fault("NP829", what, why), named[0])._replace(key=""))
+        yield place_fault(Fault("NP829", what, why), named[0])._replace(key="")
     for broken in imported.list_remarks(BrokenExport):
         what, why = f"export {broken.written} sets no variable", f"bash reports it and goes on; {broken.name} is not set."
-        findings.append(place_fault(Fault("NP813", what, why, f"write export {broken.name}="), broken))
+        yield place_fault(Fault("NP813", what, why, f"write export {broken.name}="), broken)
     for sourced in imported.list_remarks(SourcedEnvironment):
-        findings += _find_overwritten(sourced, imported.found)
+        yield from _find_overwritten(sourced, imported.found)
     for group in imported.list_remarks(ReplacedGroup):
         what = f"global_options().{group.path} is a group, not an option"
         why = "The assignment is accepted and takes the whole group out of the options."
-        findings.append(place_fault(Fault("NP815", what, why, "assign its members one by one"), group))
+        yield place_fault(Fault("NP815", what, why, "assign its members one by one"), group)
     sessions = [group for group in groups if group.surface == "session"]
     filled = {group.scope for group in sessions if any(catalog.find_option(setting.name) for setting in group.settings)}
     for entry in imported.list_own_remarks(NamedEntry):
         if entry.name != "NpuOptimizer" and entry.site in filled:
             why = "The adapter looks for exactly NpuOptimizer; all options of an entry with another name are lost silently."
-            findings.append(place_fault(Fault("NP808", f"the optimizer is named {entry.name!r}", why, "write 'NpuOptimizer'"), entry))
-    return findings
+            yield place_fault(Fault("NP808", f"the optimizer is named {entry.name!r}", why, "write 'NpuOptimizer'"), entry)
 
 
 def _check_names(imported: ImportedFile) -> Iterator[Finding]:
@@ -198,9 +195,8 @@ def _check_names(imported: ImportedFile) -> Iterator[Finding]:
             yield place_fault(fault._replace(why="The script reads it, but sets it nowhere.", severity="warning"), variable)
 
 
-def _find_overwritten(sourced: SourcedEnvironment, settings: Sequence[ScriptSetting]) -> list[Finding]:
-    """Return the exports that a later sourced file overwrites, unless they are repeated."""
-    findings: list[Finding] = []
+def _find_overwritten(sourced: SourcedEnvironment, settings: Sequence[ScriptSetting]) -> Iterator[Finding]:
+    """Yield the exports that a later sourced file overwrites, unless they are repeated."""
     folder = sourced.path.rpartition("/")[0].lower()
     exports = [setting for setting in settings if setting.surface == "env" and setting.file == sourced.file and not setting.commented]
     repeated = {setting.name for setting in exports if setting.line > sourced.line}
@@ -210,15 +206,13 @@ def _find_overwritten(sourced: SourcedEnvironment, settings: Sequence[ScriptSett
         if variable is not None and is_lost and any(word in folder for word in variable.overwritten_in):
             what = f"{setting.name} is overwritten in line {sourced.line} by {sourced.path}"
             why = f"{catalog.find_record_texts('env', setting.name)['overwritten_by']}."
-            findings.append(place_fault(Fault("NP832", what, why, f"export {setting.name} after the file is sourced"), setting))
-    return findings
+            yield place_fault(Fault("NP832", what, why, f"export {setting.name} after the file is sourced"), setting)
 
 
-def _check_estimator_sessions(imported: ImportedFile, groups: list[ConfigGroup]) -> list[Finding]:
-    """Return the settings of a session_config that NPUEstimator overwrites."""
+def _check_estimator_sessions(imported: ImportedFile, groups: list[ConfigGroup]) -> Iterator[Finding]:
+    """Yield the settings of a session_config that NPUEstimator overwrites."""
     keys = {group.scope: {setting.key for setting in group.settings} for group in groups}
     sendable = {key for key in catalog.estimator_defaults() if (option := catalog.find_option(key)) and "run_config" not in option.always}
-    result: list[Finding] = []
     for name, session in find_given_sessions(imported, groups).items():
         arguments = keys.get(name, set())
         for setting in session.settings if "" not in arguments else ():
@@ -228,5 +222,4 @@ def _check_estimator_sessions(imported: ImportedFile, groups: list[ConfigGroup])
                 lost = f"{setting.key} = {format_short_value(setting.value)} is lost"
                 what = f"{lost}: NPURunConfig at line {line} sends {format_short_value(sent)}"
                 why = "NPUEstimator adds an entry of its own after the one in session_config, with its defaults, and the later one wins."
-                result.append(place_fault(Fault("NP809", what, why, f"give {setting.key} to NPURunConfig"), setting))
-    return result
+                yield place_fault(Fault("NP809", what, why, f"give {setting.key} to NPURunConfig"), setting)

@@ -9,7 +9,7 @@ from npuprof.model import Context, Finding, did_you_mean
 from npuprof.renderers.python import format_literal
 from npuprof.scripts.lint.attributes import find_plain_value_faults
 from npuprof.scripts.lint.worlds import place_fault
-from npuprof.scripts.python.config_classes import list_class_arguments, list_object_arguments
+from npuprof.scripts.python.config_classes import CLASSES, list_class_arguments, list_object_arguments
 from npuprof.scripts.python.run_config import GivenCall
 from npuprof.scripts.records import UNSET, ImportedFile, ScriptSetting
 
@@ -23,7 +23,7 @@ def find_argument_faults(setting: ScriptSetting, asked: Context) -> list[Fault]:
     """Return the faults of one argument of a call."""
     if not setting.name:
         return []
-    config_class = catalog.load_config_classes()[setting.made]
+    config_class = CLASSES[setting.made]
     if not _is_argument_known(config_class, setting.name, asked):
         return _find_unknown_argument_faults(config_class, setting.name, asked)
     if setting.reason == UNSET:
@@ -31,9 +31,7 @@ def find_argument_faults(setting: ScriptSetting, asked: Context) -> list[Fault]:
     option = catalog.find_option(setting.key)
     has_value = option is not None or setting.key.startswith("estimator.") or setting.name in config_class.choices
     was_of_another_type = option is not None and any(is_before(asked, until) for until in option.field_until.values())
-    if setting.name == "session_config" or any(
-        setting.name == other.taken_as for other in catalog.load_config_classes().values() if other.argument
-    ):
+    if setting.name == "session_config" or any(setting.name == other.taken_as for other in CLASSES.values() if other.argument):
         why = "The class raises ValueError for anything else, or NPUEstimator fails when it looks into it."
         return [Fault("NP819", f"{setting.name} takes an object, no plain value", why, f"make an object for {setting.name}")]
     if (
@@ -117,7 +115,7 @@ def find_call_faults(imported: ImportedFile, asked: Context) -> list[Finding]:
 
 
 def _check_call(call: GivenCall, asked: Context) -> list[Fault]:
-    config_class = catalog.load_config_classes()[call.name]
+    config_class = CLASSES[call.name]
     if config_class.until and not is_before(asked, config_class.until):
         why = f"CANN {config_class.until} took the class away; its arguments became those of ExperimentalConfig."
         return [Fault("NP819", f"{call.name} is gone from the adapter", why, "give its arguments to ExperimentalConfig")]

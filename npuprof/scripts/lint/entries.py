@@ -7,6 +7,7 @@ disable the rewriters.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from npuprof.checks.view import Fault
 from npuprof.model import Finding
@@ -30,11 +31,10 @@ _REWRITES = {
 }
 
 
-def find_nameless_entries(imported: ImportedFile) -> list[Finding]:
-    """Return the entries with options but without a name, if no other code could name them."""
+def find_nameless_entries(imported: ImportedFile) -> Iterator[Finding]:
+    """Yield the entries with options but without a name, if no other code could name them."""
     filled = {setting.scope for setting in imported.found if not setting.commented}
     nameless = {site.scope: site.variable for site in imported.sites if site.entry is None and site.variable.isidentifier()}
-    result = []
     for entry in imported.list_own_remarks(AddedEntry):
         variable = nameless.get(entry.site, "")
         filling_or_adding = r"[ \t]*(?:\.[ \t]*parameter_map\b|=[^=]*custom_optimizers\.add\()"
@@ -42,35 +42,28 @@ def find_nameless_entries(imported: ImportedFile) -> list[Finding]:
         if is_judged and not re.search(rf"(?<![\w.]){variable}\b(?!{filling_or_adding})", imported.text):
             what = f"the optimizer entry {variable} has no name"
             why = "The adapter looks for an entry named exactly NpuOptimizer; all options of another are lost silently."
-            result.append(place_fault(Fault("NP808", what, why, f'write {variable}.name = "NpuOptimizer"'), entry))
-    return result
+            yield place_fault(Fault("NP808", what, why, f'write {variable}.name = "NpuOptimizer"'), entry)
 
 
-def find_idle_configs(imported: ImportedFile) -> list[Finding]:
-    """Return the unused configurations with an entry, in a script that creates a session without them."""
-    return [_build_idle_finding(imported, idle) for idle in imported.list_remarks(IdleConfig)]
+def find_idle_configs(imported: ImportedFile) -> Iterator[Finding]:
+    """Yield the unused configurations with an entry, in a script that creates a session without them; each at its entry."""
+    for idle in imported.list_remarks(IdleConfig):
+        entries = (entry for entry in imported.list_own_remarks(AddedEntry) if entry.site in idle.scopes and not entry.scope)
+        settings = (item for item in imported.found if item.scope in idle.scopes and not item.commented and item.file == imported.file)
+        name, session = next(iter(idle.names), "config"), idle.session
+        what = f"{name} has an entry for the adapter, and nothing is given {name}"
+        what = f"{what}: {session}(...) is made without it in line {idle.session_line}"
+        why, hint = "Its settings have no effect on that session.", f"write {session}(config={name})"
+        places: list[Placed | ScriptSetting] = [*entries, *settings, Placed(imported.file, idle.line, 1)]
+        yield place_fault(Fault("NP823", what, why, hint), places[0])
 
 
-def _build_idle_finding(imported: ImportedFile, idle: IdleConfig) -> Finding:
-    """Return the finding for an unused configuration, at its entry."""
-    entries = (entry for entry in imported.list_own_remarks(AddedEntry) if entry.site in idle.scopes and not entry.scope)
-    settings = (item for item in imported.found if item.scope in idle.scopes and not item.commented and item.file == imported.file)
-    name, session = next(iter(idle.names), "config"), idle.session
-    what = (
-        f"{name} has an entry for the adapter, and nothing is given {name}: {session}(...) is made without it in line {idle.session_line}"
-    )
-    why, hint = "Its settings have no effect on that session.", f"write {session}(config={name})"
-    places: list[Placed | ScriptSetting] = [*entries, *settings, Placed(imported.file, idle.line, 1)]
-    return place_fault(Fault("NP823", what, why, hint), places[0])
-
-
-def find_double_entries(imported: ImportedFile) -> list[Finding]:
-    """Return the entries added to a configuration that already has one with that name."""
+def find_double_entries(imported: ImportedFile) -> Iterator[Finding]:
+    """Yield the entries added to a configuration that already has one with that name."""
     names = {site.scope: site.entry for site in imported.sites}
     named = [entry for entry in imported.list_own_remarks(AddedEntry) if (entry.name or names.get(entry.site)) == "NpuOptimizer"]
     lines = imported.text.split("\n")
     earlier: dict[tuple[str, str], list[AddedEntry]] = {}
-    result = []
     for entry in sorted(named, key=lambda entry: entry.line):
         others = earlier.setdefault((entry.scope, entry.owner), [])
         before = next((other for other in reversed(others) if not are_exclusive(other.branches, entry.branches)), None)
@@ -79,8 +72,7 @@ def find_double_entries(imported: ImportedFile) -> list[Finding]:
             within = before.branches == entry.branches[: len(before.branches)]
             what = f"a second entry named NpuOptimizer is added to {entry.config}; the first is added in line {before.line}"
             if _is_same_config(lines[before.line : entry.line - 1], entry.owner, may_leave=within):
-                result.append(place_fault(Fault("NP820", what, _TURNS, f"set the options in the entry of line {before.line}"), entry))
-    return result
+                yield place_fault(Fault("NP820", what, _TURNS, f"set the options in the entry of line {before.line}"), entry)
 
 
 def _is_same_config(between: list[str], owner: str, may_leave: bool) -> bool:
@@ -94,24 +86,22 @@ def _is_same_config(between: list[str], owner: str, may_leave: bool) -> bool:
     return True
 
 
-def check_rewrites(imported: ImportedFile) -> list[Finding]:
-    """Return findings for remapping or memory_optimization left on in a script that adds the optimizer directly."""
+def check_rewrites(imported: ImportedFile) -> Iterator[Finding]:
+    """Yield findings for remapping or memory_optimization left on in a script that adds the optimizer directly."""
     added = imported.list_own_remarks(AddedEntry)
     named = any(entry.name == "NpuOptimizer" for entry in imported.list_own_remarks(NamedEntry))
     if not added or not named or not any(word in imported.text for word in _SESSIONS):
-        return []
-    result = []
+        return
     for rewrite in imported.list_own_remarks(Rewrite):
         if rewrite.name == "remapping" and rewrite.state.rpartition(".")[2] == "ON":
             why = "The remapper fuses nodes into ones that the NPU does not know."
-            result.append(place_fault(Fault("NP806", "remapping is switched on", why, "write RewriterConfig.OFF"), rewrite))
+            yield place_fault(Fault("NP806", "remapping is switched on", why, "write RewriterConfig.OFF"), rewrite)
     off = {rewrite.name for rewrite in imported.list_remarks(Rewrite)} | ({"remapping"} if _is_remapping_helped(imported.text) else set())
     first = min(added, key=lambda entry: (entry.line, entry.column))
     for name, (code, why) in _REWRITES.items():
         if name not in off and not re.search(rf"^(?![ \t]*#).*{name}", imported.text, re.MULTILINE):
             hint = f"set graph_options.rewrite_options.{name} = RewriterConfig.OFF"
-            result.append(place_fault(Fault(code, f"{name} is left on", why, hint), first))
-    return result
+            yield place_fault(Fault(code, f"{name} is left on", why, hint), first)
 
 
 def _is_remapping_helped(text: str) -> bool:
