@@ -30,14 +30,12 @@ _SURFACES = (
     parameter_map.SURFACE, run_config.SURFACE, global_options.SURFACE, environ.SURFACE, atc_calls.SURFACE, torch_settings.SURFACE,
     vllm_settings.SURFACE,
 )  # fmt: skip
-_WORDS = tuple(dict.fromkeys(word.encode() for surface in _SURFACES for word in surface.words))
 #: Any of these, alone or together with ``npu``, justifies parsing.
 _CERTAIN = (b"parameter_map", b"custom_optimizers", b"NpuOptimizer", b"NPURunConfig", b"additional_config")
-_CLASSES = tuple(word.encode() for word in run_config.SURFACE.words)
-_ATC = tuple(word.encode() for word in atc_calls.SURFACE.words)
-_ENVIRON = tuple(word.encode() for word in environ.SURFACE.words)
+_ENCODED = {surface: tuple(word.encode() for word in surface.words) for surface in _SURFACES}
+_WORDS = frozenset(word for words in _ENCODED.values() for word in words)
+_CLASSES, _ATC, _ENVIRON, _TORCH = (_ENCODED[one.SURFACE] for one in (run_config, atc_calls, environ, torch_settings))
 _PROGRAMS = (b"subprocess", b"system", b"popen")
-_TORCH = tuple(word.encode() for word in torch_settings.SURFACE.words)
 _TORCH_NPU = re.compile(rb"torch_npu|\bnpu\b")
 
 
