@@ -46,8 +46,8 @@ class Script:
         if text is None:
             return
         self.text = text
-        self._parse_text()
         self.lines = text.split("\n") if "\r" not in text else text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        self._parse_text()
 
     def add_script_problem(self, what: str, why: str, hint: str, line: int = 0, column: int = 0, severity: str = "warning") -> None:
         """Record a fault of the file itself."""
@@ -96,7 +96,7 @@ class Script:
         if not is_python2 and "\t" not in self.text and not _OCTAL.search(self.text):
             return False
         lines = []
-        for written in self.text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
+        for written in self.lines:
             line = written.expandtabs(8)
             line = _PRINT.sub(_silence_print, line)
             line = _EXCEPT.sub(r"\1 as \2:", line)
