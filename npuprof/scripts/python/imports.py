@@ -126,7 +126,7 @@ class Modules:
             lines = _iterate_imports(self.read(path) if data is None else data)
             folder = path[: max(path.rfind("/"), path.rfind("\\")) + 1]
             found = dict.fromkeys(file for line in lines for file in self._locate_line(folder, *line))
-            self._imports[path] = tuple(file for file in found if file != path)
+            self._imports[path] = tuple(file for file in found if file not in ("", path))
         return self._imports[path]
 
     def has_options(self, path: str) -> bool:
@@ -134,17 +134,17 @@ class Modules:
         return any(map(self._names_options, (path, *self.list_imported(path))))
 
     def _find_imported(self, folder: str, source: bytes, names: bytes, plain: bytes) -> list[str]:
-        """Return the files of the tree that an import line may mean in the files of a folder, which ends in a slash."""
+        """Return the files of the tree that an import line may mean in the files of a folder, which ends in a slash; empty for others."""
         if plain:
             written = plain.decode(errors="replace").split(",")
-            return [*filter(None, (self.locate(folder, name.strip().partition(" ")[0], 0) for name in written))]
+            return [self.locate(folder, name.strip().partition(" ")[0], 0) for name in written]
         module = source.decode(errors="replace").lstrip(".")
         level = len(source) - len(source.lstrip(b"."))
         found = [self.locate(folder, module, level)]
         if not found[0] or found[0].endswith("__init__.py"):  # the names may be modules of a package
             written = _NAME.findall(names.partition(b"#")[0].decode(errors="replace"))
             found += [self.locate(folder, f"{module}.{name}".lstrip("."), level) for name in written]
-        return [*filter(None, found)]
+        return found
 
     def is_named_elsewhere(self, path: str, name: str) -> bool:
         """Return whether a file that may import another one contains a name; True if there are too many files."""
