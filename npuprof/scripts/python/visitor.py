@@ -20,7 +20,7 @@ from npuprof.scripts.python.calls import Entered, find_entered, get_first_parame
 from npuprof.scripts.python.constants import fold_expression, fold_with_defaults
 from npuprof.scripts.python.loops import bind_call_arguments, unroll_loop
 from npuprof.scripts.python.module import Module, NodeIndex
-from npuprof.scripts.python.scopes import SIMPLE, Function, Reached, Scope, pair_targets, statement_blocks
+from npuprof.scripts.python.scopes import Function, Reached, Scope, pair_targets, statement_blocks
 from npuprof.scripts.python.statements import FUNCTIONS, Located, find_start, find_way_on, is_main_test, leaves_block
 from npuprof.scripts.python.terms import PLAIN, Unknown, format_expression, list_expressions, list_parts, name_callee
 from npuprof.scripts.records import (
@@ -184,7 +184,7 @@ class Visitor:
         return self._apart + statement.lineno
 
     def _visit_statement(self, statement: ast.stmt, scope: Scope, tests: Tests) -> None:
-        if isinstance(statement, SIMPLE):
+        if not statement_blocks(statement):
             self._read(statement, list_expressions(statement), scope, tests)
         elif isinstance(statement, ast.If):
             self._visit_if(statement, scope, tests)
@@ -197,10 +197,8 @@ class Visitor:
         elif isinstance(statement, (ast.With, ast.AsyncWith)):
             self._read(statement, [item.context_expr for item in statement.items], scope, tests)
             self._visit_block(statement.body, scope, tests)
-        elif isinstance(statement, (ast.While, ast.Try)) or statement_blocks(statement):
-            self._visit_compound(statement, scope, tests)
         else:
-            self._read(statement, list_expressions(statement), scope, tests)
+            self._visit_compound(statement, scope, tests)
 
     def _read(self, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, tests: Tests) -> None:
         """Let the surfaces read one statement, and follow its calls, innermost first."""
