@@ -177,17 +177,20 @@ def _fold_binary(node: ast.BinOp, scope: Scope, depth: int) -> Any:
 
 
 def _apply_operator(op: type, left: Any, right: Any) -> Any:
-    if op is ast.Pow and (not isinstance(right, (int, float)) or abs(right) > 4096 or abs(left) > 2**64):
+    is_large = (
+        (op is ast.Pow and (not isinstance(right, (int, float)) or abs(right) > 4096 or abs(left) > 2**64))
+        or (op is ast.LShift and right > 4096)
+        or (op is ast.Mult and (_is_repeated_often(left, right) or _is_repeated_often(right, left)))
+    )
+    if is_large:
         raise Unknown("the value is too large")
-    if op is ast.LShift and right > 4096:
-        raise Unknown("the value is too large")
-    if op is ast.Mult:
-        for one, other in ((left, right), (right, left)):
-            if isinstance(one, (str, bytes, list, tuple)) and isinstance(other, int) and len(one) * other > LONGEST_VALUE:
-                raise Unknown("the value is too large")
     if op is ast.Mod and isinstance(left, (str, bytes)):
         refuse_wide_format(left)
     return _ARITHMETIC[op](left, right)
+
+
+def _is_repeated_often(sequence: Any, count: Any) -> bool:
+    return isinstance(sequence, (str, bytes, list, tuple)) and isinstance(count, int) and len(sequence) * count > LONGEST_VALUE
 
 
 def _fold_conditional(node: ast.IfExp, scope: Scope, depth: int) -> Any:
