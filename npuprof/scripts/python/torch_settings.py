@@ -26,9 +26,9 @@ _SWITCHED = {"true": True, "1": True, "false": False, "0": False, "on": True, "o
 
 
 class Form(NamedTuple):
-    """How a script sets a setting: function or attribute path, preceding arguments, keyword, enumeration."""
+    """How a script sets a setting: its record, function or attribute path, preceding arguments, keyword, enumeration."""
 
-    name: str
+    record: catalog.Setting
     path: str
     is_call: bool
     before: int
@@ -44,7 +44,7 @@ def list_forms() -> dict[str, list[Form]]:
         record = catalog.find_setting(_SECTION, name)
         if record is not None and (match := _CALL.fullmatch(record.call)):
             path, before = match["path"].replace("torch_npu.npu.", "torch.npu."), (match["before"] or "").count(", ")
-            form = Form(name, path, "(" in record.call, before, match["keyword"] or "", match["members"] or "")
+            form = Form(record, path, "(" in record.call, before, match["keyword"] or "", match["members"] or "")
             forms.setdefault(path, []).append(form)
     return forms
 
@@ -53,7 +53,7 @@ def list_forms() -> dict[str, list[Form]]:
 def _list_groups() -> dict[str, str]:
     """Return the objects with settings attributes, by path, with the prefix of their names in a preset."""
     attributes = [form for forms in list_forms().values() for form in forms if not form.is_call]
-    return {form.path.rpartition(".")[0]: form.name.removesuffix(form.path.rpartition(".")[2]) for form in attributes}
+    return {form.path.rpartition(".")[0]: form.record.name.removesuffix(form.path.rpartition(".")[2]) for form in attributes}
 
 
 @cache
@@ -108,9 +108,9 @@ def _read_function(visitor: Visitor, call: ast.Call, forms: list[Form], scope: S
     hidden = ScriptValue(reason=f"depends on all arguments of {format_expression(call)}")
     is_hidden = bool(rest or (named and not unknown))
     for form, value in given:
-        _report(visitor, call, form.name, hidden if is_hidden else _read_value(visitor, *value, form), scope, form.path)
+        _report(visitor, call, form.record.name, hidden if is_hidden else _read_value(visitor, *value, form), scope, form.path)
     if not given and not unknown:
-        _report(visitor, call, forms[0].name, hidden, scope, forms[0].path)
+        _report(visitor, call, forms[0].record.name, hidden, scope, forms[0].path)
 
 
 def _read_assignment(visitor: Visitor, target: ast.expr, value: ast.expr, scope: Scope) -> None:
@@ -131,7 +131,7 @@ def _read_attribute(visitor: Visitor, node: ast.expr, group: str, attribute: str
         name = f"{_list_groups()[group]}{attribute}"
         _report(visitor, node, _mark_unknown(name, group), visitor.read_value(value, scope, _keep), scope)
     else:
-        _report(visitor, node, form.name, _read_value(visitor, value, scope, form), scope)
+        _report(visitor, node, form.record.name, _read_value(visitor, value, scope, form), scope)
 
 
 def _mark_unknown(name: str, path: str) -> str:
@@ -149,11 +149,11 @@ def _read_value(visitor: Visitor, node: ast.expr, scope: Scope, form: Form) -> S
 
 def _convert_value(form: Form, value: Any) -> Any:
     """Return a value in preset form: its truth value, or a word for a number, if torch_npu accepts those."""
-    record = catalog.find_setting(_SECTION, form.name)
-    if record is not None and record.truthy and not isinstance(value, str):
+    record = form.record
+    if record.truthy and not isinstance(value, str):
         return bool(value)
-    is_number = record is not None and form.is_call and record.kind == "str" and type(value) is int
-    return record.choices[value] if record is not None and is_number and value in range(len(record.choices)) else value
+    is_number = form.is_call and record.kind == "str" and type(value) is int and value in range(len(record.choices))
+    return record.choices[value] if is_number else value
 
 
 # -- set_option --------------------------------------------------------------------------------------------------------
