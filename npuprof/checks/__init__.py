@@ -61,12 +61,9 @@ def judge_config(config: Config, notes: bool = True, everywhere: bool = True) ->
 
 def _check_steps_and_parents(view: View) -> tuple[Finding, ...]:
     """Return the findings about steps and parents of a preset, cached for all contexts with equal settings."""
-    memo = view.config.memo
-    if "steps and parents" not in memo:
-        found = (*sharing.check_dead_steps(view), *sharing.check_lost_protections(view), *sharing.check_parents(view))
-        memo["steps and parents"] = found
-    known: tuple[Finding, ...] = memo["steps and parents"]
-    return known
+    return view.config.remember(
+        "steps and parents", lambda: (*sharing.check_dead_steps(view), *sharing.check_lost_protections(view), *sharing.check_parents(view))
+    )
 
 
 def check_before_export(config: Config) -> list[Finding]:

@@ -94,10 +94,7 @@ def follow_advice(faults: Iterable[Fault], scoped: Iterable[Fault]) -> tuple[lis
 
 def check_profile_claims(view: View) -> Iterator[Finding]:
     """Yield the faults of the releases and products in ``[profile]``."""
-    memo = view.config.memo
-    if "written claims" not in memo:
-        memo["written claims"] = tuple(_check_written_claims(view))
-    yield from memo["written claims"]
+    yield from view.config.remember("written claims", lambda: tuple(_check_written_claims(view)))
     yield from _check_scenario(view)
     for claim, fault in _find_context_faults(tuple(view.config.list_ranges().items()), view.config.products, view.asked):
         yield view.build_finding(fault, f"profile.{claim}", view.config.find_profile_origin(claim))

@@ -17,11 +17,13 @@ from npuprof.system import group_pairs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Protocol
+    from typing import Any, Protocol, TypeVar
 
     from npuprof.document.policy import Policy
     from npuprof.resolve.claims import Claims
     from npuprof.resolve.lineages import Lineages, Lookups
+
+    Result = TypeVar("Result")
 
     class Resolving(Protocol):
         """The resolver interface that a config uses: folds parts of a lineage, and resolves in other contexts."""
@@ -166,6 +168,13 @@ class Config(Mapping[str, "Any"]):
     def __reduce__(self) -> tuple[Any, ...]:
         return self.resolver.reduce_config(self)
 
+    def remember(self, mark: str, compute: Callable[[], Result]) -> Result:
+        """Return a derived value, computed on first use."""
+        if mark not in self.memo:
+            self.memo[mark] = compute()
+        value: Result = self.memo[mark]
+        return value
+
     def section(self, section: str) -> dict[str, Any]:
         """Return the settings of one section by plain name: first those of the catalogue, in its order."""
         return self.sections()[section]
@@ -173,10 +182,7 @@ class Config(Mapping[str, "Any"]):
     @property
     def shared_sections(self) -> dict[str, dict[str, Any]]:
         """All settings as ``sections`` returns them, computed once; not to be modified."""
-        if "sections" not in self.memo:
-            self.memo["sections"] = self.sections()
-        sections: dict[str, dict[str, Any]] = self.memo["sections"]
-        return sections
+        return self.remember("sections", self.sections)
 
     def sections(self) -> dict[str, dict[str, Any]]:
         """Return all settings by section and plain name, each section as ``section`` returns it."""
@@ -212,11 +218,7 @@ class Config(Mapping[str, "Any"]):
         return self._freeze_section("atc")
 
     def _freeze_section(self, section: str) -> Mapping[str, Any]:
-        mark = f"frozen {section}"
-        if mark not in self.memo:
-            self.memo[mark] = freeze_value(self.shared_sections[section])
-        frozen: Mapping[str, Any] = self.memo[mark]
-        return frozen
+        return self.remember(f"frozen {section}", lambda: freeze_value(self.shared_sections[section]))
 
     def find_profile_value(self, name: str) -> Any:
         """Return an inherited key of ``[profile]``: the profile's own value, else the intersection of its parents' values."""
@@ -246,11 +248,11 @@ class Config(Mapping[str, "Any"]):
     @property
     def versions(self) -> Mapping[str, str]:
         """The ranges of releases that the profile is meant for, by framework; that of CANN is ``cann``."""
-        if "versions" not in self.memo:
-            ranges = {name.removeprefix(VERSIONS): claim.value for name, claim in self.claims.items() if name.startswith(VERSIONS)}
-            self.memo["versions"] = FrozenDict(ranges)
-        versions: FrozenDict = self.memo["versions"]
-        return versions
+        claims = self.claims.items()
+        return self.remember(
+            "versions",
+            lambda: FrozenDict({name.removeprefix(VERSIONS): claim.value for name, claim in claims if name.startswith(VERSIONS)}),
+        )
 
     def list_ranges(self) -> dict[str, str]:
         """Return the ranges of releases that the profile is meant for, of CANN (``cann``) and of frameworks."""
@@ -291,26 +293,17 @@ class Config(Mapping[str, "Any"]):
 
         Raises NpuprofError if the policy is invalid.
         """
-        if "policy" not in self.memo:
-            self.memo["policy"] = self.resolver.lookups.find_policy(self.lineage[-1])
-        policy: Policy | None = self.memo["policy"]
-        return policy
+        return self.remember("policy", lambda: self.resolver.lookups.find_policy(self.lineage[-1]))
 
     @property
     def digest(self) -> str:
         """SHA-256 of the effective values, in hexadecimal: equal for equal results on every machine, independent of the context."""
-        if "digest" not in self.memo:
-            self.memo["digest"] = compute_digest(self.settings)
-        digest: str = self.memo["digest"]
-        return digest
+        return self.remember("digest", lambda: compute_digest(self.settings))
 
     @property
     def preset_digest(self) -> str:
         """SHA-256 of the layers, in hexadecimal: the same for equal presets in every context."""
-        if "preset digest" not in self.memo:
-            self.memo["preset digest"] = compute_preset_digest(self.lineage)
-        digest: str = self.memo["preset digest"]
-        return digest
+        return self.remember("preset digest", lambda: compute_preset_digest(self.lineage))
 
     def ordered_settings(self) -> dict[str, Any]:
         """Return all settings by full key, in the catalogue's order, section by section."""
