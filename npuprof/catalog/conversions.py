@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from npuprof.catalog.dropped import find_repeated_keys
-from npuprof.catalog.shapes import NAME, Fault, Schema, Structure, list_schema, map_schema, table_schema
+from npuprof.catalog.shapes import NAME, Fault, Schema, Structure, list_entries, list_schema, map_schema, table_schema
 from npuprof.catalog.structures import parse_json
 from npuprof.model import Path, did_you_mean
 from npuprof.system import lazy_pattern
@@ -135,10 +135,10 @@ def _find_engine_faults(value: Any) -> list[Fault]:
     for part, levels in value.items():
         if part not in _ENGINE["properties"]:
             faults.append(((part,), f"unknown key {part!r}", did_you_mean(part, _ENGINE["properties"], 'write "compile options"')))
-        for level, options in levels.items() if isinstance(levels, dict) else ():
+        for level, options in list_entries(levels):
             if level not in _OPTIONS["properties"]:
                 faults.append(((part, level), f"unknown key {level!r}", "write global, session or graph"))
-            for name, text in options.items() if isinstance(options, dict) else ():
+            for name, text in list_entries(options):
                 if not name or not isinstance(text, str):
                     faults.append(((part, level, name), f"{name!r} has no text", "write the key of an option, and its value in quotes"))
     return faults

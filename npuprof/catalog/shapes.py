@@ -43,6 +43,11 @@ class Structure(Record):
     doubt: Callable[[Any], Iterable[Fault]] | None = None
 
 
+def list_entries(value: Any) -> Iterable[tuple[Any, Any]]:
+    """Return the entries of a table; none for any other value, whose fault is found elsewhere."""
+    return value.items() if isinstance(value, dict) else ()
+
+
 def table_schema(properties: Schema, required: list[str] | None = None, description: str = "") -> Schema:
     """Return the schema of a table with these keys and no others."""
     schema: Schema = {"type": "object", "properties": properties, "additionalProperties": False}

@@ -17,6 +17,7 @@ from npuprof.catalog.shapes import (
     Schema,
     Structure,
     find_schema_faults,
+    list_entries,
     list_schema,
     map_schema,
     table_schema,
@@ -74,8 +75,8 @@ def _format_json_file(value: Any) -> str:
 def _find_mixlist_faults(value: Any) -> list[Fault]:
     faults = find_schema_faults(value, _MIXLIST)
     roles: dict[str, dict[str, Path]] = {}
-    for name, table in value.items() if isinstance(value, dict) else ():
-        for action, operators in table.items() if isinstance(table, dict) else ():
+    for name, table in list_entries(value):
+        for action, operators in list_entries(table):
             for index, operator in enumerate(operators if isinstance(operators, list) else []):
                 if isinstance(operator, str):
                     roles.setdefault(operator, {})[f"{name[:-5]}.{action}"] = (name, action, index)
@@ -147,7 +148,7 @@ def _format_modes(value: dict[str, dict[str, str]]) -> str:
 def _find_modes_faults(value: Any) -> list[Fault]:
     """Return the faults of a table of modes; CANN silently drops lines with an unknown mode."""
     faults = find_schema_faults(value, _PRECISION)
-    for section, entries in value.items() if isinstance(value, dict) else ():
+    for section, entries in list_entries(value):
         faults += [
             ((section, name), f"{name!r} cannot be written as a name", "omit '=', '#' and blanks at the ends")
             for name in (entries if isinstance(entries, dict) else ())
@@ -206,7 +207,7 @@ def _find_dtypes_faults(value: Any) -> list[Fault]:
         faults += find_schema_faults(rule, _SIDES, (name,))
         if isinstance(rule, dict) and not rule:
             faults.append(((name,), "no types", 'write { InputDtype = ["float16"] }'))
-        for side, types in rule.items() if isinstance(rule, dict) else ():
+        for side, types in list_entries(rule):
             if not isinstance(types, list) or not all(isinstance(t, str) and re.fullmatch(r"\w*", t, re.ASCII) for t in types):
                 faults.append(((name, side), "not a list of types", 'write ["float16", "float"]; "" keeps the type'))
                 continue

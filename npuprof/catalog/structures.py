@@ -26,7 +26,7 @@ from npuprof.catalog.shapes import (
 )
 from npuprof.document.keys import is_no_number
 from npuprof.model import Path, has_only_digits
-from npuprof.system import lazy_module
+from npuprof.system import lazy_module, list_items
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -214,12 +214,10 @@ def _format_json_line(value: Any) -> str:
 
 def find_json_faults(value: Any, path: Path = ()) -> list[Fault]:
     """Return the values that JSON cannot express: dates, times, infinities."""
-    if isinstance(value, dict):
-        return [fault for name, item in value.items() for fault in find_json_faults(item, (*path, name))]
-    if not path:
+    if not path and not isinstance(value, dict):
         return [((), "not a table", 'write { output = "/tmp/profiling" }')]
-    if isinstance(value, list):
-        return [fault for index, item in enumerate(value) for fault in find_json_faults(item, (*path, index))]
+    if isinstance(value, (dict, list)):
+        return [fault for name, item in list_items(value) for fault in find_json_faults(item, (*path, name))]
     if is_no_number(value):
         return [(path, f"{value!r} has no form in JSON", "write a finite number")]
     return [] if isinstance(value, (str, int, float)) else [(path, f"{value!s} has no form in JSON", "write text")]

@@ -18,6 +18,7 @@ from npuprof.document.policy import Ignore, TeamRule, is_name_meant
 from npuprof.document.profile import Profile
 from npuprof.model import TRUST_CODES, Finding, NpuprofError, Record, did_you_mean
 from npuprof.resolve.config import Config
+from npuprof.system import list_items
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,9 +107,8 @@ def _list_documents(config: Config, finding: Finding) -> Iterator[SourceText]:
 def _list_leaf_documents(value: object) -> Iterator[SourceText]:
     if isinstance(value, values.Leaf):
         yield value.origin.document
-    elif isinstance(value, (dict, list)):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _list_leaf_documents(item)
+    for _, item in list_items(value):
+        yield from _list_leaf_documents(item)
 
 
 def _list_rule_reads(config: Config, code: str) -> tuple[str, ...] | None:

@@ -14,7 +14,7 @@ from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.document.profile import PROFILE_KEYS
 from npuprof.model import FRAMEWORK_SECTIONS, LONGEST_WORD, SECTIONS, Fix, Path, suggest_name
-from npuprof.system import lazy_module
+from npuprof.system import lazy_module, list_items
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -309,7 +309,7 @@ def _list_empty_lists(value: Any, path: Path) -> Iterator[Path]:
     """Yield the paths of empty lists."""
     if value == []:
         yield path
-    for name, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+    for name, item in list_items(value):
         yield from _list_empty_lists(item, (*path, name))
 
 

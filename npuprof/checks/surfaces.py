@@ -11,7 +11,7 @@ from npuprof.catalog import Flag, Option, Variable, build_finding, releases, tar
 from npuprof.checks.view import Fault, Scope, View
 from npuprof.document.keys import format_short_value
 from npuprof.model import Finding, has_only_digits
-from npuprof.system import lazy_module
+from npuprof.system import lazy_module, list_items
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -194,8 +194,7 @@ def list_leaves(option: Option, value: Any) -> list[tuple[tuple[Any, ...], Any]]
 
 def _list_leaves(value: Any, path: tuple[Any, ...]) -> list[tuple[tuple[Any, ...], Any]]:
     if isinstance(value, (dict, list)):
-        pairs = value.items() if isinstance(value, dict) else enumerate(value)
-        return [leaf for name, item in pairs for leaf in _list_leaves(item, (*path, name))]
+        return [leaf for name, item in list_items(value) for leaf in _list_leaves(item, (*path, name))]
     return [(path, value)]
 
 

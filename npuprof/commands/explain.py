@@ -24,7 +24,7 @@ from npuprof.report.text import escape_controls, paint_text
 from npuprof.resolve import origins
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import is_personal
-from npuprof.system import lazy_module
+from npuprof.system import lazy_module, list_items
 from npuprof.system.files import read_plain_file
 
 TYPE_CHECKING = False
@@ -240,8 +240,7 @@ def _describe_author(origin: Origin) -> str:
 def _list_leaves(value: Any, path: Path) -> list[tuple[Path, values.Leaf]]:
     if isinstance(value, values.Leaf):
         return [(path, value)]
-    items = value.items() if isinstance(value, dict) else enumerate(value)
-    return [pair for name, item in items for pair in _list_leaves(item, (*path, name))]
+    return [pair for name, item in list_items(value) for pair in _list_leaves(item, (*path, name))]
 
 
 def _find_mixlist_outcomes(key: str, value: Any) -> dict[str, dict[str, str]]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from npuprof.model import SECTIONS, Finding, NpuprofError, Path, Place
+from npuprof.system import list_items
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -191,12 +192,7 @@ def _find_too_deep_path(data: dict[str, Any]) -> Path:
     """Return the path of the first value that is nested too deeply, or an empty path."""
     level: list[tuple[Path, Any]] = [((), data)]
     for _ in range(_MAX_DEPTH):
-        level = [
-            ((*path, name), item)
-            for path, value in level
-            for name, item in (value.items() if isinstance(value, dict) else enumerate(value))
-            if isinstance(item, (dict, list))
-        ]
+        level = [((*path, name), item) for path, value in level for name, item in list_items(value) if isinstance(item, (dict, list))]
     return level[0][0] if level else ()
 
 
@@ -204,9 +200,8 @@ def _iterate_integer_bits(value: Any) -> Iterator[int]:
     """Yield the bit length of every integer in a value."""
     if isinstance(value, int):
         yield value.bit_length()
-    elif isinstance(value, (dict, list)):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _iterate_integer_bits(item)
+    for _, item in list_items(value):
+        yield from _iterate_integer_bits(item)
 
 
 def build_command_line_document(name: str, data: dict[str, Any]) -> Document:

@@ -11,7 +11,7 @@ from npuprof.document import keys
 from npuprof.document.positions import Positions
 from npuprof.edit.schemaline import measure_schema_head
 from npuprof.model import Path
-from npuprof.system import lazy_pattern
+from npuprof.system import lazy_pattern, list_items
 
 
 class Statement:
@@ -95,7 +95,7 @@ class Statements:
         if row is not None:
             yield row
         if row is None or row.header:
-            for part, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+            for part, item in list_items(value):
                 yield from self.find_statements((*path, part), item)
 
     def insert(self, row: Statement, place: Statement) -> None:

@@ -16,7 +16,7 @@ from npuprof.store.gitstore.revisions import StoreRepository
 from npuprof.store.layout import Layout
 from npuprof.store.sources.mirror import find_mirror_folder
 from npuprof.store.sources.stores import SourceStore
-from npuprof.system import group_pairs
+from npuprof.system import group_pairs, list_items
 
 
 class PendingValue(NamedTuple):
@@ -84,7 +84,7 @@ def _collect_blamed_values(config: Config, key: str) -> list[BlamedValue]:
         elif not value:
             blamed.append(BlamedValue(key, tail, value, config.origin(key, tail), None))
         else:
-            for name, item in value.items() if isinstance(value, dict) else enumerate(value):
+            for name, item in list_items(value):
                 collect_leaf_values(item, (*tail, name))
 
     collect_leaf_values(config.traced_value(key), ())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from npuprof.catalog import values
 from npuprof.model import Origin, Path, Step
 from npuprof.resolve.config import Config
+from npuprof.system import list_items
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,8 +41,7 @@ def collect_authors(value: Any) -> list[Origin]:
     """Return the origin of each leaf of a value."""
     if isinstance(value, values.Leaf):
         return [value.origin]
-    items = value.values() if isinstance(value, dict) else value
-    return [origin for item in items for origin in collect_authors(item)]
+    return [origin for _, item in list_items(value) for origin in collect_authors(item)]
 
 
 def _locate_step_values(key: str, steps: list[Step], tail: Path) -> list[Path | None]:
@@ -72,11 +72,7 @@ def are_apart(path: Path, other_path: Path) -> bool:
 
 
 def _list_paths(value: Any, path: Path) -> list[Path]:
-    if isinstance(value, dict):
-        return [path, *(inner for name, item in value.items() for inner in _list_paths(item, (*path, name)))]
-    if isinstance(value, list):
-        return [path, *(inner for index, item in enumerate(value) for inner in _list_paths(item, (*path, index)))]
-    return [path]
+    return [path, *(inner for name, item in list_items(value) for inner in _list_paths(item, (*path, name)))]
 
 
 def strip_origins(value: Any) -> Any:

@@ -69,6 +69,11 @@ def group_pairs(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
     return groups
 
 
+def list_items(value: object) -> Iterable[tuple[Any, Any]]:
+    """Return the values in a table or list, each with its key or position; none for any other value."""
+    return value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+
+
 class PausedCollection:
     """A context that pauses garbage collection, for work that keeps nearly all its objects."""
 
