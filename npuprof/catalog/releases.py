@@ -100,6 +100,11 @@ def release_index(release: str, axis: str = CANN) -> int:
     return load_releases(axis).index(release)
 
 
+def is_earlier(release: str, other: str) -> bool:
+    """Return whether a known CANN release came before another."""
+    return release_index(release) < release_index(other)
+
+
 @cache
 def find_releases_in_range(spec: str, axis: str = CANN) -> tuple[str, ...] | None:
     """Return the known releases in a range, or None if ``spec`` is not a range."""
@@ -129,9 +134,8 @@ def resolve_default(option: Option, scenario: str | None, covered: tuple[str, ..
         return option.default_inference
     default = option.default
     if option.default_since and covered:
-        now = release_index(covered[-1])
         for release, value in option.default_since.items():
-            if release_index(release) <= now:
+            if not is_earlier(covered[-1], release):
                 default = value
     return default
 

@@ -29,15 +29,18 @@ def list_attribute_groups() -> frozenset[str]:
 def find_attribute_release(path: str, release: str) -> str:
     """Return whether the class has an attribute in a release: ``Y``, ``.`` no, ``?`` unknown."""
     history = catalog.load_attributes()
-    now = releases.release_index(release)
     if gone := history["until"].get(path):
-        return "Y" if now < releases.release_index(gone) else "."
+        return "Y" if releases.is_earlier(release, gone) else "."
     if born := history["since"].get(path):
         sure = history["absent"].get(path)
-        unsure = sure is not None and now > releases.release_index(sure)
-        return "Y" if now >= releases.release_index(born) else "?" if unsure else "."
-    option = catalog.find_option(catalog.options_by_spelling("global_options").get(path, ""))
-    return (option.surface_states.get("global_options") or option.states)[now] if option else "."
+        unsure = sure is not None and releases.is_earlier(sure, release)
+        return "Y" if not releases.is_earlier(release, born) else "?" if unsure else "."
+    option = _find_attribute_option(path)
+    return (option.surface_states.get("global_options") or option.states)[releases.release_index(release)] if option else "."
+
+
+def _find_attribute_option(path: str) -> catalog.Option | None:
+    return catalog.find_option(catalog.options_by_spelling("global_options").get(path, ""))
 
 
 def list_attribute_values(path: str, release: str | None = None) -> tuple[Any, ...]:
@@ -46,10 +49,10 @@ def list_attribute_values(path: str, release: str | None = None) -> tuple[Any, .
     Raises KeyError for an unknown attribute.
     """
     before = catalog.load_attributes()["before"].get(path)
-    if before and release and releases.release_index(release) < releases.release_index(before["until"]):
+    if before and release and releases.is_earlier(release, before["until"]):
         sure = before.get("sure")
         known: tuple[Any, ...] = before["values"]
-        unsure = sure is not None and releases.release_index(release) > releases.release_index(sure)
+        unsure = sure is not None and releases.is_earlier(sure, release)
         return (*known, *(value for value in _list_values_today(path) if value not in known)) if unsure else known
     return _list_values_today(path)
 
@@ -71,7 +74,7 @@ def _list_values_today(path: str) -> tuple[Any, ...]:
 def is_attribute_value(path: str, value: Any, release: str | None = None) -> bool:
     """Return whether the class accepts a value by Python's equality: 1 and 1.0 count as True. Raises KeyError for an unknown attribute."""
     known = list_attribute_values(path, release)
-    option = catalog.find_option(catalog.options_by_spelling("global_options").get(path, ""))
+    option = _find_attribute_option(path)
     none_too = option is not None and option.class_checks.get("global_options") == "choices or None"
     return known == ANYTHING or value in known or (value is None and none_too)
 
@@ -81,7 +84,7 @@ def read_attribute_value(path: str, value: Any) -> Any:
 
     Attributes are sent as text, so a number and its digits are equal. A value without a match is returned unchanged.
     """
-    option = catalog.find_option(catalog.options_by_spelling("global_options").get(path, ""))
+    option = _find_attribute_option(path)
     if option is None:
         return value
     for known, written in option.surface_values.get("global_options", {}).items():

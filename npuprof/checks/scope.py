@@ -247,7 +247,7 @@ def _find_release_faults(scope: Scope, option: Option, value: Any) -> Iterator[F
         yield Fault("NP405", what, why, "narrow cann to releases that certainly read it, or test it")
     since = option.choices_since.get(str(value)) if isinstance(value, (str, int)) else None
     if since:
-        early = [name for name in scope.releases if releases.release_index(name) < releases.release_index(since)]
+        early = [name for name in scope.releases if releases.is_earlier(name, since)]
         if early:
             what = f"{option.name} = {format_short_value(value)} is not known in CANN {releases.format_release_span(early)}"
             yield Fault("NP408", what, f"The value came with {since}.", "write an older value, or narrow cann")
@@ -330,7 +330,7 @@ def _is_mark_in_force(scope: Scope, flagged: bool, since: str) -> bool:
     """Return whether a deprecation applies to the newest selected release."""
     if not flagged or not scope.releases or not since:
         return flagged
-    return releases.release_index(scope.releases[-1]) >= releases.release_index(since)
+    return not releases.is_earlier(scope.releases[-1], since)
 
 
 def _find_env_and_atc_faults(scope: Scope, key: str, value: Any) -> Iterator[Fault]:
@@ -409,4 +409,4 @@ def _find_framework_scope_faults(scope: Scope, section: str, name: str, value: A
 def _is_newer_name_unknown(scope: Scope, variable: catalog.Variable) -> bool:
     """Return whether all selected releases are older than a variable's replacement."""
     since = variable.replacement_since
-    return bool(since and scope.releases) and releases.release_index(scope.releases[-1]) < releases.release_index(since)
+    return bool(since and scope.releases) and releases.is_earlier(scope.releases[-1], since)

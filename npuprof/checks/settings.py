@@ -67,7 +67,7 @@ def _is_accepted_there(scope: Scope, key: str, value: Any) -> bool:
     if option is not None and is_taken_by_flag(scope, option, value):
         return True
     until = option.choices_until.get(str(value)) if option else None
-    return until is not None and bool(scope.releases) and releases.release_index(scope.releases[-1]) < releases.release_index(until)
+    return until is not None and bool(scope.releases) and releases.is_earlier(scope.releases[-1], until)
 
 
 def _is_sure_for_flag(scope: Scope, key: str, value: Any) -> bool:

@@ -238,7 +238,7 @@ def _find_variable_faults(scope: Scope, key: str, variable: Variable, text: str)
             what = f"{key} = {format_short_value(text)[1:-1]} is out of range on {family}"
             yield Fault("NP410", what, "", f"there write {low} to {high} {variable.unit}".rstrip())
     for release, pattern in variable.pattern_before.items():
-        early = [name for name in scope.releases if releases.release_index(name) < releases.release_index(release)]
+        early = [name for name in scope.releases if releases.is_earlier(name, release)]
         if (early or not scope.releases) and not re.fullmatch(pattern, text):
             span = f"CANN {early[0] if len(early) == 1 else f'{early[0]} to {early[-1]}'}" if early else f"releases before {release}"
             what = f"{key} = {format_short_value(text)} is not complete for {span}"

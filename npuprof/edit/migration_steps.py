@@ -91,7 +91,7 @@ def find_earlier_release(earlier: str | None, release: str | None) -> str:
     since = str(build_context(earlier).cann)
     if release is None:
         raise build_usage_error("--from needs to know which release to move to", "say --cann RELEASE as well")
-    if releases.release_index(since) > releases.release_index(release):
+    if releases.is_earlier(release, since):
         what = f"--from {since} is later than --cann {release}"
         raise build_usage_error(what, "say it the other way round", "A move goes to a later release.")
     return since
