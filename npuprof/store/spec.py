@@ -56,6 +56,7 @@ class Workspace:
         #: Reads other files as profiles, by path; returns None for unknown kinds. If None, only presets are accepted.
         self.read_other: Callable[[str], Profile | None] | None = None
         self._others: dict[str, Profile | None] = {}
+        self._opened_by: Workspace | None = None
 
     @cached_property
     def home(self) -> ProfileSource:
@@ -95,6 +96,8 @@ class Workspace:
     @cached_property
     def lookups(self) -> Lookups:
         """What finds distant parents, sources and policies, with what it has read."""
+        if self._opened_by is not None:
+            return self._opened_by.lookups
         from npuprof.store.sources.lookups import Lookups
 
         return Lookups()
@@ -299,9 +302,9 @@ class Workspace:
         if problems:
             raise NpuprofError(problems)
 
-    def use_store(self, opened: ProfileSource) -> None:
-        """Use a store that is already open: a folder, or a revision."""
-        self.home = opened
+    def use_store(self, opened: ProfileSource, by: Workspace | None = None) -> None:
+        """Use a store that is already open (a folder, or a revision), and what the workspace that opened it has looked up."""
+        self.home, self._opened_by = opened, by
 
     def _load_file_profile(self, path: str) -> Profile:
         """Return the profile in a file: inside the store the one with its name, else a separate one."""
