@@ -15,8 +15,6 @@ from npuprof.runs.fingerprints import Clue
 from npuprof.runs.fitting import Fit, find_fits
 from npuprof.runs.index import Index, list_commits, list_configs, load_index
 from npuprof.runs.records import list_asked, list_texts, read_versions
-from npuprof.store.around import BareStore
-from npuprof.store.folder import Folder
 from npuprof.store.gitstore.commits import Commit, load_commits
 from npuprof.store.gitstore.repository import find_former_names
 from npuprof.store.gitstore.revisions import StoreRepository
@@ -125,7 +123,7 @@ class Identifier:
     def _list_names(self) -> list[str]:
         with suppress(NpuprofError):
             store = self._workspace.store
-            return store.names() if isinstance(store, Folder) and store.in_work_tree else []
+            return store.names() if store.in_work_tree else []
         return []
 
     def _load_current(self, name: str) -> list[Config]:
@@ -236,7 +234,7 @@ class Identifier:
             workspace = Workspace(None, match.config.context._replace(target=None))
             workspace.use_store(self._workspace.store, self._workspace)
             wanted = renamed or name
-            now = workspace.resolve_spec(self._pin(workspace, wanted, "HEAD") if isinstance(self._workspace.store, BareStore) else wanted)
+            now = workspace.resolve_spec(wanted if self._workspace.store.in_work_tree else self._pin(workspace, wanted, "HEAD"))
         except NpuprofError:
             return match
         return match._replace(now=build_preset_pair(match.config, now), renamed=renamed)

@@ -23,9 +23,9 @@ from npuprof.store.sources.vendored import (
     MARK,
     PROJECT_FILES,
     REFERENCES,
+    VERSIONS,
     find_copy_folder,
     name_nested_folder,
-    name_version_folder,
 )
 from npuprof.system import is_below, writing
 from npuprof.system.files import make_folder, read_plain_file, remove_folders
@@ -121,7 +121,7 @@ class _Collected:
     def _add_version(self, part: _Part, reference: str) -> SourceStore:
         """Add a referenced preset at its version, with its ancestors. Raises NpuprofError."""
         there = part.store.find_version(reference, is_own=True)
-        then = _Part(there, part.top, f"{part.top}{name_version_folder(there.commit)}/")
+        then = _Part(there, part.top, f"{part.top}{VERSIONS}/{there.commit}/")
         self._add_folder(then)
         self._add_preset(then, reference.partition("@")[0])
         return there

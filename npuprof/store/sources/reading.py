@@ -85,7 +85,7 @@ def _find_copy_at_head(repository: StoreRepository, commit: str, prefix: str, lo
             if source.vendor and known and (known.url, known.path, known.commit) == (locked.url, locked.path, locked.commit):
                 place = later.find_copy(name, known)
                 pins = {pin.commit for pin in locked.versions.values()}
-                if place is not None and all(place.find_version(pin).open().read_commit() == pin for pin in pins):
+                if place is not None and all(place._replace(version=pin).open().read_commit() == pin for pin in pins):
                     return place
     return None
 

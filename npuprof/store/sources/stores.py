@@ -253,7 +253,7 @@ class SourceStore(ReadOnceStore):
         if self._copy is not None:
             known.append(self._copy.read_references())
         pin = next(filter(None, (find_locked_version(versions, reference) for versions in known)), None)
-        copy = self.copy.find_version(pin.commit) if self.copy is not None and pin is not None else None
+        copy = self.copy._replace(version=pin.commit) if self.copy is not None and pin is not None else None
         if pin is None and self.copy is not None and (not is_own or not os.path.isdir(find_mirror_folder(self.locked.url))):
             raise place_error(self._build_uncopied_error(reference), asked)
         if pin is None:

@@ -124,24 +124,15 @@ class CopyPlace(Record):
 
     def open(self) -> VendoredCopy:
         """Return the copy. Raises NpuprofError if it cannot be read."""
-        version = name_version_folder(self.version) if self.version else ""
+        version = f"{VERSIONS}/{self.version}" if self.version else ""
         below = [part for part in (self.folder, version) if part]
         vendored = self.open_folder("/".join([self.top, *below]))
         vendored.proof, vendored.place = self.proof, "".join(f"{part}/" for part in below)
         return vendored
 
-    def find_version(self, commit: str) -> CopyPlace:
-        """Return the place of the store at the commit of a referenced version."""
-        return self._replace(version=commit)
-
     def find_nested(self, locked: LockedSource) -> CopyPlace:
         """Return the place of a source's own source."""
         return self._replace(folder=name_nested_folder(locked), version="")
-
-
-def name_version_folder(commit: str) -> str:
-    """Return the folder in a copy for its store at another commit."""
-    return f"{VERSIONS}/{commit}"
 
 
 def name_nested_folder(locked: LockedSource) -> str:
