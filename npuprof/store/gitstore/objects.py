@@ -8,6 +8,7 @@ import os
 import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import islice
 
 from npuprof.model import Finding, NpuprofError, Place, Record, build_error, fail_read
@@ -83,7 +84,6 @@ class Git:
         self._variables = dict(variables or {})
         self._is_looked_at = False
         self._runs_filters = False
-        self._filters_off: dict[str, str] | None = None
         self._lock = threading.Lock()
 
     def build_refusal(self, reason: bytes) -> Finding:
@@ -167,8 +167,9 @@ class Git:
         git._runs_filters = self._runs_filters
         return git
 
-    def _list_filters_off(self) -> dict[str, str]:
-        """Return the variables that disable all configured filters."""
+    @cached_property
+    def _filters_off(self) -> dict[str, str]:
+        """The variables that disable all configured filters."""
         listed = self.try_command("config", "-z", "--name-only", "--get-regexp", r"^filter\..*\.(clean|smudge|process|required)$")
         names = dict.fromkeys(os.fsdecode(listed.output).split("\0"))
         off = [(name, "false" if name.endswith(".required") else "") for name in names if name]
@@ -223,8 +224,6 @@ class Git:
         place = self.bare or self.top or self.folder
         environ = {**build_git_environment(self.top, self.bare), **self.profile.variables, **self._variables}
         if self.profile is READ and not self._runs_filters and _may_convert(words):
-            if self._filters_off is None:
-                self._filters_off = self._list_filters_off()
             environ |= self._filters_off
         if self.in_blocks:
             environ["GIT_FLUSH"] = "0"

@@ -9,6 +9,7 @@ import os
 import posixpath
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import cached_property
 
 from npuprof import document
 from npuprof.document.profile import Profile
@@ -175,15 +176,14 @@ class Revision(ReadOnceStore):
         self.seen_from = commit  #: the commit whose tags ranges select from; empty for HEAD
         self.shown: str | None = commit  #: the revision to cite with each file
         self.label = f"{repository.prefix.rstrip('/') or 'the repository'} at {shorten_commit(commit)}"
-        self._files = files
+        if files is not None:
+            self.files = files
         self._contents: dict[str, bytes] = {}
 
-    @property
+    @cached_property
     def files(self) -> dict[str, TreeFile]:
         """The files of the presets by name."""
-        if self._files is None:
-            self._files = self.repository.list_profile_files(self.commit)
-        return self._files
+        return self.repository.list_profile_files(self.commit)
 
     def _list_files(self) -> Iterable[str]:
         return self.files
