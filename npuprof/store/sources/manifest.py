@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
 
-from npuprof.model import NpuprofError, build_error
+from npuprof.model import build_error
 from npuprof.resolve.digests import load_sha256
 from npuprof.system import lazy_pattern
 from npuprof.system.tree import is_plain_name
@@ -13,6 +13,7 @@ from npuprof.system.tree import is_plain_name
 #: The file with the list: a path and a SHA-256 per line. The lock contains its digest.
 MANIFEST = ".digests"
 
+#: A complete list as npuprof writes it.
 _LINES = lazy_pattern(r"(?:[^\0-\x1f\x7f\ufffd]+ [0-9a-f]{64}\n)*")
 
 
@@ -24,11 +25,6 @@ def parse_manifest(raw: bytes) -> dict[str, set[str]]:
         if is_plain_name(path):
             listed.setdefault(path, set()).add(digest)
     return listed
-
-
-def is_manifest(raw: bytes) -> bool:
-    """Return whether a text is a complete list as npuprof writes it."""
-    return _LINES.fullmatch(raw.decode(errors="replace")) is not None
 
 
 def format_manifest(listed: Mapping[str, Iterable[str]]) -> bytes:
@@ -74,10 +70,8 @@ class Proof:
             what = f"npuprof.lock does not list the files of the copy of the source {self.label!r}"
             raise build_error("NP044", what, "It is unknown whether it was edited.", advise_copy(self.label))
         wanted = {self._digest.removeprefix("sha256:")}
-        raw = find_equal_text(self._read(), wanted)
-        if raw is None:
-            raise self._build_error(MANIFEST, self._read(), wanted)
-        if not is_manifest(raw):
+        raw = self._require_equal(MANIFEST, self._read(), wanted)
+        if _LINES.fullmatch(raw.decode(errors="replace")) is None:
             what = f"{self._top}/{MANIFEST} is not a list of files and their digests"
             raise build_error("NP044", what, "npuprof writes one file with its SHA-256 a line.", advise_copy(self.label))
         return parse_manifest(raw)
@@ -90,20 +84,20 @@ class Proof:
         wanted = self.listed.get(path, set())
         if raw is None and not wanted:
             return None
-        text = find_equal_text(raw, wanted)
-        if text is None:
-            raise self._build_error(path, raw, wanted)
-        return text
+        return self._require_equal(path, raw, wanted)
 
-    def _build_error(self, path: str, raw: bytes | None, wanted: Collection[str]) -> NpuprofError:
-        """Return the error for a changed file of the copy; a repeated edit gets another message."""
+    def _require_equal(self, path: str, raw: bytes | None, wanted: Collection[str]) -> bytes:
+        """Return the content of a file with one of the digests. A repeated edit gets another message."""
+        text = find_equal_text(raw, wanted)
+        if text is not None:
+            return text
         file = f"{self._top}/{path}"
         there = load_sha256()(raw.replace(b"\r\n", b"\n")).hexdigest()[:7] if raw is not None else "missing"
         was = next(iter(wanted), "")[:7] or "not copied"
         what = f"the copy of the source {self.label!r} does not match npuprof.lock: {file} is {there}, and was {was}"
         why = "It was edited; presets of a source are changed where they come from."
         hint = f"take it back (git restore {file}), or remove it (rm -f {file}) and {advise_copy(self.label)}"
-        return build_error("NP049", what, why, hint)
+        raise build_error("NP049", what, why, hint)
 
 
 def advise_copy(name: str) -> str:
