@@ -14,7 +14,6 @@ from npuprof.store.sources.lookups import Lookups
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document.profile import ProfileSource
-    from npuprof.store.sources.lookups import PinnedProfile
 
 
 class KeptFiles:
@@ -50,17 +49,14 @@ class KeptFiles:
             if not found.version or not may_be_kept(reference):
                 self.passed_over[reference] = None
                 return
-            self._add_found(found, reference, f"{place}{reference}/")
+            name, folder = reference.partition("@")[0], f"{place}{reference}/"
+            record = KeptRecord(name, found.version, found.commit, self._lookups.digest_pinned_profile(found.profile), FORM)
+            self.files[f"{folder}{RECORD}"] = str(record).encode()
+            if not place:
+                self.references[reference] = found.version
+            self._add_preset(found.profile, folder)
         except NpuprofError as error:
             self._problems += error.findings
-
-    def _add_found(self, found: PinnedProfile, reference: str, folder: str) -> None:
-        name = reference.partition("@")[0]
-        record = KeptRecord(name, found.version, found.commit, self._lookups.digest_pinned_profile(found.profile), FORM)
-        self.files[f"{folder}{RECORD}"] = str(record).encode()
-        if folder == f"{reference}/":
-            self.references[reference] = found.version
-        self._add_preset(found.profile, folder)
 
     def _add_preset(self, profile: Profile, folder: str) -> None:
         path = f"{folder}{profile.name}.toml"
