@@ -78,7 +78,7 @@ class Git:
         self.bare = os.path.realpath(bare) if bare else ""
         self.top = "" if bare else find_repository_top(os.path.realpath(folder))
         if bare and not is_own_folder(self.bare):
-            raise NpuprofError(self.build_refusal(b"dubious ownership"))
+            raise self.build_refusal(b"dubious ownership")
         #: Whether git writes its output in blocks; otherwise each commit at once, for readers that may need only the first.
         self.in_blocks = False
         self._variables = dict(variables or {})
@@ -86,12 +86,10 @@ class Git:
         self._runs_filters = False
         self._lock = threading.Lock()
 
-    def build_refusal(self, reason: bytes) -> Finding:
-        """Return git's error as a finding."""
+    def build_refusal(self, reason: bytes) -> NpuprofError:
+        """Return git's error."""
         finding = build_refusal_finding(reason, self.bare or self.folder)
-        if finding.code == "NP022":
-            fail_read(finding)
-        return finding
+        return fail_read(finding) if finding.code == "NP022" else NpuprofError(finding)
 
     def read_objects(self, names: Sequence[str]) -> list[GitObject | None]:
         """Return the objects with some names, None for each missing or ambiguous one.
@@ -131,7 +129,7 @@ class Git:
         if not line:
             _, reason = self._replies.finish()
             self.close()
-            raise NpuprofError(self.build_refusal(reason))
+            raise self.build_refusal(reason)
         words = line.rstrip(b"\n").rsplit(b" ", 2)
         if len(words) != 3 or not words[2].isdigit() or len(words[0]) not in (40, 64):
             return None
@@ -188,7 +186,7 @@ class Git:
         """Return the output of a command. Raises NpuprofError with git's reason if it fails."""
         result = self.try_command(*words, stdin=stdin)
         if result.code:
-            raise NpuprofError(self.build_refusal(result.complaint))
+            raise self.build_refusal(result.complaint)
         return result.output
 
     def try_command(self, *words: str, stdin: bytes | None = None) -> GitResult:
@@ -214,7 +212,7 @@ class Git:
                 yield block
             code, reason = replies.finish()
             if code:
-                raise NpuprofError(self.build_refusal(reason))
+                raise self.build_refusal(reason)
         except SilentError as error:
             raise self._build_silence(error) from None
         finally:
@@ -234,12 +232,12 @@ class Git:
             return processes.start_git(words, place, environ, self.bare, is_asked, self.profile)
         except FileNotFoundError:
             if not os.path.isdir(place):
-                raise NpuprofError(self.build_refusal(b"no such folder")) from None
+                raise self.build_refusal(b"no such folder") from None
             why = "Revisions and versions are read from a git repository."
             hint = "install git, or put it on the PATH; presets without '@' need none"
             raise build_error("NP020", "git was not found", why, hint) from None
         except OSError as error:
-            raise NpuprofError(self.build_refusal(str(error).encode())) from None
+            raise self.build_refusal(str(error).encode()) from None
 
     def _build_silence(self, error: SilentError) -> NpuprofError:
         """Return the error for a hanging git."""

@@ -40,9 +40,9 @@ class MirrorGit(Git):
         self._label = label
         super().__init__(folder, bare=folder)
 
-    def build_refusal(self, reason: bytes) -> Finding:
+    def build_refusal(self, reason: bytes) -> NpuprofError:
         """Return git's error: another owner, an obstacle, else a damaged mirror."""
-        return build_mirror_finding(self._label, self.bare, reason.decode(errors="replace"))
+        return NpuprofError(build_mirror_finding(self._label, self.bare, reason.decode(errors="replace")))
 
     def make(self, has_long_ids: bool = False) -> None:
         """Create the mirror, with SHA-256 ids if ``has_long_ids``; one without refs may be recreated. Raises NpuprofError."""
