@@ -62,8 +62,9 @@ class _Collected:
 
     def list_files(self) -> dict[str, bytes]:
         """Return the files by path in the copy."""
-        said = {folder: sorted(f"{reference} = {meant}\n" for reference, meant in one.items()) for folder, one in self._references.items()}
-        files = {**self._files, **{f"{folder}{REFERENCES}": "".join(lines).encode() for folder, lines in said.items()}}
+        files = dict(self._files)
+        for folder, meant in self._references.items():
+            files[f"{folder}{REFERENCES}"] = "".join(sorted(f"{reference} = {version}\n" for reference, version in meant.items())).encode()
         return {**files, MANIFEST: build_manifest(files)}
 
     def add_store(self, store: SourceStore, folder: str) -> None:
