@@ -42,7 +42,8 @@ _COMPARE: dict[type, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 _RUN_NAMES = {"FLAGS", "args", "arg", "opt", "opts", "flags", "params", "hparams", "cfg", "config", "conf", "options", "parsed", "self"}
 
-
+#: Returns the constant value of a part of an expression, by default in the same scope.
+Fold = Callable[..., Any]
 _budget = [0]
 #: A stack with the function that returns flag defaults, while an expression is evaluated with defaults.
 _defaults: list[Callable[[str], Any]] = []
@@ -69,21 +70,25 @@ def fold_expression(node: ast.expr, scope: Scope, depth: int = 0) -> Any:
     folder = _FOLDERS.get(type(node))
     if folder is None:
         raise Unknown("depends on", node=node)
+
+    def fold(inner: ast.expr, where: Scope = scope) -> Any:
+        return fold_expression(inner, where, depth + 1)
+
     try:
-        return refuse_large_value(folder(node, scope, depth + 1))
+        return refuse_large_value(folder(node, scope, fold))
     except RecursionError:
         raise Unknown("the expression is too deep to follow") from None
 
 
-def _fold_name(node: ast.Name, scope: Scope, depth: int) -> Any:
+def _fold_name(node: ast.Name, scope: Scope, fold: Fold) -> Any:
     resolved = scope.resolve_name(node.id)
     if resolved is None:
         raise Unknown(f"depends on the name {node.id}")
     home, bindings = resolved
     if not bindings:
         expression, where = home.bound[node.id]
-        return fold_expression(expression, where, depth)
-    return _require_own_folder(_fold_bindings(bindings[0].name, home, bindings, depth), home, scope)
+        return fold(expression, where)
+    return _require_own_folder(_fold_bindings(bindings[0].name, home, bindings, fold), home, scope)
 
 
 def _require_own_folder(value: Any, home: Scope, scope: Scope) -> Any:
@@ -94,14 +99,14 @@ def _require_own_folder(value: Any, home: Scope, scope: Scope) -> Any:
     return value
 
 
-def _fold_bindings(name: str, home: Scope, bindings: list[Binding], depth: int) -> Any:
+def _fold_bindings(name: str, home: Scope, bindings: list[Binding], fold: Fold) -> Any:
     if name in home.list_rebound() and not isinstance(home.node, ast.ClassDef):
         raise Unknown(f"depends on the variable {name}, which other functions change")
     if home.list_binding_kinds(name) != {"assign"}:
-        return _fold_other_binding(name, home, depth)
+        return _fold_other_binding(name, home, fold)
     if len(bindings) > MOST_BINDINGS:
         raise Unknown(f"depends on the variable {name}, which is set {len(bindings)} times, more than are followed")
-    values = [fold_expression(binding.node, home, depth) for binding in bindings]
+    values = [fold(binding.node, home) for binding in bindings]
     if any(type(value) is not type(values[0]) or value != values[0] for value in values):
         raise Unknown(f"depends on the variable {name}, which is set {len(bindings)} times to different values")
     if isinstance(values[0], (list, dict)) and home.is_aliased(name):
@@ -109,21 +114,21 @@ def _fold_bindings(name: str, home: Scope, bindings: list[Binding], depth: int) 
     return values[0]
 
 
-def _fold_other_binding(name: str, home: Scope, depth: int) -> Any:
+def _fold_other_binding(name: str, home: Scope, fold: Fold) -> Any:
     """Return the default of a parameter, if defaults are requested. Raises Unknown for all other bindings."""
     kinds = home.list_binding_kinds(name)
     if "parameter" in kinds:
         default = collect_parameter_defaults(home.node).get(name) if _defaults and isinstance(home.node, Function) else None
         if default is not None:
-            return fold_expression(default, home.outer or home, depth)
+            return fold(default, home.outer or home)
         raise Unknown(f"depends on the parameter {name} of {home.name}()", flag="")
     words = {"loop": "the loop variable", "import": "the import", "change": "the changing variable", "other": "the variable"}
     raise Unknown(f"depends on {next(word for kind, word in words.items() if kind in kinds)} {name}")
 
 
-def _fold_attribute(node: ast.Attribute, scope: Scope, depth: int) -> Any:
+def _fold_attribute(node: ast.Attribute, scope: Scope, fold: Fold) -> Any:
     try:
-        return _follow_attribute(node, scope, depth)
+        return _follow_attribute(node, scope, fold)
     except Unknown as unknown:
         default = _defaults[-1](unknown.flag) if _defaults and unknown.flag == node.attr else None
         if default is None:
@@ -131,16 +136,16 @@ def _fold_attribute(node: ast.Attribute, scope: Scope, depth: int) -> Any:
         return default
 
 
-def _follow_attribute(node: ast.Attribute, scope: Scope, depth: int) -> Any:
+def _follow_attribute(node: ast.Attribute, scope: Scope, fold: Fold) -> Any:
     text = format_expression(node)
     root = find_root(node)
     if text.startswith(("os.environ", "environ.")):
         raise Unknown(f"depends on the environment ({text})")
     if isinstance(root, ast.Name):
         if (given := scope.resolve(node)) and given[1]:
-            return _require_own_folder(_fold_bindings(given[1][0].name, *given, depth), given[0], scope)
+            return _require_own_folder(_fold_bindings(given[1][0].name, *given, fold), given[0], scope)
         if isinstance(node.value, ast.Name) and (inner := _find_class_value(node.value, node.attr, scope)) is not None:
-            return fold_expression(inner[0], inner[1], depth)
+            return fold(*inner)
         if root.id == "self":
             raise Unknown(f"depends on the object ({text})", node.attr)
         if root.id in _RUN_NAMES or root.id.lower().endswith(("args", "flags", "params")) or _is_parsed_name(root.id, scope):
@@ -162,7 +167,7 @@ def _is_parsed_name(name: str, scope: Scope) -> bool:
     return any("parse" in format_expression(binding.node) for binding in bindings if isinstance(binding.node, ast.Call))
 
 
-def _fold_binary(node: ast.BinOp, scope: Scope, depth: int) -> Any:
+def _fold_binary(node: ast.BinOp, scope: Scope, fold: Fold) -> Any:
     chain: list[tuple[type, ast.expr]] = []
     left: ast.expr = node
     while isinstance(left, ast.BinOp):  # "a" + "b" + ... is nested to the left
@@ -170,9 +175,9 @@ def _fold_binary(node: ast.BinOp, scope: Scope, depth: int) -> Any:
         left = left.left
         if len(chain) > _CHAIN:
             raise Unknown("the expression is too long to follow")
-    value = fold_expression(left, scope, depth)
+    value = fold(left)
     for op, right in reversed(chain):
-        value = compute_value(node, _apply_operator, op, value, fold_expression(right, scope, depth))
+        value = compute_value(node, _apply_operator, op, value, fold(right))
     return value
 
 
@@ -193,76 +198,76 @@ def _is_repeated_often(sequence: Any, count: Any) -> bool:
     return isinstance(sequence, (str, bytes, list, tuple)) and isinstance(count, int) and len(sequence) * count > LONGEST_VALUE
 
 
-def _fold_conditional(node: ast.IfExp, scope: Scope, depth: int) -> Any:
+def _fold_conditional(node: ast.IfExp, scope: Scope, fold: Fold) -> Any:
     try:
-        return fold_expression(node.body if fold_expression(node.test, scope, depth) else node.orelse, scope, depth)
+        return fold(node.body if fold(node.test) else node.orelse)
     except Unknown as unknown:
         flag = unknown.flag
-    first, second = fold_expression(node.body, scope, depth), fold_expression(node.orelse, scope, depth)
+    first, second = fold(node.body), fold(node.orelse)
     if type(first) is type(second) and first == second:
         return first
     raise Unknown("depends on", flag, node=node.test)
 
 
-def _fold_boolean(node: ast.BoolOp, scope: Scope, depth: int) -> Any:
+def _fold_boolean(node: ast.BoolOp, scope: Scope, fold: Fold) -> Any:
     value = None
     for part in node.values:
-        value = fold_expression(part, scope, depth)
+        value = fold(part)
         if bool(value) is isinstance(node.op, ast.Or):
             break
     return value
 
 
-def _fold_comparison(node: ast.Compare, scope: Scope, depth: int) -> Any:
-    left = fold_expression(node.left, scope, depth)
+def _fold_comparison(node: ast.Compare, scope: Scope, fold: Fold) -> Any:
+    left = fold(node.left)
     for op, node_right in zip(node.ops, node.comparators, strict=True):
-        right = fold_expression(node_right, scope, depth)
+        right = fold(node_right)
         if not compute_value(node, _COMPARE[type(op)], left, right):
             return False
         left = right
     return True
 
 
-def _fold_sequence(node: ast.List | ast.Tuple | ast.Set, scope: Scope, depth: int) -> Any:
+def _fold_sequence(node: ast.List | ast.Tuple | ast.Set, scope: Scope, fold: Fold) -> Any:
     if any(isinstance(item, ast.Starred) for item in node.elts):
         raise Unknown("depends on", node=node)
-    items = [fold_expression(item, scope, depth) for item in node.elts]
+    items = [fold(item) for item in node.elts]
     return tuple(items) if isinstance(node, ast.Tuple) else items
 
 
-def _fold_dict(node: ast.Dict, scope: Scope, depth: int) -> Any:
+def _fold_dict(node: ast.Dict, scope: Scope, fold: Fold) -> Any:
     found: dict[Any, Any] = {}
     for name, value in zip(node.keys, node.values, strict=True):
-        parts = [fold_expression(part, scope, depth) for part in (name, value) if part is not None]
+        parts = [fold(part) for part in (name, value) if part is not None]
         compute_value(node, found.update if name is None else found.__setitem__, *parts)
     return found
 
 
-def _fold_subscript(node: ast.Subscript, scope: Scope, depth: int) -> Any:
+def _fold_subscript(node: ast.Subscript, scope: Scope, fold: Fold) -> Any:
     if format_expression(node.value).endswith("environ"):
         raise Unknown(f"depends on the environment ({format_expression(node)})")
-    return compute_value(node, operator.getitem, fold_expression(node.value, scope, depth), fold_expression(node.slice, scope, depth))
+    return compute_value(node, operator.getitem, fold(node.value), fold(node.slice))
 
 
-def _fold_fstring(node: ast.JoinedStr, scope: Scope, depth: int) -> Any:
+def _fold_fstring(node: ast.JoinedStr, scope: Scope, fold: Fold) -> Any:
     parts = []
     for part in node.values:
         if isinstance(part, ast.FormattedValue) and (part.conversion >= 0 or part.format_spec):
             raise Unknown("depends on", node=node)
         inner = part.value if isinstance(part, ast.FormattedValue) else part
-        parts.append(compute_value(node, str, fold_expression(inner, scope, depth)))
+        parts.append(compute_value(node, str, fold(inner)))
     return "".join(parts)
 
 
-def _fold_call(node: ast.Call, scope: Scope, depth: int) -> Any:
+def _fold_call(node: ast.Call, scope: Scope, fold: Fold) -> Any:
     if (returned := find_returned_value(node, scope)) is not None:
-        return _require_own_folder(fold_expression(*returned, depth), returned[1], scope)
-    return fold_known_call(node, scope, lambda inner: fold_expression(inner, scope, depth))
+        return _require_own_folder(fold(*returned), returned[1], scope)
+    return fold_known_call(node, scope, fold)
 
 
 _FOLDERS: dict[type, Callable[..., Any]] = {
     ast.Name: _fold_name, ast.Attribute: _fold_attribute, ast.BinOp: _fold_binary, ast.IfExp: _fold_conditional, ast.BoolOp: _fold_boolean,
     ast.Compare: _fold_comparison, ast.List: _fold_sequence, ast.Tuple: _fold_sequence, ast.Set: _fold_sequence, ast.Dict: _fold_dict,
     ast.Subscript: _fold_subscript, ast.JoinedStr: _fold_fstring, ast.Call: _fold_call,
-    ast.UnaryOp: lambda node, scope, depth: compute_value(node, _UNARY[type(node.op)], fold_expression(node.operand, scope, depth)),
+    ast.UnaryOp: lambda node, scope, fold: compute_value(node, _UNARY[type(node.op)], fold(node.operand)),
 }  # fmt: skip
