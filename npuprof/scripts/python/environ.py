@@ -13,7 +13,7 @@ from npuprof.catalog.execution import find_rewritten_name, is_known_variable, is
 from npuprof.document.keys import format_full_key
 from npuprof.model import find_nearest_names
 from npuprof.scripts.python.atc_calls import RUNNERS
-from npuprof.scripts.python.loops import follow_name, list_keywords, list_table_parts, list_written_pairs
+from npuprof.scripts.python.loops import follow_name, iterate_keywords, list_table_parts, list_written_pairs
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.terms import format_expression, name_callee
 from npuprof.scripts.python.visitor import Surface, Visitor
@@ -136,7 +136,7 @@ def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
     if (single or function.attr == "putenv") and len(call.args) == 2:
         _report_variable(visitor, call, call.args[0], call.args[1], scope)
     elif function.attr == "update" and _is_environ(function.value, scope):
-        for variable, _, value, where in list_keywords(call, scope):
+        for variable, _, value, where in iterate_keywords(call, scope):
             _report_variable(visitor, value, ast.Constant(variable), value, where)
         if call.args:
             _report_table(visitor, call.args[0], scope)

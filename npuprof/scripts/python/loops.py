@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from npuprof.scripts.python.scopes import Function, Scope, pair_targets
 
@@ -101,7 +102,7 @@ def bind_call_arguments(function: Function, inside: Scope, call: ast.Call, where
     names = [arg.arg for arg in (*function.args.posonlyargs, *function.args.args)]
     if names and names[0] in ("self", "cls") and isinstance(call.func, ast.Attribute):
         names = names[1:]
-    named: dict[str, Given] = {name: (value, home) for name, _, value, home in list_keywords(call, where)}
+    named: dict[str, Given] = {name: (value, home) for name, _, value, home in iterate_keywords(call, where)}
     if "" in named or any(isinstance(arg, ast.Starred) for arg in call.args):
         return None
     bound: dict[str, Given] = {name: (value, inside.outer or inside) for name, value in collect_parameter_defaults(function).items()}
@@ -110,16 +111,14 @@ def bind_call_arguments(function: Function, inside: Scope, call: ast.Call, where
     return {name: given for name, given in bound.items() if inside.list_binding_kinds(name) == {"parameter"}}
 
 
-def list_keywords(call: ast.Call, scope: Scope) -> list[tuple[str, ast.keyword, ast.expr, Scope]]:
-    """Return the keyword arguments of a call: name, keyword, value and scope.
+def iterate_keywords(call: ast.Call, scope: Scope) -> Iterator[tuple[str, ast.keyword, ast.expr, Scope]]:
+    """Yield the keyword arguments of a call: name, keyword, value and scope.
 
     An unpacked table gives several; entries without a name are not literal.
     """
-    found: list[tuple[str, ast.keyword, ast.expr, Scope]] = []
     for keyword in call.keywords:
         pairs, where = list_written_pairs(keyword.value, scope) if keyword.arg is None else (None, scope)
         if pairs is None:
-            found.append((keyword.arg or "", keyword, keyword.value, scope))
+            yield keyword.arg or "", keyword, keyword.value, scope
         for key, value in pairs or ():
-            found.append((str(key.value) if isinstance(key, ast.Constant) else "", keyword, value, where))
-    return found
+            yield str(key.value) if isinstance(key, ast.Constant) else "", keyword, value, where

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from npuprof.model import Record
 from npuprof.scripts.python.config_classes import list_object_arguments
-from npuprof.scripts.python.loops import list_keywords
+from npuprof.scripts.python.loops import iterate_keywords
 from npuprof.scripts.python.returned_values import find_only_return
 from npuprof.scripts.python.scopes import MOST_BINDINGS, Scope
 from npuprof.scripts.python.terms import format_expression, write_source
@@ -83,7 +83,7 @@ def _iterate_values(visitor: Visitor, value: ast.expr, scope: Scope) -> Iterator
 
 def _iterate_arguments(call: ast.Call, given: _Value) -> Iterator[tuple[str, _Value]]:
     """Yield the arguments of a call by name, including unpacked tables."""
-    yield from ((name, given._replace(node=value, scope=where)) for name, _, value, where in list_keywords(call, given.scope))
+    yield from ((name, given._replace(node=value, scope=where)) for name, _, value, where in iterate_keywords(call, given.scope))
 
 
 def link_nested_configs(visitor: Visitor) -> None:

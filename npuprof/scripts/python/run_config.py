@@ -8,7 +8,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.document.keys import format_full_key
 from npuprof.scripts.python.config_classes import CLASSES, find_named_class, list_class_arguments, list_object_arguments
-from npuprof.scripts.python.loops import list_keywords
+from npuprof.scripts.python.loops import iterate_keywords
 from npuprof.scripts.python.nested_configs import note_taken_configs
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.statements import Located
@@ -51,7 +51,7 @@ def _report_config_call(visitor: Visitor, call: ast.Call, cls: str, scope: Scope
             visitor.add_setting(value, "run_config", "", "", reason="given by position", scope=owner)
         else:
             _report_argument(visitor, value, cls, order[number], value, scope, owner)
-    for name, keyword, value, where in list_keywords(call, scope):
+    for name, keyword, value, where in iterate_keywords(call, scope):
         if name:
             place = keyword if keyword.arg else value if where.node is scope.node else keyword.value  # one place for all callers
             _report_argument(visitor, place, cls, name, value, where, owner)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from npuprof import catalog
 from npuprof.document.keys import format_key_segment
 from npuprof.scripts.python.builtin_calls import resolve_function_name
-from npuprof.scripts.python.loops import Given, follow_name, list_keywords, list_table_parts, list_written_pairs
+from npuprof.scripts.python.loops import Given, follow_name, iterate_keywords, list_table_parts, list_written_pairs
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.terms import find_root, format_dotted_name, format_expression, name_callee
 from npuprof.scripts.python.visitor import Surface, TableEntry, Visitor
@@ -93,7 +93,7 @@ def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
 
 def _read_function(visitor: Visitor, call: ast.Call, forms: list[Form], scope: Scope) -> None:
     """Read a call of a setter function; with too many arguments, its effect is unknown."""
-    named = {name: (value, where) for name, _, value, where in list_keywords(call, scope)}
+    named = {name: (value, where) for name, _, value, where in iterate_keywords(call, scope)}
     rest, is_single = list(call.args[forms[0].before :]), len(forms) == 1 and not forms[0].before
     given: list[tuple[Form, Given]] = []
     for form in forms:
@@ -190,7 +190,7 @@ def _list_entries(table: ast.expr, scope: Scope) -> list[tuple[ast.expr, ast.exp
 def _note_update(visitor: Visitor, call: ast.Call, table: ast.Name, scope: Scope) -> None:
     """Record ``table.update(...)``."""
     entries = [entry for argument in call.args for entry in _list_entries(argument, scope)]
-    for name, keyword, value, where in list_keywords(call, scope):
+    for name, keyword, value, where in iterate_keywords(call, scope):
         entries.append((ast.copy_location(ast.Constant(name), value) if name else keyword.value, value, where))
     _note_entries(visitor, table, entries, scope)
 
