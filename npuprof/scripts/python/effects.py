@@ -14,7 +14,7 @@ from npuprof.model import Record
 from npuprof.scripts.python.module import Module, NodeIndex
 from npuprof.scripts.python.optimizer_entries import AddedEntry
 from npuprof.scripts.python.statements import DEFINITIONS, Definition, find_start, is_main_test
-from npuprof.scripts.python.terms import list_nodes, name_callee, write_source
+from npuprof.scripts.python.terms import get_last_name, list_nodes, name_callee, write_source
 from npuprof.scripts.python.uses import TRAINING, Calls
 from npuprof.scripts.records import GOES_NOWHERE, TOO_LATE, IdleConfig, Position, ScriptSetting
 
@@ -103,12 +103,9 @@ def _iterate_candidates(definitions: list[Definition]) -> Iterator[Definition]:
 def _collect_mentions(index: NodeIndex, names: set[str]) -> dict[str, list[int]]:
     """Return the lines that mention each of the names: in code, in an import, or as a string."""
     mentions: dict[str, list[int]] = {name: [] for name in names}
-    for name in index.list_of(ast.Name):
-        if name.id in names:
-            mentions[name.id].append(name.lineno)
-    for attribute in index.list_of(ast.Attribute):
-        if attribute.attr in names:
-            mentions[attribute.attr].append(attribute.lineno)
+    for node in (*index.list_of(ast.Name), *index.list_of(ast.Attribute)):
+        if (name := get_last_name(node)) in names:
+            mentions[name].append(node.lineno)
     texts = ((node.value, node.lineno) for node in index.list_of(ast.Constant) if isinstance(node.value, str))
     for text, line in (*((node.name, node.lineno) for node in index.list_of(ast.alias)), *texts):
         for part in names.intersection(re.split(r"[.:]", text)) if _DOTTED.fullmatch(text) else ():
