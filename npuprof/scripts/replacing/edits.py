@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from itertools import accumulate
 
 from npuprof.model import NpuprofError, Place, Record, build_error
@@ -36,7 +37,7 @@ class Lines:
         self.lines = data.split(b"\n")
         self.starts = [0, *accumulate(len(line) + 1 for line in self.lines)]
 
-    def build_cut(self, first: int, last: int, comments: list[bytes]) -> Edit:
+    def build_cut(self, first: int, last: int, comments: Iterable[bytes]) -> Edit:
         """Return the edit that removes whole lines, counted from 1, and keeps comments, indented like the first line."""
         end = min(self.starts[last], len(self.data))
         return Edit(self.starts[first - 1], end, b"".join(self.find_indent(first) + self.end_line(first, comment) for comment in comments))

@@ -63,15 +63,14 @@ class PythonFile:
         """Return the column of an expression in the form of settings."""
         return self.script.column(node.lineno, node.col_offset)
 
-    def find_comments(self, first: int, last: int) -> list[bytes]:
-        """Return the comments of lines, unchanged. Raises NpuprofError if they are ambiguous."""
-        comments: list[bytes] = []
+    def iterate_comments(self, first: int, last: int) -> Iterator[bytes]:
+        """Yield the comments of lines, unchanged. Raises NpuprofError if they are ambiguous."""
         for number, line in enumerate(self.lines.lines[first - 1 : last], first):
             match = _COMMENT.fullmatch(line.rstrip(b"\r"))
             if match is None and b"#" in line:
                 raise build_refusal(self.path, "a line to be removed may contain a comment", "The comments are ambiguous.", number)
-            comments += [match[1]] if match and match[1] else []
-        return comments
+            if match and match[1]:
+                yield match[1]
 
 
 def plan_assignments(file: PythonFile, draft: Draft, surface: str) -> Cut:
@@ -93,7 +92,7 @@ def plan_assignments(file: PythonFile, draft: Draft, surface: str) -> Cut:
             raise build_refusal(file.path, f"the lines of {onto} cannot become one block", why, node.lineno)
     facts = {"target": "session" if surface == "session" else "global-options", "onto": onto}
     spans = [(node.lineno, node.end_lineno or node.lineno) for node in cut]
-    edits = tuple(file.lines.build_cut(start, end, file.find_comments(start, end)) for start, end in spans)
+    edits = tuple(file.lines.build_cut(start, end, file.iterate_comments(start, end)) for start, end in spans)
     return Cut(file.lines.starts[first.lineno - 1], file.lines.find_indent(first.lineno), facts, edits)
 
 
@@ -134,8 +133,8 @@ def plan_arguments(file: PythonFile, draft: Draft, site: Site) -> Cut:
     own lines.
     """
     statement, _ = file.find_statement(site.line) or (None, None)
-    nodes = (node for node in ast.walk(statement) if isinstance(node, ast.Call)) if statement else iter(())
-    call = next((node for node in nodes if (node.lineno, file.find_column(node)) == (site.line, site.column)), None)
+    calls = (node for node in ast.walk(statement) if isinstance(node, ast.Call)) if statement else ()
+    call = next((node for node in calls if (node.lineno, file.find_column(node)) == (site.line, site.column)), None)
     if statement is None or call is None:
         raise build_refusal(file.path, "no block can go before the call of NPURunConfig", "Other code shares its line.", site.line)
     gone = _find_arguments(file, draft, call)
@@ -173,7 +172,7 @@ def _cut_arguments(file: PythonFile, call: ast.Call, gone: list[ast.keyword], ta
         begin, last = (keyword.lineno, keyword.col_offset), keyword is gone[-1]
         to = (keyword.end_lineno or 0, keyword.end_col_offset or 0) if last else starts[starts.index(begin) + 1]
         start, end = lines.find_offset(*begin), lines.find_offset(*to)
-        comments = [comment for comment in file.find_comments(keyword.lineno, to[0]) if comment in lines.data[start:end]]
+        comments = [comment for comment in file.iterate_comments(keyword.lineno, to[0]) if comment in lines.data[start:end]]
         indent = lines.find_indent(keyword.lineno) + b"    " * (keyword.lineno == call.lineno)
         text = b"".join(lines.end_line(keyword.lineno, comment) + indent for comment in comments)
         yield Edit(start, end, text + (table if last else b""))
