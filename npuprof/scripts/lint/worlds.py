@@ -36,8 +36,6 @@ class _SomeOnlineScenario:
             return False
         raise TypeError
 
-    __hash__ = None  # type: ignore[assignment]
-
 
 class _Nothing:
     """The value of an unset setting: no comparison with it is true."""
@@ -46,7 +44,6 @@ class _Nothing:
         return False
 
     __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __eq__
-    __hash__ = None  # type: ignore[assignment]
 
 
 class ScriptView(View):
