@@ -34,7 +34,7 @@ def fold_known_call(node: ast.Call, scope: Scope, fold: Fold) -> Any:
     if (dotted := resolve_function_name(function, scope)) in _LIBRARY and not node.keywords:
         return compute_value(node, _LIBRARY[dotted], *map(fold, node.args))
     if isinstance(function, ast.Attribute):
-        return _fold_method_call(function, node, scope, fold)
+        return _fold_method_call(function, node, fold)
     raise Unknown("depends on the result of", node=node)
 
 
@@ -98,15 +98,15 @@ _BUILTINS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def _fold_method_call(function: ast.Attribute, node: ast.Call, scope: Scope, fold: Fold) -> Any:
+def _fold_method_call(function: ast.Attribute, node: ast.Call, fold: Fold) -> Any:
     if function.attr == "get" and node.args and not node.keywords:
         value = fold(function.value)
         if isinstance(value, dict):
-            return compute_value(node, value.get, *(fold(arg) for arg in node.args))
+            return compute_value(node, value.get, *map(fold, node.args))
     if function.attr in _METHODS:
         value = fold(function.value)
         if isinstance(value, (str, bytes)) and hasattr(value, function.attr):
-            arguments = [fold(arg) for arg in node.args]
+            arguments = list(map(fold, node.args))
             named = {keyword.arg: fold(keyword.value) for keyword in node.keywords if keyword.arg}
             if function.attr == "format":
                 refuse_wide_format(value)
@@ -130,6 +130,5 @@ def _find_folder(path: str) -> str:
 _LIBRARY: dict[str, Callable[..., Any]] = {
     "json.dumps": json.dumps, "os.path.join": posixpath.join, "os.path.normpath": _normalise_path,
     "os.path.dirname": _find_folder, "os.path.basename": posixpath.basename,
-    "os.path.abspath": lambda path: path, "os.path.realpath": lambda path: path, "os.fspath": lambda path: path,
-    "copy.copy": lambda value: value, "copy.deepcopy": lambda value: value,
+    **dict.fromkeys(("os.path.abspath", "os.path.realpath", "os.fspath", "copy.copy", "copy.deepcopy"), lambda value: value),
 }  # fmt: skip
