@@ -18,10 +18,14 @@ def find_plain_value_faults(setting: ScriptSetting) -> list[Fault]:
 
 def find_attribute_faults(setting: ScriptSetting, asked: Context) -> list[Fault]:
     """Return the faults of an attribute and its value, today or in the requested release."""
-    is_there = not asked.cann or find_attribute_release(setting.name, asked.cann) != "."
-    if not setting.name or setting.name not in list_attribute_paths() or not is_there:
-        is_gone_since = asked.cann and is_there
-        return [] if not setting.name or is_gone_since else [_build_unknown_attribute_fault(setting.name, asked)]
+    if not setting.name:
+        return []
+    is_current = setting.name in list_attribute_paths()
+    is_there = find_attribute_release(setting.name, asked.cann) != "." if asked.cann else is_current
+    if not is_there:
+        return [_build_unknown_attribute_fault(setting.name, asked)]
+    if not is_current:
+        return []  # an attribute of an older release
     if setting.reason not in ("", UNSET) and not setting.given.kind:
         return []
     if not is_attribute_value(setting.name, setting.given.written, asked.cann):
