@@ -9,7 +9,7 @@ from itertools import pairwise
 from npuprof.catalog import find_variable
 from npuprof.catalog.records import Variable
 from npuprof.catalog.shapes import Schema, Structure, map_schema
-from npuprof.document.keys import format_short_value, format_toml_value
+from npuprof.document.keys import format_plain_value, format_range, format_short_value, format_toml_value
 from npuprof.model import Path, did_you_mean
 
 TYPE_CHECKING = False
@@ -150,11 +150,9 @@ def _read_value(variable: Variable, key: str, text: str) -> Any:
 
 
 def _write_value(variable: Variable, key: str, value: Any) -> str:
-    rule = _find_rule(variable, key)
-    if isinstance(value, bool):
-        words = rule if isinstance(rule, (list, tuple)) else ()
-        return next((word for word in words if word.lower() == str(value).lower()), str(value).lower())
-    return str(value)
+    rule, text = _find_rule(variable, key), format_plain_value(value)
+    words = rule if isinstance(value, bool) and isinstance(rule, (list, tuple)) else ()
+    return next((word for word in words if word.lower() == text), text)
 
 
 def _split_items(variable: Variable, text: str) -> list[str]:
@@ -178,8 +176,7 @@ def _describe_wanted_value(rule: Any, value: str) -> str:
     is_number = re.fullmatch(f"[-+]?{number}", value) is not None
     if is_number and (low is None or float(value) >= low) and (high is None or float(value) <= high):
         return ""
-    span = f"{low} to {high}" if low is not None and high is not None else f"at least {low}" if high is None else f"at most {high}"
-    return _write_example(rule) + (f", or another number: {span}" if low is not None or high is not None else "")
+    return _write_example(rule) + (f", or another number: {format_range(low, high)}" if low is not None or high is not None else "")
 
 
 def _write_example(rule: Any) -> str:

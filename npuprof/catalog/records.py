@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from npuprof.document.keys import format_plain_value
 from npuprof.model import Record
 
 TYPE_CHECKING = False
@@ -117,7 +118,7 @@ class Option(Record):
         table = self.surface_values.get(surface)
         if table is None:
             return True, value
-        known = str(value).lower() if isinstance(value, bool) else str(value)
+        known = format_plain_value(value)
         return known in table, table.get(known)
 
     def is_always(self, surface: str, value: Any) -> bool:

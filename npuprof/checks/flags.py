@@ -128,7 +128,7 @@ def _may_be_met(view: View, term: Term, setters_by_flag: dict[str, list[str]]) -
     if view.may_be_given(_list_setters().get(term.name, ()), of_conversion=flag is not None and flag.required):
         return True
     default = flag.default if flag else None
-    return bool(term.values) and (default is not None or term.barred) and (_write(default) in term.values) != term.barred
+    return bool(term.values) and (default is not None or term.barred) and (keys.format_plain_value(default) in term.values) != term.barred
 
 
 @cache
@@ -183,11 +183,7 @@ def _check_twice_given(view: View, flag: str, own: str, option: str) -> Iterator
 def _format_value(value: Any, key: str) -> str:
     """Return a value as ATC reads it."""
     option = catalog.find_option(key)
-    return _write(value if option is None else encode_flag_value(option, value))
-
-
-def _write(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return keys.format_plain_value(value if option is None else encode_flag_value(option, value))
 
 
 @cache

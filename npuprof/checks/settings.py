@@ -9,7 +9,7 @@ from functools import cache
 from npuprof import catalog
 from npuprof.catalog import Option, releases, values
 from npuprof.checks.surfaces import OFFLINE, find_twin_flag, has_form_of_flag, is_taken_by_flag, list_leaves
-from npuprof.checks.view import Fault, Scope, find_nul_faults, find_range_faults, format_range
+from npuprof.checks.view import Fault, Scope, find_nul_faults, find_range_faults
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.document.profile import PROFILE_KEYS
@@ -186,7 +186,7 @@ def _build_type_fault(option: Option, value: Any) -> Fault:
     else:
         bounded = field == "i" and (option.minimum is not None or option.maximum is not None)
         example = catalog.find_record_texts("options", option.name).get("example") if field == "s" else None
-        more = f", {format_range(option.minimum, option.maximum, option.unit)}" if bounded else ""
+        more = f", {keys.format_range(option.minimum, option.maximum, option.unit)}" if bounded else ""
         otherwise = f"write {wanted}{more}" + (f" like {keys.format_toml_value(example)}" if example is not None else "")
     is_only = isinstance(value, list) and len(value) == 1 and not _find_option_faults(option, value[0])
     guess = value[0] if is_only else guess_option_value(option, value)

@@ -9,7 +9,7 @@ from functools import cache
 from npuprof import catalog
 from npuprof.catalog import Flag, Option, Variable, build_finding, releases, targets, values
 from npuprof.checks.view import Fault, Scope, View
-from npuprof.document.keys import format_short_value
+from npuprof.document.keys import format_plain_value, format_short_value
 from npuprof.model import Finding, has_only_digits
 from npuprof.system import lazy_module, list_items
 
@@ -170,7 +170,7 @@ def _find_flag_faults(option: Option, flag: Flag, value: Any) -> Iterator[Fault]
     from npuprof.checks.arguments import find_chip_faults, find_path_faults
 
     carried, written = option.write_on("atc", value)
-    text = str(written).lower() if isinstance(written, bool) else str(written)
+    text = format_plain_value(written)
     is_reported = option.choices and text not in map(str, (*option.choices, *option.choices_until))  # if no session accepts it either
     if carried and flag.choices and not is_reported and not isinstance(value, (dict, list)) and text not in map(str, flag.choices):
         listed = ", ".join(map(str, flag.choices))

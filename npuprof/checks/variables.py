@@ -20,7 +20,7 @@ from npuprof.checks.meaning import (
     suggest_value,
     verify_guess,
 )
-from npuprof.checks.view import Fault, find_nul_faults, find_range_faults, format_range
+from npuprof.checks.view import Fault, find_nul_faults, find_range_faults
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.model import FRAMEWORK_SECTIONS, Fix, did_you_mean, find_nearest_names, find_same_name
@@ -171,7 +171,7 @@ def _describe_wanted_text(variable: catalog.Variable | None) -> str:
     if variable is None or variable.kind not in ("int", "float"):
         return "write text"
     bounded = variable.minimum is not None or variable.maximum is not None
-    more = f", {format_range(variable.minimum, variable.maximum, variable.unit)}" if bounded else ""
+    more = f", {keys.format_range(variable.minimum, variable.maximum, variable.unit)}" if bounded else ""
     return f"write {'a whole number' if variable.kind == 'int' else 'a number'}{more}"
 
 

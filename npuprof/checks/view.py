@@ -301,12 +301,6 @@ def _lookup_member(key: str, value: Any, tail: tuple[str, ...]) -> tuple[bool | 
     return is_set, member
 
 
-def format_range(low: float | None, high: float | None, unit: str) -> str:
-    """Return bounds as text; at least one must be set."""
-    span = f"{low} to {high}" if low is not None and high is not None else f"at least {low}" if high is None else f"at most {high}"
-    return f"{span} {unit}".rstrip()
-
-
 def find_nul_faults(key: str, value: Any, why: str) -> list[Fault]:
     """Return the fault of a text with a NUL character, which ends strings in C."""
     return [Fault("NP203", f"{key} contains a NUL character", why, "remove it")] if isinstance(value, str) and "\0" in value else []
@@ -317,5 +311,5 @@ def find_range_faults(assignment: str, number: float, record: Plain, why: str = 
     low, high = record.minimum, record.maximum
     if (low is not None and number < low) or (high is not None and number > high):
         unit = "" if isinstance(record, catalog.Flag) else record.unit
-        return [Fault(code, f"{assignment} is out of range", why, f"write {format_range(low, high, unit)}")]
+        return [Fault(code, f"{assignment} is out of range", why, f"write {keys.format_range(low, high, unit)}")]
     return []

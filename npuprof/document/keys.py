@@ -143,6 +143,17 @@ def format_toml_value(value: object) -> str:
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
+def format_plain_value(value: object) -> str:
+    """Return a value as command lines write it: text without quotes, booleans as ``true`` and ``false``."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def format_range(low: float | None, high: float | None, unit: str = "") -> str:
+    """Return bounds as text; at least one must be set."""
+    span = f"at least {low}" if high is None else f"at most {high}" if low is None else f"{low} to {high}"
+    return f"{span} {unit}".rstrip()
+
+
 def format_short_value(value: object) -> str:
     """Return a value as TOML for a message; long values are cut."""
     text = format_toml_value(value)

@@ -11,7 +11,7 @@ from typing import Any
 
 from npuprof import catalog, edit
 from npuprof.catalog import build_finding, condition, load_built_part, releases, values, written_condition
-from npuprof.document.keys import format_short_value
+from npuprof.document.keys import format_plain_value, format_short_value
 from npuprof.document.policy import Policy, TeamRule, is_name_meant
 from npuprof.document.profile import Profile
 from npuprof.edit.families import Plan, list_mentions, plan_renames
@@ -106,7 +106,7 @@ def _find_step_changes(step: Step, path: Path, table: dict[str, Any]) -> list[Pa
     if step.action == "modes":
         return _find_mode_changes(step, path, table)
     known = dict(step.values)
-    mark = str(old).lower() if isinstance(old, bool) else str(old)
+    mark = format_plain_value(old)
     return [PathChange(path, known[mark], step.to if step.action == "rename" else "")] if mark in known else None
 
 

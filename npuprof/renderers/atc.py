@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from npuprof import catalog
-from npuprof.document.keys import format_short_value
+from npuprof.document.keys import format_plain_value, format_short_value
 from npuprof.model import LONGEST_WORD, Finding, NpuprofError, build_usage_error
 from npuprof.renderers import (
     Rendered,
@@ -73,7 +73,7 @@ def _format_atc_words(config: Config) -> tuple[list[str], list[Finding]]:
     flags, keys = _collect_atc_flags(config)
     findings = [*_check_atc_flags(config, flags, keys)]
     files = {name: file for name, (file, _) in collect_sidecars(config).items()}
-    refused = [(flag, reason) for flag, value in flags.items() if (reason := _explain_flag_refusal(flag, format_flag_value(value)))]
+    refused = [(flag, reason) for flag, value in flags.items() if (reason := _explain_flag_refusal(flag, format_plain_value(value)))]
     if refused:
         hint = "keep long values in a file"
         raise NpuprofError([build_unstartable_finding(config, keys[flag], f"{keys[flag]} {reason}", hint) for flag, reason in refused])
@@ -109,7 +109,7 @@ def _collect_atc_flags(config: Config) -> tuple[dict[str, Any], dict[str, str]]:
             what = f"{key} cannot be carried by the target atc"
             why = "ATC knows no such flag." if catalog.find_flag(name) is None else "A flag takes one string or number."
             raise NpuprofError(build_setting_finding(config, "NP901", key, what, why, "npuprof options lists them"))
-        if name in flags and format_flag_value(flags[name]) != format_flag_value(value):
+        if name in flags and format_plain_value(flags[name]) != format_plain_value(value):
             raise NpuprofError(_build_duplicate_flag_finding(config, name, flags[name], value, keys[name]))
         flags[name], keys[name] = value, f"atc.{name}"
     place = catalog.record_positions("atc")
@@ -125,7 +125,7 @@ def encode_flag(config: Config, option: catalog.Option, value: Any, target: str)
 
 
 def _build_duplicate_flag_finding(config: Config, flag: str, first: Any, second: Any, key: str) -> Finding:
-    shown = [format_short_value(format_flag_value(value)) for value in (first, second)]
+    shown = [format_short_value(format_plain_value(value)) for value in (first, second)]
     what = f"--{flag} is {shown[0]} by {key} and {shown[1]} by atc.{flag}"
     why = "Either is a setting of the preset, and a command line takes one."
     hint = f"unset atc.{flag}, or {key} in an [[override]] for this target"
@@ -141,12 +141,7 @@ def _explain_flag_refusal(flag: str, value: str) -> str:
 def _format_atc_argument(value: Any, key: str, files: dict[str, str]) -> str:
     if key in files:
         return f'"$(dirname "$0")"/{quote_posix(files[key], bare=True)}'
-    return quote_posix(format_flag_value(value), bare=True)
-
-
-def format_flag_value(value: Any) -> str:
-    """Return the value of a flag as ATC reads it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return quote_posix(format_plain_value(value), bare=True)
 
 
 def _check_atc_flags(config: Config, flags: dict[str, Any], keys: dict[str, str]) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog.wire import find_wire, write_text
+from npuprof.document.keys import format_plain_value
 from npuprof.model import Finding
 from npuprof.renderers import (
     Rendered,
@@ -17,7 +18,7 @@ from npuprof.renderers import (
     config_section,
     encode_fitting_value,
 )
-from npuprof.renderers.atc import encode_flag, format_flag_value
+from npuprof.renderers.atc import encode_flag
 from npuprof.renderers.stamp import ENGINE_LEVELS, ENGINE_OPTIONS
 from npuprof.resolve.config import Config
 
@@ -63,7 +64,7 @@ def _format_engine_text(config: Config, option: catalog.Option, value: Any) -> s
         return files[option.name][0]
     if "atc" in option.spelling:
         carried, written = encode_flag(config, option, value, "ge")
-        return format_flag_value(written) if carried else None
+        return format_plain_value(written) if carried else None
     wire = find_wire(option.name)
     return write_text(wire.form, encode_fitting_value(config, option, value, "ge")) if wire else None
 

@@ -11,7 +11,8 @@ import pytest
 import npuprof
 from npuprof import catalog, renderers
 from npuprof.catalog.conversions import CONVERSIONS
-from npuprof.renderers.atc import encode_flag, format_flag_value
+from npuprof.document.keys import format_plain_value
+from npuprof.renderers.atc import encode_flag
 from support.building import config, toml
 from support.running import Run
 
@@ -54,7 +55,7 @@ def test_each_value_is_text_at_a_level_that_the_engine_takes_its_key_at(name: st
         assert option is not None
         if "atc" in option.spelling:
             _, written = encode_flag(config(""), option, value, "ge")
-            assert options[key] == format_flag_value(written), "ATC reads it by the rules of its flag"
+            assert options[key] == format_plain_value(written), "ATC reads it by the rules of its flag"
 
 
 @pytest.mark.parametrize("name", WITHOUT)

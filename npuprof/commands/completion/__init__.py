@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from npuprof.commands.completion.places import Candidate, describe_wanted_words, find_key_record, find_place, list_placed_words, offer
 from npuprof.commands.framework import Parameter, Verb, list_verb_names
+from npuprof.document.keys import format_plain_value
 from npuprof.document.profile import PROFILE_KEYS, RELEASES
 from npuprof.model import SCENARIOS, SECTIONS, NpuprofError
 from npuprof.system import lazy_pattern
@@ -242,7 +243,7 @@ def _find_assignments(current: str) -> Iterator[Candidate]:
         if not record.choices and not boolean and isinstance(record.default, (int, float, str)) and record.default != "":
             yield f"{key}={record.default}", "the default"
         choices = (*record.choices, *boolean)
-        yield from offer((str(choice).lower() if isinstance(choice, bool) else str(choice) for choice in choices), f"{key}=")
+        yield from offer(map(format_plain_value, choices), f"{key}=")
 
 
 def _list_keys(store: str | None, name: str) -> Iterator[Candidate]:

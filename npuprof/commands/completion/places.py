@@ -93,7 +93,7 @@ def _describe_value(key: str) -> str:
     low, high = getattr(record, "minimum", None), getattr(record, "maximum", None)
     if low is None and high is None:
         return wanted
-    return f"{wanted}, {f'at most {high}' if low is None else f'at least {low}' if high is None else f'{low} to {high}'}"
+    return f"{wanted}, {keys.format_range(low, high)}"
 
 
 def _find_waiting_flag(verb: type[Verb], words: Sequence[str], current: str) -> tuple[Parameter, str] | None:
