@@ -152,6 +152,11 @@ def find_record(section: str, name: str) -> Option | Variable | Flag | Argument 
     return finders[section](name) if section in finders else None
 
 
+def find_key_record(key: str) -> Option | Variable | Flag | Argument | Setting | None:
+    """Return the record of a full key, or None."""
+    return find_record(*keys.split_section_and_name(key))
+
+
 def find_key_elsewhere(key: str, known: Collection[str] = ()) -> str:
     """Return the key that an unknown option name has in another section: one of the ``known`` keys, else one of the catalogue.
 

@@ -54,10 +54,15 @@ def list_scenarios(family: str) -> tuple[str, ...]:
     return tuple(load_products().get(family, {}).get("scenarios", SCENARIOS))
 
 
+def _read_chip(name: str) -> tuple[str, str]:
+    """Return a name without ``Ascend``, and the chip that it may mean."""
+    plain = re.sub(r"^ascend[-_ ]*", "", name.strip(), flags=re.IGNORECASE)
+    return plain, "Ascend" + plain.upper().replace("-", "_")
+
+
 def suggest_chip(name: str) -> tuple[str, Fix | None]:
     """Return the hint for an unknown chip name, and its fix if only one chip is possible."""
-    plain = re.sub(r"^ascend[-_ ]*", "", name.strip(), flags=re.IGNORECASE)
-    chip = "Ascend" + plain.upper().replace("-", "_")
+    _, chip = _read_chip(name)
     if chip != name and find_chip_family(chip):
         return f"did you mean {chip!r}?", Fix(chip)
     return "write Ascend and the name that npu-smi info shows, as Ascend910B2 or Ascend310P3", None
@@ -65,8 +70,7 @@ def suggest_chip(name: str) -> tuple[str, Fix | None]:
 
 def suggest_product(name: str) -> tuple[str, Fix | None]:
     """Return the hint for an unknown product name, and its fix if only one product is possible."""
-    plain = re.sub(r"^ascend[-_ ]*", "", name.strip(), flags=re.IGNORECASE)
-    chip = "Ascend" + plain.upper().replace("-", "_")
+    plain, chip = _read_chip(name)
     family = find_chip_family(chip)
     if families := _list_families_of_chips(chip):  # 910B is a chip, but users mean Ascend910B1 to B4
         single = f", or {chip!r}, a chip of {family!r}" if family and family not in families else ""

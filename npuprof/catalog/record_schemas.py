@@ -35,8 +35,11 @@ def build_launcher_schema(facts: Iterable[str] = FACTS) -> Schema:
 
 def build_product_schema() -> Schema:
     """Return the schema of a product: a family, a line, or a chip by its soc_version."""
-    chips = [pattern for record in products.load_products().values() for pattern in record["chips"]]
-    return {"anyOf": [{"enum": list(products.product_names())}, build_text_schema(chips)]}
+    return {"anyOf": [{"enum": list(products.product_names())}, _build_chip_schema()]}
+
+
+def _build_chip_schema() -> Schema:
+    return build_text_schema(pattern for family in products.load_products().values() for pattern in family["chips"])
 
 
 def build_option_schema(option: catalog.Option) -> Schema:
@@ -84,7 +87,7 @@ def _keep_lists(schema: Schema) -> Schema | None:
 
 def _build_plain_option_schema(option: catalog.Option) -> Schema:
     """Return the schema of an option's text, number or switch, in any release and on any surface."""
-    if option.field == "b" or (option.field is None and option.kind == "bool"):
+    if option.value_field == "b":
         return {"type": "boolean"}
     flag = catalog.find_flag(option.spelling["atc"].removeprefix("--")) if "atc" in option.spelling else None
     odd: list[Any] = [*option.doubtful_values, *option.choices_until]
@@ -204,8 +207,7 @@ def build_value_schema(section: str, record: catalog.Argument | catalog.Flag | c
     if kind in ("integer", "number"):
         return described | {"type": kind, **build_bounds(record.minimum, record.maximum)}
     if isinstance(record, catalog.Flag) and record.kind == "chip":
-        chips = [pattern for family in products.load_products().values() for pattern in family["chips"]]
-        return described | {"anyOf": [build_text_schema(chips), {"type": "string", "not": {"type": "string", "pattern": "^Ascend"}}]}
+        return described | {"anyOf": [_build_chip_schema(), {"type": "string", "not": {"type": "string", "pattern": "^Ascend"}}]}
     patterns = _list_read_patterns(record) if isinstance(record, catalog.Flag) else []
     return described | {"type": kind} if kind != "string" else described | build_text_schema(patterns)
 

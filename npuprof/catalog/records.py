@@ -113,6 +113,11 @@ class Option(Record):
     topic: str = ""
     value_topics: dict[str, str] = {}
 
+    @property
+    def value_field(self) -> str:
+        """The protobuf field for values of its type, also if nothing reads the key."""
+        return self.field or ("b" if self.kind == "bool" else "s")
+
     def write_on(self, surface: str, value: Any) -> tuple[bool, Any]:
         """Return whether a surface can express a value, and the value in that surface's form."""
         table = self.surface_values.get(surface)

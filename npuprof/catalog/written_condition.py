@@ -124,7 +124,7 @@ def _put_list_into_parentheses(text: str) -> str:
 
 def _find_example(key: str) -> Any:
     """Return a number or boolean that a setting accepts."""
-    record: Any = catalog.find_record(*keys.split_section_and_name(key))
+    record: Any = catalog.find_key_record(key)
     return record.choices[0] if record.choices else True if record.kind == "bool" else record.minimum or 1
 
 
@@ -151,7 +151,7 @@ def _find_kind(key: str) -> tuple[tuple[type, ...], str] | None:
     """Return the value types of a setting and their name, None if unknown."""
     if key == "scenario":
         return _TEXT
-    record = catalog.find_record(*keys.split_section_and_name(key))
+    record = catalog.find_key_record(key)
     if record is None:
         return _TEXT if key.startswith("env.") else None
     if isinstance(record, catalog.Option):
@@ -214,7 +214,7 @@ def find_unknown_names(wanted: Any) -> list[str]:
         for path in paths
         if len(path) > 1 or path[0] not in SECTIONS
     ]
-    return [key for key in named if catalog.find_record(*keys.split_section_and_name(key)) is None]
+    return [key for key in named if catalog.find_key_record(key) is None]
 
 
 def find_key(path: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:

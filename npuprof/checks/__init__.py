@@ -41,7 +41,7 @@ def judge_config(config: Config, notes: bool = True, everywhere: bool = True) ->
     """Return every finding of one config, as ``check_config`` does, and its accepted findings."""
     renew_hints()
     view = View(config)
-    claims = [finding for finding, _ in view.sift_findings([(finding, ()) for finding in scope.check_profile_claims(view)])]
+    claims = view.sift_plain_findings(scope.check_profile_claims(view))
     if lineages.has_overrides(config.lineage):
         from npuprof.checks import contexts
 
@@ -51,7 +51,7 @@ def judge_config(config: Config, notes: bool = True, everywhere: bool = True) ->
         if not view.asked.target:
             placed += judge_unasked(view)
         findings = [say_where(finding, [words]) for finding, words in placed]
-    findings += [*claims, *(finding for finding, _ in view.sift_findings([(finding, ()) for finding in _check_steps_and_parents(view)]))]
+    findings += [*claims, *view.sift_plain_findings(_check_steps_and_parents(view))]
     if lineages.says_anywhere(config.lineage, "ignore"):
         from npuprof.checks.accepted import check_ignores
 

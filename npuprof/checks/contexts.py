@@ -155,7 +155,7 @@ def _check_idle_overrides(view: View, idle: list[int], notes: bool) -> Iterator[
         override = profile.overrides[place]
         if view.config.context == Context() and not any(scope.find_match_faults(override.match)):
             origin = profile.origin("override", place, "match")
-            yield from (finding for finding, _ in view.sift_findings([(_build_dead_finding(view, override, origin), ())]))
+            yield from view.sift_plain_findings([_build_dead_finding(view, override, origin)])
         for step in override.steps:
             if step.op == "set":
                 for fault in judge_value_alone(step.key, step.value, view.scenario):

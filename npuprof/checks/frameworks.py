@@ -129,14 +129,14 @@ def _are_same(value: Any, partner_value: Any, partner: str) -> bool:
 
 def _convert(record: catalog.Setting, value: Any, partner: str) -> Any:
     """Return a value in the unit of its counterpart."""
-    unit = getattr(catalog.find_record(*keys.split_section_and_name(partner)), "unit", "")
+    unit = getattr(catalog.find_key_record(partner), "unit", "")
     return read_number(f"{value}{record.unit}", unit) if unit and record.unit else value
 
 
 def _build_counterpart_fault(section: str, record: catalog.Setting, value: Any, partner: str, partner_value: Any) -> Fault:
     """Return the fault for a setting that contradicts its counterpart, with the counterpart's matching value, if any."""
     agreeing = record.counterparts[partner]
-    choices = getattr(catalog.find_record(*keys.split_section_and_name(partner)), "choices", ())
+    choices = getattr(catalog.find_key_record(partner), "choices", ())
     best = UNKNOWN if agreeing else _convert(record, value, partner)
     best = next(iter(agreeing.get(_format_text(value), ())), UNKNOWN) if isinstance(agreeing, dict) and agreeing else best
     best = guess_choice(best, choices) if choices and best is not UNKNOWN else UNKNOWN if isinstance(best, float) else best

@@ -7,6 +7,7 @@ from functools import cache, lru_cache, partial
 
 from npuprof import catalog
 from npuprof.catalog import Rule, condition, values
+from npuprof.checks.surfaces import find_count_faults
 from npuprof.checks.view import Fault, View
 from npuprof.model import Finding, Record
 
@@ -154,14 +155,8 @@ def check_size_profiles(view: View) -> Iterator[Finding]:
         return
     limits = catalog.find_option("dynamic_dims")
     assert limits is not None
-    for family in view.families or (None,):
-        low, high = limits.product_count.get(family or "", limits.default_count or (2, 100))
-        if not low <= len(dims) <= high:
-            what = f"dynamic_dims has {len(dims)} size profiles" + (f" on {family}" if family else "")
-            yield view.build_finding(
-                Fault("NP381", what, "The engine builds one graph for each.", f"write {low} to {high} of them"), "dynamic_dims"
-            )
-            break
+    for fault in find_count_faults(limits, view.families, len(dims), f"dynamic_dims has {len(dims)} size profiles"):
+        yield view.build_finding(fault, "dynamic_dims")
     shapes = values.parse_structured_value("input_shape", view.settings.get("input_shape"))
     if not isinstance(shapes, dict) or not all(isinstance(shape, list) for shape in shapes.values()):
         return

@@ -155,18 +155,16 @@ def _find_option_faults(option: Option, value: Any) -> list[Fault]:
 
 
 def _is_of_option_type(option: Option, value: Any) -> bool:
-    if option.field == "b" or (option.field is None and option.kind == "bool"):
-        return isinstance(value, bool)
-    if option.field == "i":
+    if option.value_field == "i":
         return type(value) is int
-    return isinstance(value, str)
+    return isinstance(value, bool if option.value_field == "b" else str)
 
 
 def guess_option_value(option: Option, value: Any) -> Any:
     """Return the option value intended by a value of another type, if the checks accept it; ``meaning.UNKNOWN`` if it is ambiguous."""
     if option.default_count or option.listed or option.kind.startswith("path"):  # not a list, name or path
         return meaning.UNKNOWN
-    kind = _FIELD_KINDS[option.field or ("b" if option.kind == "bool" else "s")]
+    kind = _FIELD_KINDS[option.value_field]
     guess = (
         meaning.guess_choice(value, option.choices, option.numbered)
         if option.choices
@@ -177,7 +175,7 @@ def guess_option_value(option: Option, value: Any) -> Any:
 
 
 def _build_type_fault(option: Option, value: Any) -> Fault:
-    field = option.field or ("b" if option.kind == "bool" else "s")
+    field = option.value_field
     wanted = _FIELD_WORDS[field]
     if option.choices:
         listed = meaning.format_choices(option.choices)

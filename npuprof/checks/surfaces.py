@@ -211,13 +211,19 @@ def find_family_faults(scope: Scope, key: str, record: Variable | Flag, text: st
     yield from find_form_faults(scope, key, record, text)
     if isinstance(record, Variable):
         yield from _find_variable_faults(scope, key, record, text)
-    elif record.default_count:
-        for family in scope.families or ("",):
-            low, high = record.product_count.get(family, record.default_count)
-            if not low <= len(parts) <= high:
-                what = f"{key} has {len(parts)} sizes" + (f" on {family}" if family else "")
-                yield Fault("NP381", what, "The engine builds one graph for each.", f"write {low} to {high} of them")
-                break
+    else:
+        yield from find_count_faults(record, scope.families, len(parts), f"{key} has {len(parts)} sizes")
+
+
+def find_count_faults(record: Option | Flag, families: tuple[str, ...], count: int, what: str) -> list[Fault]:
+    """Return the fault of a list with fewer or more elements than the engine takes, on the first of some families."""
+    if limits := record.default_count:
+        for family in families or ("",):
+            low, high = record.product_count.get(family, limits)
+            if not low <= count <= high:
+                where = f" on {family}" if family else ""
+                return [Fault("NP381", f"{what}{where}", "The engine builds one graph for each.", f"write {low} to {high} of them")]
+    return []
 
 
 def find_form_faults(scope: Scope, key: str, record: Variable | Flag, text: str) -> Iterator[Fault]:

@@ -90,6 +90,6 @@ def _advise(tree: Any, rule: TeamRule) -> str:
 def _can_be_written(path: tuple[str, ...], value: Any) -> bool:
     """Return whether the checks accept a value for an operand of a condition."""
     full, tail = written_condition.find_key(path)
-    if tail or catalog.find_record(*keys.split_section_and_name(full)) is None:
+    if tail or catalog.find_key_record(full) is None:
         return False
     return not any(fault.severity == "error" for fault in find_value_faults(Scope(None, (), ()), full, value))

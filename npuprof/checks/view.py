@@ -215,6 +215,10 @@ class View:
                 self.accepted.append(accepted)
         return remaining
 
+    def sift_plain_findings(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Return findings without conditions, moving accepted ones to ``accepted``."""
+        return [finding for finding, _ in self.sift_findings([(finding, ()) for finding in findings])]
+
     def build_finding(self, fault: Fault, key: str, origin: Origin | None = None) -> Finding:
         """Return a fault as a finding at the place of its setting."""
         where = origin or self.config.origin(key, fault.tail)

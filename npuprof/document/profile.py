@@ -48,6 +48,9 @@ class ProfileKey(Record):
 
 TEXT, NAMES, SWITCH, ACCEPTED = "text", "a list of names", "true or false", "a list of tables with code and reason"
 RELEASES = "a table of releases by framework"
+#: The types of keys, and of the elements of lists.
+_PLAIN_KINDS = {TEXT: str, SWITCH: bool, RELEASES: dict}
+_ELEMENTS = {NAMES: str, ACCEPTED: dict}
 #: The keys of ``[profile]`` in the order in which npuprof writes them.
 PROFILE_KEYS = {
     "description": ProfileKey(TEXT, '"when to use this preset"', "When to use the preset."),
@@ -253,11 +256,15 @@ class _Reader:
         if "versions" in good:
             good |= self._read_versions(good.pop("versions"), good.get("cann"))
         for index, name in enumerate(good.get("locked", ())):
-            if keys.parse_key(name) is None:
-                self.add_problem(
-                    "NP009", f"{name!r} is not a key", ("profile", "locked", index), "write the option's name, or section.name"
-                )
+            self.parse_key(name, ("profile", "locked", index))
         return good
+
+    def parse_key(self, name: str, path: Path) -> tuple[str, tuple[str, ...]] | None:
+        """Return a key with its tail, None if it is not one; that is added to the problems."""
+        parsed = keys.parse_key(name)
+        if parsed is None:
+            self.add_problem("NP009", f"{name!r} is not a key", path, "write the option's name, or section.name")
+        return parsed
 
     def _read_versions(self, table: dict[str, Any], cann: str | None) -> dict[str, Any]:
         """Return ``versions`` as keys of ``[profile]``: the ranges for CANN and frameworks. Faults are added to the problems."""
@@ -293,10 +300,7 @@ class _Reader:
         """Return the steps of a layer, in order: its ``unset``, its values, its ``append``."""
         found: list[Step] = []
         for index, name in enumerate(unset):
-            parsed = keys.parse_key(name)
-            if parsed is None:
-                self.add_problem("NP009", f"{name!r} is not a key", (*unset_path, index), "write the option's name, or section.name")
-            else:
+            if parsed := self.parse_key(name, (*unset_path, index)):
                 found.append(Step("unset", parsed[0], None, (*unset_path, index), parsed[1]))
         for op, values, path in (("set", table, base), ("append", table.get("append"), (*base, "append"))):
             if not isinstance(values, dict):
@@ -353,12 +357,6 @@ class _Reader:
 
 
 def _is_of_kind(kind: str, value: Any) -> bool:
-    if kind == TEXT:
-        return isinstance(value, str)
-    if kind == SWITCH:
-        return isinstance(value, bool)
-    if kind == RELEASES:
-        return isinstance(value, dict)
-    if kind == ACCEPTED:
-        return isinstance(value, list) and all(isinstance(item, dict) for item in value)
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+    if kind in _ELEMENTS:
+        return isinstance(value, list) and all(isinstance(item, _ELEMENTS[kind]) for item in value)
+    return isinstance(value, _PLAIN_KINDS[kind])

@@ -70,7 +70,7 @@ class MissingSettingError(KeyError):
         key = self.args[0]
         if self.config is None or not isinstance(key, str):
             return super().__str__()
-        known = catalog.find_record(*keys.split_section_and_name(key)) is not None
+        known = catalog.find_key_record(key) is not None
         message = f"{self.config.name} does not set {key!r}"
         hint = "config.get(key) gives None then" if known else suggest_config_key(self.config, key)
         return f"{message}: {hint}" if hint else message
@@ -361,7 +361,7 @@ class Config(Mapping[str, "Any"]):
         return origins
 
     def _is_misspelt(self, key: str) -> bool:
-        return catalog.find_record(*keys.split_section_and_name(key)) is None and bool(suggest_config_key(self, key))
+        return catalog.find_key_record(key) is None and bool(suggest_config_key(self, key))
 
     def traced_value(self, key: str) -> Any:
         """Return the effective value with every leaf as ``values.Leaf``, which has its origin."""
