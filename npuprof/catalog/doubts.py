@@ -26,7 +26,7 @@ def _index_names(kind: str) -> dict[str, str]:
 
 def find_name_doubts(kind: str, names: Any, path: Path = ()) -> Iterator[Fault]:
     """Yield the names in a list or table that are known in another letter case only; ``kind`` is a list of ``names.toml``."""
-    for place, name in enumerate(names) if isinstance(names, list) else ((name, name) for name in names):
+    for place, name in enumerate(names) if isinstance(names, list) else zip(names, names, strict=True):
         right = _index_names(kind).get(str(name).lower(), name)
         if right != name:
             yield (*path, place), f"{name!r}: {_REASONS[kind].format(right=right)}", f"write {right}"
@@ -57,7 +57,7 @@ def find_mode_doubts(value: dict[str, Any]) -> Iterator[Fault]:
 
 def find_typed_doubts(names: Any, path: Path = ()) -> Iterator[Fault]:
     """Yield each ``OpType::Name`` in a list or table whose names are in another letter case."""
-    for place, entry in enumerate(names) if isinstance(names, list) else ((name, name) for name in names):
+    for place, entry in enumerate(names) if isinstance(names, list) else zip(names, names, strict=True):
         prefix, colons, name = entry.partition("::") if isinstance(entry, str) else ("", "", "")
         if colons and prefix.lower() == "optype":
             for _, what, hint in find_name_doubts("operators", [name]):

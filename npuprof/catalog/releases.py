@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import cache
+from operator import eq, ge, gt, le, lt, ne
 
 from npuprof.catalog import load_built_part
 from npuprof.catalog.records import Key, Option, parse_framework_version, parse_release_version
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 CANN = "cann"
-_OPERATORS = (">=", "<=", "==", "!=", "<", ">")
+_OPERATORS = {">=": ge, "<=": le, "==": eq, "!=": ne, "<": lt, ">": gt}
 
 #: Later than every release that a range can name.
 _FUTURE: Key = (1, 10**9, 0, 1, 0, 0)
@@ -206,10 +207,4 @@ def _is_between_numberings(bound: Key, axis: str) -> bool:
 
 
 def _is_inside(version: Key, clauses: Iterable[tuple[str, Key]]) -> bool:
-    return all(_is_within_bound(version, op, bound) for op, bound in clauses)
-
-
-def _is_within_bound(version: Key, op: str, bound: Key) -> bool:
-    if op in ("==", "!="):
-        return (version == bound) == (op == "==")
-    return version < bound if op == "<" else version <= bound if op == "<=" else version > bound if op == ">" else version >= bound
+    return all(_OPERATORS[op](version, bound) for op, bound in clauses)

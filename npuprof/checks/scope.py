@@ -349,9 +349,7 @@ def _find_env_and_atc_faults(scope: Scope, key: str, value: Any) -> Iterator[Fau
         yield Fault("NP409", f"{key} is not supported on {', '.join(barred)}", why, hint)
     elif isinstance(value, (str, int, float)):
         yield from find_family_faults(scope, key, record, str(value))
-    unread: list[Fault] = []
-    if isinstance(record, catalog.Variable):
-        unread += _find_version_faults(scope, record.framework, record, key)
+    unread = [*_find_version_faults(scope, record.framework, record, key)] if isinstance(record, catalog.Variable) else []
     yield from unread
     if isinstance(record, catalog.Variable) and record.dead and not dict(scope.versions).get(record.framework):
         yield Fault("NP502", f"{key} has no effect", record.dead, f"use {record.replaced_by}" if record.replaced_by else "unset it")

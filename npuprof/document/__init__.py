@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from npuprof.model import SECTIONS, Finding, NpuprofError, Path, Place
+from npuprof.model import SECTIONS, NpuprofError, Path, Place, build_error
 from npuprof.system import list_items
 
 TYPE_CHECKING = False
@@ -106,7 +106,7 @@ def parse_document(name: str, source: str, raw: bytes | str, revision: str | Non
 
     text = _decode_utf8(source, raw) if isinstance(raw, bytes) else raw
     if (long := _find_long_key(text)) >= 0:
-        raise NpuprofError(_build_nesting_finding(source, *_locate_offset(text, long), "a key has too many parts"))
+        raise _build_nesting_error(source, *_locate_offset(text, long), "a key has too many parts")
     try:
         data = parse_toml_text(text)
     except tomli.TOMLDecodeError as error:
@@ -114,13 +114,13 @@ def parse_document(name: str, source: str, raw: bytes | str, revision: str | Non
 
         raise NpuprofError(build_syntax_finding(source, text, str(error))) from None
     except ValueError:
-        raise NpuprofError(_build_huge_number_finding(source, text)) from None
+        raise _build_huge_number_error(source, text) from None
     except RecursionError:
-        raise NpuprofError(_build_nesting_finding(source, *_locate_offset(text, _find_deep_bracket(text)))) from None
+        raise _build_nesting_error(source, *_locate_offset(text, _find_deep_bracket(text))) from None
     if text.count("[") + text.count("{") + text.count(".") > _MAX_DEPTH and (deep := _find_too_deep_path(data)):
         from npuprof.document.positions import Positions
 
-        raise NpuprofError(_build_nesting_finding(source, *Positions(text).find_position(deep[:2])))
+        raise _build_nesting_error(source, *Positions(text).find_position(deep[:2]))
     return Document(name, source, text, data, revision)
 
 
@@ -211,7 +211,7 @@ def build_command_line_document(name: str, data: dict[str, Any]) -> Document:
 
 def _decode_utf8(source: str, raw: bytes) -> str:
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise NpuprofError(_build_encoding_finding(source, 1, 1, "it looks like UTF-16"))
+        raise _build_encoding_error(source, 1, 1, "it looks like UTF-16")
     if raw.startswith(b"\xef\xbb\xbf"):
         raw = raw[3:]
     try:
@@ -220,32 +220,22 @@ def _decode_utf8(source: str, raw: bytes) -> str:
         before = raw[: error.start]
         line = before.count(b"\n") + 1
         column = len(before.rpartition(b"\n")[2].decode(errors="replace")) + 1
-        raise NpuprofError(_build_encoding_finding(source, line, column, f"byte 0x{raw[error.start]:02x} is not UTF-8")) from None
+        raise _build_encoding_error(source, line, column, f"byte 0x{raw[error.start]:02x} is not UTF-8") from None
 
 
-def _build_encoding_finding(source: str, line: int, column: int, what: str) -> Finding:
-    return Finding(
+def _build_encoding_error(source: str, line: int, column: int, what: str) -> NpuprofError:
+    return build_error(
         "NP002", f"the file is not UTF-8 text: {what}", "TOML is always UTF-8.", "save the file as UTF-8", where=Place(source, line, column)
     )
 
 
-def _build_huge_number_finding(source: str, text: str) -> Finding:
+def _build_huge_number_error(source: str, text: str) -> NpuprofError:
     match = re.search(r"(?<![\w\"'])[+-]?(?:0[xob])?[0-9a-fA-F_]{2500,}", text)
-    offset = match.start() if match else 0
-    return Finding(
-        "NP001",
-        "not readable: a number with thousands of digits",
-        "Options have at most 64 bits.",
-        "write a smaller number, or text in quotes",
-        where=Place(source, *_locate_offset(text, offset)),
-    )
+    what, why = "not readable: a number with thousands of digits", "Options have at most 64 bits."
+    where = Place(source, *_locate_offset(text, match.start() if match else 0))
+    return build_error("NP001", what, why, "write a smaller number, or text in quotes", where=where)
 
 
-def _build_nesting_finding(source: str, line: int, column: int, what: str = "the brackets are nested too deeply") -> Finding:
-    return Finding(
-        "NP001",
-        f"not readable: {what}",
-        "No option needs more than a few levels.",
-        "flatten the value",
-        where=Place(source, line, column),
-    )
+def _build_nesting_error(source: str, line: int, column: int, what: str = "the brackets are nested too deeply") -> NpuprofError:
+    why = "No option needs more than a few levels."
+    return build_error("NP001", f"not readable: {what}", why, "flatten the value", where=Place(source, line, column))

@@ -66,9 +66,9 @@ def _find_fault(lines: list[str], message: str, line: int, column: int, ended: b
     if message.startswith("Invalid value"):
         before, said = lines[line - 1][: column - 1], lines[line - 1].partition("#")[0]
         if ended and ("=" not in said or before.count("[") > before.count("]")):
-            return Fault(*_place_saying("Unclosed array", line, column))
+            return _place_saying("Unclosed array", line, column)
         if not before.strip() and _STATEMENT.match(said):
-            return Fault(*_place_saying("Unclosed array", *_find_open_list(lines, line)))
+            return _place_saying("Unclosed array", *_find_open_list(lines, line))
         return _describe_bare_value(lines[line - 1], line, column)
     if message.startswith("Expected newline or end of document"):
         return _describe_rest(lines[line - 1], line, column)
@@ -88,7 +88,7 @@ def _find_fault(lines: list[str], message: str, line: int, column: int, ended: b
         return Fault("a table in braces is not closed on its line", line, column, hint)
     for beginning in _SAYINGS:
         if message.startswith(beginning):
-            return Fault(*_place_saying(beginning, line, column))
+            return _place_saying(beginning, line, column)
     hint = "correct the line; strings need quotes, and a key can occur only once in its table"
     return Fault(f"the text ends too early: {told}" if ended else told, line, column, hint)
 
@@ -123,9 +123,9 @@ _SAYINGS = {
 }
 
 
-def _place_saying(beginning: str, line: int, column: int) -> tuple[str, int, int, str]:
+def _place_saying(beginning: str, line: int, column: int) -> Fault:
     said, hint = _SAYINGS[beginning]
-    return said, line, column, hint
+    return Fault(said, line, column, hint)
 
 
 def _find_open_string(lines: list[str], line: int) -> Fault:

@@ -29,18 +29,21 @@ def _build_unknown_framework_finding(profile: Profile, path: Path) -> Finding:
     return Finding("NP006", f"unknown key {path[-1]!r} in {where}", why, hint, profile.origin(*path), shown, (profile.name,), fix=fix)
 
 
+def _build_extends_finding(profile: Profile, code: str, what: str, why: str, hint: str, *place: int) -> Finding:
+    return Finding(code, what, why, hint, profile.origin("profile", "extends", *place), "profile.extends", (profile.name,))
+
+
 def build_repeated_parent_finding(profile: Profile, places: list[int]) -> Finding:
     """Return the finding for a parent that is listed several times (NP104); ``places`` are its indexes in ``extends``."""
     reference = profile.extends[places[1]]
     twice = len(places) == 2
-    return Finding(
+    return _build_extends_finding(
+        profile,
         "NP104",
         f"{profile.name} extends {reference} {'twice' if twice else f'{len(places)} times'}",
         "The order of parents decides which value wins, so each parent can be listed only once.",
         f"remove one of the two {reference!r}" if twice else f"leave one {reference!r}",
-        profile.origin("profile", "extends", places[1]),
-        "profile.extends",
-        (profile.name,),
+        places[1],
     )
 
 
@@ -65,28 +68,24 @@ def build_cycle_finding(chain: list[Profile], parent: Profile) -> Finding:
 
 def build_long_lineage_finding(profile: Profile, most: int) -> Finding:
     """Return the finding for a profile with more than ``most`` ancestors (NP109)."""
-    return Finding(
+    return _build_extends_finding(
+        profile,
         "NP109",
         f"{profile.name} builds on more than {most} presets",
         "Every preset is folded over all that it builds on; no store that people keep comes near this bound.",
         "move their common settings into fewer presets",
-        profile.origin("profile", "extends"),
-        "profile.extends",
-        (profile.name,),
     )
 
 
 def build_two_versions_finding(profile: Profile, first: Profile, second: Profile, paths: list[str]) -> Finding:
     """Return the finding for a profile that reaches two versions of one preset, by the two ``paths`` (NP110)."""
     cited = [member.document.source.partition(":")[0] for member in (first, second)]
-    return Finding(
+    return _build_extends_finding(
+        profile,
         "NP110",
         f"{profile.name} builds on two versions of {first.name}: {cited[0]} by {paths[0]}, and {cited[1]} by {paths[1]}",
         "Each counts once, and neither is newer for both of those who extend it.",
         "let both take one version: npuprof source update, or pin the same one in extends; or extend only one of them",
-        profile.origin("profile", "extends"),
-        "profile.extends",
-        (profile.name,),
     )
 
 
@@ -94,14 +93,12 @@ def build_order_finding(profile: Profile, queues: list[list[Profile]]) -> Findin
     """Return the finding for contradicting orders of parents; each queue is one order (NP103)."""
     unordered = list(dict.fromkeys(member.name for queue in queues for member in queue))
     wishes = [" before ".join(member.name for member in queue) for queue in queues if len(queue) > 1]
-    return Finding(
+    return _build_extends_finding(
+        profile,
         "NP103",
         f"{profile.name} has parents that cannot be ordered: {', '.join(unordered)}",
         f"{_NO_ORDER} Asked for: {'; '.join(dict.fromkeys(wishes))}.",
         "list them in the same order in all presets, or remove the one that another already extends",
-        profile.origin("profile", "extends"),
-        "profile.extends",
-        (profile.name,),
     )
 
 

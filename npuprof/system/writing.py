@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 
-from npuprof.model import Finding, NpuprofError, Place, Record, build_error
+from npuprof.model import NpuprofError, Place, Record, build_error
 from npuprof.system.files import (
     UnfitFileError,
     build_write_error,
@@ -180,7 +180,7 @@ class _Replacing:
                 show_note(f"{prepared.wanted.path} was a hard link; its other name keeps the text it had")
             if prepared.wanted.durable and not _is_as_wanted(prepared.wanted, prepared.target):
                 why = "It was written as it should be, and then by another program."
-                raise NpuprofError(_build_changed_finding(prepared.wanted.path)._replace(why=why))
+                raise _build_changed_error(prepared.wanted.path, why)
 
     def _write_and_place(self, files: Sequence[tuple[Wanted, str]], streams: Sequence[Wanted]) -> None:
         for wanted, target in sorted(files, key=lambda row: row[0].content is None):  # a crash leaves too many files
@@ -252,10 +252,10 @@ class _Replacing:
             try:
                 self._tree.link_file(prepared.temporary, prepared.name)
             except FileExistsError:
-                raise NpuprofError(_build_changed_finding(prepared.wanted.path)) from None
+                raise _build_changed_error(prepared.wanted.path) from None
             except OSError:  # a file system without links
                 if os.path.lexists(prepared.target):
-                    raise NpuprofError(_build_changed_finding(prepared.wanted.path)) from None
+                    raise _build_changed_error(prepared.wanted.path) from None
             else:
                 self._tree.remove_file(prepared.temporary)
                 return
@@ -292,7 +292,7 @@ def _is_as_wanted(wanted: Wanted, target: str) -> bool:
 def _require_unsaved(prepared: _Prepared, path: str) -> None:
     """Raise NpuprofError if a file differs from what was read: somebody saved it in the meantime."""
     if prepared.wanted.known is not ANYTHING and not _holds_text(path, prepared.wanted.known or b""):
-        raise NpuprofError(_build_changed_finding(prepared.wanted.path))
+        raise _build_changed_error(prepared.wanted.path)
 
 
 def _compare_target(wanted: Wanted, target: str) -> bool:
@@ -301,7 +301,7 @@ def _compare_target(wanted: Wanted, target: str) -> bool:
         mode = os.stat(target).st_mode
     except FileNotFoundError:
         if wanted.known not in (None, ANYTHING):
-            raise NpuprofError(_build_changed_finding(wanted.path)) from None
+            raise _build_changed_error(wanted.path) from None
         return wanted.content is None
     if os.path.isdir(target):
         raise IsADirectoryError(21, "it is a folder", target)
@@ -310,7 +310,7 @@ def _compare_target(wanted: Wanted, target: str) -> bool:
     if wanted.content is not None and _holds_text(target, wanted.content):
         return True
     if wanted.known is not ANYTHING and (wanted.known is None or not _holds_text(target, wanted.known)):
-        raise NpuprofError(_build_changed_finding(wanted.path))
+        raise _build_changed_error(wanted.path)
     if not mode & 0o222 or not os.access(target, os.W_OK):
         raise PermissionError(0, "it is read-only, and stays as it is")
     return False
@@ -324,9 +324,8 @@ def _holds_text(path: str, content: bytes) -> bool:
         return False
 
 
-def _build_changed_finding(path: str) -> Finding:
-    what, why = f"{path} has changed meanwhile", "Another program wrote it while the change was being made."
-    return Finding("NP922", what, why, "try again", where=Place(path))
+def _build_changed_error(path: str, why: str = "Another program wrote it while the change was being made.") -> NpuprofError:
+    return build_error("NP922", f"{path} has changed meanwhile", why, "try again", where=Place(path))
 
 
 def _copy_attributes(handle: int, target: str, old: os.stat_result) -> None:
