@@ -19,8 +19,9 @@ from npuprof.commands.framework.parameters import (
     WRITE_BASELINE,
     formats,
 )
-from npuprof.commands.judging import FORMATS, JudgingVerb
+from npuprof.commands.judging import FORMATS, JudgingVerb, Outcome
 from npuprof.commands.resolving import open_workspace
+from npuprof.document import Document
 from npuprof.model import Context, Finding, NpuprofError, build_error, build_usage_error
 from npuprof.report import Answer
 from npuprof.report.findings import WITH_PLAIN_PATHS, format_findings, format_severity_counts
@@ -29,11 +30,6 @@ from npuprof.store import spec
 from npuprof.store.checked import CheckedStore
 from npuprof.store.folder import Folder
 from npuprof.system import PausedCollection
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.commands.judging import Outcome
-    from npuprof.document import Document
 
 #: Fixes may reveal further faults; the check is repeated at most this often.
 _MOST_ROUNDS = 5

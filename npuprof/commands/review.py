@@ -17,6 +17,7 @@ from npuprof.commands.resolving import open_workspace
 from npuprof.compare.markdown import format_faults, format_survey_markdown
 from npuprof.compare.revisions import build_page, compare_revisions, format_diff_command
 from npuprof.compare.spans import COMMENT_LIMIT, Faults, Page, format_listed_span, is_address
+from npuprof.compare.survey import Survey
 from npuprof.hosting.checkout import complete_checkout
 from npuprof.hosting.job import Job
 from npuprof.hosting.reports import FORMATS
@@ -30,10 +31,6 @@ from npuprof.store.lock_sync import sync_sources
 from npuprof.system import lazy_pattern
 from npuprof.system.tree import Tree
 from npuprof.system.writing import write_files_atomically
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.compare.survey import Survey
 
 #: The report format of each CI service.
 _REPORTS = {"GitHub": "sarif", "GitLab": "gitlab"}

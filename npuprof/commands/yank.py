@@ -9,12 +9,8 @@ from npuprof.model import NpuprofError, build_error, build_usage_error
 from npuprof.report import Answer
 from npuprof.report.text import count_rest, format_count
 from npuprof.store import spec
-from npuprof.store.versions import YANKED, parse_version_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.store.gitstore.repository import Repository
-    from npuprof.store.versions import Version
+from npuprof.store.gitstore.repository import Repository
+from npuprof.store.versions import YANKED, Version, parse_version_text
 
 #: The maximum number of versions in a hint.
 _SHOWN = 5

@@ -7,16 +7,12 @@ import shlex
 
 from npuprof.hosting.git_drivers import find_command
 from npuprof.model import Finding, NpuprofError, Place, build_error
-from npuprof.store.gitstore.objects import read_path, require_no_links_out
+from npuprof.store.gitstore.objects import Git, read_path, require_no_links_out
 from npuprof.system import expand_home, is_below, writing
 from npuprof.system.files import make_folder, read_file_content
 from npuprof.system.locks import lock_folders
 from npuprof.system.tree import Tree
 from npuprof.system.writing import Wanted
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.store.gitstore.objects import Git
 
 #: The hooks of a clone, and that of a server.
 HOOKS = ("post-merge", "post-rewrite")

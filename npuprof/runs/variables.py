@@ -11,12 +11,9 @@ from npuprof.catalog.execution import format_exported_text
 from npuprof.catalog.pairs import find_pairs_form
 from npuprof.document import keys
 from npuprof.renderers import config_section
+from npuprof.resolve.config import Config
 from npuprof.runs.evidence import Process, Text
 from npuprof.runs.log_values import ABSENT, CANNOT_TELL, CHANGED, IN_FORCE, NOT_IN_FORCE, OTHER, SAME, UNSURE, Verdict, is_unreadable
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.resolve.config import Config
 
 #: Makes the next run log the variables it reads.
 SHOWN = "TORCH_NPU_LOGS=env"

@@ -7,15 +7,11 @@ from contextlib import suppress
 
 from npuprof.model import Finding, NpuprofError, did_you_mean
 from npuprof.store import FILE, spec
+from npuprof.store.folder import Folder
 from npuprof.store.layout import list_project_paths
 from npuprof.store.project import require_fitting_project
-from npuprof.store.sources.reading import find_copy_faults, read_sources
+from npuprof.store.sources.reading import Sources, find_copy_faults, read_sources
 from npuprof.store.sources.sync import fetch_sources_of, sync_source
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.store.folder import Folder
-    from npuprof.store.sources.reading import Sources
 
 
 def sync_sources(store: str | None, names: Sequence[str] = (), rev: str | None = None, history: bool = False) -> list[str] | None:

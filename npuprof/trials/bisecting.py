@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from npuprof.model import Finding
+from npuprof.resolve.config import Config
 from npuprof.trials.combinations import Combinations
 from npuprof.trials.journal import Result
 from npuprof.trials.judging import UNTOLD, Judgement, measure_ends
 from npuprof.trials.running import Runner
 from npuprof.trials.search import BAD, UNKNOWN, Cause, Pending, find_cause
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.resolve.config import Config
 
 #: Shows progress.
 Tell = Callable[[str], None]

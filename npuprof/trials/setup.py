@@ -12,11 +12,8 @@ from npuprof.model import build_error
 from npuprof.renderers.environment import collect_env_variables
 from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder
 from npuprof.resolve.config import Config
+from npuprof.trials.journal import Journal
 from npuprof.trials.running import CODE, Setup, identify_files, parse_devices, parse_seconds
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.trials.journal import Journal
 
 
 def build_setup(options: Any, metrics: dict[str, str], target: str) -> Setup:
