@@ -253,16 +253,14 @@ def _find_yanked_parents(view: View, member: Profile) -> Iterator[tuple[int, Fau
 
 def _find_unshared_parents(own: Profile) -> Iterator[tuple[int, Fault]]:
     """Yield the parents that other users of the store lack: another vendored release, or a path outside the folder."""
-    is_outside: Callable[[str], bool] | None = getattr(own.home, "is_outside", None)
-    parents = own.extends
-    lies_inside = is_outside is not None and own.key.partition("@")[0] == own.name and bool(parents) and not is_outside(own.name)
-    for index, reference in enumerate(parents):
+    home = own.home
+    for index, reference in enumerate(own.extends):
         if copied := own.outdated.get(reference):
             what = f"{own.name} extends {reference}, of which the store keeps {copied} in .released"
             why = "Without the history, as in a wheel, an image or an export, these files replace it."
             yield index, Fault("NP710", what, why, "vendor the pinned versions: npuprof source vendor .")
         plain = reference.partition("@")[0]
-        if is_outside is not None and lies_inside and is_outside(plain):
+        if home and own.key.partition("@")[0] == own.name and not home.is_outside(own.name) and home.is_outside(plain):
             what = f"{own.name} extends {reference}, which lies outside the store"
             why = "A project that uses the store as a source gets only its files: there the parent is missing."
             yield index, Fault("NP708", what, why, f"move {plain}.toml into the store, or its values into {own.name}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cache
 from math import isfinite
-from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog.execution import find_rewritten_name, has_complete_prefix, is_known_variable, list_option_calls
@@ -25,6 +24,10 @@ from npuprof.checks.view import Fault, find_nul_faults, find_range_faults
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.model import FRAMEWORK_SECTIONS, Fix, did_you_mean, find_nearest_names, find_same_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 @cache

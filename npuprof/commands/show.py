@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from npuprof.commands.framework import flag
 from npuprof.commands.framework.parameters import (
     NO_PERSONAL,
@@ -19,6 +17,10 @@ from npuprof.renderers.plain import build_config_fields, collect_profile_head
 from npuprof.report import Answer
 from npuprof.report.text import escape_controls, paint_text
 from npuprof.resolve.config import Config
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Show(PrintingVerb, ResolvingVerb):

@@ -59,7 +59,7 @@ class Trust(Verb):
     def run(self) -> Answer:
         """Return the variables that need trust, and save the trust. Raises NpuprofError if a preset cannot be read."""
         folder = _find_store(self.store)
-        if getattr(folder, "is_shipped", False):
+        if folder.is_shipped:
             return Answer(None, ("the presets that npuprof ships need no trust",))
         needs = [] if self.revoke else _collect_needs(folder)
         chosen = self._choose(folder.label, needs)

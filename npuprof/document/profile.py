@@ -6,22 +6,16 @@ Keys are not compared with the catalogue here; the checks do that.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from npuprof.document import Document, keys
 from npuprof.model import SCENARIOS, SECTIONS, Finding, Fix, Origin, Path, Record, Step, renew_hints, suggest_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Protocol
+    from typing import Any
 
     from npuprof.document.policy import Ignore
-
-    class ProfileSource(Protocol):
-        """A lookup of profiles by name: a folder, a git revision, or profiles built in memory."""
-
-        def profile(self, name: str, asked: Origin | None = None) -> Profile:
-            """Return a profile; ``asked`` is the reference that names it. Raises NpuprofError."""
 
 
 #: Keys that users expect in ``[profile]``, with their actual place.
@@ -100,6 +94,41 @@ class Yank(Record):
 
     why: str
     hint: str
+
+
+class ProfileSource:
+    """Where profiles are looked up by name: a folder, a git revision, a source, or profiles built in memory.
+
+    ``root`` is its folder or address, empty in memory; ``parts`` are the profiles of a composed one, by key. ``is_locked``:
+    it belongs to another repository and is read as it was locked.
+    """
+
+    label = "this store"
+    root = ""
+    commit = ""
+    parts: Mapping[str, Profile] = {}
+    is_shipped = False
+    is_locked = False
+
+    def profile(self, name: str, asked: Origin | None = None) -> Profile:
+        """Return a profile; ``asked`` is the reference that names it. Raises NpuprofError."""
+        raise NotImplementedError
+
+    def is_outside(self, name: str) -> bool:
+        """Return whether a preset is outside the store's folder: npuprof.toml lists it."""
+        return False
+
+    def may_have_policy(self) -> bool:
+        """Return whether its tree may have a team policy."""
+        return False
+
+    def find_plain_name(self, name: str) -> str:
+        """Return the name of a preset without that of its source."""
+        return name
+
+    def find_own_parent(self, reference: str, asked: Origin | None) -> Profile | None:
+        """Return the preset of a reference with an @ if the store itself has its versions; None if git has them. Raises NpuprofError."""
+        return None
 
 
 class Profile:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from npuprof import document
-from npuprof.document.profile import Profile
+from npuprof.document.profile import Profile, ProfileSource
 from npuprof.model import NpuprofError, Origin, build_error
 from npuprof.store.base import read_once
 from npuprof.store.gitstore.commits import ReadAhead
@@ -26,7 +26,7 @@ else:
 _PROFILES = 400  # kept for the next commits
 
 
-class Snapshots:
+class Snapshots(ProfileSource):
     """The store at one commit after another. ``files`` are those of the current ``commit``, ``layout`` locates the presets."""
 
     def __init__(self, repository: StoreRepository, tip: str, release: Version | None = None) -> None:

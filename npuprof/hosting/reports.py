@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from npuprof.catalog.pages import load_pages
 from npuprof.model import Finding, __version__
 from npuprof.report.findings import LEVELS, build_hint, strip_lines
 from npuprof.report.json_text import format_json_answer
 from npuprof.report.text import escape_controls
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 #: GitLab's severity names.
 _GRAVITY = {"error": "critical", "warning": "minor", "info": "info"}

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from functools import cache, lru_cache
-from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import values
@@ -18,6 +17,10 @@ from npuprof.renderers.stamp import list_sidecars, stamp_text
 from npuprof.report import say_switch
 from npuprof.resolve.config import Config
 from npuprof.resolve.digests import FORM
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _SECTION_COMMANDS = {
     "options": "the targets of TensorFlow and ATC", "env": "npuprof env", "estimator": "npuprof render --to estimator",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
-from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog.execution import (
@@ -21,6 +20,10 @@ from npuprof.renderers import build_setting_finding, build_unfit_finding, encode
 from npuprof.renderers.trusting import refuse_untrusted
 from npuprof.resolve import is_override_active
 from npuprof.resolve.config import Config
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 #: The variables that identify the exported preset.
 MARKS = ("NPUPROF_PROFILE", "NPUPROF_DIGEST", "NPUPROF_PRESET_DIGEST", "NPUPROF_CONTEXT")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from npuprof.document import keys
 from npuprof.document.profile import INHERITED_KEYS
@@ -12,6 +11,10 @@ from npuprof.renderers import Rendered, Target, add_render_header, config_sectio
 from npuprof.renderers.stamp import stamp_json
 from npuprof.resolve.config import Config
 from npuprof.resolve.digests import FORM
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def build_config_fields(config: Config) -> dict[str, Any]:

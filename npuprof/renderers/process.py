@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog.launchers import find_launcher_fact
@@ -18,6 +17,10 @@ from npuprof.renderers import (
 from npuprof.resolve.config import Config
 from npuprof.system import find_user_folder
 from npuprof.system.files import UnfitFileError, describe_os_error, make_folder, read_plain_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _REWRITER_OFF = 2  # RewriterConfig.OFF
 #: Variables that npuprof itself obeys; all others with this prefix belong to presets.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from npuprof.document.keys import is_no_number, is_visible
 from npuprof.report.text import escape_code_point, measure_width
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 WIDTH = 88
 #: The folder of the rendered file, which contains its sidecar files.

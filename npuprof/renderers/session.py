@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Option
@@ -25,6 +24,10 @@ from npuprof.renderers import (
 from npuprof.renderers.python import SCRIPT_FOLDER, format_literal, format_statement
 from npuprof.resolve.config import Config
 from npuprof.system import lazy_pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 #: The line that makes the loop on the device in a script with its own session.
 SESSION_LOOP = "train_op = util.set_iteration_per_loop(sess, train_op, {count})"

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
 
 from npuprof.catalog import find_record_texts, record_names
 from npuprof.model import Record
 from npuprof.resolve.digests import load_sha256
 from npuprof.system import lazy_pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 #: The start of the last header line, with the hash of the following text.
 TEXT_MARK = "# text: sha256:"

@@ -19,7 +19,7 @@ from npuprof.catalog.execution import (
 )
 from npuprof.checks.sharing import build_own_variable_fault, list_lost_protections
 from npuprof.document import keys
-from npuprof.document.profile import Profile
+from npuprof.document.profile import Profile, ProfileSource
 from npuprof.model import Finding, NpuprofError, Origin, Record, Step
 from npuprof.report import say_switch
 from npuprof.resolve.config import Config
@@ -68,12 +68,11 @@ def find_need(name: str, value: Any, origin: Origin | None) -> Need | None:
     return Need(name, text, executes, origin) if name.isascii() and name.isidentifier() and (executes or is_unknown) else None
 
 
-def identify_store(home: object) -> str:
+def identify_store(home: ProfileSource | None) -> str:
     """Return the identity of a store for trust: the URL of a source, or the real path of the folder; an empty string for neither."""
-    root = getattr(home, "root", "")
-    if not root or getattr(home, "is_shipped", False):
+    if home is None or not home.root or home.is_shipped:
         return ""
-    return str(root) if getattr(home, "locked", None) is not None else os.path.realpath(root)
+    return home.root if home.is_locked else os.path.realpath(home.root)
 
 
 def list_needs(config: Config) -> list[tuple[Need, Author]]:
@@ -88,7 +87,7 @@ def list_needs(config: Config) -> list[tuple[Need, Author]]:
     for need in found:
         origin = need.origin if need else None
         profile = next((profile for profile in config.lineage if origin and profile.document is origin.document), None)
-        if need is None or profile is None or getattr(profile.home, "is_shipped", False) or is_personal(profile):
+        if need is None or profile is None or (profile.home and profile.home.is_shipped) or is_personal(profile):
             continue
         if profile.document.text:
             needs.append((need, _find_author(profile)))
@@ -108,7 +107,7 @@ def _find_author(profile: Profile) -> Author:
     if profile.key.startswith(("file:", "stdin:", "composed:")):  # a file outside any store, or standard input
         return Author("", "")
     identity = identify_store(profile.home)
-    return Author(identity, f"{profile.name.rpartition(':')[0]}:" if is_of_source(profile) else getattr(profile.home, "root", ""))
+    return Author(identity, f"{profile.name.rpartition(':')[0]}:" if is_of_source(profile) else profile.home.root if profile.home else "")
 
 
 def list_profile_needs(profile: Profile) -> list[Need]:
@@ -170,7 +169,7 @@ def _build_finding(need: Need, author: Author, all_needs: list[Need], in_python:
 # -- arguments of the user -------------------------------------------------------------------------------------
 
 
-def trust_typed(home: object, assignments: Iterable[str]) -> None:
+def trust_typed(home: ProfileSource | None, assignments: Iterable[str]) -> None:
     """Trust a store with the variables of the user's ``KEY=VALUE`` arguments. Raises NpuprofError if that cannot be saved."""
     from npuprof.store.one_time import parse_assigned_value
     from npuprof.store.trust import Trusted
@@ -189,7 +188,7 @@ def trust_typed(home: object, assignments: Iterable[str]) -> None:
     _add_trust(home, Trusted(frozenset(names), frozenset(pairs)))
 
 
-def trust_carried(home: object, profiles: Iterable[Profile]) -> list[Need]:
+def trust_carried(home: ProfileSource | None, profiles: Iterable[Profile]) -> list[Need]:
     """Trust a store with the unknown variables of imported presets; return those that affect code execution."""
     from npuprof.store.trust import Trusted
 
@@ -198,7 +197,7 @@ def trust_carried(home: object, profiles: Iterable[Profile]) -> list[Need]:
     return [need for need in needs if need.executes]
 
 
-def _add_trust(home: object, wanted: Trusted) -> None:
+def _add_trust(home: ProfileSource | None, wanted: Trusted) -> None:
     from npuprof.store.trust import keep_trusted
 
     if any(wanted) and (identity := identify_store(home)):

@@ -20,7 +20,7 @@ from typing import Any
 from npuprof.catalog import find_option, find_variable, record_names
 from npuprof.catalog.launchers import FACTS, find_launch, find_launcher_fact
 from npuprof.document import keys
-from npuprof.document.profile import INHERITED_KEYS, Profile
+from npuprof.document.profile import INHERITED_KEYS, Profile, ProfileSource
 from npuprof.document.secrets import TOKEN_ANYWHERE, hide_credentials
 from npuprof.model import NpuprofError, Place, __version__, build_error
 from npuprof.report import output
@@ -251,7 +251,7 @@ def find_place(member: Profile) -> Fields:
     if not revision and isinstance(home, Folder) and home.label == "builtin:":
         return {"commit": None, "dirty": False, "source": "builtin:"}
     if revision or not isinstance(home, Folder) or not home.in_work_tree:
-        return {"commit": revision or getattr(home, "commit", None), "dirty": False, **_describe_source(home)}
+        return {"commit": revision or (home and home.commit) or None, "dirty": False, **_describe_source(home)}
     repository = _find_repository(home)
     if repository is None or member.key != member.name:
         return {"commit": None, "dirty": None}
@@ -277,17 +277,13 @@ def _find_repository(home: Folder) -> Repository | None:
         return None
 
 
-def _describe_source(home: object) -> Fields:
-    locked = getattr(home, "locked", None)
-    if locked is None:
+def _describe_source(home: ProfileSource | None) -> Fields:
+    from npuprof.store.sources.stores import SourceStore
+
+    if not isinstance(home, SourceStore):
         return {}
-    source = {
-        "name": locked.name,
-        "url": hide_credentials(locked.url),
-        "version": getattr(home, "version", "") or None,
-        "commit": getattr(home, "commit", None),
-    }
-    return {"source": source}
+    url = hide_credentials(home.locked.url)
+    return {"source": {"name": home.locked.name, "url": url, "version": home.version or None, "commit": home.commit}}
 
 
 #: Tokens of a text are no credentials: their number, and words such as ``pad_token`` or ``token_type``.

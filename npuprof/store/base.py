@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable
 
-from npuprof.document.profile import Profile
+from npuprof.document.profile import Profile, ProfileSource
 from npuprof.model import NpuprofError, Origin, did_you_mean
 from npuprof.store import is_profile_name
 from npuprof.system import lazy_module
@@ -31,14 +31,13 @@ _LEAST_PART = 2
 _MOST_NEAR = 3
 
 
-class ReadOnceStore:
+class ReadOnceStore(ProfileSource):
     """The base class of stores: names are valid profile names, and every profile is read once.
 
     ``root`` is the folder of the store; for a revision, of the store that it belongs to.
     """
 
     label = ""
-    root = ""
     release: Version | None = None  #: the release as which it was requested, if any
     seen_from = ""  #: the commit whose tags ranges select from; empty for HEAD
 
@@ -58,10 +57,6 @@ class ReadOnceStore:
     def cite_file(self, path: str) -> str:
         """Return the path to cite for a file of the store, given its name with ``.toml``."""
         return os.path.join(self.label, path)
-
-    def is_outside(self, name: str) -> bool:
-        """Return whether a preset is outside the store's folder: npuprof.toml lists it."""
-        return False
 
     def profile(self, name: str, asked: Origin | None = None) -> Profile:
         """Return a profile. ``asked`` is the reference that names it, cited in errors.
@@ -94,14 +89,6 @@ class ReadOnceStore:
     def may_have_policy(self) -> bool:
         """Return whether its tree may have a team policy."""
         return True
-
-    def find_plain_name(self, name: str) -> str:
-        """Return the name of a preset without that of its source."""
-        return name
-
-    def find_own_parent(self, reference: str, asked: Origin | None) -> Profile | None:
-        """Return the preset of a reference with an @ if the store itself has its versions; None if git has them. Raises NpuprofError."""
-        return None
 
     def _list_files(self) -> Iterable[str]:
         """Return the relative paths of the TOML files, without ``.toml``."""
@@ -141,7 +128,7 @@ def read_once(known: dict[Key, ProfileOrError], key: Key, read: Callable[[], Pro
     return profile
 
 
-class ComposedParts:
+class ComposedParts(ProfileSource):
     """The store of a composed profile: its parts by key."""
 
     def __init__(self, parts: dict[str, Profile]) -> None:
@@ -150,3 +137,7 @@ class ComposedParts:
     def profile(self, name: str, asked: Origin | None = None) -> Profile:
         """Return a part by key."""
         return self.parts[name]
+
+    def may_have_policy(self) -> bool:
+        """Return whether any part may have a team policy."""
+        return any(part.home is not None and part.home.may_have_policy() for part in self.parts.values())

@@ -39,7 +39,6 @@ class Folder(ReadOnceStore):
         self.root = root
         label = format_relative_path(root)
         self.label = label if label != BUILTIN else f"./{label}"  # a folder with the name of the shipped store
-        self.is_shipped = False  #: whether it is the store that npuprof ships
         self.beside = ""  #: the key prefix of its presets, if another store is used too
         self.read_ahead: Mapping[str, bytes] = {}  #: texts of presets that were loaded in advance
         self.read_absent: Callable[[str], bytes | None] | None = None  #: how to read files that a sparse checkout excludes

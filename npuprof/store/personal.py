@@ -14,7 +14,6 @@ from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Place
 from npuprof.resolve.digests import load_sha256
 from npuprof.resolve.lineages import PERSONAL
-from npuprof.store.base import ComposedParts
 from npuprof.store.folder import Folder, find_project_folder
 from npuprof.system import find_user_folder
 from npuprof.system.files import describe_os_error, read_plain_file
@@ -39,7 +38,7 @@ def find_personal_file(shared: Profile) -> str:
 
 def list_shared_presets(profile: Profile) -> list[Profile]:
     """Return the presets that can have personal layers: the profile itself or its parts, if they are in the work tree."""
-    parts = list(profile.home.parts.values()) if isinstance(profile.home, ComposedParts) else [profile]
+    parts = (profile.home and [*profile.home.parts.values()]) or [profile]
     return [part for part in parts if isinstance(part.home, Folder) and part.key == part.name]
 
 

@@ -88,7 +88,7 @@ class Workspace:
         """The store, a folder. Raises NpuprofError if there is none, or another kind was requested."""
         home = self.home
         if not isinstance(home, Folder):
-            what = f"{getattr(home, 'label', 'this store')} is read as it is locked: it has no files and no history here"
+            what = f"{home.label} is read as it is locked: it has no files and no history here"
             argument = say_option("store", in_python=self.resolver.in_python)
             raise build_error("NP010", what, "", f"omit {argument}, and name its presets as in npuprof show team:NAME")
         return home
@@ -105,7 +105,7 @@ class Workspace:
     def find_parent(self, reference: str, referrer: Profile | None, index: int) -> Profile:
         """Return the profile of a reference in ``extends``. Raises NpuprofError."""
         home = referrer.home if referrer is not None and referrer.home is not None else self.home
-        if "@" in reference or (":" in reference and not isinstance(home, ComposedParts)):
+        if "@" in reference or (":" in reference and not home.parts):
             return self.lookups.find_parent_from(home, reference, referrer, index)
         return home.profile(reference, referrer.origin("profile", "extends", index) if referrer else None)
 
@@ -117,7 +117,7 @@ class Workspace:
     def find_policy(self, profile: Profile) -> Policy | None:
         """Return the team policy for a preset, None if it has none. Raises NpuprofError."""
         home = profile.home
-        if home is None or (isinstance(home, ReadOnceStore) and not home.may_have_policy()):
+        if home is None or not home.may_have_policy():
             return None
         return self.lookups.find_policy(profile)
 

@@ -11,7 +11,7 @@ from npuprof.resolve.digests import FORM, compute_preset_digest
 from npuprof.resolve.lineages import Lineages
 from npuprof.store import BUILTIN, is_source_reference
 from npuprof.store.around import has_release_tags
-from npuprof.store.base import ComposedParts, ReadOnceStore
+from npuprof.store.base import ReadOnceStore
 from npuprof.store.folder import Folder
 from npuprof.store.problems import place_error
 from npuprof.store.sources.kept import KeptRelease, advise_keeping, find_kept_faults, find_nested_release, open_kept_release
@@ -70,11 +70,11 @@ class Lookups:
     def find_parent_from(self, home: ProfileSource, reference: str, referrer: Profile | None, index: int) -> Profile:
         """Return the profile of a reference in ``extends``, looked up in a store, its history or its sources. Raises NpuprofError."""
         asked = referrer.origin("profile", "extends", index) if referrer else None
-        if isinstance(home, ComposedParts) or not ("@" in reference or is_source_reference(reference)):
+        if home.parts or not ("@" in reference or is_source_reference(reference)):
             return home.profile(reference, asked)
         if is_source_reference(reference):
             return self.find_source_profile(home, reference, asked, referrer)
-        if isinstance(home, ReadOnceStore) and (own := home.find_own_parent(reference, asked)) is not None:
+        if (own := home.find_own_parent(reference, asked)) is not None:
             return own
         pin = self.load_profile_at_revision(home, reference, asked)
         if pin.yanked and referrer is not None:
@@ -148,16 +148,16 @@ class Lookups:
     def find_policy(self, profile: Profile) -> Policy | None:
         """Return the team policy for a preset, from the tree that it was read from; None if there is none. Raises NpuprofError."""
         home = profile.home
-        joined: Policy | None = None
-        if isinstance(home, ReadOnceStore):
-            policy = self.load_policy(home)
-            return policy.select(home.find_plain_name(profile.name)) if policy is not None else None
-        for part in home.parts.values() if isinstance(home, ComposedParts) else ():
+        if home is None:
+            return None
+        joined = None if home.parts else self.load_policy(home)
+        joined = joined and joined.select(home.find_plain_name(profile.name))
+        for part in home.parts.values():
             policy = self.find_policy(part)
-            joined = policy if joined is None else joined.join(policy) if policy is not None else joined
+            joined = joined.join(policy) if joined and policy else joined or policy
         return joined
 
-    def load_policy(self, home: ReadOnceStore) -> Policy | None:
+    def load_policy(self, home: ProfileSource) -> Policy | None:
         """Return the policy of a store's tree, cached; None if there is none. Own rules replace those with the same code.
 
         Raises NpuprofError if npuprof.toml is invalid, or a source with applicable rules is missing.
@@ -166,11 +166,11 @@ class Lookups:
             self._policies[home] = self._read_policy(home) if home.may_have_policy() else None
         return self._policies[home]
 
-    def use_policy(self, home: ReadOnceStore, policy: Policy) -> None:
+    def use_policy(self, home: ProfileSource, policy: Policy) -> None:
         """Use this policy for a store, as its own cannot be read completely."""
         self._policies[home] = policy
 
-    def _read_policy(self, home: ReadOnceStore) -> Policy | None:
+    def _read_policy(self, home: ProfileSource) -> Policy | None:
         from npuprof.document.policy import Policy
 
         project = self.find_project(home)
@@ -228,7 +228,7 @@ class Lookups:
         if isinstance(home, revisions.Revision):
             return home.pin_parent(reference, asked)
         if not isinstance(home, Folder):
-            what = f"{home.label if isinstance(home, ReadOnceStore) else 'this store'} has no revisions"
+            what = f"{home.label} has no revisions"
             raise build_error("NP021", what, "Revisions are those of a git repository.", "omit the revision")
         return home.repository.find_pin(reference, asked)
 

@@ -42,6 +42,8 @@ _LISTING = ".names"
 class SourceStore(ReadOnceStore):
     """The store of a source at a commit, or at a version of one of its presets. Its presets are named ``SOURCE:NAME``."""
 
+    is_locked = True
+
     def __init__(
         self, locked: LockedSource, label: str, copy: CopyPlace | None = None, home: SourceStore | None = None, reference: str = "",
         pin: LockedVersion | None = None, is_own: bool = False,
