@@ -146,7 +146,7 @@ def check_ignores(config: Config) -> Iterator[Finding]:
 def find_idle_ignores(configs: Iterable[Config], accepted: Iterable[Accepted]) -> list[Finding]:
     """Return a note for each entry that accepts no finding in any config of a store."""
     used = {_mark(one.ignore) for one in accepted}
-    findings: dict[tuple[str, object], Finding] = {}
+    findings = {}
     for config in configs:
         own = config.lineage[-1]
         for ignore in (*own.ignores, *(config.policy.ignores if config.policy else ())):

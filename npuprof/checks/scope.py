@@ -377,7 +377,7 @@ def _find_version_faults(scope: Scope, framework: str, record: catalog.Variable 
         why = f"Its documentation lists it {' '.join(filter(None, bounds))}."
         yield Fault("NP405", f"it is not known whether {where} reads {key}", why, hint)
         return
-    others: list[str] = []
+    others = []
     if isinstance(record, catalog.Variable):
         others = [reader for reader in catalog.find_record_texts("env", record.name).get("read_by", ()) if reader != framework]
     also = f", and so may {', '.join(others)}" if others else ""

@@ -342,7 +342,7 @@ def _check_repeated_values(view: View, profile: Profile, step: Step, before: Any
 
 
 def _collect_repeated_leaves(before: Any, value: dict[str, Any], tail: tuple[str, ...]) -> list[tuple[tuple[str, ...], Any]]:
-    leaves: list[tuple[tuple[str, ...], Any]] = []
+    leaves = []
     for name, item in value.items():
         inner = before.get(name) if isinstance(before, dict) else None
         if isinstance(item, dict):

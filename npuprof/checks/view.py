@@ -206,7 +206,7 @@ class View:
         acceptance = self.find_acceptance() if placed else None
         if acceptance is None:
             return placed
-        remaining: list[Told] = []
+        remaining = []
         for finding, words in placed:
             accepted = acceptance.accept_finding(self.config, finding)
             if accepted is None:

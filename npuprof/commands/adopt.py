@@ -30,7 +30,7 @@ from npuprof.scripts.adopting import (
     plan_adoption,
     select_unmarked,
 )
-from npuprof.scripts.blocks import Block, Injector
+from npuprof.scripts.blocks import Injector
 from npuprof.scripts.draft import Draft, Pair
 from npuprof.scripts.family import Family, build_family
 from npuprof.scripts.files import find_script_files, read_script_files
@@ -146,7 +146,7 @@ class Adopt(Verb):
         Files that the scripts name stay where they are.
         """
         take_out, _ = set_callers_apart(script.imported for script in scripts.values())
-        marked: dict[str, list[Block]] = {}
+        marked = {}
         for path, script in scripts.items():
             with isolate_faults(path, problems):
                 marked[path] = blocks.find_blocks(path, script.data)
@@ -175,8 +175,8 @@ def _place_in_script(finding: Finding, draft: Draft) -> Finding:
 
 def _locate_presets(home: Folder, names: list[str]) -> dict[str, NewFile]:
     """Return the files of new presets. Raises NpuprofError if the store has one of their names."""
-    files: dict[str, NewFile] = {}
-    problems: list[Finding] = []
+    files = {}
+    problems = []
     for name in names:
         try:
             files[name] = locate_new_file(home, name)
@@ -213,7 +213,7 @@ def _list_scripts(adoption: Adoption, folders: list[str]) -> list[Wanted]:
 
 
 def _write(home: Folder, new: dict[str, NewFile], wanted: list[Wanted]) -> None:
-    folders: list[str] = []
+    folders = []
     for file in new.values():
         folders += writing.make_folder_below(os.path.dirname(file.path), file.folder)
     try:
@@ -236,7 +236,7 @@ class _Told(NamedTuple):
     def format_remarks(self, store: str) -> list[str]:
         """Return the summary: scripts that keep their lines with reasons, new presets, adopted scripts."""
         adopted, unchanged = self.adoption.adopted, self.adoption.kept
-        remarks: list[str] = []
+        remarks = []
         for path, findings in unchanged.items():
             script = findings[0]
             line = f":{script.where.line}" if script.where and script.where.line else ""

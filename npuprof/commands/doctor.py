@@ -77,7 +77,7 @@ class Doctor(PrintingVerb, ResolvingVerb):
         return _Diagnosis(adapter, likeness, read, tuple(findings))
 
     def _format_text(self, diagnosis: _Diagnosis, config: Config | None) -> str:
-        lines: list[str] = []
+        lines = []
         if diagnosis.adapter is not None:
             named = [
                 (f"{package.name} {package.version}".rstrip(), os.path.dirname(package.path)) for package in diagnosis.adapter.packages

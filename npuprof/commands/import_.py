@@ -194,7 +194,7 @@ class _Scripts:
     def _explain_nothing(self, users: dict[str, str]) -> dict[str, str]:
         """Return, by path, why scripts yield no preset."""
         by_file = group_pairs((draft.file, draft) for draft in self.drafts)
-        reasons: dict[str, str] = {}
+        reasons = {}
         for script in self.files:
             with isolate_faults(script.file, self.faults):
                 drafts, user = by_file.get(script.file, ()), users.get(os.path.normpath(script.file), "")
@@ -235,7 +235,7 @@ class _Scripts:
 
     def format_text(self) -> str:
         """Return the settings of each preset with their lines, then why other scripts yield none, and the findings."""
-        lines: list[str] = []
+        lines = []
         for draft in self.drafts:
             lines.append(paint_text(escape_controls(f"{draft.file}: {draft.name}"), "1", self._verb.coloured))
             for key, setting in sorted(draft.origins.items(), key=lambda pair: pair[1].line):

@@ -65,7 +65,7 @@ class Init(Verb):
             return self._add_ci(_fill_templates(ci, requirement))
         files = _collect_files() | _fill_templates(ci, requirement)
         _refuse_existing(self.folder, files)
-        remarks: list[str] = []
+        remarks = []
         if ci != (self.ci or _DEFAULT_CI):
             remarks.append(
                 f"no CI is among them: {_UNKNOWN}; it is added by npuprof init --ci github --install git+https://HOST/npuprof@COMMIT"

@@ -192,7 +192,7 @@ def _format_tree(profiles: list[Profile]) -> str:
     names = [*sorted(foreign), *(profile.name for profile in profiles)]
     below_others = {child for parent in names for child in children.get(parent, ())}
     waiting = [(name, "", "") for name in reversed(names) if name not in below_others]
-    lines: list[str] = []
+    lines = []
     printed: set[str] = set()
     while waiting:
         name, lead, below = waiting.pop()

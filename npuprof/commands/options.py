@@ -80,7 +80,7 @@ class Options(Verb):
 
     def _build_filters(self) -> list[Callable[[str, str], bool]]:
         """Return the filters. Raises NpuprofError for an unknown release, product or risk."""
-        filters: list[Callable[[str, str], bool]] = []
+        filters = []
         if self.deprecated:
             filters.append(lambda section, name: _is_past(catalog.find_record(section, name)))
         if self.since is not None:

@@ -60,12 +60,12 @@ def resolve_asked(verb: ResolvingVerb, target: str | None = None, personal: bool
     Raises NpuprofError.
     """
     workspace = open_workspace(verb.store, spec.build_context(verb.cann, verb.product, target, verb.frameworks), reads_runs)
-    changes: list[Step] = []
+    changes = []
     if verb.set_ or verb.unset:
         from npuprof.store.one_time import parse_assignments
 
         changes = parse_assignments(verb.set_, verb.unset)
-    layers: list[Profile] = []
+    layers = []
     if personal:
         from npuprof.store.personal import load_personal_layers
 

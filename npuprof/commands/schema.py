@@ -60,7 +60,7 @@ class Schema(Verb):
             raise build_usage_error(what, "omit the arguments that do not apply")
         home = spec.Workspace(self.store).store
         require_writable_store(home)
-        outdated: list[Wanted] = []
+        outdated = []
         for name, text in build_editor_schemas().items():
             path = os.path.join(home.root, name)
             known = writing.read_known_file(path)

@@ -150,7 +150,7 @@ class Sweep(PrintingVerb, ContextVerb):
         return engines[0] if engines else "", targets[0] if targets else "session"
 
     def _parse_metrics(self) -> dict[str, str]:
-        metrics: dict[str, str] = {}
+        metrics = {}
         for text in self.metric:
             name, equals, pattern = text.partition("=")
             is_pattern = not equals and any(sign in "()[]\\*+?|" for sign in name)  # as for bisect, whose only metric needs no name

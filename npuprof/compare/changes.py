@@ -204,7 +204,7 @@ def _find_edited_parents(before: Config, after: Config) -> dict[str, Origin]:
     """Return the ``extends`` that added or removed each preset that only one lineage contains."""
     old, new = ({profile.name: profile for profile in config.lineage} for config in (before, after))
     edited = [name for name, profile in new.items() if old.get(name, profile) is not profile and old[name].extends != profile.extends]
-    editors: dict[str, Origin] = {}
+    editors = {}
     for name in old.keys() ^ new.keys() if edited else ():
         direct = (editor for editor in edited if name in {*old[editor].extends} ^ {*new[editor].extends})
         editors[name] = new[next(direct, edited[-1])].origin("profile", "extends")

@@ -21,7 +21,7 @@ Row = tuple[str, dict[int, Any], bool]
 
 def collect_matrix_rows(configs: Sequence[Config], everything: bool = False) -> list[Row]:
     """Return the settings that differ between any two configs, in catalogue order; with ``everything``, all."""
-    found: dict[str, dict[int, Any]] = {}
+    found = {}
     for name in order_claims(*(config.claims for config in configs)):
         found[f"profile.{name}"] = {
             place: value for place, config in enumerate(configs) if (value := find_meta_value(config, name)) is not None

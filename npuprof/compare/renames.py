@@ -59,7 +59,7 @@ def match_renamed_presets(old: Texts, new: Texts, gone: set[str], come: set[str]
 def _match_equal_files(before: dict[str, Counter[bytes]], after: dict[str, Counter[bytes]]) -> dict[str, str]:
     """Return the new names of files with equal lines: first by equal last name segments, then in order."""
     known = group_pairs((frozenset(before[was].items()), was) for was in sorted(before) if before[was])
-    former: dict[str, str] = {}
+    former = {}
     for alike in (True, False):
         for name in sorted(after):
             waiting = known.get(frozenset(after[name].items()), []) if name not in former else []

@@ -102,7 +102,7 @@ def compare_lock_states(before: spec.Workspace, after: spec.Workspace, labels: t
     Both are of the same folder, each with the sources of its state; a preset without sources is unchanged.
     """
     sides = [ResolvedSide(side, side.store) for side in (before, after)]
-    pairs: list[Pair] = []
+    pairs = []
     for name in after.store.names():
         old, new = (side.resolve_preset(name) for side in sides)
         lines = [[(member.key, member.document.text) for member in config.lineage] for config in (old, new) if isinstance(config, Config)]

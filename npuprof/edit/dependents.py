@@ -27,7 +27,7 @@ def require_valid_dependents(workspace: spec.Workspace, path: str, old: Profile,
     heirs = find_dependents(home, name)
     openers = build_opener(home), build_opener(home, {name: (old.document.source, new)})
     before, after = (opener(workspace.resolver.context) for opener in openers)
-    brought: list[Finding] = []
+    brought = []
     for heir in heirs:
         if errors := _find_errors(after, heir):
             known = {checks.identify_finding(finding) for finding in _find_errors(before, heir)}

@@ -37,7 +37,7 @@ def build_fixed_file(path: str, old: Document, new: Document) -> Wanted:
 
 def _fix_document(old: Document, findings: Sequence[Finding]) -> tuple[Document, int]:
     """Return a document with as many faults fixed as possible in one pass, and their number."""
-    changes: list[PathChange] = []
+    changes = []
     taken: set[Path] = set()
     above: set[Path] = set()
     for finding in findings:

@@ -49,7 +49,7 @@ def find_changes(
     below: dict[str, Any] | None = None,
 ) -> list[PathChange]:
     """Return the arguments of ``set`` as changes, and apply them to ``data``; see ``find_list_changes``. Raises NpuprofError."""
-    results: list[PathChange] = []
+    results = []
     changes = [*((text, parse_list_change(text)) for text in assignments), *((text, parse_appended(text)) for text in appended)]
     for text, change in changes:
         if change is not None:

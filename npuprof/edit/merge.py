@@ -336,7 +336,7 @@ def merge_ordered_lists(base: list[Any], ours: list[Any], theirs: list[Any]) -> 
         {(first, last): side[start:end] for first, last, start, end in find_differing_runs(marks[0], other)}
         for side, other in ((ours, marks[1]), (theirs, marks[2]))
     )
-    merged: list[Any] = []
+    merged = []
     done = 0
     for run in sorted({*mine, *rival}):
         if run[0] < done or (run in mine and run in rival and not values.is_same_typed_value(mine[run], rival[run])):
@@ -361,7 +361,7 @@ def format_conflicts(ours: str, theirs: str, size: int = 7) -> str:
     """Return two texts as one, with differing lines between conflict markers, ours first."""
     newline = find_line_ending(ours)
     mine, rival = (split_lines(normalize_line_endings(text)) for text in (ours, theirs))
-    pairs: list[Pair] = []
+    pairs = []
     done = 0
     for first, last, start, end in find_differing_runs(mine, rival):
         pairs += [*((line, line) for line in mine[done:first]), ("".join(mine[first:last]), "".join(rival[start:end]))]

@@ -62,9 +62,9 @@ def migrate_profile(profile: Profile, config: Config, release: str, since: str =
     ``plan`` lists the keys that are renamed in all related presets; without it, the profile is migrated alone. Raises
     NpuprofError.
     """
-    made: list[MadeStep] = []
-    changes: list[PathChange] = []
-    findings: list[Finding] = []
+    made = []
+    changes = []
+    findings = []
     gone: set[tuple[Path, str]] = set()
     data = profile.document.data
     bases: list[Path] = [(), *((("override", number)) for number in range(len(data.get("override", []))))]

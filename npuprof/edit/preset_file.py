@@ -272,7 +272,7 @@ def format_difference(source: str, old: str | None, new: str | None) -> str:
     from difflib import unified_diff
 
     names = ("/dev/null" if old is None else f"a/{source}", "/dev/null" if new is None else f"b/{source}")
-    shown: list[str] = []
+    shown = []
     for line in unified_diff(split_lines(old or ""), split_lines(new or ""), *names):
         shown.append(escape_file_line(line))
         if not line.endswith("\n"):

@@ -76,7 +76,7 @@ def _group_by_start(repository: StoreRepository, origins: list[tuple[int, Origin
 
 
 def _collect_blamed_values(config: Config, key: str) -> list[BlamedValue]:
-    blamed: list[BlamedValue] = []
+    blamed = []
 
     def collect_leaf_values(value: TomlValue, tail: Path) -> None:
         if isinstance(value, values.Leaf):

@@ -27,7 +27,7 @@ def find_plain_edits(old: bytes, new: bytes) -> PlainEdits | None:
     olds, news = old.split(b"\n"), new.split(b"\n")
     if len(olds) != len(news) or b'"""' in new or b'"""' in old or b"'''" in new or b"'''" in old:
         return None
-    edits: PlainEdits = {}
+    edits = {}
     for place in compress(count(), map(ne, olds, news)):
         section = _find_section(news[:place])
         before, after = (_PLAIN.fullmatch(lines[place]) if section else None for lines in (olds, news))

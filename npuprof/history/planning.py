@@ -107,7 +107,7 @@ def plan_releases(
 def sort_parents_first(extends: dict[str, list[str]]) -> list[list[str]]:
     """Return names in groups, each after the groups of its parents; cycles of versions are sorted by name."""
     waiting_for = {name: {parent for parent in parents if parent in extends and parent != name} for name, parents in extends.items()}
-    groups: list[list[str]] = []
+    groups = []
     while waiting_for:
         ready = sorted(name for name, parents in waiting_for.items() if not parents) or [min(waiting_for)]
         groups.append(ready)

@@ -133,7 +133,7 @@ class Timeline:
 
     def _find_earlier_presets(self, commit: Commit, state: StoreState, states: dict[str, StoreState]) -> list[PresetState]:
         """Return the preset at each parent of a commit; ``states`` caches the parents' states."""
-        before: list[PresetState] = []
+        before = []
         parents = commit.parents or ("",)
         for place, parent in enumerate(parents):
             known = states.get(parent)

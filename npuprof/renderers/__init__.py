@@ -175,7 +175,7 @@ def collect_sidecars(config: Config) -> dict[str, tuple[str, str]]:
     known: dict[str, tuple[str, str]] | None = config.memo.get("sidecars")
     if known is not None:
         return known
-    files: dict[str, tuple[str, str]] = {}
+    files = {}
     for name, value in config_section(config, "options").items():
         structure = values.find_structure(name) if isinstance(value, dict) else None
         if structure is not None and structure.file:

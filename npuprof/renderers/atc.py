@@ -85,9 +85,9 @@ def _collect_atc_flags(config: Config) -> tuple[dict[str, Any], dict[str, str]]:
 
     Raises NpuprofError for options without an ATC flag.
     """
-    flags: dict[str, Any] = {}
-    keys: dict[str, str] = {}
-    lost: dict[str, str] = {}
+    flags = {}
+    keys = {}
+    lost = {}
     for name, value in config_section(config, "options").items():
         option = catalog.find_option(name)
         if option is not None and option.is_always("atc", value):

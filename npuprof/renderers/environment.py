@@ -45,9 +45,9 @@ def collect_env_variables(
     be environment variables, and, unless ``trusting``, for variables that need trust; ``allowing_unknown`` accepts
     variables unknown to the catalogue. Without options, only ``[env]`` and the preset's identity are exported.
     """
-    variables: dict[str, str] = {}
-    notes: list[str] = []
-    later: dict[str, str] = {}
+    variables = {}
+    notes = []
+    later = {}
     refuse_untrusted(config, trusting, allowing_unknown)
     for name, value in config.env.items():
         text, fact = format_exported_text(name, value), ""

@@ -102,9 +102,9 @@ def _collect_run_arguments(config: Config) -> tuple[Paths, list[str]]:
 
     Raises NpuprofError for options that NPUEstimator drops.
     """
-    names_by_path: Paths = {}
-    session_options: list[str] = []
-    lost: dict[str, str] = {}
+    names_by_path = {}
+    session_options = []
+    lost = {}
     options = config_section(config, "options")
     *profiles, hybrid = _dynamic_arguments()
     lone = hybrid if options.get(hybrid) == 0 and options.keys().isdisjoint(profiles) else ""  # no object accepts it without the others

@@ -307,7 +307,7 @@ def compare_environment(variables: Texts, environ: Texts, removed: list[str]) ->
 
     ``-`` is for variables that this preset unsets, ``removed``, and variables of another preset that this one does not set.
     """
-    changes: list[Change] = []
+    changes = []
     for name, text in variables.items():
         before = environ.get(name)
         if before != text:

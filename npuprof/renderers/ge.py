@@ -30,8 +30,8 @@ def render_ge(config: Config, inline: bool) -> Rendered:
     from npuprof.report.json_text import format_json_answer
 
     levels: dict[str, dict[str, str]] = {level: {} for level in ENGINE_LEVELS}
-    lost: dict[str, str] = {}
-    engine_keys: dict[str, str] = {}
+    lost = {}
+    engine_keys = {}
     for name, value in config_section(config, "options").items():
         option = catalog.find_option(name)
         if option is None or option.is_always("atc", value):

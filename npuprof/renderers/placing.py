@@ -40,7 +40,7 @@ def _plan_files(code: str, below: str, rendered: Rendered, force: bool) -> list[
     writing.find_target(code, below)
     existing = writing.read_known_file(code)
     text = "" if existing is None else existing.decode(errors="replace")
-    refused: list[Finding] = []
+    refused = []
     is_ours = compare_rendered(text, rendered.text).current or judge_found_text(text).current
     if existing is not None and not force and not is_ours:
         refused.append(_build_kept_finding(code, "It has no header of npuprof, or its text is not the one below the header."))
@@ -57,8 +57,8 @@ def plan_sidecars(
 
     ``listed`` are the hashes in the existing code. Raises NpuprofError for an unreadable file or a link out of the folder.
     """
-    wanted: list[Wanted] = []
-    refused: list[Finding] = []
+    wanted = []
+    refused = []
     for name, text in sidecars.items():
         path = os.path.join(folder, name)
         writing.find_target(path, folder or ".")

@@ -75,8 +75,8 @@ def format_parameter_map(config: Config, names: Iterable[str] | None, indent: st
     if mark in config.memo:
         return str(config.memo[mark])
     options, files = config_section(config, "options"), collect_sidecars(config)
-    lines: list[str] = []
-    lost: dict[str, str] = {}
+    lines = []
+    lost = {}
     for name in options if names is None else names:
         option = catalog.find_option(name)
         if option is None or option.field is None:
@@ -121,8 +121,8 @@ def find_companion_lines(config: Config, loop: str = "", trains: bool = True) ->
     ``trains`` is set if the rendered session is the training session, ``loop`` is the line that makes the loop on the
     device, empty if none is needed.
     """
-    remarks: list[str] = []
-    findings: list[Finding] = []
+    remarks = []
+    findings = []
     mode = config.settings.get("experimental_accelerate_train_mode")
     if mode is not None and trains:
         trigger = mode[1] if isinstance(mode, list) and len(mode) > 1 else str(mode).split("|")[1:2]

@@ -28,7 +28,7 @@ _INLINE = "import torch\nimport torch_npu\n\n{lines}\n"
 def render_torch_npu(config: Config, inline: bool) -> Rendered:
     """Return the module with ``configure_npu()``, or the bare lines. Raises NpuprofError for a setting unknown to torch_npu."""
     indent = "" if inline else "    "
-    lines: list[str] = []
+    lines = []
     pieces = [_split_call(*pair) for pair in _list_ordered_settings(config)]
     for (start, tail), group in groupby(pieces, key=itemgetter(0, 2)):
         arguments = [argument for _, argument, _ in group]

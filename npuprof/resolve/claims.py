@@ -34,7 +34,7 @@ class Claim(Record):
 
 def combine_claims(profile: Profile, parents: Sequence[Claims]) -> Claims:
     """Return the claims of a preset, given its parents' claims in the order of ``extends``."""
-    combined: Claims = {}
+    combined = {}
     own = {name: profile.table[name] for name in _PLAIN if name in profile.table}
     own |= {f"{VERSIONS}{name}": spec for name, spec in profile.table.get("versions", {}).items()}
     for name in order_claims(own, *parents):

@@ -276,7 +276,7 @@ class Config(Mapping[str, "Any"]):
     def list_ancestors(self, profile: Profile) -> list[Profile]:
         """Return the ancestors of a member of the lineage, nearest first."""
         by_name = group_pairs((member.name, member) for member in self.lineage[: self.lineage.index(profile)])
-        ancestors: list[Profile] = []
+        ancestors = []
         waiting = [profile]
         for member in waiting:
             source = member.name.rpartition(":")[0] if member.key.startswith("source:") else ""

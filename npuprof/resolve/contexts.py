@@ -269,7 +269,7 @@ class ContextMap:
         asked, claims = self._config.context, self._config.list_ranges()
         families, *spans = box
         apart = asked.product not in families
-        words: list[str] = []
+        words = []
         versions = self._config.list_covered_versions()
         for axis, span in zip(self._axes[1:], spans, strict=True):
             if asked.find_value(axis) not in span:

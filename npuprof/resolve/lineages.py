@@ -98,7 +98,7 @@ class Lineages:
         """Compute the lineages of a profile and its ancestors. Raises NpuprofError for the last profile of ``chain``."""
         known = self._lineages
         waiting = [profile]
-        parents: dict[str, list[Profile]] = {}
+        parents = {}
         while waiting:
             current = waiting[-1]
             if current.key not in known and current.key not in chain:
@@ -209,7 +209,7 @@ class Lineages:
         ends = group_pairs((queue[-1].key, place) for place, queue in enumerate(queues))  # the queues that end with a member
         # The next winner is the last member of a queue that occurs inside no other; of several, that of the first queue.
         free = [place for place, queue in enumerate(queues) if not inside[queue[-1].key]]
-        order: list[Profile] = []
+        order = []
         while free:
             queue = queues[free.pop(0)]
             if not queue or inside[queue[-1].key]:

@@ -52,7 +52,7 @@ def _locate_step_values(key: str, steps: list[Step], tail: Path) -> list[Path | 
     depth = next((depth for depth, part in enumerate(tail) if isinstance(part, int)), None)
     if depth is None:
         return [tail for _ in steps]
-    places: list[Path | None] = []
+    places = []
     value: Any = None
     for step in steps:
         if step.op == "append":

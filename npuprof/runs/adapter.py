@@ -136,7 +136,7 @@ def _join(adapters: Sequence[Adapter]) -> Adapter:
 
 
 def _list_packages(source: Source, unread: list[tuple[str, str]]) -> Iterator[Package]:
-    versions: dict[str, str] = {}
+    versions = {}
     for name in source.names:
         head, _, tail = name.rpartition("/")
         if tail in ("METADATA", "PKG-INFO") and head.endswith((".dist-info", ".egg-info")):
@@ -207,7 +207,7 @@ def find_likeness(adapter: Adapter) -> Likeness | None:
 
     For some releases it is unknown whether they have a name.
     """
-    by_release: dict[str, tuple[int, list[str]]] = {}
+    by_release = {}
     for release in releases.load_releases():
         known = [(label, expected == "Y", there) for label, expected, there in _list_traits(adapter, release) if expected in ("Y", ".")]
         if known:

@@ -63,7 +63,7 @@ def open_source(path: str) -> Source:
 
 
 def _list_folder(folder: str, only_packages: bool) -> Source:
-    names: list[str] = []
+    names = []
     tops = [folder, *(link for name in PACKAGES if os.path.islink(link := os.path.join(folder, name)))]  # links below are not followed
     if only_packages:
         tops = [os.path.join(folder, name) for name in PACKAGES]

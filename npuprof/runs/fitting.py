@@ -33,7 +33,7 @@ def find_fits(
 
     ``load`` returns a preset at a commit, or raises NpuprofError.
     """
-    known: dict[str, set[str]] = {}
+    known = {}
 
     def judge(option: str, value: Any) -> set[str]:
         """Return the verdicts on a setting of all processes; cached by value."""
@@ -43,7 +43,7 @@ def find_fits(
         return known[key]
 
     seen: set[tuple[str, str]] = set()
-    fits: list[Fit] = []
+    fits = []
 
     def try_preset(name: str, config: Config) -> None:
         """Add a preset unless the logs contradict it, or prove none of its settings."""

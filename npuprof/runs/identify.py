@@ -78,7 +78,7 @@ class Identifier:
 
     def identify(self, clue: Clue) -> Identified:
         """Return the presets that match a clue, named ones first. Raises NpuprofError if git fails."""
-        matches: dict[tuple[str, str], Match] = {}
+        matches = {}
         if clue.evidence is not None:
             fits = [self._compare(match) for match in self._search_fits(clue.evidence)]
             return Identified(clue, tuple(fits), tuple(self._list_doubts(bool(fits))))
@@ -183,7 +183,7 @@ class Identifier:
             return self._load_past(self._repository, name, commit)
 
         current = ((name, configs[0]) for name in self._list_names() if (configs := self._load_current(name)))
-        matches: list[Match] = []
+        matches = []
         for fit in find_fits(evidence, current, self.index if self._order else None, load):
             there = next((past for past in self._search_history(fit.config.digest) if past.name == fit.name), None)
             now = any(config.digest == fit.config.digest for config in self._load_current(fit.name))

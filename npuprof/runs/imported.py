@@ -53,9 +53,9 @@ class ImportedRun(NamedTuple):
 
 def import_evidence(evidence: Evidence) -> ImportedRun:
     """Return the settings of a run that its logs prove: those that a verification would call effective."""
-    settings: dict[str, Any] = {}
-    differing: dict[str, str] = {}
-    unknown: dict[str, str] = {}
+    settings = {}
+    differing = {}
+    unknown = {}
     for name, wire in load_wires().items():
         candidates: dict[str, Any] = {"true": True} if wire.any_operator == "1" else {}
         texts = [pair for process in evidence.processes for pair in _find_texts(wire, process)]

@@ -67,7 +67,7 @@ class _Proof:
 
     def build_table(self) -> Table:
         """Return a row for each different verdict on a setting."""
-        rows: list[tuple[str, ...]] = []
+        rows = []
         several = len(self.runs) > 1
         for number, (name, value) in enumerate(self.judged.items()):
             groups = self._group(number)

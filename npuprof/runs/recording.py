@@ -55,7 +55,7 @@ class Recorder:
 
     def start(self) -> None:
         """Write the record before the command runs; a full disk causes only a note. Raises NpuprofError for other errors."""
-        created: list[str] = []
+        created = []
         try:
             created = make_folder(self.folder)
             self.path = self._claim_name()
@@ -213,7 +213,7 @@ def _describe_command(command: Sequence[str], with_arguments: bool) -> Fields:
 def _select_variables(variables: Mapping[str, str], environment: Mapping[str, str], hidden: list[str]) -> dict[str, str]:
     """Return the variables named by the preset or the catalogue, as the command gets them; credentials are redacted."""
     named = {*variables, *record_names("env"), *(variable for row in FACTS.values() for variable in row)}
-    selected: dict[str, str] = {}
+    selected = {}
     for name in sorted(named & environment.keys()):
         selected[name] = hide_text(name, environment[name])
         hidden += [f"env.{name}"] if selected[name] != environment[name] else []

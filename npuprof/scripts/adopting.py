@@ -88,8 +88,8 @@ def select_unmarked(
 
     Lines that the block's preset covers need no note: another surface contains them.
     """
-    unmarked: list[Draft] = []
-    beside: dict[str, str] = {}
+    unmarked = []
+    beside = {}
     for draft in drafts:
         origins = draft.origins.values()
         specs = {origin.key: block.spec for origin in origins for block in marked(origin.file) if block.has_line(origin.line)}

@@ -65,9 +65,9 @@ def find_blocks(path: str, data: bytes) -> list[Block]:
     if b"# >>> npuprof " not in data and b"# <<< npuprof" not in data:
         return []
     lines = [line + b"\n" for line in data.split(b"\n")]
-    marked: list[Block] = []
+    marked = []
     begun: tuple[int, re.Match[bytes]] | None = None
-    faults: list[tuple[int, str]] = []
+    faults = []
     for number, line in enumerate(lines):
         if match := _BEGIN.fullmatch(line):
             faults += [(begun[0], "a block begins inside this one, or its end is missing")] if begun else []

@@ -62,7 +62,7 @@ def list_config_groups(imported: ImportedFile) -> list[ConfigGroup]:
 def find_given_sessions(imported: ImportedFile, groups: list[ConfigGroup]) -> dict[str, ConfigGroup]:
     """Return, for the scope of each NPURunConfig, the session configuration passed to it."""
     sessions = [group for group in groups if group.surface == "session"]
-    result: dict[str, ConfigGroup] = {}
+    result = {}
     for given in imported.list_remarks(GivenSession):
         line = next((group.line for group in groups if group.scope == given.scope), given.line)
         named = [group for group in sessions if group.entry is not None and group.entry.config == given.expression]

@@ -103,7 +103,7 @@ def _collect_facts(draft: Draft) -> dict[str, Any]:
 
 def _share_settings(leaves: list[Leaf], taken: list[str]) -> dict[str, dict[str, Any]]:
     """Move the shared settings of each kind of leaf to a base; return the bases by name."""
-    bases: dict[str, dict[str, Any]] = {}
+    bases = {}
     for kind, plain_name in _BASES.items():
         members = [leaf for leaf in leaves if leaf.kind == kind]
         pairs = frozenset.intersection(*(leaf.pairs for leaf in members)) if len(members) > 1 else frozenset()
@@ -284,7 +284,7 @@ def find_needed_releases(settings: dict[str, Any], surfaces: Iterable[str] = ())
     earliest release do not limit the range: if such an option was missing in between, the script may be older.
     """
     known = releases.load_releases()
-    rows: list[str] = []
+    rows = []
     for key, value in settings.items():
         if option := catalog.find_option(key):
             states = {option.surface_states.get(surface, option.states) for surface in surfaces} or {option.states}

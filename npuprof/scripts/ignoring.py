@@ -58,7 +58,7 @@ def _find_beginnings(path: str, text: str) -> dict[int, int]:
         tree = Script(path, text.encode()).tree
         nodes = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)] if tree is not None else []  # inner ones come last
         return {line: node.lineno for node in nodes for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
-    beginnings: dict[int, int] = {}
+    beginnings = {}
     first = 1
     for number, line in enumerate(text.split("\n"), 1):
         beginnings[number] = first

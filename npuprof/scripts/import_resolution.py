@@ -110,7 +110,7 @@ def _list_names(folder: str) -> frozenset[str]:
 
 def _list_tree(top: str) -> tuple[str, ...] | None:
     """Return the Python files below a folder; None if there are too many."""
-    files: list[str] = []
+    files = []
     for here, folders, names in os.walk(top or "."):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _PASSED_OVER)
         files += [os.path.normpath(os.path.join(here, name)) for name in sorted(names) if name.endswith((".py", ".ipynb"))]

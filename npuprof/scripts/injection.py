@@ -233,7 +233,7 @@ def _build_place_error(file: str, what: str, why: str, hint: str) -> NpuprofErro
 
 def _find_config_statements(tree: ast.Module) -> list[tuple[ast.Assign, str]]:
     """Return the statements that create a ConfigProto, with its names."""
-    statements: list[tuple[ast.Assign, str]] = []
+    statements = []
     for node in ast.walk(tree):
         match node:
             case ast.Assign([ast.Name() | ast.Attribute() as target], ast.Call() as call) if name_callee(call) == "ConfigProto":

@@ -29,7 +29,7 @@ def plan_renamed_blocks(
     Blocks that are up to date are rendered again, even if only a parent is renamed, since their comments cite files. In
     outdated blocks only the marks change. Raises NpuprofError.
     """
-    files: dict[str, FileBlocks] = {}
+    files = {}
     for path, data, marked in _read_blocks(top, problems):
         names = [(block, name) for block in marked if (name := rename_spec(block.spec)) != block.spec]
         changes = [change for block in marked if (change := _refresh(block, rename_spec(block.spec), before, after))]

@@ -182,7 +182,7 @@ class _Pages:
                 brought.add(path)
             page = self._pages[path]
             page.findings.append(finding._replace(where=where._replace(file=page.file)))
-        reported: list[Finding] = []
+        reported = []
         accepted = 0
         for path, page in self._pages.items():
             with isolate_faults(page.file, faults):

@@ -209,7 +209,7 @@ class _Lexer:
 
     def _parse_array(self) -> tuple[Word, ...]:
         self.at += 1
-        items: list[Word] = []
+        items = []
         while self.at < len(self.text) and self.text[self.at] != ")":
             if token := _TOKEN.match(self.text, self.at):
                 self.at = token.end()

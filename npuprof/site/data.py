@@ -26,7 +26,7 @@ def name_pages(names: Sequence[str]) -> dict[str, str]:
 
     Folders cannot have the name of a page: ``a.html/b`` next to ``a``. No name contains a ``~``.
     """
-    paths: dict[str, str] = {}
+    paths = {}
     taken: set[str] = set()
     for name in names:
         base = f"presets/{_FOLDER_LIKE_PAGE.sub('~/', name)}" if name.isascii() else f"presets/{_hash(name)}"

@@ -77,8 +77,8 @@ def _compare_files(
     Raises NpuprofError (NP941) if a site contains a link.
     """
     same: set[str] = set()
-    proven: dict[str, str] = {}
-    rest: dict[str, str] = {}
+    proven = {}
+    rest = {}
     for where, _, names in tree.walk():
         for name in (os.path.join(where, file_name) for file_name in names if not is_under_way(file_name)):
             is_link = bool(listed) and os.path.islink(tree.find_path(name))

@@ -112,7 +112,7 @@ class CheckedStore:
     def find_nested_stores(self) -> list[Finding]:
         """Return a finding for each folder below the store that is itself a store: its presets have two names."""
         home = self.home
-        found: dict[str, Finding] = {}
+        found = {}
         for name in home.names():
             *folders, last = name.split("/")
             depth = folders.index("profiles") + 1 if "profiles" in folders else len(folders) if last == "npuprof" else 0

@@ -80,8 +80,8 @@ def place_argument(name: str, in_python: bool = False) -> Place:
 
 def parse_assignments(set_: Sequence[str], unset: Sequence[str] = (), argument: str = "set", in_python: bool = False) -> list[Step]:
     """Return ``KEY=VALUE`` (from ``argument``) and ``KEY`` arguments as steps. Raises NpuprofError."""
-    steps: list[Step] = []
-    problems: list[Finding] = []
+    steps = []
+    problems = []
     for text in set_:
         name, equals, raw = text.partition("=")
         require_shallow_key(name)
@@ -139,7 +139,7 @@ class _UnfitError(Exception):
 def build_plain_steps(changes: Mapping[str, object], unset: Sequence[str] = ()) -> list[Step]:
     """Return changes given as Python values as steps. Raises NpuprofError for invalid keys and values."""
     cleared = parse_assignments([], unset, in_python=True)
-    steps: list[Step] = []
+    steps = []
     for name, value in changes.items():
         require_shallow_key(name)
         parsed = keys.parse_key(name)

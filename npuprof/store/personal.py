@@ -51,7 +51,7 @@ def load_personal_layers(profile: Profile) -> list[Profile]:
     """Return the user's layers for a profile, later over earlier. Raises NpuprofError for an unreadable one."""
     if not os.path.isdir(find_personal_folder()):
         return []
-    layers: list[Profile] = []
+    layers = []
     for shared in list_shared_presets(profile):
         path = find_personal_file(shared)
         try:

@@ -124,7 +124,7 @@ class _Reader:
     def _read_table(self, table: dict[str, Any], path: Path, known: Keys, required: Iterable[str] = ()) -> dict[str, Any]:
         """Return the known keys of a table with valid values."""
         where = f" in [{'.'.join(str(part) for part in path if isinstance(part, str))}]" if path else ""
-        good: dict[str, Any] = {}
+        good = {}
         for name, value in table.items():
             if name not in known:
                 hint = did_you_mean(name, known, f"known are {', '.join(known)}")

@@ -358,7 +358,7 @@ def parse_version_range(text: str) -> VersionRange | None:
     """Return a range parsed; None if it can only be a revision."""
     if text.strip() == "*":
         return VersionRange()
-    bounds: list[Bound] = []
+    bounds = []
     for part in text.split(","):
         match = re.fullmatch(_BOUND, part, re.ASCII)
         if match is None:

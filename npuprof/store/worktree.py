@@ -58,7 +58,7 @@ def _sort_paths(changed: dict[str, bool]) -> ChangedPaths:
 def list_absent_files(repository: Repository, layout: Layout) -> dict[str, TreeFile]:
     """Return the preset files in the index that the work tree may lack, by name."""
     listed = repository.git.run_command("ls-files", "-t", "--stage", "-z", "--", *layout.pathspecs)
-    files: dict[str, TreeFile] = {}
+    files = {}
     for record in listed.split(b"\0"):
         if record.startswith(_KEPT_OUT):
             head, _, path = record.removeprefix(_KEPT_OUT).partition(b"\t")

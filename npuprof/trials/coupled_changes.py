@@ -63,7 +63,7 @@ class _Needs:
 
     def _find_partners(self, base: int, chosen: int) -> list[int]:
         """Return the smallest sets of other changes, one per error, that fix what an end's change breaks."""
-        partners: list[int] = []
+        partners = []
         combinations = self._combinations
         errors = combinations.find_new_errors(base ^ chosen)
         marks = set(map(identify_finding, errors))
@@ -100,7 +100,7 @@ class _Needs:
 
 def _list_suspects(difference: Difference) -> list[int]:
     """Return the changes that may break a rule alone: of a long list its ends, and elements moved to another list."""
-    suspects: list[int] = []
+    suspects = []
     for own in difference.settings.values():
         changes = {place: difference.changes[place] for place in list_bits(own)}
         shown = {place: repr(change.before if change.kind == "removed" else change.after) for place, change in changes.items()}

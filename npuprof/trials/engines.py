@@ -109,8 +109,8 @@ def _build_task(
 
 def write_indexed_job(name: str, configs: Sequence[Config], setup: Setup, image: str, jobs: int) -> tuple[str, set[str]]:
     """Return the manifest of a ConfigMap and an Indexed Job, and notes. Raises NpuprofError if a ConfigMap is too small."""
-    data: dict[str, str] = {}
-    paths: dict[str, str] = {}
+    data = {}
+    paths = {}
     notes: set[str] = set()
     branches = []
     for place, config in enumerate(configs):

@@ -135,7 +135,7 @@ End = tuple[str, Sequence[Result]]
 
 def measure_ends(judgement: Judgement, tolerance: str, good: End, bad: End) -> tuple[Judgement, tuple[str, ...]]:
     """Return the judgement calibrated by the ends, and notes. Raises NpuprofError if the ends do not differ."""
-    remarks: list[str] = []
+    remarks = []
     if judgement.metric:
         judgement = judgement._replace(effect=_measure_effect(judgement, tolerance, good, bad))
     for (name, results), wanted in ((good, GOOD), (bad, BAD)):

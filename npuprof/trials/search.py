@@ -115,7 +115,7 @@ class _Search:
     def _minimize(self, units: list[int]) -> list[int]:
         """Remove units one by one until none can be: a unit may be required only with others. Return the undecided ones."""
         before = 0
-        undecided: list[int] = []
+        undecided = []
         while before != self._bad:
             before = self._bad
             undecided = [unit for unit in units if unit & self._bad and self._take([unit]) == UNKNOWN]

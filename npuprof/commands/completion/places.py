@@ -107,7 +107,7 @@ def _find_waiting_flag(verb: type[Verb], words: Sequence[str], current: str) -> 
 
 def list_placed_words(verb: type[Verb], words: Iterable[str]) -> list[str]:
     """Return the words that are neither flags nor values of flags."""
-    placed: list[str] = []
+    placed = []
     skipped = False
     for word in words:
         if skipped:

@@ -127,7 +127,7 @@ def build_application(words: list[str], runner: Runner) -> typer.Typer:
     app.callback()(_show_version)
     if is_listed:
         return app
-    families: dict[str, typer.Typer] = {}
+    families = {}
 
     def find_family(names: Names) -> typer.Typer:
         if len(names) == 1:

@@ -38,7 +38,7 @@ class MergeDriver(Verb):
         """Merge a preset; the result replaces ``ours``. Exit 1 if it has conflicts."""
         size, files = _read_mark_size(self.size), (self.base, self.ours, self.theirs)
         by_line = _merge_as_text(self.ours, self.base, self.theirs, size)
-        texts: list[str] = []
+        texts = []
         try:
             raws = [read_file_content(file) for file in files]
             texts = [_read_side(self.path, raw) for raw in raws]

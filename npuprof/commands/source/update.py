@@ -67,7 +67,7 @@ class _Step:
     def compare(self) -> Survey:
         """Return how the new lock changes the presets of the store."""
         place = self._place
-        sides: list[Workspace] = []
+        sides = []
         # A source that no readable lock names is not locked, but exists.
         before = {**self._declared, **{name: self._restore_source(known) for name, known in self._old.items()}}
         unproved = {name: known._replace(digest="", is_sealed=True) for name, known in self._old.items()}  # this command fixes invalid ones
@@ -174,7 +174,7 @@ def _format_step(name: str, before: LockedSource | None, after: LockedSource | N
 def _list_moved_versions(before: LockedSource | None, after: LockedSource) -> list[str]:
     """Return the references to versions of single presets that are new, removed, or resolve to another version."""
     old = before.versions if before is not None else {}
-    moves: list[str] = []
+    moves = []
     for reference in sorted({*old, *after.versions}):
         was, now = (_format_pin(versions.get(reference)) for versions in (old, after.versions))
         if was != now:

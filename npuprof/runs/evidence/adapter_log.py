@@ -43,7 +43,7 @@ _EARLY_TITLE, _EARLY = "init option:", "early init"
 
 
 def _index_titles() -> dict[str, tuple[Generation, str]]:
-    titles: dict[str, tuple[Generation, str]] = {}
+    titles = {}
     for generation in load_generations():
         if not generation.tf2:
             for stage in ("init", "session", "graph"):
@@ -156,7 +156,7 @@ class AdapterLog(BlockLog):
     def _parse_fields(self, stage: str, text: str, line: Line) -> Values:
         """Return the option fields of a line: their texts may contain blanks and commas; only the last one can be cut."""
         places = list(_FIELD.finditer(text))
-        texts: Values = {}
+        texts = {}
         for place, following in zip(places, [*places[1:], None], strict=False):
             if place[1] in self._fields[stage]:
                 if following is not None:

@@ -37,7 +37,7 @@ class Source(NamedTuple):
 
 def find_sources(paths: Sequence[str]) -> list[Source]:
     """Return the files at paths; those of a process in the order of writing. Raises NpuprofError."""
-    sources: list[Source] = []
+    sources = []
     for path in paths:
         if path != "-" and os.path.isdir(path):
             inside = [_describe(file) for file in _walk(path)]

@@ -17,7 +17,7 @@ def read_evidence(paths: Sequence[str], tell: Callable[[str], None] = lambda tex
     """Return the evidence in files and folders; ``tell`` is called with the progress. Raises NpuprofError for unreadable files."""
     sources = find_sources(paths)
     processes = Processes()
-    of_tf2: list[Process] = []
+    of_tf2 = []
     read = 0
 
     def add(size: int) -> None:

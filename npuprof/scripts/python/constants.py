@@ -168,7 +168,7 @@ def _is_parsed_name(name: str, scope: Scope) -> bool:
 
 
 def _fold_binary(node: ast.BinOp, scope: Scope, fold: Fold) -> Any:
-    chain: list[tuple[type, ast.expr]] = []
+    chain = []
     left: ast.expr = node
     while isinstance(left, ast.BinOp):  # "a" + "b" + ... is nested to the left
         chain.append((type(left.op), left.right))

@@ -88,7 +88,7 @@ def _iterate_arguments(call: ast.Call, given: _Value) -> Iterator[tuple[str, _Va
 
 def link_nested_configs(visitor: Visitor) -> None:
     """Assign the settings of configuration objects to each NPURunConfig that takes them; others are not effective."""
-    linked: list[ScriptSetting] = []
+    linked = []
     for setting in visitor.found:
         config = visitor.nested.get(setting.scope)
         if config is None:

@@ -54,7 +54,7 @@ def write_source(node: ast.AST) -> str:
 
 def format_dotted_name(node: ast.AST) -> str:
     """Return a dotted name, ``npu.config.mode``; empty for other expressions."""
-    names: list[str] = []
+    names = []
     while isinstance(node, ast.Attribute):
         names.append(node.attr)
         node = node.value

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from npuprof import catalog
 from npuprof.document.keys import format_key_segment
 from npuprof.scripts.python.builtin_calls import resolve_function_name
-from npuprof.scripts.python.loops import Given, follow_name, iterate_keywords, list_table_parts, list_written_pairs
+from npuprof.scripts.python.loops import follow_name, iterate_keywords, list_table_parts, list_written_pairs
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.terms import find_root, format_dotted_name, format_expression, name_callee
 from npuprof.scripts.python.visitor import Surface, TableEntry, Visitor
@@ -95,7 +95,7 @@ def _read_function(visitor: Visitor, call: ast.Call, forms: list[Form], scope: S
     """Read a call of a setter function; with too many arguments, its effect is unknown."""
     named = {name: (value, where) for name, _, value, where in iterate_keywords(call, scope)}
     rest, is_single = list(call.args[forms[0].before :]), len(forms) == 1 and not forms[0].before
-    given: list[tuple[Form, Given]] = []
+    given = []
     for form in forms:
         name = form.keyword or next(iter(named), "")
         if is_single and rest and not isinstance(rest[0], ast.Starred):

@@ -75,7 +75,7 @@ class Uses:
             self.is_open |= isinstance(top.ctx, ast.Load) and not isinstance(parent, ast.Assign)
 
     def _read_argument(self, node: ast.AST) -> None:
-        calls: list[ast.Call] = []
+        calls = []
         while not isinstance(node, ast.stmt):
             node = self._parents[node]
             calls += [node] if isinstance(node, ast.Call) else []

@@ -80,7 +80,7 @@ def _read_command_lines(path: str, table: Node) -> list[ScriptSetting]:
     """Return the vLLM arguments in a container's command: a list of words, or shell text."""
     nodes = [node for name in ("entrypoint", "command", "args") if (node := table.find(name)) is not None]
     words = [item for node in nodes for item in (node.items or [node]) if isinstance(item.value, str)]
-    settings: list[ScriptSetting] = []
+    settings = []
     for node in words:
         if "vllm" in node.value and " " in node.value:
             found, _ = find_shell_settings(path, node.value, (node.line, node.column), _INSIDE_SHELL)
@@ -108,7 +108,7 @@ def _read_export(path: str, document: Node) -> list[ScriptSetting]:
 
 def _find_named_options(path: str, table: Node) -> list[ScriptSetting]:
     """Return the options in a table, if it certainly contains options."""
-    named: list[tuple[str, Node, Node]] = []
+    named = []
     certain = 0
     for key, value in table.pairs or ():
         name = key.value if isinstance(key.value, str) else ""

@@ -62,7 +62,7 @@ def _read_env(path: str, text: str, place: Position, known: dict[str, str]) -> l
     assigned = [(name, word, fill_word(word.cut_prefix(len(name) + 1), known)) for word in words for name, _ in list_assignments([word])]
     if words and "=" not in words[0].text:  # NAME and a value up to the end of the line
         assigned = [(words[0].text, words[0], fill_word(_read_rest(text, words), known))]
-    settings: list[ScriptSetting] = []
+    settings = []
     for name, word, value in assigned:
         known.pop(name, None)
         is_whole = text[word.span[1] : word.span[1] + 1].strip(" \t\\\n") == ""

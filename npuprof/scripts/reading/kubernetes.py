@@ -53,7 +53,7 @@ def _list_items(table: Node, name: str) -> list[Node]:
 def _read_container(path: str, table: Node, is_early: bool) -> Group:
     """Return the ``env`` of a container; that of an init container applies only to it, unless it always restarts."""
     name = table.text("name") or "a container"
-    settings: dict[str, ScriptSetting] = {}
+    settings = {}
     for entry in filter(lambda item: item.text("name"), _list_items(table, "env")):
         parts, reason = _read_value(entry)
         setting = build_variable_setting(path, (entry.line, entry.column), entry.text("name"), parts, reason)
@@ -75,7 +75,7 @@ def _read_value(entry: Node) -> tuple[Parts, str]:
 
 def _split_references(text: str, reference: re.Pattern[str]) -> Parts:
     """Return a text with its references separated; ``$$`` is a dollar."""
-    parts: list[str | tuple[str]] = []
+    parts = []
     at = 0
     for match in reference.finditer(text):
         parts += [text[at : match.start()], (match[1],) if match[1] else "$"]
@@ -98,7 +98,7 @@ def _read_service(path: str, name: Node, service: Node, key: str = "environment"
 def _read_map(path: str, table: Node, taken: set[str] | None) -> Group:
     """Return the variables of a ConfigMap; ``taken`` are those used by containers as a whole, None in a file without containers."""
     name, data = table.text("metadata", "name"), table.find("data")
-    settings: list[ScriptSetting] = []
+    settings = []
     for key, value in (data.pairs or ()) if data is not None else ():
         if isinstance(key.value, str) and value.is_plain and _NAME.fullmatch(key.value):
             reason = "" if value.is_text else _NO_TEXT

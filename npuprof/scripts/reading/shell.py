@@ -82,7 +82,7 @@ def import_shell_script(path: str, text: str, modules: Modules | None = None, pl
 
     With ``modules``, sourced files of its tree are included.
     """
-    problems: list[Finding] = []
+    problems = []
     commands = list(parse_shell_commands(text))
     if commands and commands[-1][-1].span[1] > len(text):
         problems.append(_build_open_quote(path, commands[-1][-1]))

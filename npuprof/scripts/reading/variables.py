@@ -101,7 +101,7 @@ def _find_twins(settings: Iterable[ScriptSetting]) -> set[int]:
 
 def _describe_exports(marks: list[ScriptSetting]) -> list[Finding]:
     """Return a note for each export of a preset in a file."""
-    notes: list[Finding] = []
+    notes = []
     for mark in (mark for mark in marks if mark.name == "NPUPROF_PROFILE" and mark.given.written):
         what = f"this is an export of the preset {mark.given.written}"
         why = "npuprof env wrote it; the preset itself says where each value comes from."

@@ -148,7 +148,7 @@ def plan_arguments(file: PythonFile, draft: Draft, site: Site) -> Cut:
 def _find_arguments(file: PythonFile, draft: Draft, call: ast.Call) -> list[ast.keyword]:
     """Return the keywords of a call that are settings. Raises NpuprofError if a setting comes from elsewhere."""
     missing = {(setting.line, setting.column): setting for setting in draft.carried}
-    gone: list[ast.keyword] = []
+    gone = []
     for keyword in call.keywords:
         parts = (part for part in ast.walk(keyword) if isinstance(part, (ast.keyword, ast.expr)))
         places = missing.keys() & {(part.lineno, file.find_column(part)) for part in parts}

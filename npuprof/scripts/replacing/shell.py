@@ -77,7 +77,7 @@ def _find_obstacle(text: str, mention: re.Pattern[str]) -> str:
         return "it reads or sets one of the variables"
     if _EXPORT.fullmatch(text):
         return ""
-    parts: list[str] = []
+    parts = []
     while match := _SUBSTITUTION.search(text):
         parts += _SEPARATOR.split(match[1] or match[2] or "")
         text = f"{text[: match.start()]}{text[match.end() :]}"

@@ -136,7 +136,7 @@ class ReadAhead:
         """Yield the commits of a walk in growing batches, so that the first commit does not wait for later ones."""
         size, error = 1, None
         while size and not error:
-            batch: list[Commit] = []
+            batch = []
             try:
                 for commit in islice(commits, size):
                     batch.append(commit)  # noqa: PERF402 - an error keeps the commits before it
@@ -234,7 +234,7 @@ def _parse_raw_changes(
 
     ``former`` is the previous layout, if it was different.
     """
-    changes: list[FileChange] = []
+    changes = []
     place = 0
     while place + 1 < len(files):
         path = files[place + 1]

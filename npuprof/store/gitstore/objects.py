@@ -98,7 +98,7 @@ class Git:
         process. Raises NpuprofError if git or the repository cannot be used.
         """
         with self._lock:
-            objects: list[GitObject | None] = []
+            objects = []
             for start in range(0, len(names), _CHUNK):
                 objects += self._read_object_batch(names[start : start + _CHUNK])
             return objects

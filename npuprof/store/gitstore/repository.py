@@ -220,7 +220,7 @@ class Repository(ReleaseTags):
     def _list_outside_files(self, commit: str, layout: Layout) -> dict[str, TreeFile]:
         """Return the presets outside the store's folder by name, by matching the globs in the trees."""
         root = self.git.read_objects([f"{commit}:{layout.base.rstrip('/')}"])[0]
-        files: dict[str, TreeFile] = {}
+        files = {}
         level = [("", root.oid, layout.start)] if root is not None and root.type == "tree" else []
         while level:
             self._load_trees(tree for _, tree, _ in level)
@@ -241,11 +241,11 @@ class Repository(ReleaseTags):
     def _list_store_files(self, commit: str) -> dict[str, TreeFile]:
         if not (root := self.find_store_tree(commit)):
             return {}
-        files: dict[str, TreeFile] = {}
+        files = {}
         level = [("", root)]
         while level:
             self._load_trees(tree for _, tree in level)
-            below: list[tuple[str, str]] = []
+            below = []
             for path, tree in level:
                 for entry in self._trees[tree]:
                     if entry.name.startswith(".") or (entry.name == FILE and not path and not self.prefix):

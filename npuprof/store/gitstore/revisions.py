@@ -201,7 +201,7 @@ class Revision(ReadOnceStore):
     def list_parent_stores(self, name: str) -> tuple[set[str], list[tuple[Revision, str]]]:
         """Return the targets of a profile's pinned parents, and stores and names of all parents that can be found."""
         pins: set[str] = set()
-        parents: list[tuple[Revision, str]] = []
+        parents = []
         with suppress(NpuprofError):
             for reference, asked in self.load_profile(name).iterate_references():
                 if "@" not in reference:
@@ -300,7 +300,7 @@ class Revision(ReadOnceStore):
 def _collect_pins(home: Revision, name: str) -> None:
     """Compute the targets of the pinned ancestors of a profile and of its parents; cached for each."""
     waiting = [(home, name)]
-    opened: dict[tuple[int, str], tuple[set[str], list[tuple[Revision, str]]]] = {}
+    opened = {}
     while waiting:
         store, current = waiting[-1]
         if current in store.pins:

@@ -125,7 +125,7 @@ class ReleaseTags:
         """
         seen = [f"--merged={commit}"] if commit else []
         listed = self.git.run_command("for-each-ref", *seen, "--format=%(objecttype) %(objectname) %(refname:strip=2)", "refs/tags/v*")
-        versions: list[Version] = []
+        versions = []
         for line in listed.decode(errors="replace").splitlines():
             kind, oid, tag = line.split(" ", 2)
             text = version_texts.parse_version_text(tag) if kind == "tag" and not tag.endswith(version_texts.YANKED) else None

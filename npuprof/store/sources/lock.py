@@ -117,7 +117,7 @@ def parse_lock(source: str, raw: bytes, revision: str | None = None) -> Lock:
         raise NewerLockError([Finding("NP044", what, "A newer npuprof wrote it.", way, Origin(document, ("version",)))])
     entries = document.data.get("sources", {})
     faulty: list[Path] = [] if type(form) is int and form == 1 else [("version",) if "version" in document.data else ()]
-    locked_sources: dict[str, LockedSource] = {}
+    locked_sources = {}
     for name, entry in entries.items() if isinstance(entries, dict) else ():
         if _is_entry(entry):
             locked_sources[name] = _read_entry(name, entry)

@@ -46,7 +46,7 @@ def lock_source(
         what = f"the source {source.name!r} has no store in {source.path or 'its top folder'!r} {where}"
         hint = "name the folder of its presets with path in npuprof.toml, or with source add --path"
         raise build_error("NP047", what, "", hint, origin)
-    versions: dict[str, LockedVersion] = {}
+    versions = {}
     asked = set(references)
     references_made = list_versioned_references(repository.load_revision(commit))
     for reference in sorted(asked.union(filter(is_own_reference, references_made))):
@@ -137,7 +137,7 @@ def _pin_version(source: Source, fetched: Fetched, repository: StoreRepository, 
 def list_unreadable(locked: LockedSource) -> list[str]:
     """Return the unreadable presets of a source, whose links leave its store or are dangling, with reasons. Raises NpuprofError."""
     there = open_mirror(locked.name, locked.url, locked.path).load_revision(locked.commit)
-    faults: list[str] = []
+    faults = []
     for name in [name for name, file in there.files.items() if file.is_link]:
         try:
             there.read_profile_text(name)

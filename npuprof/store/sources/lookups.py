@@ -136,7 +136,7 @@ class Lookups:
 
     def find_edited_copies(self, home: ProfileSource) -> list[Finding]:
         """Return manual edits of generated files: the lock of a store, and the vendored copies in npuprof.toml."""
-        faults: list[Finding] = []
+        faults = []
         sources = self.find_sources(home)
         for name, source in sources.project.sources.items():
             if unsealed := sources.find_unsealed(name):

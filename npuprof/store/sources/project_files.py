@@ -124,7 +124,7 @@ class ProjectFiles:
         Other content of npuprof.toml stays, including comments. Raises NpuprofError, and then writes nothing.
         """
         self.refuse_shipped()
-        wanted: list[Wanted] = []
+        wanted = []
         if wanted_sources:
             wanted.append(self._edit_project(wanted_sources))
         if locked or self.texts[LOCK_FILE] is not None:

@@ -145,7 +145,7 @@ def fetch_sources_of(store: SourceStore, seen: set[object] | None = None) -> lis
     Returns the fetched ones, as ``team/core 1.0.0``. Raises NpuprofError, also if a source needs another npuprof.
     """
     seen = set() if seen is None else seen
-    fetched: list[str] = []
+    fetched = []
     for part in _walk_versions(store):
         part.require_fit()
         for nested in read_sources(part).lock.sources.values():

@@ -56,7 +56,7 @@ def find_constants(commands: Sequence[Command]) -> dict[str, str]:
 def list_reads(path: str, commands: Sequence[Command]) -> list[VariableRead]:
     """Return the first read of each variable in capitals that no sourced file names."""
     sourced = {name for text in {command.text for command in commands if command.files} for name in _NAME.findall(text)}
-    reads: dict[str, VariableRead] = {}
+    reads = {}
     for command in (command for command in commands if not command.files):
         for word in (word for word in command if word.open_part or word.items):
             written = command.text[slice(*word.span)]
