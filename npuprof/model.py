@@ -374,7 +374,7 @@ class Event(Record):
 
 
 class NpuprofError(Exception):
-    """An error that the user can fix, made of one finding or of several.
+    """An error that the user can fix, with its findings.
 
     ``findings`` lists every problem, each with its place and a hint; the text of the exception is their short form. Any
     other exception is a bug in npuprof.

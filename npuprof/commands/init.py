@@ -187,7 +187,7 @@ def _collect_files() -> dict[str, str]:
     """Return the files of a new store by relative path."""
     workspace = spec.Workspace(BUILTIN)
     lineage = workspace.resolver.lineages.find_lineage(workspace.store.profile(_SAMPLE))
-    samples = {f"profiles/{member.name}.toml": member.document.text for member in lineage}
+    samples = {f"profiles/{member.name}.toml": member.document.text for member in reversed(lineage)}
     files = {path: format_schema_line(path, "profiles") + text for path, text in samples.items()}
     return files | {f"profiles/{name}": text for name, text in build_editor_schemas().items()}
 
