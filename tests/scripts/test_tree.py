@@ -14,6 +14,7 @@ from npuprof.scripts.python.config_classes import CLASSES
 from npuprof.scripts.python.module import Module
 from npuprof.scripts.python.reader import mentions_python_setting
 from npuprof.scripts.python.syntax import Script
+from npuprof.scripts.python.terms import name_callee
 from support.importing import HEAD, TAIL, write
 from support.running import Result, Run
 
@@ -32,6 +33,14 @@ def test_the_tree_of_an_imported_module_is_freed_as_soon_as_it_is_dropped() -> N
     tree = weakref.ref(module.tree)
     del module
     assert tree() is None, "a reference cycle would keep it until the next collection"
+
+
+def test_the_calls_of_an_expression_are_listed_innermost_first() -> None:
+    lines = {"a(b(1), c(), d=e()).f()[g(\n)]; h()": "bceafg", "[a(x) for x in b()]": "ab", "x; y()": "", "{a():\n b()}": "ab"}
+    for line in (*lines, "a if b() else c", "a(b=c(), *d())", "(a and\n b())", "lambda: a()", "f'{a()}'"):
+        module = Module(Script("a.py", line.encode()), None)
+        calls = module.index.list_calls(module.tree.body[0].value)  # type: ignore[attr-defined]
+        assert (None if calls is None else "".join(map(name_callee, calls))) == lines.get(line)
 
 
 OPEN = "import tensorflow as tf\nfrom npu_bridge.npu_init import *\n"

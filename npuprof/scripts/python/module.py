@@ -19,6 +19,8 @@ from npuprof.scripts.python.terms import list_nodes, name_callee, write_source
 from npuprof.scripts.records import HERE
 
 _get_line = attrgetter("lineno")
+_get_begin = attrgetter("lineno", "col_offset")
+_get_end = attrgetter("end_lineno", "end_col_offset")
 _RENAMED = re.compile(r"as(?<!\was)[ \t]+(\w+)")  # "as" without a letter before it; patterns that begin with letters are faster
 
 Node = TypeVar("Node", bound=ast.AST)
@@ -57,6 +59,26 @@ class NodeIndex:
     def calls(self) -> list[ast.Call]:
         """The calls, in line order."""
         return sorted(self.list_of(ast.Call), key=_get_line)
+
+    @cached_property
+    def _calls_by_line(self) -> dict[int, list[ast.Call]]:
+        return group_by(self.calls, _get_line)
+
+    @cached_property
+    def _unordered_lines(self) -> set[int]:
+        """The lines where an expression begins whose calls may not run, or not in the order of the text."""
+        return {node.lineno for kind in (ast.IfExp, ast.BoolOp, ast.Lambda, ast.Starred, ast.JoinedStr) for node in self.list_of(kind)}
+
+    def list_calls(self, node: ast.expr) -> list[ast.Call] | None:
+        """Return the calls in an expression in execution order; None if that order does not follow from the lines."""
+        lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+        if self._calls_by_line.keys().isdisjoint(lines):
+            return []
+        if not self._unordered_lines.isdisjoint(lines):
+            return None
+        begin, end = _get_begin(node), _get_end(node)
+        near = (call for line in lines for call in self._calls_by_line.get(line, ()))
+        return sorted([call for call in near if begin <= _get_begin(call) and _get_end(call) <= end], key=_get_end)
 
     @cached_property
     def passed_on(self) -> set[str]:

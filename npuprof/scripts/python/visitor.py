@@ -210,7 +210,8 @@ class Visitor:
         for expression in expressions:
             if type(expression) in PLAIN:
                 continue
-            for call, inner in _iterate_calls(expression):
+            calls = self.module.index.list_calls(expression)
+            for call, inner in _iterate_calls(expression) if calls is None else [(call, ()) for call in calls]:
                 self.tests = around = (*tests, *((self._number(statement), 0, test) for test in inner)) if inner else tests
                 for surface in surfaces:
                     surface.read_call(self, call, scope)
