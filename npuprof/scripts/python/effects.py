@@ -18,10 +18,13 @@ from npuprof.scripts.python.terms import get_last_name, list_nodes, name_callee,
 from npuprof.scripts.python.uses import TRAINING, Calls
 from npuprof.scripts.records import GOES_NOWHERE, TOO_LATE, IdleConfig, Position, ScriptSetting
 
-#: Where functions are looked up by computed names; a method such as tensor.eval() does not count.
+#: Calls that look up functions by computed names; a method such as tensor.eval() does not count.
+_COMPUTED_CALLS = ("globals(", "locals(", "vars(", "eval(", "exec(", "__import__(")
+#: Where functions are looked up by computed names. Each part begins with letters, which are searched for fast, and looks back then.
 _COMPUTED_NAMES = re.compile(
-    r"(?<![\w.])(?:globals|locals|vars|eval|exec|__import__)\(|__dict__|\b(?:sys\.modules|import_module|Fire)\b"
-    r"|\bgetattr\([^,()]+,\s*(?![\"'\s])"
+    "|".join(rf"{re.escape(call)}(?<![\w.]{re.escape(call)})" for call in _COMPUTED_CALLS)
+    + r"|__dict__|sys\.modules\b(?<!\wsys.modules)|import_module\b(?<!\wimport_module)|Fire\b(?<!\wFire)"
+    r"|getattr\((?<!\wgetattr\()[^,()]+,\s*(?![\"'\s])"
 )
 _KEPT = re.compile(r"main$|test|__")
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)*")
