@@ -1,7 +1,7 @@
 """Compare the environment variables that the sources of a framework read with its file of the catalogue.
 
-Run ``python .ci/refresh_variables.py FRAMEWORK CHECKOUT [FOLDER...]``: FRAMEWORK is a file of ``npuprof/catalog/env``, CHECKOUT a clone
-of its repository, FOLDER the parts of it to read. Prints names that the catalogue lacks (+), names that the sources no longer have (-), and
+Run ``python .ci/refresh_variables.py FRAMEWORK CHECKOUT [FOLDER...]``: FRAMEWORK is a folder of ``npuprof/catalog/frameworks``, CHECKOUT a
+clone of its repository, FOLDER the parts of it to read. Prints names that the catalogue lacks (+), names that the sources no longer have (-), and
 other defaults (~); exits with 1 if there are any. A person decides what a difference means.
 """
 
@@ -45,7 +45,7 @@ def find_reads(folders: list[Path]) -> dict[str, str]:
 
 def list_differences(framework: str, reads: dict[str, str]) -> list[str]:
     """Return in lines how the reads of a framework differ from its rows."""
-    files = {path.stem: tomllib.loads(path.read_text(encoding="utf-8")) for path in (CATALOGUE / "env").glob("*.toml")}
+    files = {path.parent.name: tomllib.loads(path.read_text(encoding="utf-8")) for path in CATALOGUE.glob("frameworks/*/variables.toml")}
     others = tomllib.loads((CATALOGUE / "variables.toml").read_text(encoding="utf-8"))["variables"]
     known = {name for rows in files.values() for name in rows} | {name for row in others for name in row["names"]}
     own = {name: row for name, row in files[framework].items() if not row.get("dead") and "until" not in row}
@@ -61,7 +61,7 @@ def list_differences(framework: str, reads: dict[str, str]) -> list[str]:
 
 def main(words: list[str]) -> int:
     """Print the differences; return the exit code."""
-    if len(words) < 2 or not (CATALOGUE / "env" / f"{words[0]}.toml").is_file() or not Path(words[1]).is_dir():
+    if len(words) < 2 or not (CATALOGUE / "frameworks" / words[0] / "variables.toml").is_file() or not Path(words[1]).is_dir():
         sys.stderr.write(f"{(__doc__ or '').strip()}\n")
         return 2
     lines = list_differences(words[0], find_reads([Path(words[1], folder) for folder in words[2:] or ["."]]))

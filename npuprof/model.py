@@ -6,6 +6,7 @@ reading its files.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
@@ -43,8 +44,15 @@ Path = tuple["Any", ...]
 TomlValue: TypeAlias = "Any"
 TomlTable = dict[str, TomlValue]
 
+
+def _list_framework_sections() -> tuple[str, ...]:
+    """Return the frameworks that presets have a section for, by name: the folders of ``catalog/frameworks`` that describe one."""
+    folder = os.path.join(os.path.dirname(__file__), "catalog", "frameworks")
+    return tuple(name for name in sorted(os.listdir(folder)) if os.path.exists(os.path.join(folder, name, "section.toml")))
+
+
 #: Sections with a framework's own settings and names. Values are never converted between these sections and others.
-FRAMEWORK_SECTIONS = ("torch_npu", "vllm_ascend", "vllm")
+FRAMEWORK_SECTIONS = _list_framework_sections()
 SECTIONS = ("options", "env", "estimator", "atc", *FRAMEWORK_SECTIONS)
 SCENARIOS = ("training", "online-inference", "offline-inference")
 #: The maximum size of a command argument or ``NAME=value`` variable, in bytes: Linux rejects larger ones.

@@ -25,8 +25,6 @@ from npuprof.catalog.records import Packed, parse_framework_version, parse_relea
 from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS  # noqa: E402
 from npuprof.system import group_pairs  # noqa: E402
 
-#: The files of environment variables, in output order.
-FRAMEWORKS = ("cann", "torch_npu", "torchair", "mindspore", "vllm_ascend", "mindie", "mindspeed")
 #: The pages in the order in which their options are printed.
 PAGES = (
     "basic", "memory", "dynamic-shape", "mixed-computing", "debugging", "accuracy-tuning", "accuracy-comparison",
@@ -54,14 +52,15 @@ def build_parts() -> dict[str, Any]:
     """Return every part of the built form by module name."""
     history = _read_toml_file("releases.toml")
     releases = history["release"]
+    frameworks = _read_frameworks()
+    described = {name: files["section"] for name, files in frameworks.items() if "section" in files}
     sections = {
         "options": _read_options(releases),
-        "env": _read_variables(),
+        "env": _list_variables(frameworks),
         "atc": _read_toml_file("atc.toml"),
         "estimator": _read_toml_file("estimator.toml"),
     }
-    frameworks = {section: _read_toml_file(f"settings/{section}.toml") for section in FRAMEWORK_SECTIONS}
-    sections |= {name: {key: value for key, value in rows.items() if isinstance(value, dict)} for name, rows in frameworks.items()}
+    sections |= {name: frameworks[name].get("settings", {}) for name in described}
     options = sections["options"]
     for release in releases:
         for section in ("env", "atc", "estimator"):
@@ -86,8 +85,10 @@ def build_parts() -> dict[str, Any]:
     parts["names"] = _read_toml_file("names.toml")
     parts["readers"] = {name: habits for file in _read_toml_file("readers.toml").values() for name, habits in file.items() if habits}
     parts["reads"] = _freeze_lists(_read_toml_file("reads.toml"))
-    parts["frameworks"] = {name: _index_framework(record) for name, record in _read_toml_file("frameworks.toml").items()}
-    parts["sections"] = {name: {key: rows[key] for key in rows.keys() - sections[name].keys()} for name, rows in frameworks.items()}
+    parts["frameworks"] = {
+        name: _index_framework(files["framework"]) for name, files in frameworks.items() if "releases" in files["framework"]
+    }
+    parts["sections"] = {name: {"title": frameworks[name]["framework"]["title"], **record} for name, record in described.items()}
     parts["pages"] = _read_toml_file("pages.toml")
     others = _read_toml_file("variables.toml")
     calls = {name: (row["of"], row["call"].replace("NAME", name)) for row in others["options"] for name in row["names"]}
@@ -124,12 +125,20 @@ def _pack_records(records: dict[str, Any]) -> Packed:
     return " ".join(records), tuple(accumulate(map(len, packed[:-1]), initial=0))[: len(packed)], b"".join(packed)
 
 
-def _read_variables() -> dict[str, Any]:
+def _read_frameworks() -> dict[str, dict[str, Any]]:
+    """Return the files of each framework by name without suffix, in output order: ``framework``, ``settings`` and so on."""
+    files: dict[str, dict[str, Any]] = {}
+    for path in sorted((HERE / "frameworks").glob("*/*.toml")):
+        files.setdefault(path.parent.name, {})[path.stem] = _read_toml_file(str(path.relative_to(HERE)))
+    return dict(sorted(files.items(), key=lambda item: int(item[1]["framework"]["place"])))
+
+
+def _list_variables(frameworks: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """Return the environment variables of all frameworks, each with the first framework that reads it."""
     return {
         name: {**record, "framework": framework}
-        for framework in FRAMEWORKS
-        for name, record in _read_toml_file(f"env/{framework}.toml").items()
+        for framework, files in frameworks.items()
+        for name, record in files.get("variables", {}).items()
     }
 
 

@@ -37,8 +37,13 @@ def load_part(name: str) -> Any:
 def _describe_records() -> str:
     """Return a fingerprint of the records, of the code that reads them, and of the targets."""
     lines = [sys.implementation.cache_tag or sys.version]
-    for name in (os.curdir, "options", "env", "settings", os.path.join(os.pardir, "renderers")):
-        folder = os.path.join(_HERE, name)
+    frameworks = os.path.join(_HERE, "frameworks")
+    for folder in (
+        _HERE,
+        os.path.join(_HERE, "options"),
+        *(os.path.join(frameworks, name) for name in sorted(os.listdir(frameworks))),
+        os.path.join(os.path.dirname(_HERE), "renderers"),
+    ):
         for file in sorted(os.scandir(folder), key=lambda file: file.name):
             if file.name.endswith((".toml", ".py")):
                 status = file.stat()

@@ -1,4 +1,4 @@
-"""Releases of CANN and of the frameworks in ``frameworks.toml``: their order and ranges (``>=8.0,<10``).
+"""Releases of CANN and of the frameworks in ``frameworks``: their order and ranges (``>=8.0,<10``).
 
 An ``axis`` is ``cann`` or the name of a framework. The packages of torch_npu have their own numbering: a range over it
 selects the releases that have a package inside.

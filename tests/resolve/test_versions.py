@@ -16,7 +16,9 @@ from npuprof.store import spec
 from support.building import REPOSITORY, build_store
 from support.running import Run
 
-SOURCE = tomllib.loads((REPOSITORY / "npuprof/catalog/frameworks.toml").read_text())
+FILES = {path.parent.name: tomllib.loads(path.read_text()) for path in REPOSITORY.glob("npuprof/catalog/frameworks/*/framework.toml")}
+#: The frameworks with releases.
+SOURCE = {name: rows for name, rows in FILES.items() if "releases" in rows}
 
 
 @pytest.mark.parametrize("name", SOURCE)
@@ -29,7 +31,11 @@ def test_releases_and_packages_of_a_framework_are_in_order_and_found_by_their_na
     assert all(find_release(text, name) == text and find_releases_in_range(text, name) == (text,) for text in listed)
     assert all(find_release(text, name) == release for release, names in packages.items() for text in names)
     assert not packages or list(packages) == listed
-    assert {"title", "releases", "source"} <= SOURCE[name].keys() <= {"title", "releases", "source", "packages", "documented"}
+    assert (
+        {"title", "place", "releases", "source"}
+        <= SOURCE[name].keys()
+        <= {"title", "place", "releases", "source", "packages", "documented"}
+    )
 
 
 @pytest.mark.parametrize(

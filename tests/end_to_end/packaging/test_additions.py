@@ -34,6 +34,7 @@ def test_one_place_is_enough(what: str, checkout: Checkout) -> None:
         then = checkout.start(*said.words.split(), stdin=said.stdin)
         assert said.holds not in then.stdout or said.code != then.returncode, f"{said.words} says so already"
     path = checkout.package / addition["file"]
+    path.parent.mkdir(exist_ok=True)
     text = path.read_text() if path.exists() else ""
     assert text.count(before) == 1 or not before
     head, mark, tail = text.partition(before) if before else (text, "", "")
