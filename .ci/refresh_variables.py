@@ -1,8 +1,8 @@
 """Compare the environment variables that the sources of a framework read with its file of the catalogue.
 
 Run ``python .ci/refresh_variables.py FRAMEWORK CHECKOUT [FOLDER...]``: FRAMEWORK is a folder of ``npuprof/catalog/frameworks``, CHECKOUT a
-clone of its repository, FOLDER the parts of it to read. Prints names that the catalogue lacks (+), names that the sources no longer have (-), and
-other defaults (~); exits with 1 if there are any. A person decides what a difference means.
+clone of its repository, FOLDER the parts of it to read. Prints names that the catalogue lacks (+), names that the sources no longer have
+(-), and other defaults (~); exits with 1 if there are any. A person decides what a difference means.
 """
 
 from __future__ import annotations
