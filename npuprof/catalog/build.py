@@ -88,7 +88,9 @@ def build_parts() -> dict[str, Any]:
     parts["frameworks"] = {
         name: _index_framework(files["framework"]) for name, files in frameworks.items() if "releases" in files["framework"]
     }
-    parts["sections"] = {name: {"title": frameworks[name]["framework"]["title"], **record} for name, record in described.items()}
+    parts["sections"] = {
+        name: {"title": frameworks[name]["framework"]["title"], **_freeze_lists(record)} for name, record in described.items()
+    }
     parts["pages"] = _read_toml_file("pages.toml")
     others = _read_toml_file("variables.toml")
     calls = {name: (row["of"], row["call"].replace("NAME", name)) for row in others["options"] for name in row["names"]}

@@ -9,6 +9,7 @@ from functools import cache
 from npuprof import catalog
 from npuprof.catalog import Flag, Option
 from npuprof.catalog.execution import find_rewritten_name, is_known_variable, list_ascend_names
+from npuprof.catalog.programs import Program, find_program
 from npuprof.checks import settings
 from npuprof.checks.arguments import find_chip_faults, find_flag_faults
 from npuprof.checks.frameworks import find_framework_faults
@@ -24,7 +25,7 @@ from npuprof.scripts.lint.arguments import find_argument_faults, is_before
 from npuprof.scripts.lint.attributes import find_attribute_faults, find_plain_value_faults
 from npuprof.scripts.lint.torch_settings import find_torch_faults
 from npuprof.scripts.python.environ import has_slip, is_ascend_variable
-from npuprof.scripts.reading.vllm_arguments import NO_TABLE
+from npuprof.scripts.reading.arguments import NO_TABLE
 from npuprof.scripts.records import EMPTY, ScriptSetting
 
 #: Minimum similarity of misspelt names: keys of the adapter, and variables.
@@ -50,6 +51,8 @@ def find_script_faults(setting: ScriptSetting, asked: Context) -> list[Fault]:
     find_faults = _FINDERS.get(setting.surface)
     if find_faults is not None:
         return find_faults(setting, asked)
+    if program := find_program(setting.surface):
+        return _find_program_faults(setting, program)
     return _find_misplaced_faults(setting) or find_script_flag_faults(setting)
 
 
@@ -156,21 +159,20 @@ def find_misspelt_variable(name: str) -> list[Fault]:
     return [build_misspelt_fault(name, did_you_mean(name, similar), meant=similar[0])]
 
 
-def _find_vllm_faults(setting: ScriptSetting, asked: Context) -> list[Fault]:
-    """Return the faults of a key of --additional-config, or of its text."""
+def _find_program_faults(setting: ScriptSetting, program: Program) -> list[Fault]:
+    """Return the faults of an argument of a program, or of a key in a table that is an argument."""
     if setting.reason.startswith(NO_TABLE):
-        return [Fault("NP203", f"{setting.name} {setting.reason}", "vLLM stops at it.", "write it as '{\"key\": value}'")]
+        return [Fault("NP203", f"{setting.name} {setting.reason}", f"{program.title} stops at it.", "write it as '{\"key\": value}'")]
     return [] if setting.reason or not setting.key else find_framework_faults(*split_section_and_name(setting.key), setting.value)
 
 
-#: Finders by surface; all others are ATC flags.
+#: Finders by surface; all others are arguments of programs, or ATC flags.
 _FINDERS = {
     "session": _find_script_parameter_faults,
     "env": _find_script_variable_faults,
     "run_config": find_argument_faults,
     "global_options": find_attribute_faults,
     "torch_npu": find_torch_faults,
-    "vllm": _find_vllm_faults,
 }
 
 

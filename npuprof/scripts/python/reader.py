@@ -11,9 +11,9 @@ from npuprof.scripts.python import (
     global_options,
     nested_configs,
     parameter_map,
+    program_calls,
     run_config,
     torch_settings,
-    vllm_settings,
 )
 from npuprof.scripts.python.effects import mark_without_effect
 from npuprof.scripts.python.imports import Modules
@@ -28,11 +28,11 @@ from npuprof.scripts.records import IdleConfig, ImportedFile, ScriptSetting
 #: The Python surfaces.
 _SURFACES = (
     parameter_map.SURFACE, run_config.SURFACE, global_options.SURFACE, environ.SURFACE, atc_calls.SURFACE, torch_settings.SURFACE,
-    vllm_settings.SURFACE,
+    program_calls.SURFACE,
 )  # fmt: skip
-#: Any of these, alone or together with ``npu``, justifies parsing.
-_CERTAIN = (b"parameter_map", b"custom_optimizers", b"NpuOptimizer", b"NPURunConfig", b"additional_config")
 _ENCODED = {surface: tuple(word.encode() for word in surface.words) for surface in _SURFACES}
+#: Any of these, alone or together with ``npu``, justifies parsing.
+_CERTAIN = (b"parameter_map", b"custom_optimizers", b"NpuOptimizer", b"NPURunConfig", *_ENCODED[program_calls.SURFACE])
 _WORDS = frozenset(word for words in _ENCODED.values() for word in words)
 _CLASSES, _ATC, _ENVIRON, _TORCH = (_ENCODED[one.SURFACE] for one in (run_config, atc_calls, environ, torch_settings))
 _PROGRAMS = (b"subprocess", b"system", b"popen")

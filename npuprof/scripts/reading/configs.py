@@ -6,20 +6,19 @@ import re
 from functools import cache
 
 from npuprof import catalog
+from npuprof.catalog.programs import load_programs
 from npuprof.document.keys import format_full_key, format_short_value
 from npuprof.model import Finding
 from npuprof.scripts.python import environ
 from npuprof.scripts.python.imports import split_words
+from npuprof.scripts.reading import arguments
 from npuprof.scripts.reading.kubernetes import find_container_settings
 from npuprof.scripts.reading.shell import find_shell_settings
 from npuprof.scripts.reading.trees import Node, iterate_tables, parse_json, parse_yaml
 from npuprof.scripts.reading.variables import build_variable_setting
-from npuprof.scripts.reading.vllm_arguments import is_config_table, mentions_vllm, read_config_table, read_listed_words
 from npuprof.scripts.records import ImportedFile, ScriptPlace, ScriptSetting, ScriptValue
 from npuprof.scripts.shell_lexer import Word
 
-#: A file for ``vllm serve --config``: one of its arguments.
-_VLLM_FILE = re.compile(rb"^(?:tensor|max|gpu)[-_](?:parallel|model|num|memory)[-_]", re.MULTILINE)
 _VARIABLE = re.compile(r"\$\([A-Za-z_]\w*\)|\$\{?[A-Za-z_]\w*\}?")
 _INSIDE_SHELL = "applies to this command only"
 
@@ -37,8 +36,8 @@ def _encoded_names() -> frozenset[bytes]:
 
 def mentions_config(data: bytes) -> bool:
     """Return whether a file can contain settings."""
-    words = split_words(data)
-    return environ.mentions_variable(data) or not _encoded_names().isdisjoint(words) or mentions_vllm(data) or bool(_VLLM_FILE.search(data))
+    is_named = environ.mentions_variable(data) or not _encoded_names().isdisjoint(split_words(data))
+    return is_named or arguments.mentions_program(data) or arguments.mentions_arguments(data)
 
 
 def import_json(path: str, text: str) -> ImportedFile:
@@ -71,21 +70,22 @@ def _import_documents(path: str, text: str, documents: list[Node]) -> ImportedFi
             if id(table) not in handled:
                 settings += _find_named_options(path, table)
         settings += [setting for table in iterate_tables(documents) for setting in _read_command_lines(path, table)]
-        settings += [setting for table in documents if is_config_table(table) for setting in read_config_table(path, table)]
+        programs = ((arguments.find_file_program(table), table) for table in documents)
+        settings += [setting for program, table in programs if program for setting in arguments.read_file_table(path, program, table)]
     settings.sort(key=lambda setting: (setting.line, setting.column))
     return ImportedFile(path, tuple(settings), text=text)
 
 
 def _read_command_lines(path: str, table: Node) -> list[ScriptSetting]:
-    """Return the vLLM arguments in a container's command: a list of words, or shell text."""
+    """Return the arguments of programs in a container's command: a list of words, or shell text."""
     nodes = [node for name in ("entrypoint", "command", "args") if (node := table.find(name)) is not None]
     words = [item for node in nodes for item in (node.items or [node]) if isinstance(item.value, str)]
-    settings = []
+    settings, started = [], {program.section for program in load_programs()}
     for node in words:
-        if "vllm" in node.value and " " in node.value:
+        if " " in node.value and arguments.mentions_program(node.value.encode(errors="replace")):
             found, _ = find_shell_settings(path, node.value, (node.line, node.column), _INSIDE_SHELL)
-            settings += [setting for setting in found if setting.surface == "vllm"]
-    return settings or list(read_listed_words(path, [_build_word(node) for node in words]))
+            settings += [setting for setting in found if setting.surface in started]
+    return settings or list(arguments.read_listed_words(path, [_build_word(node) for node in words]))
 
 
 def _build_word(node: Node) -> Word:

@@ -13,7 +13,7 @@ from npuprof.scripts import atc_flags
 from npuprof.scripts.python import environ
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.python.terms import cut_text
-from npuprof.scripts.reading import vllm_arguments
+from npuprof.scripts.reading import arguments
 from npuprof.scripts.reading.shells.constants import ASSIGNMENT, VARIABLE, fill_word, find_constants, list_assignments, list_reads
 from npuprof.scripts.reading.shells.launchers import LAUNCHERS, find_directive_exports, find_given
 from npuprof.scripts.reading.shells.sourcing import MAY_SOURCE, Sourcing
@@ -39,7 +39,11 @@ _OPTION_EXPORT = re.compile(rb"export[ \t]+([a-z][a-z0-9]*_[a-z0-9_]+)=")
 _PREFIX_WORDS = {"nohup", "time", "exec", "sudo", "env", "command", "builtin", "!"}
 #: The supported commands, and commands that can precede them.
 _READ = frozenset(
-    (":", ".", "source", "export", "declare", "typeset", "unset", "set", "atc", "atc.bin", "vllm", "python", "python3", *LAUNCHERS)
+    (
+        *(":", ".", "source", "export", "declare", "typeset", "unset", "set", "atc", "atc.bin", "python", "python3"),
+        *LAUNCHERS,
+        *(words[0] for words, _ in arguments.list_starts()),
+    )
 )
 #: Programs that run another program after their own arguments.
 _WRAPPERS = frozenset(("timeout", "nice", "numactl", "taskset", "stdbuf"))
@@ -65,7 +69,7 @@ _TESTS = {"[", "[[", "test", "grep", "which", "command", "type", "!", "false", "
 def mentions_setting(data: bytes) -> bool:
     """Return whether a script can contain settings."""
     exported = (catalog.find_option(name.decode()) for name in _OPTION_EXPORT.findall(data))
-    return environ.mentions_variable(data) or _ATC.search(data) is not None or vllm_arguments.mentions_vllm(data) or any(exported)
+    return environ.mentions_variable(data) or _ATC.search(data) is not None or arguments.mentions_program(data) or any(exported)
 
 
 def sources_settings(path: str, data: bytes, modules: Modules) -> bool:
@@ -94,8 +98,8 @@ def import_shell_script(path: str, text: str, modules: Modules | None = None, pl
         unread = sourcing.left
     reading = _Reading(path, text, commands, plain)
     every = reading.collect_settings()
-    if modules is not None and modules.locate_file is not None and any(setting.key == "vllm.config" for setting in every):
-        every = tuple(vllm_arguments.follow_config_files(path, every, modules))
+    if modules is not None and modules.locate_file is not None:
+        every = tuple(arguments.follow_files(path, every, modules))
     if reading.too_deep:
         what = f"more than {_MOST_BLOCKS} nested branches"
         where = Place(path, reading.too_deep.line, reading.too_deep.column)
@@ -332,9 +336,9 @@ class _Reading:
                 self._add_variable(variable, word, value, exported=True)
         elif name in ("atc", "atc.bin") and not self.command.is_inner:  # a text cannot contain a block
             self._add_conversion(words)
-        if (arguments := vllm_arguments.find_arguments(words)) is not None:
-            filled = [fill_word(word, self._list_known()) for word in self._fill_flags(list(arguments))]
-            self.found += map(self._place, vllm_arguments.read_arguments(self._name_file(), filled, self.command.text))
+        if (started := arguments.find_start(words)) is not None:
+            filled = [fill_word(word, self._list_known()) for word in self._fill_flags(list(started[1]))]
+            self.found += map(self._place, arguments.read_arguments(self._name_file(), started[0], filled, self.command.text))
 
     def _assign(self, name: str, word: Word) -> None:
         self._keep_flags(name, word)

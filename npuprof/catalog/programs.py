@@ -1,0 +1,53 @@
+"""Programs that are started with arguments of a section: how scripts spell the start, the arguments and their files."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from npuprof.catalog import load_built_part
+from npuprof.model import Record
+
+
+class Program(Record):
+    """A program with a ``[launch]`` table in the ``section.toml`` of its framework.
+
+    ``starts`` are the words that start it, such as ``vllm serve``; the last one may be the beginning of a module, with a dot
+    at its end. ``calls`` are Python callables that take the arguments as keywords. Names of arguments have dashes, unless
+    the program is ``underscored``; scripts may write either. ``positional`` is the argument without a flag, ``short`` are
+    flags with one dash, ``several`` arguments with more than one value, ``secret`` arguments whose values are left out.
+    ``config`` is the argument that names a file of arguments, ``marks`` are arguments of no other program: a file with two
+    of them is such a file. ``tables`` are arguments whose value is a table with the keys of another section.
+    """
+
+    section: str
+    title: str
+    starts: tuple[str, ...]
+    calls: tuple[str, ...] = ()
+    underscored: bool = False
+    positional: str = ""
+    short: dict[str, str] = {}
+    several: tuple[str, ...] = ()
+    secret: tuple[str, ...] = ()
+    config: str = ""
+    marks: tuple[str, ...] = ()
+    tables: dict[str, str] = {}
+
+    def spell_argument(self, text: str) -> str:
+        """Return the name of an argument as its section has it."""
+        return text.replace("-", "_") if self.underscored else text.replace("_", "-")
+
+
+@cache
+def _index_programs() -> dict[str, Program]:
+    rows = load_built_part("sections").items()
+    return {name: Program(name, row["title"], tables=row.get("tables", {}), **row["launch"]) for name, row in rows if "launch" in row}
+
+
+def load_programs() -> tuple[Program, ...]:
+    """Return all programs."""
+    return tuple(_index_programs().values())
+
+
+def find_program(section: str) -> Program | None:
+    """Return the program whose arguments are in a section, or None."""
+    return _index_programs().get(section)
