@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from npuprof.checks.rules import About
     from npuprof.checks.view import Judged, Told
+    from npuprof.document.policy import TeamRule
 
     #: The faults of one value: of the value alone, of its scope, of a value in a shared preset, and of targets that were not requested.
     Judgement = tuple[tuple[Fault, ...], tuple[Fault, ...], tuple[Fault, ...], tuple[tuple[str, Fault], ...]]
@@ -37,14 +38,12 @@ def judge_view(view: View, notes: bool, about: About | None = None) -> list[Told
     refused = [(fault, key) for fault, key in scoped if view.scope.surface and fault.code.startswith("NP2")]  # by the requested target
     findings = [
         *((view.build_finding(fault, key), ()) for fault, key in alone if not scope.is_fault_excused(view.settings, key, fault)),
-        *rules.check_rules(view, about),
-        *_check_team_rules(view, about),
+        *judge_together(view, view.config.policy.rules if view.config.policy else (), about),
         *(
             (view.build_finding(fault, key), rules.describe_setting_place(view, key))
             for fault, key in scoped
             if (fault, key) not in refused and not scope.is_fault_excused(view.settings, key, fault)
         ),
-        *((finding, rules.describe_place(view)) for finding in _check_flags(view, about)),
         *((finding, rules.describe_place(view)) for finding in _check_frameworks(view, about)),
         *((finding, ()) for finding in (scope.check_late_options(view) if notes and view.region is None else ())),
         *((view.build_finding(fault, key), ()) for fault, key in frozen if sharing.is_written_down(view.config, key)),
@@ -78,21 +77,17 @@ def _check_unasked_conversion(view: View, about: About | None) -> Iterator[Findi
             yield surfaces.build_conversion_finding(finding)
 
 
-def _check_team_rules(view: View, about: About | None) -> Iterable[Told]:
-    """Return the team rules that the settings break; abstract profiles break none."""
-    if (policy := view.config.policy) is None or not policy.rules or view.config.abstract:
-        return ()
-    from npuprof.checks.team import check_team_rules  # few stores have team rules
+def judge_together(view: View, team: Sequence[TeamRule], about: About | None = None) -> Iterator[Told]:
+    """Yield the findings about the settings of a preset or a launch together: broken rules, team rules, combinations of flags."""
+    yield from rules.check_rules(view, about)
+    if team and not view.config.abstract:
+        from npuprof.checks.team import check_team_rules  # few stores have team rules
 
-    return check_team_rules(view, policy.rules, about)
+        yield from check_team_rules(view, team, about)
+    if view.scenario == surfaces.OFFLINE or view.scope.surface == "atc":
+        from npuprof.checks.flags import check_flags
 
-
-def _check_flags(view: View, about: About | None) -> Iterable[Finding]:
-    if view.scenario != surfaces.OFFLINE and view.scope.surface != "atc":
-        return ()
-    from npuprof.checks.flags import check_flags
-
-    return check_flags(view, about)
+        yield from ((finding, rules.describe_place(view)) for finding in check_flags(view, about))
 
 
 @lru_cache(1024)  # presets of one kind set the same keys

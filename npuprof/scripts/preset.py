@@ -13,9 +13,9 @@ from npuprof.checks.judging import judge_value_alone
 from npuprof.document import keys
 from npuprof.document.keys import format_toml_value
 from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS, Finding
-from npuprof.scripts.config_groups import ConfigGroup, find_given_sessions, list_config_groups
+from npuprof.scripts.configuration import place_fault
 from npuprof.scripts.draft import Draft, Note, Source, describe_sources
-from npuprof.scripts.lint.worlds import place_fault
+from npuprof.scripts.launches import Launch, find_given_sessions, list_launches
 from npuprof.scripts.naming import name_drafts, preset_name
 from npuprof.scripts.preset_text import describe_assumed, describe_notes, escape_file_name, format_preset
 from npuprof.scripts.python.config_classes import list_class_arguments
@@ -33,9 +33,9 @@ def build_drafts(imported: ImportedFile, folders: Sequence[str] | None = (), tak
     with the first other configuration. ``take_defaults`` uses flag defaults as values.
     """
     stem = preset_name(imported.file)
-    groups = list_config_groups(_keep_only_config(imported))
-    drafts = {group.scope: build_draft(stem, imported.file, group, folders, take_defaults) for group in groups}
-    given_sessions = {scope: session.scope for scope, session in find_given_sessions(imported, groups).items() if scope in drafts}
+    launches = list_launches(_keep_only_config(imported))
+    drafts = {launch.scope: build_draft(stem, imported.file, launch, folders, take_defaults) for launch in launches}
+    given_sessions = {scope: session.scope for scope, session in find_given_sessions(imported, launches).items() if scope in drafts}
     for scope, session in given_sessions.items():
         _absorb_session(drafts[scope], drafts[session])
     distinct = _add_exports(stem, imported.file, [draft for scope, draft in drafts.items() if scope not in given_sessions.values()])
@@ -71,13 +71,13 @@ def _keep_only_config(imported: ImportedFile) -> ImportedFile:
     return imported._replace(found=tuple(settings))
 
 
-def build_draft(name: str, file: str, group: ConfigGroup, folders: Sequence[str] | None, take_defaults: bool = False) -> Draft:
-    """Return the draft of one group; conditions around the whole configuration do not count."""
-    draft = Draft(name, file, group.surface)
-    draft.labels = group.labels
-    around = group.site.branches if group.site else ()
-    draft.sources = [Source(file, group.line, group.function, " and ".join(text for _, _, text in around))]
-    for setting in group.settings:
+def build_draft(name: str, file: str, launch: Launch, folders: Sequence[str] | None, take_defaults: bool = False) -> Draft:
+    """Return the draft of one launch; conditions around all of it do not count."""
+    draft = Draft(name, file, launch.surface)
+    draft.labels = launch.labels
+    around = launch.site.branches if launch.site else ()
+    draft.sources = [Source(file, launch.line, launch.function, " and ".join(text for _, _, text in around))]
+    for setting in launch.settings:
         if setting.reason == UNSET:
             continue
         if take_defaults and setting.reason and setting.given.default is not None:

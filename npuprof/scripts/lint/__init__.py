@@ -6,20 +6,19 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from npuprof import catalog
-from npuprof.catalog.surfaces import list_attribute_paths
-from npuprof.checks import flags, rules, scope
-from npuprof.checks.team import check_team_rules
+from npuprof.checks import scope
+from npuprof.checks.judging import judge_together
 from npuprof.checks.variables import find_option_faults
 from npuprof.checks.view import Fault
 from npuprof.document.keys import format_short_value
 from npuprof.document.policy import TeamRule
 from npuprof.model import Context, Finding, Place
 from npuprof.report.text import format_count
-from npuprof.scripts.config_groups import ConfigGroup, find_given_sessions, list_config_groups
+from npuprof.scripts.configuration import ScriptView, configure_launch, is_setting_unread, place_fault
+from npuprof.scripts.launches import Launch, find_given_sessions, list_launches
 from npuprof.scripts.lint.arguments import find_call_faults
 from npuprof.scripts.lint.entries import check_rewrites, find_double_entries, find_idle_configs, find_nameless_entries
 from npuprof.scripts.lint.singles import OPTION_ADVICE, find_misspelt_variable, find_script_faults
-from npuprof.scripts.lint.worlds import ScriptView, build_script_views, place_fault, place_under_functions
 from npuprof.scripts.python.global_options import ReplacedGroup
 from npuprof.scripts.python.optimizer_entries import NamedEntry
 from npuprof.scripts.reading import ImportedFile, ScriptSetting
@@ -37,13 +36,13 @@ _NO_MATTER = {"atc": ("NP203",), "global_options": ("NP404", "NP405", "NP408")}
 def check_script(imported: ImportedFile, asked: Context | None = None, team: Sequence[TeamRule] = ()) -> list[Finding]:
     """Return the findings about a file's settings, in line order; ``team`` are team rules."""
     context = asked or Context()
-    groups = [group for group in list_config_groups(imported) if group.surface != "config"]
+    launches = [launch for launch in list_launches(imported) if launch.surface != "config"]
     findings = [*imported.problems, *find_call_faults(imported, context), *find_double_entries(imported), *find_nameless_entries(imported)]
     findings += [place_fault(_build_commented_fault(setting), setting) for setting in imported.found if setting.commented]
-    for group in groups:
-        findings += _check_group(imported, group, context, team)
-    findings += [*find_idle_configs(imported), *_check_surroundings(imported, groups), *check_rewrites(imported), *_check_names(imported)]
-    lost = list(_check_estimator_sessions(imported, groups))
+    for launch in launches:
+        findings += _check_launch(imported, launch, context, team)
+    findings += [*find_idle_configs(imported), *_check_surroundings(imported, launches), *check_rewrites(imported), *_check_names(imported)]
+    lost = list(_check_estimator_sessions(imported, launches))
     places = {(finding.where, finding.key) for finding in lost}  # the age of an ineffective setting does not matter
     findings = [*(finding for finding in findings if finding.code != "NP501" or (finding.where, finding.key) not in places), *lost]
     unique = {(finding.code, finding.where, finding.key, finding.message): finding for finding in findings}
@@ -64,18 +63,15 @@ def _build_commented_fault(setting: ScriptSetting) -> Fault:
     return Fault("NP805", f"{setting.name}{value} is commented out", why, "make it a mix-in preset, or delete the line")
 
 
-def _check_group(imported: ImportedFile, group: ConfigGroup, asked: Context, team: Sequence[TeamRule]) -> Iterator[Finding]:
-    """Yield the findings about one configuration, each setting alone and all together."""
-    is_open = any(not setting.key and not setting.dead for setting in group.settings)  # it sets an unknown key
-    site = group.site._replace(closed=group.site.closed and not is_open) if group.site else None
-    usable = place_under_functions(item for item in group.settings if item.key and not _is_apart(item))
-    for view in build_script_views(imported.file, usable, site, asked):
-        yield from _check_script_rules(view)
-        yield from (finding for finding, _ in check_team_rules(view, team))
-    whole = ScriptView(imported.file, {setting.key: setting for setting in group.settings if setting.key}, {}, asked, group.surface, False)
-    for setting in group.settings:
+def _check_launch(imported: ImportedFile, launch: Launch, asked: Context, team: Sequence[TeamRule]) -> Iterator[Finding]:
+    """Yield the findings about one launch: about all its settings together, and about each alone."""
+    for view in configure_launch(imported.file, launch, asked):
+        yield from _sift_findings(view, (finding for finding, _ in judge_together(view, team)))
+    every = {setting.key: setting for setting in (*launch.environment, *launch.settings) if setting.key}
+    whole = ScriptView(imported.file, every, {}, asked, launch.surface, False)
+    for setting in launch.settings:
         for fault in () if setting.dead else _find_single_faults(setting, whole):
-            may_be_taken = fault.code == "NP209" and is_open  # a wrapper of atc may have its own flags
+            may_be_taken = fault.code == "NP209" and launch.sets_unknown_keys  # a wrapper of atc may have its own flags
             yield place_fault(fault._replace(severity="warning") if may_be_taken else fault, setting)
 
 
@@ -95,7 +91,7 @@ def _find_single_faults(setting: ScriptSetting, view: ScriptView) -> list[Fault]
 def _find_default_faults(setting: ScriptSetting, context: Context) -> list[Fault]:
     """Return the faults of a default from the command line or environment; a condition may exclude it."""
     default, is_flag = setting.given.default, setting.reason.startswith(COMMAND_LINE)
-    if setting.branches or default in (None, "") or not (is_flag or setting.surface == "env") or _is_setting_unread(setting):
+    if setting.branches or default in (None, "") or not (is_flag or setting.surface == "env") or is_setting_unread(setting):
         return []
     remark = "; it is the default of the script"
     faults = find_script_faults(setting.with_value(reason="", value=default, written=default), context)
@@ -103,28 +99,14 @@ def _find_default_faults(setting: ScriptSetting, context: Context) -> list[Fault
     return [fault._replace(message=f"{fault.message}{remark}", severity="warning" if is_flag else "error") for fault in errors]
 
 
-def _is_apart(setting: ScriptSetting) -> bool:
-    """Return whether a setting cannot be combined with others: it never runs, or the others may run without it."""
-    return setting.dead or setting.unused == EMPTY or bool(setting.surface == "env" and setting.unused) or _is_setting_unread(setting)
-
-
-def _is_setting_unread(setting: ScriptSetting) -> bool:
-    """Return whether the adapter would not find the value at its place in the script."""
-    if setting.surface == "global_options":
-        return setting.name not in list_attribute_paths()
-    option = catalog.find_option(setting.name)
-    return setting.surface == "session" and (option is None or (option.field or setting.field) != setting.field)
-
-
-def _check_script_rules(view: ScriptView) -> list[Finding]:
-    findings = [finding for finding, _ in rules.check_rules(view) if finding.severity != "info"]
-    if view.surface == "atc":
-        findings += flags.check_flags(view)
-    if view.surface == "global_options":  # like other values that the class accepts and the engine rejects
-        findings = [finding._replace(severity="warning") if finding.code == "NP381" else finding for finding in findings]
-    if _is_same_device(view):
-        findings = [finding for finding in findings if finding.code != "NP393"]
-    return findings
+def _sift_findings(view: ScriptView, findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield the findings about settings together that apply to a script, without notes."""
+    is_same_device = _is_same_device(view)
+    for finding in findings:
+        if finding.severity != "info" and not (finding.code == "NP393" and is_same_device):
+            # like other values that the class accepts and the engine rejects
+            is_accepted = finding.code == "NP381" and view.surface == "global_options"
+            yield finding._replace(severity="warning") if is_accepted else finding
 
 
 def _is_same_device(view: ScriptView) -> bool:
@@ -138,7 +120,7 @@ def _is_same_device(view: ScriptView) -> bool:
 
 def _find_age_faults(setting: ScriptSetting, view: ScriptView) -> list[Fault]:
     """Return the faults of a setting's age for the requested release and product."""
-    is_lost = setting.surface == "session" and _is_setting_unread(setting)
+    is_lost = setting.surface == "session" and is_setting_unread(setting)
     if not setting.key or setting.unused == EMPTY or setting.reason == UNSET or is_lost:
         return []
     scope_faults = scope.find_scope_faults(view.scope, setting.key, None if setting.reason else setting.value)
@@ -157,7 +139,7 @@ def _is_no_matter(setting: ScriptSetting, fault: Fault) -> bool:
     return fault.code in ("NP503", "NP411", *_NO_MATTER.get(setting.surface, ()))
 
 
-def _check_surroundings(imported: ImportedFile, groups: list[ConfigGroup]) -> Iterator[Finding]:
+def _check_surroundings(imported: ImportedFile, launches: list[Launch]) -> Iterator[Finding]:
     if named := [setting for setting in imported.found if setting.surface == "config"]:
         names = ", ".join(dict.fromkeys(setting.name for setting in named[:8])) + (", ..." if len(named) > 8 else "")
         what = f"the file names {format_count(len(named), 'setting')}: {names}"
@@ -172,8 +154,8 @@ def _check_surroundings(imported: ImportedFile, groups: list[ConfigGroup]) -> It
         what = f"global_options().{group.path} is a group, not an option"
         why = "The assignment is accepted and takes the whole group out of the options."
         yield place_fault(Fault("NP815", what, why, "assign its members one by one"), group)
-    sessions = [group for group in groups if group.surface == "session"]
-    filled = {group.scope for group in sessions if any(catalog.find_option(setting.name) for setting in group.settings)}
+    sessions = [launch for launch in launches if launch.surface == "session"]
+    filled = {session.scope for session in sessions if any(catalog.find_option(setting.name) for setting in session.settings)}
     for entry in imported.list_own_remarks(NamedEntry):
         if entry.name != "NpuOptimizer" and entry.site in filled:
             why = "The adapter looks for exactly NpuOptimizer; all options of an entry with another name are lost silently."
@@ -209,11 +191,11 @@ def _find_overwritten(sourced: SourcedEnvironment, settings: Sequence[ScriptSett
             yield place_fault(Fault("NP832", what, why, f"export {setting.name} after the file is sourced"), setting)
 
 
-def _check_estimator_sessions(imported: ImportedFile, groups: list[ConfigGroup]) -> Iterator[Finding]:
+def _check_estimator_sessions(imported: ImportedFile, launches: list[Launch]) -> Iterator[Finding]:
     """Yield the settings of a session_config that NPUEstimator overwrites."""
-    keys = {group.scope: {setting.key for setting in group.settings} for group in groups}
+    keys = {launch.scope: {setting.key for setting in launch.settings} for launch in launches}
     sendable = {key for key in catalog.estimator_defaults() if (option := catalog.find_option(key)) and "run_config" not in option.always}
-    for name, session in find_given_sessions(imported, groups).items():
+    for name, session in find_given_sessions(imported, launches).items():
         arguments = keys.get(name, set())
         for setting in session.settings if "" not in arguments else ():
             sent = catalog.estimator_defaults()[setting.key] if setting.key in sendable - arguments else setting.value

@@ -7,8 +7,8 @@ from npuprof.catalog import ConfigClass, releases
 from npuprof.checks.view import Fault
 from npuprof.model import Context, Finding, did_you_mean
 from npuprof.renderers.python import format_literal
+from npuprof.scripts.configuration import place_fault
 from npuprof.scripts.lint.attributes import find_plain_value_faults
-from npuprof.scripts.lint.worlds import place_fault
 from npuprof.scripts.python.config_classes import CLASSES, list_class_arguments, list_object_arguments
 from npuprof.scripts.python.run_config import GivenCall
 from npuprof.scripts.records import UNSET, ImportedFile, ScriptSetting

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from npuprof.checks.view import Fault
 from npuprof.model import Finding
-from npuprof.scripts.lint.worlds import place_fault
+from npuprof.scripts.configuration import place_fault
 from npuprof.scripts.python.optimizer_entries import AddedEntry, NamedEntry
 from npuprof.scripts.python.parameter_map import HELPERS, Rewrite
 from npuprof.scripts.records import IdleConfig, ImportedFile, Placed, ScriptSetting, are_exclusive

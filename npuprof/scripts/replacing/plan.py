@@ -12,8 +12,8 @@ from npuprof.resolve.config import Config
 from npuprof.scripts import blocks
 from npuprof.scripts.block_files import FileBlocks
 from npuprof.scripts.blocks import Block, Injector, RefreshedBlock
-from npuprof.scripts.config_groups import list_config_groups
 from npuprof.scripts.draft import Draft
+from npuprof.scripts.launches import list_launches
 from npuprof.scripts.naming import preset_name
 from npuprof.scripts.preset import build_draft
 from npuprof.scripts.python.imports import Modules
@@ -114,13 +114,13 @@ def _open_blocks(path: str, data: bytes, cuts: list[Cut], render: Callable[[Bloc
 
 def _list_candidates(imported: ImportedFile, shell: str, marked: list[Block], resolve: Callable[[str], Config]) -> Iterator[_Candidate]:
     """Yield the configurations outside blocks; ``resolve`` returns the preset for a target."""
-    for group in list_config_groups(imported):
-        draft = build_draft(preset_name(imported.file), imported.file, group, None)
+    for launch in list_launches(imported):
+        draft = build_draft(preset_name(imported.file), imported.file, launch, None)
         surface = next(iter(draft.surfaces), "")
         unmarked = any(setting.place.call or not any(block.has_line(setting.line) for block in marked) for setting in draft.carried)
         if unmarked and surface in _SURFACES and (surface != "env" or shell):
             target, sections = _SURFACES[surface]
-            yield _Candidate(group.scope, surface, draft, tuple(_compare_settings(resolve(target), sections, draft)))
+            yield _Candidate(launch.scope, surface, draft, tuple(_compare_settings(resolve(target), sections, draft)))
 
 
 def _refuse_foreign_lines(path: str, spec: str, candidates: list[_Candidate]) -> None:

@@ -1,4 +1,4 @@
-"""Combinations of a script's settings: a check view for each path through its branches.
+"""A launch as a configuration that ``checks`` judges: one for each path through its branches.
 
 A rule must be certain. Settings of other branches may be missing, values may depend on the run, and a configuration
 from other code may contain more than the script shows; all these are unknown.
@@ -11,10 +11,12 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from npuprof import catalog
+from npuprof.catalog.surfaces import list_attribute_paths
 from npuprof.catalog.written_condition import find_key
 from npuprof.checks.view import Fault, View, build_asked_scope, find_chip, narrow_scope
 from npuprof.model import Context, Finding, Origin, Place
-from npuprof.scripts.records import UNSET, Placed, ScriptSetting, Site
+from npuprof.scripts.launches import Launch
+from npuprof.scripts.records import EMPTY, UNSET, Placed, ScriptSetting
 
 #: The value of a setting that the run decides: equal to nothing.
 UNDECIDED = object()
@@ -126,9 +128,14 @@ def place_fault(fault: Fault, at: ScriptSetting | Placed) -> Finding:
     return Finding(fault.code, fault.message, fault.why, fault.hint, key=key, where=place, severity=fault.severity)
 
 
-def build_script_views(name: str, usable: list[ScriptSetting], site: Site | None, asked: Context) -> list[ScriptView]:
-    """Return a view for each path through the branches around one configuration, at most ``_MOST_WAYS``."""
-    base = site.branches if site else ()
+def configure_launch(name: str, launch: Launch, asked: Context) -> list[ScriptView]:
+    """Return a configuration for each path through the branches around a launch of the file ``name``, at most ``_MOST_WAYS``.
+
+    Settings that may be lost are in none.
+    """
+    closed = launch.site is not None and launch.site.closed and not launch.sets_unknown_keys
+    usable = _place_under_functions(item for item in (*launch.environment, *launch.settings) if item.key and not _is_apart(item))
+    base = launch.site.branches if launch.site else ()
     numbers = {place: number for number, place in enumerate(dict.fromkeys(setting.branches for setting in usable))}
     always = {number for place, number in numbers.items() if place == base[: len(place)]}
     steps = [(numbers[setting.branches], setting) for setting in usable]
@@ -150,11 +157,24 @@ def build_script_views(name: str, usable: list[ScriptSetting], site: Site | None
                 now[setting.key] = before[setting.key] = setting
                 del before[setting.key]
         if certain:
-            result.append(ScriptView(name, certain, maybe, asked, usable[0].surface, bool(site and site.closed)))
+            result.append(ScriptView(name, certain, maybe, asked, launch.surface, closed))
     return result
 
 
-def place_under_functions(settings: Iterable[ScriptSetting]) -> list[ScriptSetting]:
+def _is_apart(setting: ScriptSetting) -> bool:
+    """Return whether a setting cannot be combined with others: it never runs, or the others may run without it."""
+    return setting.dead or setting.unused == EMPTY or bool(setting.surface == "env" and setting.unused) or is_setting_unread(setting)
+
+
+def is_setting_unread(setting: ScriptSetting) -> bool:
+    """Return whether the adapter would not find the value at its place in the script."""
+    if setting.surface == "global_options":
+        return setting.name not in list_attribute_paths()
+    option = catalog.find_option(setting.name)
+    return setting.surface == "session" and (option is None or (option.field or setting.field) != setting.field)
+
+
+def _place_under_functions(settings: Iterable[ScriptSetting]) -> list[ScriptSetting]:
     """Return process-wide settings as conditional on calls of their functions, as the called ones are unknown."""
     result = list(settings)
     names = dict.fromkeys(setting.function for setting in result if setting.function)

@@ -1,0 +1,87 @@
+"""The launches of a file: each start of a program, and each configuration object of a script, with all that reaches it.
+
+Two objects are two launches, even if they have much in common. An NPURunConfig includes the session config passed to it.
+"""
+
+from __future__ import annotations
+
+from operator import attrgetter
+
+from npuprof.model import Record
+from npuprof.scripts.grouping import group_by
+from npuprof.scripts.python.nested_configs import GivenSession
+from npuprof.scripts.python.optimizer_entries import AddedEntry
+from npuprof.scripts.records import ImportedFile, ScriptSetting, Site
+
+
+class Launch(Record):
+    """One start of a program, or one configuration object: its settings, in execution order, each with its place and its branches.
+
+    ``scope`` is the reader's name for it (``vllm@7``, ``main:custom_op@12``), ``surface`` how scripts set it. ``settings`` are
+    those of its command line, of its files, or of the object; variables of a process that starts nothing known are a launch
+    of their own (``env``). ``environment`` are the variables that are set before it. ``site`` is its creation, ``entry`` the
+    record that adds an object to a session config, if any.
+    """
+
+    scope: str
+    surface: str
+    settings: tuple[ScriptSetting, ...]
+    environment: tuple[ScriptSetting, ...] = ()
+    site: Site | None = None
+    entry: AddedEntry | None = None
+
+    @property
+    def function(self) -> str:
+        """The dotted name of the function that creates the object; empty for the module and for the whole process."""
+        name = self.scope.rpartition(":")[0] if self.surface != "session" else self.scope.partition(":")[0]
+        return "" if name.startswith("<") or self.surface in ("atc", "env", "global_options") else name.partition("@")[0]
+
+    @property
+    def sets_unknown_keys(self) -> bool:
+        """Whether it sets a key that depends on the run, so that settings may be made that the file does not show."""
+        return any(not setting.key and not setting.dead for setting in self.settings)
+
+    @property
+    def line(self) -> int:
+        """The first line of the object."""
+        return self.site.line if self.site else min(setting.line for setting in self.settings)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names that distinguish the object in its file: its function and its config, or the model that it writes."""
+        if self.surface == "atc":
+            texts = {setting.key: setting.value for setting in self.settings if isinstance(setting.value, str) and not setting.reason}
+            return tuple(texts[key] for key in ("atc.output", "atc.model") if texts.get(key))[:1]
+        owner, _, name = self.function.rpartition(".")
+        if name.startswith("__"):  # every class has such methods
+            name = owner.rpartition(".")[2] or name
+        return name, self.entry.config.rpartition(".")[2] if self.entry else ""
+
+
+def list_launches(imported: ImportedFile) -> list[Launch]:
+    """Return the launches of a file; what is commented out belongs to none."""
+    sites = {site.scope: site for site in imported.sites}
+    entries = {entry.site: entry for entry in imported.list_remarks(AddedEntry) if entry.site}
+    live = sorted((setting for setting in imported.found if not setting.commented), key=attrgetter("order"))
+    places = {id(setting): place for place, setting in enumerate(live)}
+    variables = [setting for setting in live if setting.surface == "env"]
+    launches = []
+    for scope, same in group_by(live, attrgetter("scope")).items():
+        surface, last = same[0].surface, places[id(same[-1])]
+        before = (setting for setting in variables if places[id(setting)] < last) if surface != "env" else ()
+        launches.append(Launch(scope, surface, tuple(same), tuple(before), sites.get(scope), entries.get(scope)))
+    return launches
+
+
+def find_given_sessions(imported: ImportedFile, launches: list[Launch]) -> dict[str, Launch]:
+    """Return, for the scope of each NPURunConfig, the session configuration passed to it."""
+    sessions = [launch for launch in launches if launch.surface == "session"]
+    result = {}
+    for given in imported.list_remarks(GivenSession):
+        line = next((launch.line for launch in launches if launch.scope == given.scope), given.line)
+        named = [session for session in sessions if session.entry is not None and session.entry.config == given.expression]
+        own = [session for session in named if session.entry is not None and session.entry.scope == given.seen] or named
+        before = [session for session in own if session.line <= line]
+        if own:  # the last one above, or the first one below
+            result[given.scope] = before[-1] if before else own[0]
+    return result
