@@ -5,6 +5,7 @@ Two objects are two launches, even if they have much in common. An NPURunConfig 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from operator import attrgetter
 
 from npuprof.model import Record
@@ -19,8 +20,8 @@ class Launch(Record):
 
     ``scope`` is the reader's name for it (``vllm@7``, ``main:custom_op@12``), ``surface`` how scripts set it. ``settings`` are
     those of its command line, of its files, or of the object; variables of a process that starts nothing known are a launch
-    of their own (``env``). ``environment`` are the variables that are set before it. ``site`` is its creation, ``entry`` the
-    record that adds an object to a session config, if any.
+    of their own (``env``). ``environment`` are the variables set before it; none in a manifest with several launches, whose
+    containers have their own. ``site`` is its creation, ``entry`` the record that adds an object to a session config, if any.
     """
 
     scope: str
@@ -63,14 +64,22 @@ def list_launches(imported: ImportedFile) -> list[Launch]:
     sites = {site.scope: site for site in imported.sites}
     entries = {entry.site: entry for entry in imported.list_remarks(AddedEntry) if entry.site}
     live = sorted((setting for setting in imported.found if not setting.commented), key=attrgetter("order"))
-    places = {id(setting): place for place, setting in enumerate(live)}
-    variables = [setting for setting in live if setting.surface == "env"]
+    groups = group_by(live, attrgetter("scope"))
+    starts = [scope for scope, same in groups.items() if same[0].surface != "env"]
     launches = []
-    for scope, same in group_by(live, attrgetter("scope")).items():
-        surface, last = same[0].surface, places[id(same[-1])]
-        before = (setting for setting in variables if places[id(setting)] < last) if surface != "env" else ()
-        launches.append(Launch(scope, surface, tuple(same), tuple(before), sites.get(scope), entries.get(scope)))
+    for scope, same in groups.items():
+        reaching = _list_reaching(imported, live, same[-1]) if scope in starts and not (imported.declarative and starts[1:]) else ()
+        launches.append(Launch(scope, same[0].surface, tuple(same), tuple(reaching), sites.get(scope), entries.get(scope)))
     return launches
+
+
+def _list_reaching(imported: ImportedFile, live: list[ScriptSetting], last: ScriptSetting) -> Iterator[ScriptSetting]:
+    """Yield the variables that are set before the last setting of a launch."""
+    for setting in live:
+        if setting is last and not imported.declarative:
+            return
+        if setting.surface == "env":
+            yield setting
 
 
 def find_given_sessions(imported: ImportedFile, launches: list[Launch]) -> dict[str, Launch]:

@@ -246,7 +246,8 @@ class ImportedFile(Record):
     ``text`` is the parsed text; ``remarks`` are other records for the checks: disabled rewriters, constructor calls, ...
     ``passed_over`` are unsupported statements of a file without settings. ``places`` exists if the text was joined from
     parts of the file. ``followed`` are called functions of other files whose settings are in ``found``. ``others`` are
-    variables of other programs, each with the reason why it is in no preset.
+    variables of other programs, each with the reason why it is in no preset. A ``declarative`` file, such as a manifest, sets
+    all variables before it starts anything.
     """
 
     file: str
@@ -259,6 +260,7 @@ class ImportedFile(Record):
     places: PartPlaces | None = None
     followed: tuple[Followed, ...] = ()
     others: tuple[ScriptSetting, ...] = ()
+    declarative: bool = False
 
     def list_remarks(self, kind: type[Remark]) -> list[Remark]:
         """Return the records of one type, including those of other files."""

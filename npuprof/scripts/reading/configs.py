@@ -73,7 +73,7 @@ def _import_documents(path: str, text: str, documents: list[Node]) -> ImportedFi
         programs = ((arguments.find_file_program(table), table) for table in documents)
         settings += [setting for program, table in programs if program for setting in arguments.read_file_table(path, program, table)]
     settings.sort(key=lambda setting: (setting.line, setting.column))
-    return ImportedFile(path, tuple(settings), text=text)
+    return ImportedFile(path, tuple(settings), text=text, declarative=True)
 
 
 def _read_command_lines(path: str, table: Node) -> list[ScriptSetting]:
