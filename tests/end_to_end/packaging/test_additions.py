@@ -30,6 +30,8 @@ def test_one_place_is_enough(what: str, checkout: Checkout) -> None:
     shows, before, new_files = [Said(*row) for row in addition["shows"]], addition.get("before", ""), addition.get("new_files", {})
     (checkout.folder / "old.toml").write_text('[options]\nwork_path = "./x"\n')
     (checkout.folder / "script.newsh").write_text("\n")
+    for name, content in addition.get("scripts", {}).items():
+        (checkout.folder / name).write_text(content)
     for said in shows:
         then = checkout.start(*said.words.split(), stdin=said.stdin)
         assert said.holds not in then.stdout or said.code != then.returncode, f"{said.words} says so already"
