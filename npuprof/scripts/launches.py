@@ -74,11 +74,11 @@ def list_launches(imported: ImportedFile) -> list[Launch]:
 
 
 def _list_reaching(imported: ImportedFile, live: list[ScriptSetting], last: ScriptSetting) -> Iterator[ScriptSetting]:
-    """Yield the variables that are set before the last setting of a launch."""
+    """Yield the variables that are set before the last setting of a launch, for all commands or for its own."""
     for setting in live:
         if setting is last and not imported.declarative:
             return
-        if setting.surface == "env":
+        if setting.surface == "env" and setting.command in ("", last.command):
             yield setting
 
 

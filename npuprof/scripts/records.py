@@ -99,7 +99,7 @@ class ScriptSetting(Record):
     ``key`` is npuprof's full key (``precision_mode``, ``env.JOB_ID``), empty if it is computed; ``name`` is the name in the
     script, ``field`` the protobuf field. ``scope`` is the setting's configuration, ``made`` the class of an argument,
     ``function`` the function of a process-wide setting. ``dead`` settings never run; ``unused`` is why a setting is not
-    effective. ``order`` is the execution order.
+    effective. ``order`` is the execution order. ``command`` is the only command of a shell script that a setting applies to.
     """
 
     place: ScriptPlace
@@ -116,6 +116,7 @@ class ScriptSetting(Record):
     dead: bool = False
     unused: str = ""
     order: int = 0
+    command: str = ""
 
     @property
     def file(self) -> str:

@@ -309,7 +309,7 @@ class _Reading:
             if not words:
                 self._assign(variable, word)
             elif words[0].keyword != "read":  # a builtin: its IFS is local
-                self._add_variable(variable, word, word.cut_prefix(word.text.index("=") + 1), exported=True)
+                self._add_variable(variable, word, word.cut_prefix(word.text.index("=") + 1), exported=True, of_command=True)
         if words:
             self._read_program(words[0].text.rpartition("/")[2], words)
 
@@ -333,7 +333,7 @@ class _Reading:
             self.exports_all = words[1].text[0] == "-"
         elif name in LAUNCHERS:
             for variable, word, value in find_given(name, words[1:]):
-                self._add_variable(variable, word, value, exported=True)
+                self._add_variable(variable, word, value, exported=True, of_command=True)
         elif name in ("atc", "atc.bin") and not self.command.is_inner:  # a text cannot contain a block
             self._add_conversion(words)
         if (started := arguments.find_start(words)) is not None:
@@ -372,7 +372,7 @@ class _Reading:
             if name in known:
                 self._add_variable(name, word, word.with_parts((name,)), True, TAKEN_BACK)
 
-    def _add_variable(self, name: str, word: Word, value: Word, exported: bool, reason: str = "") -> None:
+    def _add_variable(self, name: str, word: Word, value: Word, exported: bool, reason: str = "", of_command: bool = False) -> None:
         if not exported and name not in self.named_by_exports and environ.find_variable_key(name) is None:
             return  # of the script alone
         last = self.last.pop(name, None)
@@ -381,7 +381,7 @@ class _Reading:
         reason = reason or ("depends on ~" if self.command.text.startswith(f"{name}=~", word.span[0]) else "")
         place = word.line, word.column
         setting = build_variable_setting(self._name_file(), place, name, filled.parts, reason)
-        setting = self._place(setting, self.function)
+        setting = self._place(setting, self.function, of_command)
         if self.command.parentheses == 1 and not setting.unused:  # two begin an expression
             setting = setting._replace(unused="it is gone with the process of its own that sets it")
         is_text = setting.given.written and len(setting.given.written) <= _LONGEST and not setting.reason
@@ -423,10 +423,12 @@ class _Reading:
         flags = [fill_word(word, self._list_known()) for word in self._fill_flags(words[1:])]
         self.found += map(self._place, atc_flags.read_flags(self._name_file(), flags, scope))
 
-    def _place(self, setting: ScriptSetting, function: str = "") -> ScriptSetting:
+    def _place(self, setting: ScriptSetting, function: str = "", of_command: bool = True) -> ScriptSetting:
+        command = self._name_line(self.command[0]) if of_command else ""
         place = setting.place._replace(call=self.command.call) if self.command.call else setting.place
         branches = self.branches if setting.name else ()
-        return setting._replace(place=place, function=function, branches=branches, unused=self.idle or setting.unused, order=self.number)
+        setting = setting._replace(place=place, function=function, branches=branches, command=command)
+        return setting._replace(unused=self.idle or setting.unused, order=self.number)
 
 
 def _strip_prefix(words: list[Word]) -> list[Word]:
