@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -19,6 +19,8 @@ from npuprof.scripts.shell_lexer import Word
 #: The start of a reason for a text that is not a table of keys.
 NO_TABLE = "is not a JSON object"
 _INTEGER, _DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]{0,17})"), re.compile(r"-?(?:0|[1-9][0-9]{0,8})\.[0-9]{1,8}")
+#: A setting in a table: its section and path, its key, and its value.
+Leaf = tuple[tuple[str, ...], Node, Node]
 #: Returns the place in the file for a line and column of a text in it.
 Locate = Callable[[int, int], Position]
 
@@ -39,7 +41,7 @@ def _compile_mention() -> re.Pattern[bytes]:
 @cache
 def _compile_mark() -> re.Pattern[bytes]:
     marks = (_match_spellings(name) for program in load_programs() for name in program.marks)
-    return re.compile(f"^(?:{'|'.join(marks)})\\b".encode(), re.MULTILINE)
+    return re.compile(rf"^(?:[ \t{{]*\")?(?:{'|'.join(marks)})\b".encode(), re.MULTILINE)
 
 
 def _match_spellings(name: str) -> str:
@@ -141,7 +143,7 @@ def _read_table_word(path: str, program: Program, name: str, word: Word, source:
         return line + inner_line - 1, inner_column + (column - 1 if inner_line == 1 else 0)
 
     if tree is not None and tree.pairs is not None:
-        yield from _read_table(path, program, program.tables[name], tree, locate)
+        yield from _read_leaves(path, program, _list_table_leaves(program.tables[name], (), tree), locate)
         return
     where = problems[0].where if problems else None
     message = f": {problems[0].message.partition(': ')[2]}" if problems else ""
@@ -150,22 +152,26 @@ def _read_table_word(path: str, program: Program, name: str, word: Word, source:
     yield ScriptSetting(place, program.section, "", f"--{name}", ScriptValue(None, reason))
 
 
-def _read_table(path: str, program: Program, section: str, table: Node, locate: Locate) -> Iterator[ScriptSetting]:
-    """Yield the keys of a section in a table, by path."""
-    for names, key, node in _list_leaves(section, table, ()):
+def _read_leaves(path: str, program: Program, leaves: Iterable[Leaf], locate: Locate = lambda *place: place) -> Iterator[ScriptSetting]:
+    """Yield settings in a table."""
+    for (section, *names), key, node in leaves:
         value, reason = build_value(node), "" if node.value is not None or not node.is_plain else "null says nothing"
         given = ScriptValue(None if reason else value, reason, type(value).__name__)
         name, full = ".".join(names), ".".join(map(format_key_segment, (section, *names)))
         yield ScriptSetting(ScriptPlace(path, *locate(key.line, key.column)), program.section, full, name, given)
 
 
-def _list_leaves(section: str, table: Node, around: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Node, Node]]:
+def _list_table_leaves(section: str, around: tuple[str, ...], table: Node) -> Iterator[Leaf]:
     for key, node in table.pairs or ():
-        names = (*around, str(key.value))
-        if node.pairs and catalog.find_setting(section, ".".join(names)) is None:
-            yield from _list_leaves(section, node, names)
-        else:
-            yield names, key, node
+        yield from _list_leaves(section, (*around, str(key.value)), key, node)
+
+
+def _list_leaves(section: str, names: tuple[str, ...], key: Node, node: Node) -> Iterator[Leaf]:
+    """Yield the settings in a value: those in a table, unless the table is a value itself or its section is not judged."""
+    if node.pairs and catalog.is_checked(section) and catalog.find_setting(section, ".".join(names)) is None:
+        yield from _list_table_leaves(section, names, node)
+    else:
+        yield (section, *names), key, node
 
 
 def build_value(node: Node) -> Any:
@@ -192,13 +198,11 @@ def read_file_table(path: str, program: Program, table: Node) -> Iterator[Script
 def _read_pairs(path: str, program: Program, table: Node) -> Iterator[ScriptSetting]:
     for key, node in table.pairs or ():
         name = program.spell_argument(str(key.value))
-        if name not in program.tables:
-            value = build_value(node)
-            given = ScriptValue(value, "" if value is not None else "null says nothing", type(value).__name__)
-            place, full = ScriptPlace(path, key.line, key.column), format_full_key(program.section, name)
-            yield ScriptSetting(place, program.section, full, name, given)
+        section = program.tables.get(name)
+        if section is None:
+            yield from _read_leaves(path, program, _list_leaves(program.section, (name,), key, node))
         elif node.pairs is not None:
-            yield from _read_table(path, program, program.tables[name], node, lambda line, column: (line, column))
+            yield from _read_leaves(path, program, _list_table_leaves(section, (), node))
         else:
             yield from _read_table_word(path, program, name, Word(node.line, node.column, (str(node.value),)), "")
 
