@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from npuprof.compare.html import Changes
 
 #: The target names that ``render`` accepts.
-TARGETS: tuple[str, ...] = tuple(renderers.MODULES)
+TARGETS: tuple[str, ...] = tuple(renderers.load_target_index())
 
 
 class Library:
@@ -210,7 +210,7 @@ def render(config: Config, target: str, inline: bool = False, *, check: bool = T
     """
     _require_config(config)
     _require(isinstance(target, str), f"target must be a str, not {type(target).__name__}")
-    if target not in renderers.MODULES:
+    if target not in renderers.load_target_index():
         hint = did_you_mean(str(target), TARGETS, f"known are {', '.join(TARGETS)}")
         raise build_usage_error(f"unknown target {target!r}", hint)
     there = _resolve_for_target(config, target, check)

@@ -76,28 +76,30 @@ def has_only_digits(text: str) -> bool:
 class Record:
     """A value with named fields, set by position or by name; class attributes are the defaults.
 
-    Raises TypeError for unknown fields.
+    A class with ``kw_only`` has no fields by position. Raises TypeError for unknown fields.
 
     Two records are equal if they have the same class and equal fields; ``1`` and ``true`` differ. Records are hashable even
     if their fields are not. Equal records have the same hash, also in another process after unpickling.
     """
 
     _fields: tuple[str, ...] = ()
+    _positional: tuple[str, ...] = ()
     _known: frozenset[str] = frozenset()
     _required: frozenset[str] = frozenset()
     _least: int = 0  #: the smallest number of positional values that covers all required fields
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, kw_only: bool = False) -> None:
         cls._fields = (*cls._fields, *cls.__annotations__)
+        cls._positional = () if kw_only else cls._fields
         cls._known = frozenset(cls._fields)
         cls._required = frozenset([name for name in (*cls._required, *cls.__annotations__) if name not in cls.__dict__])
         cls._least = max((place for place, name in enumerate(cls._fields, 1) if name in cls._required), default=0)
 
     def __init__(self, *values: Any, **named: Any) -> None:
         fields = self.__dict__
-        for name, value in zip(self._fields, values):  # noqa: B905 - strict= doubles the time that most records take to create
+        for name, value in zip(self._positional, values):  # noqa: B905 - strict= doubles the time that most records take to create
             fields[name] = value
-        if not named and self._least <= len(values) <= len(self._fields):  # the common case
+        if not named and self._least <= len(values) <= len(self._positional):  # the common case
             return
         fields.update(named)
         if len(fields) != len(values) + len(named) or not self._required <= fields.keys() <= self._known:

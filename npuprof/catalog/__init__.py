@@ -2,8 +2,8 @@
 
 Its source is the TOML files of this folder, one record per setting. The records drive code, checks, help, the editor
 schema and the documentation. Parsing TOML takes ten times as long as a typical command, so an installed npuprof
-contains the catalogue as marshalled values (``_built``, written by ``build``); in a checkout, ``checkout`` creates and
-caches them.
+contains the catalogue as marshalled values (``_built``, what ``build`` returns); in a checkout, ``system.checkout``
+creates and caches them.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator
 from functools import cache
 from marshal import loads
 
+from npuprof import system
 from npuprof.catalog.records import Argument as Argument
 from npuprof.catalog.records import ConfigClass as ConfigClass
 from npuprof.catalog.records import Flag as Flag
@@ -39,23 +40,9 @@ PREFIXES = {
 }  # fmt: skip
 
 
-@cache
 def load_built_part(name: str) -> Any:
     """Return one part of the built form: a section, or ``texts``, ``rules``, ``pages``, ``releases``, ..."""
-    load_part = _find_checkout_loader()
-    if load_part:
-        return load_part(name)
-    packed = __spec__.loader.get_data(f"{__path__[0]}/_built/{name}.marshal")  # type: ignore[union-attr]
-    return loads(packed)  # noqa: S302 - part of this package
-
-
-@cache
-def _find_checkout_loader() -> Callable[[str], Any] | None:
-    try:
-        from npuprof.catalog.checkout import load_part
-    except ModuleNotFoundError:  # installed from a wheel
-        return None
-    return load_part
+    return system.load_built_part("catalog", name)
 
 
 @cache

@@ -1,30 +1,23 @@
-"""Converts the TOML records into plain Python values; also the build hook of the wheel. It does not validate: tests do.
+"""Converts the TOML records into plain Python values. It does not validate: tests do.
 
-Wheels do not contain this module. In a checkout or an editable install, ``checkout`` calls it after each change.
+Wheels do not contain this module. In a checkout or an editable install, ``system.checkout`` calls it after each change.
 """
 
 from __future__ import annotations
 
-import ast
 import marshal
-import sys
 import tomllib
 from collections.abc import Iterable
-from functools import cache
 from itertools import accumulate
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
+from npuprof.catalog import condition
+from npuprof.catalog.records import Packed, parse_framework_version, parse_release_version
+from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS
+from npuprof.system import group_pairs
+
 HERE = Path(__file__).parent
-if __name__ != "npuprof.catalog.build":  # run by the build backend, outside the package
-    sys.path.insert(0, str(HERE.parent.parent))
-
-from npuprof.catalog import condition  # noqa: E402
-from npuprof.catalog.records import Packed, parse_framework_version, parse_release_version  # noqa: E402
-from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS  # noqa: E402
-from npuprof.system import group_pairs  # noqa: E402
-
 #: The pages in the order in which their options are printed.
 PAGES = (
     "basic", "memory", "dynamic-shape", "mixed-computing", "debugging", "accuracy-tuning", "accuracy-comparison",
@@ -47,7 +40,6 @@ _KEPT_FIELDS = {
 _RENAMED_FIELDS = {"min": "minimum", "max": "maximum"}
 
 
-@cache
 def build_parts() -> dict[str, Any]:
     """Return every part of the built form by module name."""
     history = _read_toml_file("releases.toml")
@@ -78,7 +70,7 @@ def build_parts() -> dict[str, Any]:
     parts["wire"] = _freeze_lists(_read_toml_file("wire.toml"))
     parts["attributes"] = _freeze_lists(_read_toml_file("attributes.toml"))
     parts["axes"] = {
-        "targets": _index_targets(_collect_targets(), parts["options"]),
+        **_index_surfaces(parts["options"]),
         "products": _read_toml_file("products.toml"),
         "releases": {release["name"]: parse_release_version(release["name"]) for release in releases},
     }
@@ -105,13 +97,6 @@ def build_parts() -> dict[str, Any]:
         parts[section], parts["texts"][section] = _pack_records(parts[section]), _pack_records(parts["texts"][section])
     parts["severities"] = {code: page["severity"] for code, page in (parts["pages"] | parts["rule_texts"]["rules"]).items()}
     return parts
-
-
-def write_parts(folder: Path) -> None:
-    """Write the parts of the built form as files below ``folder``, in a format that every supported Python reads."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, part in build_parts().items():
-        (folder / f"{name}.marshal").write_bytes(marshal.dumps(part, 2))  # later versions depend on reference counts
 
 
 def _read_toml_file(name: str) -> dict[str, Any]:
@@ -171,41 +156,21 @@ def _index_protections(rows: list[dict[str, Any]]) -> tuple[dict[str, Any], dict
     return {name: row for name, row in by_name.items() if name[0] != "*"}, endings
 
 
-def _collect_targets() -> dict[str, tuple[str, str]]:
-    """Return, for each target in catalogue order, its module of ``renderers`` and its surface."""
-    places: list[tuple[int, str, str, str]] = []
-    for path in sorted((HERE.parent / "renderers").glob("*.py")):
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict) and ast.unparse(node.targets[0]) == "TARGETS":
-                for name, row in zip(node.value.keys, node.value.values, strict=True):
-                    assert isinstance(row, ast.Call), "a target is made by a call"
-                    assert name is not None, "it has a name"
-                    places.append((ast.literal_eval(row.args[0]), ast.literal_eval(name), path.stem, _read_surface(row)))
-    return {name: (module, surface) for _, name, module, surface in sorted(places)}
+def _index_surfaces(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the first release of the surfaces with states of their own, and the options with other values on a surface than in a session.
 
-
-def _index_targets(targets: dict[str, tuple[str, str]], options: dict[str, Any]) -> dict[str, Any]:
-    """Return the targets with their surfaces' data: the first release, and options with narrower values.
-
-    ``first`` are the indexes of the first releases in which a surface with its own states may read options; ``narrow`` are
-    the targets that accept other values of an option than a session.
+    The first releases are indexes of the list of releases.
     """
     first: dict[str, int] = {}
     narrow: dict[str, tuple[str, ...]] = {}
     for name, record in options.items():
         apart = [record.get(field, {}) for field in ("surface_values", "surface_range", "surface_states")]
-        if narrower := tuple(target for target, (_, surface) in targets.items() if any(surface in table for table in apart)):
+        if narrower := tuple(sorted({surface for table in apart for surface in table})):
             narrow[name] = narrower
         for surface, states in apart[2].items():
             age = len(states) - len(states.lstrip("."))
             first[surface] = min(first.get(surface, age), age)
-    return {"rows": targets, "first": first, "narrow": narrow}
-
-
-def _read_surface(row: ast.expr) -> str:
-    """Return the surface in a target's row, empty if it is not a literal or missing."""
-    named = row.args[4] if isinstance(row, ast.Call) and len(row.args) > 4 else None
-    return str(named.value) if isinstance(named, ast.Constant) else ""
+    return {"first": first, "narrow": narrow}
 
 
 def _freeze_lists(value: Any) -> Any:
@@ -399,24 +364,3 @@ def _collect_compared_settings(trees: list[Any]) -> tuple[str, ...]:
 def _list_settings(paths: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
     keys = (".".join(path[:2]) if path[0] in SECTIONS else path[0] for path in paths)
     return tuple(sorted({key for key in keys if key not in ("product", "scenario", "cann")}))
-
-
-try:  # the build hook of the wheel
-    from hatchling.builders.hooks.plugin.interface import BuildHookInterface
-
-    class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg, misc, unused-ignore]
-        """Adds the built form to a wheel, except for editable installs, which read the records."""
-
-        def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-            """Write the files before hatchling collects the files of the wheel."""
-            self.made = TemporaryDirectory()
-            if version != "editable":
-                write_parts(Path(self.made.name))
-                build_data["force_include"][self.made.name] = "npuprof/catalog/_built"
-
-        def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
-            """Remove the files after they were added to the wheel."""
-            self.made.cleanup()
-
-except ImportError:
-    pass

@@ -139,7 +139,7 @@ def _build_override_schema(refs: Schema) -> Schema:
         "product": {"$ref": "#/definitions/product"},
         "cann": {"$ref": "#/definitions/release-range"},
         "scenario": {"enum": list(SCENARIOS)},
-        "target": {"enum": list(targets.NAMES)},
+        "target": {"enum": list(targets.list_target_names())},
     }
     axes = {**{key: axes[key] for key in MATCH_KEYS}, **_list_framework_ranges()}
     match = {**table_schema({key: {"anyOf": [axis, list_schema(axis)]} for key, axis in axes.items()}), "minProperties": 1}

@@ -1,23 +1,52 @@
-"""The names of the render targets: the values of ``--to``, and of ``target`` in an override's match."""
+"""The render targets, the values of ``--to``, by their index; and what their surfaces restrict."""
 
 from __future__ import annotations
 
+from functools import cache
+
 from npuprof.catalog import load_built_part
+from npuprof.model import Record
+from npuprof.system import load_built_part as load_part_of
 
-_BUILT = load_built_part("axes")["targets"]
-_ROWS: dict[str, tuple[str, str]] = _BUILT["rows"]
 
-#: The module of ``renderers`` for each target, collected at build time so that a command imports only the one it needs.
-MODULES = {name: module for name, (module, _) in _ROWS.items()}
+class TargetRow(Record):
+    """The fields of a ``renderers.Target`` that are indexed, and its module of ``renderers``.
 
-#: Valid values of ``match = { target = ... }``: all exports of the environment are one target.
-NAMES = (*MODULES, "env")
+    ``surface`` is named as in ``Option.spelling``; targets without a surface have none.
+    """
 
-#: The surface of each target, as in ``spelling``; empty for the session's surface and for targets without one.
-SURFACES = {name: surface for name, (_, surface) in _ROWS.items()}
+    module: str
+    place: int
+    surface: str
+    sections: tuple[str, ...]
 
-#: The index of the first release in which each surface may read an option; surfaces that exist in all releases are omitted.
-FIRST_RELEASES: dict[str, int] = _BUILT["first"]
 
-#: The targets that accept other values of an option than a session, by option name.
-NARROW: dict[str, tuple[str, ...]] = _BUILT["narrow"]
+@cache
+def load_target_index() -> dict[str, TargetRow]:
+    """Return the render targets by name, in the order of their places; a command imports only the renderer that it needs."""
+    return {name: TargetRow(*row) for name, row in load_part_of("renderers", "targets").items()}
+
+
+@cache
+def list_target_names() -> tuple[str, ...]:
+    """Return the valid values of ``match = { target = ... }``: all exports of the environment are one target."""
+    return (*load_target_index(), "env")
+
+
+def find_surface(target: str | None) -> str:
+    """Return the surface of a target; an empty string if it has none, and for ``env`` and None."""
+    row = load_target_index().get(target or "")
+    return row.surface if row else ""
+
+
+def find_first_release(surface: str) -> int:
+    """Return the index of the first release in which a surface may read an option."""
+    first: dict[str, int] = load_built_part("axes")["first"]
+    return first.get(surface, 0)
+
+
+@cache
+def list_narrow_targets(option: str) -> list[str]:
+    """Return the targets that accept other values of an option than a session."""
+    surfaces = load_built_part("axes")["narrow"].get(option, ())
+    return [name for name, row in load_target_index().items() if row.surface in surfaces]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from npuprof.catalog.targets import list_target_names
 from npuprof.checks import scope, sharing
 from npuprof.checks.judging import collect_faults, has_framework_settings, judge_unasked, judge_view, say_where
 from npuprof.checks.view import View
@@ -49,7 +50,7 @@ def judge_config(config: Config, notes: bool = True, everywhere: bool = True) ->
     else:
         placed = judge_view(view, notes)
         if not view.asked.target:
-            placed += judge_unasked(view)
+            placed += judge_unasked(view, list_target_names())
         findings = [say_where(finding, [words]) for finding, words in placed]
     findings += [*claims, *view.sift_plain_findings(_check_steps_and_parents(view))]
     if lineages.says_anywhere(config.lineage, "ignore"):

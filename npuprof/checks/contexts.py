@@ -59,7 +59,7 @@ def _find_unfitting_overrides(view: View) -> Iterator[int]:
     is_converted = view.config.scenario == OFFLINE
     for number, override in enumerate(view.config.lineage[-1].overrides if view.config.scenario else ()):
         named = override.match.get("target", ())
-        if named and all(_ANY_SCENARIO.isdisjoint([name]) and (targets.SURFACES.get(name) == "atc") != is_converted for name in named):
+        if named and all(_ANY_SCENARIO.isdisjoint([name]) and (targets.find_surface(name) == "atc") != is_converted for name in named):
             yield number
 
 
@@ -85,10 +85,10 @@ def _judge_unasked_targets(
 ) -> Iterator[Told]:
     """Yield the values that targets cannot write when no target is selected, each with its context."""
     keys = here.touched.union(view.settings)
-    narrow = {name for key in keys for name in targets.NARROW.get(key, ())}
+    narrow = {name for key in keys for name in targets.list_narrow_targets(key)}
     alike = group_pairs(  # targets with equal results
-        ((frozenset(key for key in here.touched if may_bar(surface, key)), name if name in here.named_targets else ""), name)
-        for name, surface in targets.SURFACES.items()
+        ((frozenset(key for key in here.touched if may_bar(row.surface, key)), name if name in here.named_targets else ""), name)
+        for name, row in targets.load_target_index().items()
         if name in narrow or (name == "atc" and not view.config.scenario)
     )
     for (barring, _), names in alike.items():

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 
 from npuprof import catalog
-from npuprof.catalog import condition, targets
+from npuprof.catalog import condition
 from npuprof.checks import rules, scope, settings, sharing, surfaces
 from npuprof.checks.view import Fault, Scope, View
 from npuprof.model import FRAMEWORK_SECTIONS, Finding
@@ -52,7 +52,7 @@ def judge_view(view: View, notes: bool, about: About | None = None) -> list[Told
     return [*view.sift_findings(findings), *((view.build_finding(fault, key), ()) for fault, key in refused)]
 
 
-def judge_unasked(view: View, names: Collection[str] = targets.NAMES, about: About | None = None) -> list[Told]:
+def judge_unasked(view: View, names: Collection[str], about: About | None = None) -> list[Told]:
     """Return the values that targets cannot write although they support each option, when no target was requested."""
     words = rules.describe_place(view)
     unwritable = collect_faults(view, about)[3]

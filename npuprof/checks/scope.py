@@ -211,9 +211,10 @@ def _find_range_fault(spec: str, why: str, axis: str) -> Fault | None:
 
 
 def _find_target_fault(name: str, why: str) -> Fault | None:
-    if name in targets.NAMES:
+    known = targets.list_target_names()
+    if name in known:
         return None
-    hint = did_you_mean(name, targets.NAMES, f"known are {', '.join(targets.NAMES)}")
+    hint = did_you_mean(name, known, f"known are {', '.join(known)}")
     return Fault("NP902", f"unknown target {name!r}", why, hint)
 
 

@@ -64,18 +64,18 @@ def find_surface_faults(scope: Scope, option: Option, value: Any) -> Iterator[Fa
 
 def list_surface_releases(scope: Scope, surface: str) -> tuple[str, ...]:
     """Return the selected releases that have a surface; all of them if none has, since the surface was requested."""
-    first = targets.FIRST_RELEASES.get(surface, 0)
+    first = targets.find_first_release(surface)
     return tuple(name for name in scope.releases if releases.release_index(name) >= first) or scope.releases
 
 
 def find_unwritable_faults(scope: Scope, key: str, value: Any) -> Iterator[tuple[str, Fault]]:
     """Yield the targets that cannot write a value although a session accepts it, each with its fault."""
-    for target in targets.NARROW.get(key, ()):
+    for target in targets.list_narrow_targets(key):
         option = catalog.find_option(key)
         assert option is not None
         if fault := _find_late_fault(scope, key, target):
             yield target, fault
-        for fault in _find_unwritable_faults(option, targets.SURFACES[target], value, f"the target {target}"):
+        for fault in _find_unwritable_faults(option, targets.find_surface(target), value, f"the target {target}"):
             hint = f'{fault.hint}, here or in an [[override]] with match = {{ target = "{target}" }}'
             yield target, fault._replace(code="NP413", hint=hint)
 
@@ -83,11 +83,11 @@ def find_unwritable_faults(scope: Scope, key: str, value: Any) -> Iterator[tuple
 @cache
 def _find_late_fault(scope: Scope, name: str, target: str) -> Fault | None:
     """Return the fault for releases that read an option in a session, but not yet where a target writes it."""
-    option, surface = catalog.find_option(name), targets.SURFACES[target]
+    option, surface = catalog.find_option(name), targets.find_surface(target)
     assert option is not None
     states = option.surface_states.get(surface, option.states)
     places = [(name, releases.release_index(name)) for name in list_surface_releases(scope, surface)]
-    first = targets.FIRST_RELEASES.get(surface, 0)  # releases without the surface do not concern the preset
+    first = targets.find_first_release(surface)  # releases without the surface do not concern the preset
     late = [name for name, place in places if place >= first and states[place] == "." != option.states[place]]
     if not late:
         return None
@@ -100,9 +100,9 @@ def _find_late_fault(scope: Scope, name: str, target: str) -> Fault | None:
 
 def check_unasked_surfaces(view: View, unwritable: Sequence[tuple[tuple[str, Fault], str]]) -> Iterator[Finding]:
     """Yield the values that a target cannot write although it supports each option."""
-    for target, surface in targets.SURFACES.items() if unwritable else ():
+    for target, row in targets.load_target_index().items() if unwritable else ():
         faults = [(fault, key) for (name, fault), key in unwritable if name == target]
-        if faults and (surface == "atc") == (view.scenario == OFFLINE) and has_place(view, target):
+        if faults and (row.surface == "atc") == (view.scenario == OFFLINE) and has_place(view, target):
             for fault, key in faults:
                 yield view.build_finding(fault, key)
 
@@ -116,7 +116,7 @@ def build_conversion_finding(refused: Finding) -> Finding:
 
 def has_place(view: View, target: str) -> bool:
     """Return whether a target supports each option."""
-    surface = targets.SURFACES[target]
+    surface = targets.find_surface(target)
     barring = [key for key in view.settings if may_bar(surface, key)]
     return all((option := catalog.find_option(key)) and option.is_always(surface, view.settings[key]) for key in barring)
 

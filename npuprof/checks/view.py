@@ -6,7 +6,7 @@ from functools import cache
 
 from npuprof import catalog
 from npuprof.catalog import releases, values
-from npuprof.catalog.targets import SURFACES
+from npuprof.catalog.targets import find_surface
 from npuprof.document import keys
 from npuprof.model import Context, Finding, Fix, NpuprofError, Origin, Path, Record
 from npuprof.resolve import lineages
@@ -89,7 +89,7 @@ def _build_scope(
     versions: Versions,
 ) -> Scope:
     families = _list_families((asked_product,) if asked_product else meant)
-    return Scope(scenario, releases.list_covered_releases(asked_cann, cann), families, SURFACES.get(target or "", ""), versions)
+    return Scope(scenario, releases.list_covered_releases(asked_cann, cann), families, find_surface(target), versions)
 
 
 def build_asked_scope(context: Context) -> Scope:

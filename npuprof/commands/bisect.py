@@ -58,7 +58,7 @@ class Bisect(PrintingVerb, ResolvingVerb):
         "-t",
         metavar="TARGET",
         text="Render the file that {code} in CMD names for TARGET: {choices} [default: session]",
-        choices=tuple(renderers.MODULES),
+        choices=renderers.load_target_index,
         noun="target",
     )
     metric = option(

@@ -40,7 +40,7 @@ class Render(ResolvingVerb):
         metavar="TARGET",
         text="Render for TARGET: {choices}",
         default="session",
-        choices=tuple(renderers.MODULES),
+        choices=renderers.load_target_index,
         noun="target",
     )
     output = option(

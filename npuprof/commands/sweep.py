@@ -133,7 +133,7 @@ class Sweep(PrintingVerb, ContextVerb):
 
     def _split_targets(self) -> tuple[str, str]:
         """Return the scheduler (empty for none), and the target of rendered files."""
-        known = (*renderers.MODULES, *ENGINES)
+        known = (*renderers.load_target_index(), *ENGINES)
         for name in self.engines:
             if name not in known:
                 hint = did_you_mean(name, known, f"known are {', '.join(known)}")

@@ -6,11 +6,11 @@ Shared by all targets: the text of an option's value, sidecar files, the header,
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from functools import cache, lru_cache
+from functools import cache
 
 from npuprof import catalog
 from npuprof.catalog import values
-from npuprof.catalog.targets import MODULES as MODULES
+from npuprof.catalog.targets import load_target_index as load_target_index
 from npuprof.document import keys
 from npuprof.model import SECTIONS, Finding, NpuprofError, Record, __version__, build_error, build_usage_error
 from npuprof.renderers.stamp import list_sidecars, stamp_text
@@ -42,7 +42,7 @@ class Rendered(Record):
     left_out: tuple[Finding, ...] = ()
 
 
-class Target(Record):
+class Target(Record, kw_only=True):
     """One render target: ``write`` takes a config and whether only bare lines are wanted.
 
     ``place`` is its position in lists of targets. ``sections`` are the sections that it writes, ``surface`` is the surface
@@ -81,7 +81,7 @@ class Target(Record):
         if config.scenario == "offline-inference" and not self.offline:
             what = f"{config.name} is for the ATC compiler, and {self.file} would be read by a TensorFlow process"
             why = "The adapter aborts on a session for inference offline; ATC converts the model before there is one."
-            hint = f"render it to {', '.join(name for name in MODULES if load_target(name).offline)}"
+            hint = f"render it to {', '.join(name for name in load_target_index() if load_target(name).offline)}"
             origin = config.find_profile_origin("scenario")
             raise build_error("NP916", what, why, hint, origin, "profile.scenario", (config.name,))
 
@@ -110,24 +110,20 @@ def find_left_out_sections(config: Config, written: Collection[str]) -> tuple[Fi
 
 
 def _find_target(section: str) -> str:
-    return next(name for name in MODULES if section in load_target(name).sections)
+    return next(name for name, row in load_target_index().items() if section in row.sections)
 
 
 def list_fitting_targets(config: Config) -> list[str]:
     """Return the targets that render a part of a config; if it has only variables, those of options."""
-    return list(_list_fitting_targets(tuple(name for name, section in config.shared_sections.items() if section)))
-
-
-@cache
-def _list_fitting_targets(sections: tuple[str, ...]) -> list[str]:
-    wanted = {*sections} - {"env"} or {"options"}  # variables are written by several targets
-    return [name for name in MODULES if not wanted.isdisjoint(load_target(name).sections)]
+    used = {name for name, section in config.shared_sections.items() if section}
+    wanted = used - {"env"} or {"options"}  # variables are written by several targets
+    return [name for name, row in load_target_index().items() if not wanted.isdisjoint(row.sections)]
 
 
 @cache  # called thousands of times when many presets are written
 def load_target(name: str) -> Target:
     """Return a target by name. Raises KeyError."""
-    table: dict[str, Any] = __import__(f"npuprof.renderers.{MODULES[name]}", fromlist=["TARGETS"]).TARGETS
+    table: dict[str, Any] = __import__(f"npuprof.renderers.{load_target_index()[name].module}", fromlist=["TARGETS"]).TARGETS
     target: Target = table[name]
     return target
 
@@ -232,11 +228,12 @@ def build_not_carried_error(config: Config, reasons: Mapping[str, str], target: 
     return error
 
 
-@lru_cache(1024)
 def _list_carriers(name: str) -> tuple[str, ...]:
     """Return the targets that support an option."""
     option = catalog.find_option(name)
-    return tuple(target for surface in (option.spelling if option else ()) for target in MODULES if load_target(target).surface == surface)
+    return tuple(
+        name for surface in (option.spelling if option else ()) for name, row in load_target_index().items() if row.surface == surface
+    )
 
 
 def build_unfit_finding(config: Config, name: str, target: str) -> Finding:

@@ -167,6 +167,13 @@ def _check_atc_flags(config: Config, flags: dict[str, Any], keys: dict[str, str]
 
 TARGETS = {
     "atc": Target(
-        90, "one `atc` command line", "atc.sh", render_atc, "atc", offline=True, sections=("options", "atc"), write_onto=write_flags_onto
+        place=90,
+        summary="one `atc` command line",
+        file="atc.sh",
+        write=render_atc,
+        surface="atc",
+        offline=True,
+        sections=("options", "atc"),
+        write_onto=write_flags_onto,
     ),
 }

@@ -253,11 +253,11 @@ def _check_estimator_defaults(config: Config) -> Iterator[Finding]:
 
 TARGETS = {
     "estimator": Target(
-        40,
-        "TF 1.15: `NPURunConfig(...)` with its nested configs",
-        "estimator.py",
-        render_estimator,
-        "run_config",
+        place=40,
+        summary="TF 1.15: `NPURunConfig(...)` with its nested configs",
+        file="estimator.py",
+        write=render_estimator,
+        surface="run_config",
         sections=("options", "estimator"),
         write_onto=write_arguments_onto,
     ),

@@ -85,5 +85,5 @@ def _find_hindrances(config: Config, name: str, key: str) -> list[Finding]:
 
 
 TARGETS = {
-    "ge": Target(88, "the JSON file for ATC's `--raw_ge_options`", "ge_options.json", render_ge, offline=True),
+    "ge": Target(place=88, summary="the JSON file for ATC's `--raw_ge_options`", file="ge_options.json", write=render_ge, offline=True),
 }

@@ -100,11 +100,11 @@ def _check_adapter_value(config: Config, option: Option, value: Any) -> Iterator
 
 TARGETS = {
     "global-options": Target(
-        80,
-        "TF 2: `npu.global_options()` and `npu.open()`",
-        "global_options.py",
-        render_global_options,
-        "global_options",
+        place=80,
+        summary="TF 2: `npu.global_options()` and `npu.open()`",
+        file="global_options.py",
+        write=render_global_options,
+        surface="global_options",
         write_onto=write_options_onto,
     ),
 }

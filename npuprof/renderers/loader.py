@@ -148,11 +148,11 @@ def render_loader(config: Config, inline: bool) -> Rendered:
 
 TARGETS = {
     "env-loader": Target(
-        100,
-        "a function for the script that fills the parameter map from what `npuprof env` exported",
-        "env_loader.py",
-        render_loader,
-        "session",
+        place=100,
+        summary="a function for the script that fills the parameter map from what `npuprof env` exported",
+        file="env_loader.py",
+        write=render_loader,
+        surface="session",
         sections=("options", "env"),
     ),
 }

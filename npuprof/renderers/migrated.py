@@ -186,21 +186,28 @@ def run_config(config=None):
 
 
 def _build_target(
-    place: int, name: str, summary: str, file: str = "", surface: str = "session", sections: tuple[str, ...] = ("options",)
+    name: str, *, place: int, summary: str, file: str = "", surface: str = "session", sections: tuple[str, ...] = ("options",)
 ) -> Target:
-    write = partial(_render_migrated_target, name) if name in _SHAPES else _render_migrated_estimator
-    return Target(place, summary, file or f"{name.replace('-', '_')}.py", write, surface, renames=True, sections=sections)
+    return Target(
+        place=place,
+        summary=summary,
+        file=file or f"{name.replace('-', '_')}.py",
+        write=partial(_render_migrated_target, name) if name in _SHAPES else _render_migrated_estimator,
+        surface=surface,
+        renames=True,
+        sections=sections,
+    )
 
 
 TARGETS = {
-    "session-migrated": _build_target(20, "session-migrated", "the same through `npu_config_proto(config_proto=...)`"),
-    "init-resource": _build_target(30, "init-resource", "the session of `init_resource(config=...)`, with the shutdown"),
+    "session-migrated": _build_target("session-migrated", place=20, summary="the same through `npu_config_proto(config_proto=...)`"),
+    "init-resource": _build_target("init-resource", place=30, summary="the session of `init_resource(config=...)`, with the shutdown"),
     "estimator-migrated": _build_target(
-        50, "estimator-migrated", "`npu_run_config_init(run_config=...)`", "", "session", ("options", "estimator")
+        "estimator-migrated", place=50, summary="`npu_run_config_init(run_config=...)`", sections=("options", "estimator")
     ),
     # No file has the name of the package: scripts next to it would import it instead.
-    "keras": _build_target(60, "keras", "`set_keras_session_npu_config(config=...)`", "keras_session.py", "session"),
+    "keras": _build_target("keras", place=60, summary="`set_keras_session_npu_config(config=...)`", file="keras_session.py"),
     "initialize-system": _build_target(
-        70, "initialize-system", "the session that runs `initialize_system`, with the options that must be there", surface=""
+        "initialize-system", place=70, summary="the session that runs `initialize_system`, with the options that must be there", surface=""
     ),
 }

@@ -65,6 +65,20 @@ def format_tables(tables: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 TARGETS = {
-    "toml": Target(110, "the flattened preset as TOML", "profile.toml", render_toml, offline=True, sections=SECTIONS),
-    "json": Target(120, "the flattened preset as JSON", "profile.json", render_json, offline=True, sections=SECTIONS),
+    "toml": Target(
+        place=110,
+        summary="the flattened preset as TOML",
+        file="profile.toml",
+        write=render_toml,
+        offline=True,
+        sections=SECTIONS,
+    ),
+    "json": Target(
+        place=120,
+        summary="the flattened preset as JSON",
+        file="profile.json",
+        write=render_json,
+        offline=True,
+        sections=SECTIONS,
+    ),
 }

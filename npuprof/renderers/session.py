@@ -208,11 +208,11 @@ def render_session(config: Config, inline: bool) -> Rendered:
 
 TARGETS = {
     "session": Target(
-        10,
-        "TF 1.15: `tf.ConfigProto` with `NpuOptimizer`, remapping and memory_optimization off",
-        "session.py",
-        render_session,
-        "session",
+        place=10,
+        summary="TF 1.15: `tf.ConfigProto` with `NpuOptimizer`, remapping and memory_optimization off",
+        file="session.py",
+        write=render_session,
+        surface="session",
         renames=True,
         write_onto=write_session_onto,
     ),

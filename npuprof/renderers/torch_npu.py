@@ -90,10 +90,10 @@ def _format_option_call(pairs: list[str], indent: str) -> list[str]:
 
 TARGETS = {
     "torch-npu": Target(
-        82,
-        "a module of torch_npu calls, for `[torch_npu]`",
-        "npu_settings.py",
-        render_torch_npu,
+        place=82,
+        summary="a module of torch_npu calls, for `[torch_npu]`",
+        file="npu_settings.py",
+        write=render_torch_npu,
         sections=("torch_npu",),
     ),
 }

@@ -58,10 +58,10 @@ def _format_json_text(value: Any) -> str:
 
 TARGETS = {
     "vllm": Target(
-        84,
-        "a folder with `config.yaml` and `env.sh` for `vllm serve`, for `[vllm]`, `[vllm_ascend]` and `[env]`",
-        "config.yaml",
-        render_vllm,
+        place=84,
+        summary="a folder with `config.yaml` and `env.sh` for `vllm serve`, for `[vllm]`, `[vllm_ascend]` and `[env]`",
+        file="config.yaml",
+        write=render_vllm,
         sections=("vllm", "vllm_ascend", "env"),
         is_folder=True,
     ),

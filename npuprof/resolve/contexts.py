@@ -199,7 +199,7 @@ class ContextMap:
     def _list_points(self) -> list[Point]:
         config = self._config
         stretches = [self._find_stretches(axis, self._list_axis_values(axis)).items() for axis in self._axes]
-        named = (("target", config.context.target, targets.NAMES), ("scenario", config.scenario, SCENARIOS))
+        named = (("target", config.context.target, targets.list_target_names()), ("scenario", config.scenario, SCENARIOS))
         target, scenario = (
             [fixed] if fixed else [_OPEN, *(name for name in self._list_named(axis) if name in known)] for axis, fixed, known in named
         )
@@ -256,9 +256,7 @@ class ContextMap:
         nearest = min(points, key=lambda point: point.active.bit_count())
         boxes = group_pairs(((point.scenario, _OPEN if unasked else point.target), point.box) for point in points)
         pieces = group_pairs(
-            ((scenario, targets.SURFACES.get(target or "", ""), box), target)
-            for (scenario, target), own in boxes.items()
-            for box in _join_boxes(own)
+            ((scenario, targets.find_surface(target), box), target) for (scenario, target), own in boxes.items() for box in _join_boxes(own)
         )
         config = self._config if plain else self._resolve_at(nearest)
         if config is None:

@@ -128,8 +128,8 @@ class Injector:
         """Return the text of a block, its sidecar files, and its omitted sections. Raises NpuprofError."""
         facts = dict(header)
         target = facts.get("target", "session")
-        if target != "env" and target not in renderers.MODULES:
-            raise build_usage_error(f"unknown target {target!r}", f"known are {', '.join(renderers.MODULES)}")
+        if target != "env" and target not in renderers.load_target_index():
+            raise build_usage_error(f"unknown target {target!r}", f"known are {', '.join(renderers.load_target_index())}")
         config = self.resolve_config(name, facts, target)
         if target == "env":
             rendered = self._render_exports(config, facts.get("shell", "bash"), facts.get("sections") == "env")
@@ -171,7 +171,7 @@ class Injector:
 
 def works_on_config(target: str) -> bool:
     """Return whether a target's lines need an existing ``config``, which may have another name in the script."""
-    return target in renderers.MODULES and renderers.load_target(target).renames
+    return target in renderers.load_target_index() and renderers.load_target(target).renames
 
 
 def rename_variables(body: str, names: Mapping[str, str]) -> str:

@@ -399,8 +399,8 @@ def build_context(
     if product is not None and family is None:
         hint, _ = products.suggest_product(product)
         problems.append(Finding("NP403", f"unknown product {product!r}", "", hint))
-    if target is not None and target not in targets.NAMES:
-        hint = did_you_mean(target, targets.NAMES, f"known are {', '.join(targets.NAMES)}; npuprof help targets describes each")
+    if target is not None and target not in (listed := targets.list_target_names()):
+        hint = did_you_mean(target, listed, f"known are {', '.join(listed)}; npuprof help targets describes each")
         problems.append(Finding("NP902", f"unknown target {target!r}", "", hint))
     if problems:
         raise NpuprofError(problems)

@@ -1,4 +1,4 @@
-"""The built form of the catalogue: in a checkout always that of the records, in a wheel complete without them."""
+"""The built forms: in a checkout always those of the records and modules, in a wheel complete without them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ from typing import Any
 
 import pytest
 
-from npuprof import catalog
+from npuprof import renderers, system
 from npuprof.catalog import build
-from support.building import Checkout
+from npuprof.system.checkout import build_parts, write_parts
+from support.building import REPOSITORY, Checkout
 
+#: The packages with a built form.
+PACKAGES = sorted(path.parent.name for path in (REPOSITORY / "npuprof").glob("*/build.py"))
+RENDERERS = REPOSITORY / "npuprof/renderers"
 RECORD = '[a_new_option]\nfield = "i"\nkind = "int"\nsummary = "For a test."\nsource = ["a test"]\n'
 
 
@@ -47,25 +51,46 @@ def test_a_checkout_shows_its_records_as_they_are_now(checkout: Checkout, leave:
 def test_a_checkout_reads_its_records_once_for_many_commands(checkout: Checkout) -> None:
     checkout.run("options")
     kept = checkout.catalogue / "_built"
-    assert {path.name for path in kept.iterdir()} == set(build.build_parts())
+    assert {path.stem for path in kept.iterdir()} == set(build_parts("catalog"))
     before = {path: path.stat().st_mtime_ns for path in kept.iterdir()}
     checkout.run("options")
     assert {path: path.stat().st_mtime_ns for path in kept.iterdir()} == before
 
 
 def test_an_installed_package_needs_no_records(checkout: Checkout) -> None:
-    for path in [*checkout.catalogue.rglob("*.toml"), checkout.catalogue / "build.py", checkout.catalogue / "checkout.py"]:
+    for path in [*checkout.catalogue.rglob("*.toml"), *checkout.package.glob("*/build.py"), checkout.package / "system/checkout.py"]:
         path.unlink()
     assert "_built" in checkout.run("options", code=2)
-    build.write_parts(checkout.catalogue / "_built")
+    for package in PACKAGES:
+        write_parts(package, str(checkout.package / package / "_built"))
     assert "hccl_timeout" in checkout.run("options")
+    assert "Validate presets" in checkout.run("--help")
+    assert "hccl_timeout" in checkout.run("render", "-", "--to", "json", stdin="[options]\nhccl_timeout = 600\n")
 
 
-def test_what_a_wheel_carries_says_what_the_records_say(tmp_path: Path) -> None:
-    build.write_parts(tmp_path)
-    for name, part in build.build_parts().items():
+@pytest.mark.parametrize("package", PACKAGES)
+def test_what_a_wheel_carries_says_what_the_records_say(package: str, tmp_path: Path) -> None:
+    write_parts(package, str(tmp_path))
+    for name, part in build_parts(package).items():
         written = marshal.loads((tmp_path / f"{name}.marshal").read_bytes())
-        assert written == part == catalog.load_built_part(name)
+        assert written == part == system.load_built_part(package, name)
+
+
+def test_the_index_of_targets_has_the_fields_of_the_imported_targets() -> None:
+    index = renderers.load_target_index()
+    assert [row.place for row in index.values()] == sorted(row.place for row in index.values())
+    for name, row in index.items():
+        target = renderers.load_target(name)
+        assert (row.place, row.surface, row.sections) == (target.place, target.surface, target.sections), name
+    modules = [__import__(f"npuprof.renderers.{path.stem}", fromlist=["TARGETS"]) for path in RENDERERS.glob("[!_]*.py")]
+    assert {name for module in modules for name in getattr(module, "TARGETS", ())} == index.keys()
+
+
+def test_a_target_takes_fields_by_name_only() -> None:
+    target = renderers.load_target("atc")
+    with pytest.raises(TypeError, match="Target takes place, summary"):
+        renderers.Target(*target._asdict().values())  # type: ignore[call-arg]
+    assert renderers.Target(**target._asdict()) == target
 
 
 RELEASES = [{"name": name, "code": name != "8.0.0"} for name in ("6.0.0", "7.0.0", "8.0.0", "9.0.0", "9.1.0")]

@@ -73,7 +73,7 @@ def has_place(name: str, target: str) -> bool:
     return not surface or all(surface in option.spelling for option in options)
 
 
-@pytest.mark.parametrize("target", renderers.MODULES)
+@pytest.mark.parametrize("target", renderers.load_target_index())
 def test_a_preset_is_rendered_where_each_of_its_options_has_a_place(target: str) -> None:
     placed = [name for name in MODELS if has_place(name, target)]
     assert len(placed) >= (3 if target in ("atc", "ge") else 5), placed

@@ -51,7 +51,7 @@ def test_a_clean_value_renders_to_every_target_that_has_a_place_for_it(section: 
     for name in TRIED[section]:
         for preset in list_clean_presets(section, name):
             (key,) = preset.settings
-            for target in map(renderers.load_target, renderers.MODULES):
+            for target in map(renderers.load_target, renderers.load_target_index()):
                 if has_place(preset, key, target):
                     assert target.render(preset).text, (target.file, preset.settings)
                     rendered += 1

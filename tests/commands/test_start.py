@@ -28,7 +28,7 @@ def watch(event, details):
     if event in ("subprocess.Popen", "os.posix_spawn", "os.fork"):
         children.append(event)
     elif event == "open" and details[1] == "r" and "/catalog/_built/" in str(details[0]):
-        parts.append(details[0].rpartition("/")[2])
+        parts.append(details[0].rpartition("/")[2].removesuffix(".marshal"))
 
 sys.addaudithook(watch)
 from npuprof.__main__ import main

@@ -140,7 +140,7 @@ def test_a_release_sees_that_a_parent_was_released_and_that_an_override_changed(
     release(run, "base")
     assert "minor: 1.2.0 is next\n  changed: hccl_timeout 1904 → 2040 s\n" in run("release", "heir", "--dry-run").out
     release(run, "heir")
-    places = [(product, target) for product in ("atlas-a2", "atlas-a3", "atlas-training") for target in targets.NAMES]
+    places = [(product, target) for product in ("atlas-a2", "atlas-a3", "atlas-training") for target in targets.list_target_names()]
     block = '[[override]]\nmatch = {{ product = "{}", target = "{}" }}\noptions = {{ hccl_timeout = {} }}\n'
     texts = [block.format(*place, 68) for place in places]
     ranged.commit({"heir": HEIR.format("base@1", 10) + "".join(texts)}, "many overrides")

@@ -304,7 +304,7 @@ output = "a"
 """
 
 
-@pytest.mark.parametrize("target", renderers.MODULES)
+@pytest.mark.parametrize("target", renderers.load_target_index())
 def test_each_section_is_written_or_said_to_be_left_out(target: str, store: Store, run: Run) -> None:
     store({"all": EVERYTHING})
     result = run("render", "all", "--to", target, "--no-check")

@@ -187,7 +187,7 @@ def format_formats() -> str:
 
 def format_targets() -> str:
     """Return a table of the targets."""
-    return format_table(("target", "form"), ((f"`{name}`", renderers.load_target(name).summary) for name in renderers.MODULES))
+    return format_table(("target", "form"), ((f"`{name}`", renderers.load_target(name).summary) for name in renderers.load_target_index()))
 
 
 def format_shells() -> str:

@@ -48,7 +48,7 @@ EXPRESSIONS = (
 GIVEN: dict[str, Sequence[str]] = {
     "SPEC": SPECS, "SPEC...": SPECS, "NAME": SPECS, "NAME...": SPECS, "RELEASE": ("8.0", "9.0.0", "8.0.RC3", "99"),
     "REV": ("HEAD", "HEAD~1", "HEAD~1..HEAD", "..", "HEAD:profiles", "-x", "leaf/v1.0.0"), "PRODUCT": ("atlas-a2", "910B2", "x"),
-    "COND": CONDITIONS, "TARGET": targets.NAMES, "VERSION": ("1.0.0", "2.0.0-rc.1", "1", "major", "v1.0.0-"),
+    "COND": CONDITIONS, "TARGET": targets.list_target_names(), "VERSION": ("1.0.0", "2.0.0-rc.1", "1", "major", "v1.0.0-"),
     "NAME@VERSION": ("leaf@1.0.0", "leaf@2.0.0", "v1.0.0", "@1.0.0", "leaf@", *SPECS),
     "NEW": ("new", "nlp/new", "BASE", "leaf/x", "base.toml", "../x", ".x", "a//b", "HEAD", "new@1", "é", "x" * 300, "base/base", ""),
     "GIT-URL": (".", "nope", "file:///nonexistent", "", "-x", "--upload-pack=x", "ext::sh -c x", "file:///nonexistent/\udcff", "fd::1"),

@@ -175,8 +175,7 @@ PATH_METHODS = {"write_bytes", "touch", "symlink_to", "hardlink_to", "rmdir", "u
 #: What may change files by itself, with the reason.
 ELSEWHERE = {
     "system/tree.py": "the one place",
-    "catalog/build.py": "makes the built catalogue as the package is built",
-    "catalog/checkout.py": "keeps the built catalogue of a checkout",
+    "system/checkout.py": "keeps the built forms of a checkout, and writes those of a wheel",
 }
 WRITING_FLAGS = ("O_CREAT", "O_TRUNC", "O_WRONLY", "O_RDWR", "O_APPEND")
 #: Where a device or a pipe is opened to be written: neither is a file.

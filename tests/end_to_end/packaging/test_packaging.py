@@ -168,7 +168,7 @@ def test_the_container_is_made_of_what_is_there() -> None:
     for line in re.findall(r"^COPY (?!--from)(.+) \S+$", said, re.MULTILINE):
         for path in line.split():
             assert (REPOSITORY / path).exists(), path
-    needed = {"pyproject.toml", "README.md", "LICENSE", ".ci/metadata.py", "profiles", "npuprof"}
+    needed = {"pyproject.toml", "README.md", "LICENSE", ".ci/built.py", ".ci/metadata.py", "profiles", "npuprof"}
     assert needed <= set(re.sub(r"\n", " ", said).split())
     subprocess.run(["sh", "-n", REPOSITORY / ".ci/image-root"], check=True)
     assert "USER 65534" in said

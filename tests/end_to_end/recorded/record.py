@@ -112,14 +112,14 @@ def read_scenario(room: str, name: str, row: Mapping[str, Any], fixtures: Mappin
 def _list_all(named: str) -> list[str]:
     """Return the values that ``every shell`` and the like stand for. Raises KeyError."""
     from npuprof.commands.framework import list_verbs
-    from npuprof.renderers import MODULES
+    from npuprof.renderers import load_target_index
     from npuprof.renderers.files import FORMATS
     from npuprof.renderers.shell import SHELLS
 
     verbs = [names for names, verb in list_verbs() if not verb.hidden]
     lists = {
         "every verb": list(dict.fromkeys(" ".join(names[:depth]) for depth in (1, 2) for names in verbs)),
-        "every target": list(MODULES),
+        "every target": list(load_target_index()),
         "every shell": list(SHELLS),
         "every format": list(FORMATS),
     }
