@@ -12,12 +12,13 @@ import pytest
 
 from npuprof import renderers, system
 from npuprof.catalog import build
+from npuprof.commands.framework import GROUPS, list_groups, list_verb_names, load_verb
 from npuprof.system.checkout import build_parts, write_parts
 from support.building import REPOSITORY, Checkout
 
 #: The packages with a built form.
 PACKAGES = sorted(path.parent.name for path in (REPOSITORY / "npuprof").glob("*/build.py"))
-RENDERERS = REPOSITORY / "npuprof/renderers"
+COMMANDS, RENDERERS = REPOSITORY / "npuprof/commands", REPOSITORY / "npuprof/renderers"
 RECORD = '[a_new_option]\nfield = "i"\nkind = "int"\nsummary = "For a test."\nsource = ["a test"]\n'
 
 
@@ -84,6 +85,19 @@ def test_the_index_of_targets_has_the_fields_of_the_imported_targets() -> None:
         assert (row.place, row.surface, row.sections) == (target.place, target.surface, target.sections), name
     modules = [__import__(f"npuprof.renderers.{path.stem}", fromlist=["TARGETS"]) for path in RENDERERS.glob("[!_]*.py")]
     assert {name for module in modules for name in getattr(module, "TARGETS", ())} == index.keys()
+
+
+def test_the_index_of_verbs_has_the_texts_of_the_imported_verbs() -> None:
+    purposes, groups = dict(list_verb_names()), list_groups()
+    assert len(purposes) > 40
+    for path in COMMANDS.rglob("*.py"):
+        words = [part.rstrip("_").replace("_", "-") for part in path.relative_to(COMMANDS).with_suffix("").parts]
+        found = load_verb(words)
+        if found is not None and list(found[0]) == words:
+            names, verb, _ = found
+            assert purposes.pop(names, None) == (None if verb.hidden else str(verb.__doc__).split("\n")[0]), names
+            assert words[0] in groups.get(GROUPS.get(verb.group, ""), words), names
+    assert not purposes
 
 
 def test_a_target_takes_fields_by_name_only() -> None:

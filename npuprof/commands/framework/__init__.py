@@ -7,15 +7,13 @@ the declaration; Typer commands are built from it for help, completion and usage
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
 
 from npuprof import commands
 from npuprof.model import Record, build_usage_error, did_you_mean, has_only_digits
 from npuprof.report import Answer
 from npuprof.report.output import is_colour_wanted
+from npuprof.system import group_pairs, load_built_part
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -279,26 +277,20 @@ def _load_module(name: str) -> type[Verb] | None:
 
 
 def list_verb_names() -> Iterator[tuple[Names, str]]:
-    """Yield the words of all visible verbs, by group, with the first line of their help.
-
-    Read from the source files without importing them.
-    """
-    for _, names, purpose, hidden in _read_verbs():
+    """Yield the words of all visible verbs, by group, with the first line of their help; no verb is imported."""
+    for _, names, purpose, hidden in _load_index():
         if not hidden:
             yield names, purpose
 
 
-def list_groups() -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the heading of each group of verbs, with the first words of its verbs."""
-    words: dict[int, dict[str, None]] = {}
-    for place, names, _, _ in _read_verbs():
-        words.setdefault(place, {})[names[0]] = None
-    yield from ((heading, tuple(words.get(place, ()))) for place, heading in enumerate(GROUPS.values()))
+def list_groups() -> dict[str, list[str]]:
+    """Return the first words of the visible verbs by the heading of their group."""
+    return group_pairs((heading, names[0]) for heading, names, _, hidden in _load_index() if not hidden)
 
 
 def list_verbs() -> Iterator[tuple[Names, type[Verb]]]:
     """Yield all verbs with their words, by group."""
-    for _, names, _, _ in _read_verbs():
+    for _, names, _, _ in _load_index():
         found = load_verb(names)
         if found is not None:
             yield names, found[1]
@@ -309,21 +301,7 @@ def describe_family(name: str) -> str:
     return str(__import__(f"{commands.__name__}.{name}", fromlist=["__doc__"]).__doc__)
 
 
-@cache
-def _read_verbs() -> list[tuple[int, Names, str, bool]]:
-    """Return group index, words, first help line and hidden flag of each verb, sorted."""
-    verbs = []
-    top = os.path.dirname(commands.__file__)
-    for below in ("", "git", "source"):
-        for name in sorted(os.listdir(os.path.join(top, below))):
-            if not name.endswith(".py"):
-                continue
-            with open(os.path.join(top, below, name), encoding="utf-8") as file:
-                text = file.read()
-            if "\nVERB = " in text:
-                purpose = re.search(r'^class \w+\([\w., ]*Verb\):\n    """(.*?)(?:"""|\n)', text, re.MULTILINE)
-                group = re.search(r'^    group = "(\w+)"$', text, re.MULTILINE)
-                place = [*GROUPS].index(group[1]) if group and group[1] in GROUPS else len(GROUPS)
-                word = name.removesuffix(".py").rstrip("_").replace("_", "-")
-                verbs.append((place, (below, word) if below else (word,), purpose[1] if purpose else "", "\n    hidden = True" in text))
-    return sorted(verbs)
+def _load_index() -> list[tuple[str, Names, str, bool]]:
+    """Return the heading of the group, words, first help line and hidden flag of each verb, by group."""
+    index: list[tuple[str, Names, str, bool]] = load_built_part("commands", "verbs")
+    return index

@@ -43,8 +43,8 @@ class _GroupedVerbs(_Verbs):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         width = max(map(len, self.commands))
-        for heading, words in list_groups():
-            listed = [(word, self.commands[word]) for word in words if word in self.commands and not self.commands[word].hidden]
+        for heading, words in list_groups().items():
+            listed = [(word, self.commands[word]) for word in dict.fromkeys(words) if word in self.commands]
             if listed:
                 with formatter.section(heading):
                     formatter.write_dl(
