@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from npuprof.catalog import condition
-from npuprof.catalog.records import Packed, parse_framework_version, parse_release_version
-from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS
+from npuprof.catalog.records import Axis, Packed, parse_framework_version, parse_release_version
+from npuprof.document import keys
+from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS, did_you_mean
 from npuprof.system import group_pairs
 
 HERE = Path(__file__).parent
@@ -91,8 +92,12 @@ def build_parts() -> dict[str, Any]:
     rows = others["variables"]
     forms = {name: row["form"] for row in rows if "form" in row for name in row["names"]}
     parts["variables"] = (*_index_variables(rows), tuple(others["complete_prefixes"]), calls, forms, _index_protections(rows))
-    parts["migrations"] = _build_migrations(history)
-    parts["rules"], parts["rule_texts"] = _build_rules(_read_toml_file("rules.toml"), options, sections["env"])
+    names = {keys.format_full_key(section, name.partition(".")[0]) for section, records in sections.items() for name in records}
+    names |= {"product", "scenario"}
+    axes = {"cann": Axis(parse_release_version, parts["axes"]["releases"])}
+    axes |= {name: Axis(parse_framework_version, **record) for name, record in parts["frameworks"].items()}
+    parts["migrations"] = _build_migrations(history, names)
+    parts["rules"], parts["rule_texts"] = _build_rules(_read_toml_file("rules.toml"), options, sections["env"], names, axes)
     for section in sections:
         parts[section], parts["texts"][section] = _pack_records(parts[section]), _pack_records(parts["texts"][section])
     parts["severities"] = {code: page["severity"] for code, page in (parts["pages"] | parts["rule_texts"]["rules"]).items()}
@@ -269,34 +274,39 @@ def _compute_release_states(record: dict[str, Any], releases: list[dict[str, Any
     return "".join(letters)
 
 
-def _build_rules(source: dict[str, Any], options: dict[str, Any], variables: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _build_rules(
+    source: dict[str, Any], options: dict[str, Any], variables: dict[str, Any], names: set[str], axes: dict[str, Axis]
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the rules as checks use them and, separately, their texts."""
     rules, required, texts = [], {}, {}
     for record in source["rule"]:
-        when = condition.parse_condition(record["when"])
-        needs = condition.parse_condition(record["needs"]) if "needs" in record else None
+        place = f"rules.toml: {record['code']}"
+        when = _parse_condition(record["when"], place, names, axes)
+        needs = _parse_condition(record["needs"], place, names, axes) if "needs" in record else None
         trees = [when, needs] if needs else [when]
-        triggers = _collect_condition_settings(when)
-        reads = _collect_condition_settings(needs) if needs else ()
+        triggers = _list_settings([when], options)
         atc = record.get("atc", "" if record["enforced"] == "adapter" else record["why"])
         rules.append((
             record["code"], record["name"], tuple(record["options"]), when, needs,
-            record["what"], record["why"], record["hint"], tuple(sorted({*triggers, *reads})), triggers,
-            _is_product_dependent(trees, options), _collect_compared_settings(trees), atc,
+            record["what"], record["why"], record["hint"], _list_settings(trees, options), triggers,
+            _list_axes(trees, options), _collect_compared_settings(trees, options), atc,
         ))  # fmt: skip
         required[record["code"]] = _find_required(when, options)
         texts[record["code"]] = record
-    advice = tuple(
-        {**record, "when": condition.parse_condition(record["when"]) if "when" in record else None} for record in source.get("advice", ())
-    )
+    advice = tuple(source.get("advice", ()))
+    for record in advice:
+        _parse_condition(record.get("when", "true"), f"rules.toml: advice on {record['options'][0]}", names, {})
     twins = group_pairs(
         (record["session_option"], name)
         for name, record in variables.items()
         if record.get("session_option") and (record.get("twin_direct") or record.get("twin_values"))
     )
     excuses = {
-        (name, code): condition.parse_condition(record[field])
-        for name, record in (*options.items(), *((f"env.{name}", record) for name, record in variables.items()))
+        (name, code): _parse_condition(record[field], f"{file}: {name}", names, {})
+        for file, name, record in (
+            *((f"options/{record['page']}.toml", name, record) for name, record in options.items()),
+            *((f"frameworks/{record['framework']}/variables.toml", f"env.{name}", record) for name, record in variables.items()),
+        )
         for field, code in (("deprecated_unless", "NP501"), ("empty_unless", "NP203"), ("unread_while", "NP203"), ("unread_while", "NP205"))
         if field in record
     }
@@ -311,32 +321,77 @@ def _build_rules(source: dict[str, Any], options: dict[str, Any], variables: dic
     return index, {"rules": texts, "advice": advice}
 
 
+def _parse_condition(text: str, place: str, names: set[str], axes: dict[str, Axis]) -> Any:
+    """Return a condition of a record, with the releases that it selects. Only rules are evaluated for releases.
+
+    Raises ValueError with the place of the record for unknown names and releases.
+    """
+    try:
+        tree = _list_releases(condition.parse_condition(text), axes)
+        for path in condition.collect_condition_paths(tree):
+            name, _ = condition.find_key(path)
+            if name not in names and name not in axes:
+                raise ValueError(f'unknown name {name!r} in "{text}": {did_you_mean(name, sorted(names.union(axes)))}')
+    except (ValueError, SyntaxError) as error:
+        raise ValueError(f"{place}: {error}") from None
+    return tree
+
+
+def _list_releases(tree: Any, axes: dict[str, Axis]) -> Any:
+    """Return a condition in which each comparison with a release is a list of releases. Raises ValueError if it is invalid."""
+    word, *parts = tree
+    if word in ("and", "or", "not"):
+        return (word, *(_list_releases(part, axes) for part in parts))
+    match parts:
+        case ("value", (name,)), ("const", bound) if name in axes:
+            return "in", parts[0], ("const", _select_releases(axes[name], word, bound if isinstance(bound, tuple) else (bound,)))
+    for path in condition.collect_condition_paths(tree):
+        if condition.find_key(path)[0] in axes:
+            raise ValueError(f"{path[0]} is not compared with a release")
+    return tree
+
+
+def _select_releases(axis: Axis, word: str, bounds: tuple[Any, ...]) -> tuple[str, ...]:
+    """Return the releases of an axis that satisfy a comparison; an order is that of a range."""
+    for bound in bounds:
+        if not isinstance(bound, str) or axis.find_releases_in_range(f"=={bound}") is None:
+            raise ValueError(f"{bound!r} is not a release")
+    if word in ("<", "<=", ">", ">="):
+        (bound,) = bounds
+        return axis.find_releases_in_range(word + bound) or ()
+    named = [axis.find_release(bound) for bound in bounds]
+    return tuple(name for name in axis.releases if (name in named) is (word in ("==", "in")))
+
+
 def _find_required(tree: Any, options: dict[str, Any]) -> tuple[str, ...]:
     """Return settings that must be set for a condition to be true, in any scenario and on any product."""
     if tree[0] == "and":
         return tuple(sorted({key for child in tree[1:] for key in _find_required(child, options)}))
     paths = condition.collect_condition_paths(tree)
-    if len(paths) != 1 or paths[0][0] in ("product", "scenario", "cann"):
+    if len(paths) != 1:
         return ()
     option = options.get(paths[0][0], {})
     vague = any(name.startswith("default_") and name != "default_note" for name in option)
     if tree[0] != "set" and (vague or condition.evaluate_condition(tree, lambda path: (False, option.get("default"))) is True):
         return ()
-    return _collect_condition_settings(tree)
+    return _list_settings([tree], options)
 
 
-def _is_product_dependent(trees: list[Any], options: dict[str, Any]) -> bool:
-    paths = [path for tree in trees for path in condition.collect_condition_paths(tree)]
-    return any(path[0] == "product" or "default_by_product" in options.get(path[0], {}) for path in paths)
+def _list_axes(trees: list[Any], options: dict[str, Any]) -> tuple[str, ...]:
+    """Return ``product``, if a result may depend on it, and the release axes in conditions."""
+    names = {path[0] for tree in trees for path in condition.collect_condition_paths(tree) if "." not in condition.find_key(path)[0]}
+    by_product = {"product" for name in names if "default_by_product" in options.get(name, {})}
+    return tuple(sorted(names.difference(options, ["scenario"]) | by_product))
 
 
-def _build_migrations(history: dict[str, Any]) -> dict[str, Any]:
+def _build_migrations(history: dict[str, Any], names: set[str]) -> dict[str, Any]:
     """Return the migrations from release to release: steps in the order of their rules."""
     steps = [
         (
-            row["rule"], row["option"], condition.parse_condition(row["when"]), release["name"], row["loss"], row["action"],
-            row.get("to", ""), tuple(row.get("values", {}).items()), tuple(row.get("scenarios", ())), row["why"], row["decide"],
-            row["source"],
+            row["rule"], row["option"], _parse_condition(row["when"], f"releases.toml: {row['rule']}", names, {}),
+            release["name"], row["loss"],
+            row["action"], row.get("to", ""), tuple(row.get("values", {}).items()), tuple(row.get("scenarios", ())), row["why"],
+            row["decide"], row["source"],
         )
         for release in history["release"] for row in release.get("step", ())
     ]  # fmt: skip
@@ -349,18 +404,18 @@ def _build_migrations(history: dict[str, Any]) -> dict[str, Any]:
     return {"steps": tuple(steps), "defaults": defaults}
 
 
-def _collect_condition_settings(tree: Any) -> tuple[str, ...]:
-    """Return the setting keys in a condition, without facts about the job."""
-    return _list_settings(condition.collect_condition_paths(tree))
-
-
-def _collect_compared_settings(trees: list[Any]) -> tuple[str, ...]:
+def _collect_compared_settings(trees: list[Any], options: dict[str, Any]) -> tuple[str, ...]:
     """Return the setting keys whose values conditions compare; other settings are only tested for being set."""
     read = [path for tree in trees for path in condition.collect_condition_paths(tree)]
     compared = {path for tree in trees for path in condition.collect_compared_paths(tree)}
-    return _list_settings(path for path in read if path in compared or len(path) > 1 + (path[0] in SECTIONS))
+    return _list_keys((path for path in read if path in compared or len(path) > 1 + (path[0] in SECTIONS)), options)
 
 
-def _list_settings(paths: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
-    keys = (".".join(path[:2]) if path[0] in SECTIONS else path[0] for path in paths)
-    return tuple(sorted({key for key in keys if key not in ("product", "scenario", "cann")}))
+def _list_settings(trees: list[Any], options: dict[str, Any]) -> tuple[str, ...]:
+    """Return the setting keys in conditions, without facts about the job."""
+    return _list_keys((path for tree in trees for path in condition.collect_condition_paths(tree)), options)
+
+
+def _list_keys(paths: Iterable[tuple[str, ...]], options: dict[str, Any]) -> tuple[str, ...]:
+    names = {condition.find_key(path)[0] for path in paths}
+    return tuple(sorted(name for name in names if "." in name or name in options))

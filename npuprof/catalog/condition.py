@@ -10,6 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from npuprof.document import keys
+from npuprof.model import SECTIONS
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -102,6 +105,13 @@ def list_comparisons(tree: Any) -> list[tuple[str, Any, Any]]:
         if tree[0] in ("and", "or", "not")
         else []
     )
+
+
+def find_key(path: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """Return the setting for a dotted name in a condition, and the path below it."""
+    if path[0] in SECTIONS and len(path) > 1:
+        return keys.format_full_key(path[0], path[1]), path[2:]
+    return path[0], path[1:]
 
 
 def collect_condition_paths(tree: Any) -> list[tuple[str, ...]]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from operator import eq, ge, gt, le, lt, ne
 
 from npuprof.document.keys import format_plain_value
 from npuprof.model import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
     from typing import Any
 
 #: Records packed by ``build``: their names, separated by spaces, the offset of each, and the bytes.
@@ -334,9 +336,9 @@ class Rule(Record):
     """A rule between options: broken if ``when`` is true and ``needs`` (if any) is false.
 
     ``reads`` are all settings in the conditions, ``triggers`` those in ``when``: a preset that sets no trigger cannot break
-    the rule. ``by_product`` is set if the result may depend on the product family. ``compares`` are the settings whose
-    values are compared; the others are only tested for being set. ``atc`` is what ATC does if the rule is broken, empty for
-    a rule of the TensorFlow adapter that ATC lacks.
+    the rule. ``axes`` are ``product`` and the release axes on which the result may depend. ``compares`` are the settings
+    whose values are compared; the others are only tested for being set. ``atc`` is what ATC does if the rule is broken,
+    empty for a rule of the TensorFlow adapter that ATC lacks.
     """
 
     code: str
@@ -349,7 +351,7 @@ class Rule(Record):
     hint: str
     reads: tuple[str, ...]
     triggers: tuple[str, ...]
-    by_product: bool
+    axes: tuple[str, ...]
     compares: tuple[str, ...]
     atc: str
 
@@ -378,3 +380,64 @@ def parse_framework_version(version: str) -> Key | None:
         return None
     major, minor, patch, stage, number = match.groups("0")
     return 0, int(major), int(minor), int(patch), {"rc": 0, "0": 1, "post": 2}[stage.lower()], int(number or 0)
+
+
+_OPERATORS = {">=": ge, "<=": le, "==": eq, "!=": ne, "<": lt, ">": gt}
+
+
+class Axis(Record):
+    """The releases of CANN or of a framework with their sort keys, oldest first; ``parse`` returns the sort key of a version.
+
+    ``packages`` have a separate numbering: each has a sort key and its release. ``documented`` is set if the first releases
+    of variables are known from documentation only.
+    """
+
+    parse: Callable[[str], Key | None]
+    releases: dict[str, Key]
+    packages: dict[str, tuple[Key, str]] = {}
+    documented: bool = False
+
+    def find_release(self, version: str) -> str | None:
+        """Return the release for a user's version: ``8.0`` is 8.0.0, ``8.1`` the newest 8.1, a package its release; None if unknown."""
+        wanted = self.parse(version.removeprefix("CANN").strip())
+        if wanted is None:
+            return None
+        named = [name for name, key in self.releases.items() if key == wanted]
+        named += [release for key, release in self.packages.values() if key == wanted]
+        if named:
+            return named[0]
+        same = [name for name, key in self.releases.items() if key[:3] == wanted[:3]]
+        return same[-1] if same and re.fullmatch(r"\d+\.\d+", version.strip()) else None
+
+    def find_releases_in_range(self, spec: str) -> tuple[str, ...] | None:
+        """Return the releases in a range, or None if ``spec`` is not a range."""
+        clauses = self.parse_range(spec)
+        if clauses is None:
+            return None
+        newest = max((key for key, _ in self.packages.values()), default=None)
+        of_packages = [clause for clause in clauses if newest and clause[1][:2] <= newest[:2]]
+        others = [clause for clause in clauses if clause not in of_packages]
+        matched = {release for key, release in self.packages.values() if is_inside(key, of_packages)} if of_packages else None
+        return tuple(name for name, key in self.releases.items() if is_inside(key, others) and (matched is None or name in matched))
+
+    def parse_range(self, spec: str) -> list[tuple[str, Key]] | None:
+        """Return operators and bounds of a range, None if it is invalid or a bound fits no numbering of the framework."""
+        clauses: list[tuple[str, Key]] = []
+        for clause in spec.split(","):
+            text = clause.strip()
+            version = text.lstrip("<>=!")
+            op, bound = text.removesuffix(version) or "==", self.parse(version)
+            if op not in _OPERATORS or bound is None or self._is_between_numberings(bound):
+                return None
+            clauses.append((op, bound))
+        return clauses
+
+    def _is_between_numberings(self, bound: Key) -> bool:
+        """Return whether a bound is newer than a framework's packages and older than its releases."""
+        newest = max((key for key, _ in self.packages.values()), default=None)
+        return newest is not None and newest[:2] < bound[:2] < next(iter(self.releases.values()))[:2]
+
+
+def is_inside(version: Key, clauses: Iterable[tuple[str, Key]]) -> bool:
+    """Return whether a sort key satisfies every clause of a range."""
+    return all(_OPERATORS[op](version, bound) for op, bound in clauses)

@@ -9,25 +9,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import cache
-from operator import eq, ge, gt, le, lt, ne
 
 from npuprof.catalog import load_built_part
-from npuprof.catalog.records import Key, Option, parse_framework_version, parse_release_version
+from npuprof.catalog.records import Axis, Key, Option, is_inside, parse_framework_version, parse_release_version
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 CANN = "cann"
-_OPERATORS = {">=": ge, "<=": le, "==": eq, "!=": ne, "<": lt, ">": gt}
 
 #: Later than every release that a range can name.
 _FUTURE: Key = (1, 10**9, 0, 1, 0, 0)
 _RELEASE = r"[0-9][0-9A-Za-z.]*?"
-
-
-def _parse_version(version: str, axis: str) -> Key | None:
-    return parse_release_version(version) if axis == CANN else parse_framework_version(version)
 
 
 @cache
@@ -36,32 +30,22 @@ def list_frameworks() -> tuple[str, ...]:
     return tuple(load_built_part("frameworks"))
 
 
-def _find_framework(name: str) -> dict[str, Any]:
-    """Return the releases of a framework, empty for an unknown name (NP006 reports it)."""
-    record: dict[str, Any] = load_built_part("frameworks").get(name, {"releases": {}, "packages": {}, "documented": False})
-    return record
-
-
-def _index_releases(axis: str) -> dict[str, Key]:
-    """Return the releases of an axis with their sort keys, oldest first."""
-    index: dict[str, Key] = load_built_part("axes")["releases"] if axis == CANN else _find_framework(axis)["releases"]
-    return index
-
-
-def _index_packages(axis: str) -> dict[str, tuple[Key, str]]:
-    """Return the packages of a framework with separate numbering, each with its sort key and its release."""
-    packages: dict[str, tuple[Key, str]] = {} if axis == CANN else _find_framework(axis)["packages"]
-    return packages
+@cache
+def _load_axis(axis: str) -> Axis:
+    """Return the releases of an axis, none for an unknown name (NP006 reports it)."""
+    if axis == CANN:
+        return Axis(parse_release_version, load_built_part("axes")["releases"])
+    return Axis(parse_framework_version, **load_built_part("frameworks").get(axis, {"releases": {}}))
 
 
 def is_known_by_documentation(axis: str) -> bool:
     """Return whether a framework's first releases of variables are known from its documentation only."""
-    return bool(_find_framework(axis)["documented"])
+    return _load_axis(axis).documented
 
 
 def describe_known_releases(axis: str) -> str:
     """Return the releases of a framework as text, in all its numberings."""
-    packages = sorted(_index_packages(axis).items(), key=lambda item: item[1][0])
+    packages = sorted(_load_axis(axis).packages.items(), key=lambda item: item[1][0])
     listed = f"; packages are {', '.join(name for name, _ in packages)}" if packages else ""
     return f"releases are {', '.join(load_releases(axis))}{listed}"
 
@@ -77,22 +61,19 @@ def find_release_inside(text: str) -> str:
 @cache
 def load_releases(axis: str = CANN) -> tuple[str, ...]:
     """Return the known releases, oldest first."""
-    return tuple(_index_releases(axis))
+    return tuple(_load_axis(axis).releases)
 
 
 @cache
 def find_release(version: str, axis: str = CANN) -> str | None:
     """Return the release for a user's version: ``8.0`` is 8.0.0, ``8.1`` the newest 8.1, a package its release; None if unknown."""
-    wanted = _parse_version(version.removeprefix("CANN").strip(), axis)
-    if wanted is None:
-        return None
-    known = _index_releases(axis)
-    named = [name for name, key in known.items() if key == wanted]
-    named += [release for key, release in _index_packages(axis).values() if key == wanted]
-    if named:
-        return named[0]
-    same = [name for name, key in known.items() if key[:3] == wanted[:3]]
-    return same[-1] if same and re.fullmatch(r"\d+\.\d+", version.strip()) else None
+    return _load_axis(axis).find_release(version)
+
+
+@cache
+def find_newest_stable(axis: str) -> str:
+    """Return the newest release that is not a release candidate, alpha or beta; post-releases are stable."""
+    return next(name for name in reversed(load_releases(axis)) if not re.search("rc|alpha|beta", name, re.IGNORECASE))
 
 
 @cache
@@ -109,15 +90,7 @@ def is_earlier(release: str, other: str) -> bool:
 @cache
 def find_releases_in_range(spec: str, axis: str = CANN) -> tuple[str, ...] | None:
     """Return the known releases in a range, or None if ``spec`` is not a range."""
-    clauses = _parse_range(spec, axis)
-    if clauses is None:
-        return None
-    packages = _index_packages(axis)
-    newest = max((key for key, _ in packages.values()), default=None)
-    of_packages = [clause for clause in clauses if newest and clause[1][:2] <= newest[:2]]
-    others = [clause for clause in clauses if clause not in of_packages]
-    matched = {release for key, release in packages.values() if _is_inside(key, of_packages)} if of_packages else None
-    return tuple(name for name, key in _index_releases(axis).items() if _is_inside(key, others) and (matched is None or name in matched))
+    return _load_axis(axis).find_releases_in_range(spec)
 
 
 def list_covered_releases(asked: str | None, spec: str | None) -> tuple[str, ...]:
@@ -144,10 +117,10 @@ def resolve_default(option: Option, scenario: str | None, covered: tuple[str, ..
 def find_releases_read(since: str, until: str, axis: str) -> tuple[str, ...]:
     """Return a framework's releases between two of them, both included; an empty string is no bound."""
     bounds = [(op, key) for op, text in ((">=", since), ("<=", until)) if text and (key := parse_framework_version(text))]
-    return tuple(name for name, key in _index_releases(axis).items() if _is_inside(key, bounds))
+    return tuple(name for name, key in _load_axis(axis).releases.items() if is_inside(key, bounds))
 
 
-def format_release_span(names: Iterable[str], axis: str = CANN) -> str:
+def format_release_span(names: Iterable[str | None], axis: str = CANN) -> str:
     """Return releases as text, consecutive ones as ``8.0.0 to 9.2.0``."""
     wanted = set(names)
     runs: list[list[str]] = [[]]
@@ -178,33 +151,10 @@ def suggest_range(spec: object, axis: str = CANN) -> str:
 
 def is_range_within(inner: str, outer: str, axis: str = CANN) -> bool:
     """Return whether a range is contained in another, future releases included; an invalid range contains only itself."""
-    ranges = _parse_range(inner, axis), _parse_range(outer, axis)
+    ranges = _load_axis(axis).parse_range(inner), _load_axis(axis).parse_range(outer)
     if ranges[0] is None or ranges[1] is None:
         return inner == outer
     bounds = [bound for clauses in ranges for _, bound in clauses or ()]
     neighbours = [(*bound[:-1], bound[-1] + step) for bound in bounds for step in (-1, 0, 1)]
     known = [set(find_releases_in_range(spec, axis) or ()) for spec in (inner, outer)]
-    return known[0] <= known[1] and all(_is_inside(probe, ranges[1]) for probe in (*neighbours, _FUTURE) if _is_inside(probe, ranges[0]))
-
-
-def _parse_range(spec: str, axis: str) -> list[tuple[str, Key]] | None:
-    """Return operators and bounds of a range, None if it is invalid or a bound fits no numbering of the framework."""
-    clauses: list[tuple[str, Key]] = []
-    for clause in spec.split(","):
-        text = clause.strip()
-        version = text.lstrip("<>=!")
-        op, bound = text.removesuffix(version) or "==", _parse_version(version, axis)
-        if op not in _OPERATORS or bound is None or _is_between_numberings(bound, axis):
-            return None
-        clauses.append((op, bound))
-    return clauses
-
-
-def _is_between_numberings(bound: Key, axis: str) -> bool:
-    """Return whether a bound is newer than a framework's packages and older than its releases."""
-    newest = max((key for key, _ in _index_packages(axis).values()), default=None)
-    return newest is not None and newest[:2] < bound[:2] < next(iter(_index_releases(axis).values()))[:2]
-
-
-def _is_inside(version: Key, clauses: Iterable[tuple[str, Key]]) -> bool:
-    return all(_OPERATORS[op](version, bound) for op, bound in clauses)
+    return known[0] <= known[1] and all(is_inside(probe, ranges[1]) for probe in (*neighbours, _FUTURE) if is_inside(probe, ranges[0]))

@@ -217,18 +217,11 @@ def find_unknown_names(wanted: Any) -> list[str]:
     return [key for key in named if catalog.find_key_record(key) is None]
 
 
-def find_key(path: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    """Return the setting for a dotted name in a condition, and the path below it."""
-    if path[0] in SECTIONS and len(path) > 1:
-        return keys.format_full_key(path[0], path[1]), path[2:]
-    return path[0], path[1:]
-
-
 def look_up(scenario: str | None, settings: Mapping[str, Any], path: tuple[str, ...]) -> tuple[bool | None, Any]:
     """Return whether an operand is set in a preset, and its value; defaults of unset operands are ignored."""
     if path == ("scenario",):
         return scenario is not None, scenario
-    key, tail = find_key(path)
+    key, tail = condition.find_key(path)
     if key.startswith("env.") and key in settings:
         return True, _read_variable(key, settings[key])
     return values.find_setting_value(settings, key, tail)
@@ -254,4 +247,4 @@ def list_paths(rule: TeamRule) -> list[tuple[str, ...]]:
 def list_team_reads(rule: TeamRule, with_facts: bool = False) -> tuple[str, ...]:
     """Return the settings that a team rule reads; with ``with_facts`` also scenario and product."""
     facts = () if with_facts else (("scenario",), ("product",))
-    return tuple(dict.fromkeys(find_key(path)[0] for path in list_paths(rule) if path not in facts))
+    return tuple(dict.fromkeys(condition.find_key(path)[0] for path in list_paths(rule) if path not in facts))

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache, lru_cache, partial
+from itertools import product as combinations
 
 from npuprof import catalog
-from npuprof.catalog import Rule, condition, values
+from npuprof.catalog import Rule, condition, releases, values
 from npuprof.checks.surfaces import find_count_faults
 from npuprof.checks.view import Fault, View
 from npuprof.model import Finding, Record
+from npuprof.system import join_boxes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any, TypeVar
 
-    from npuprof.checks.view import Told
+    from npuprof.checks.view import Spans, Told
 
     #: Whether a check that reads some settings is selected.
     About = Callable[[Iterable[str]], bool]
-    #: Broken rules, each with the product families on which it is broken.
-    Broken = tuple[tuple[Rule, tuple[str | None, ...]], ...]
+    #: Broken rules, each with the products and releases for which it is broken, without those of axes that make no difference.
+    Broken = tuple[tuple[Rule, tuple[Spans, ...]], ...]
     Result = TypeVar("Result", bound=tuple[Any, ...])
 
 
@@ -33,7 +35,7 @@ def check_rules(view: View, about: About | None = None) -> Iterator[Told]:
     if view.config.abstract:
         return
     for rule, guilty in _find_broken_rules(view, about):
-        yield _build_rule_finding(rule, view, guilty)
+        yield from _build_rule_findings(rule, view, guilty)
     for check, reads in _COUNTING_CHECKS.items():
         if reads[0] in view.settings and (about is None or about(reads)):
             words = describe_place(view)
@@ -54,29 +56,35 @@ class RulePlan(Record):
     compared: tuple[str, ...]
 
 
+#: No restriction to some products or releases.
+ALL: Spans = {}
+
+
 @lru_cache(1024)  # presets of one group set the same keys
 def _plan_rules(names: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[RulePlan, ...], tuple[str, ...]]:
-    """Return the settings that matter to rules, the triggered rules by code, and all compared settings."""
+    """Return the axes on which the triggered rules depend, these rules by code, and all compared settings."""
     known = frozenset(names)
     plans = tuple(
         RulePlan(rule, known.intersection(rule.reads), tuple(key for key in rule.compares if key in known))
         for rule in map(catalog.find_rule, catalog.list_triggered_rules(names))
     )
-    return names, plans, tuple(dict.fromkeys(key for plan in plans for key in plan.compared))
+    axes = tuple(dict.fromkeys(axis for plan in plans for axis in plan.rule.axes))
+    return axes, plans, tuple(dict.fromkeys(key for plan in plans for key in plan.compared))
 
 
 def _find_broken_rules(view: View, about: About | None) -> Broken:
-    """Return the rules that the settings break, each with the product families on which it is broken."""
-    names, plans, compared = _plan_rules(view.names)
+    """Return the rules that the settings break, each with the products and releases for which it is broken."""
+    axes, plans, compared = _plan_rules(view.names)
     if about is None:
-        return _find_once(view, (names,), compared, lambda: tuple(_judge_rules(view, plans)))
+        return _find_once(view, (view.names, *_list_spans(axes, view).values()), compared, lambda: tuple(_judge_rules(view, plans)))
     return tuple(_judge_rules(view, [plan for plan in plans if about(plan.rule.reads)]))
 
 
-def _judge_rules(view: View, plans: Iterable[RulePlan]) -> Iterator[tuple[Rule, tuple[str | None, ...]]]:
+def _judge_rules(view: View, plans: Iterable[RulePlan]) -> Iterator[tuple[Rule, tuple[Spans, ...]]]:
     is_offline = view.scenario == "offline-inference"
     for rule, present, compared in ((plan.rule, plan.present, plan.compared) for plan in plans if plan.rule.atc or not is_offline):
-        if guilty := _find_once(view, (rule.code, present), compared, partial(_find_families_anew, rule, view)):
+        spans = _list_spans(rule.axes, view)
+        if guilty := _find_once(view, (rule.code, present, *spans.values()), compared, partial(_find_guilty, rule, view, spans)):
             yield rule, guilty
 
 
@@ -93,19 +101,21 @@ def _find_once(view: View, marks: tuple[Any, ...], compared: Iterable[str], find
     return known
 
 
-def _find_families_anew(rule: Rule, view: View) -> tuple[str | None, ...]:
-    return tuple(family for family in _find_rule_families(rule, view) if _is_rule_broken(rule, view, family))
+def _find_guilty(rule: Rule, view: View, spans: Spans) -> tuple[Spans, ...]:
+    """Return the products and releases for which a config certainly breaks a rule, without axes that make no difference."""
+    points = [point for point in combinations(*spans.values()) if _is_rule_broken(rule, view, dict(zip(spans, point, strict=True)))]
+    boxes = join_boxes([tuple((name,) for name in point) for point in points])
+    return tuple({axis: names for axis, names in zip(spans, box, strict=True) if len(names) < len(spans[axis])} for box in boxes)
 
 
-def _build_rule_finding(rule: Rule, view: View, guilty: tuple[str | None, ...]) -> Told:
+def _build_rule_findings(rule: Rule, view: View, guilty: tuple[Spans, ...]) -> list[Told]:
     present = [key for key in map(_resolve_rule_key, rule.options) if key in view.settings]
     key = present[0] if present else next(key for key in rule.triggers if key in view.settings)
     if view.region is not None:
         key = next((name for name in present if _is_overridden(view, name)), key)
-    partial = len(guilty) < len(_find_rule_families(rule, view))
-    words = describe_place(view, tuple(str(family) for family in guilty) if partial else ())
     why = rule.atc if view.scenario == "offline-inference" else rule.why
-    return view.build_finding(Fault(rule.code, rule.what, why, rule.hint), key), words
+    finding = view.build_finding(Fault(rule.code, rule.what, why, rule.hint), key)
+    return [(finding, describe_place(view, narrowed)) for narrowed in guilty]
 
 
 def _is_overridden(view: View, key: str) -> bool:
@@ -114,33 +124,44 @@ def _is_overridden(view: View, key: str) -> bool:
     return origin is not None and origin.layer.startswith("override")
 
 
-def describe_place(view: View, families: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """Return the conditions under which a finding applies, if it does not apply in every use of the preset."""
+def describe_place(view: View, narrowed: Spans = ALL) -> tuple[str, ...]:
+    """Return the conditions under which a finding applies, if it does not apply in every use of the preset.
+
+    ``narrowed`` are the products and releases of a finding that applies to some of them only.
+    """
     region = view.region
-    named = families or (view.families if region is not None and region.apart else ())
-    return (*((f"on {', '.join(named)}",) if named else ()), *(region.words if region is not None else ()))
+    spans = {"product": view.families if region and region.apart else (), **view.spans, **narrowed}
+    texts = (_describe_span(axis, names) for axis, names in spans.items() if names)
+    return (*texts, *(region.words if region else ()))
+
+
+def _describe_span(axis: str, names: tuple[str | None, ...]) -> str:
+    if axis == "product":
+        return f"on {', '.join(map(str, names))}"
+    return f"{'in CANN' if axis == releases.CANN else f'with {axis}'} {releases.format_release_span(names, axis)}"
 
 
 def describe_setting_place(view: View, key: str) -> tuple[str, ...]:
     """Return the conditions of a fault of one setting that names its products; if an override sets it, its match adds the rest."""
-    return () if view.region is None or _is_overridden(view, key) else view.region.words
+    return () if _is_overridden(view, key) else describe_place(view, {"product": ()})
 
 
-def _find_rule_families(rule: Rule, view: View) -> tuple[str | None, ...]:
-    """Return the product families for which to evaluate a rule: one if all give the same result."""
+def _list_spans(axes: Iterable[str], view: View) -> Spans:
+    """Return the product families and the releases for which to evaluate a rule: one family if all give the same result."""
     families = view.families or (None,)
-    return families if rule.by_product else families[:1]
+    releases_by_axis = {axis: view.list_releases(axis) for axis in axes if axis != "product"}
+    return {"product": families if "product" in axes else families[:1], **releases_by_axis}
 
 
-def _is_rule_broken(rule: Rule, view: View, family: str | None) -> bool:
-    """Return whether a config certainly breaks a rule on a product family."""
+def _is_rule_broken(rule: Rule, view: View, point: Mapping[str, str | None]) -> bool:
+    """Return whether a config certainly breaks a rule on a product family and at some releases."""
 
-    def lookup_on_family(path: tuple[str, ...]) -> tuple[bool | None, Any]:
-        return view.lookup_operand(path, family)
+    def lookup_there(path: tuple[str, ...]) -> tuple[bool | None, Any]:
+        return view.lookup_operand(path, point)
 
-    if condition.evaluate_condition(rule.when, lookup_on_family) is not True:
+    if condition.evaluate_condition(rule.when, lookup_there) is not True:
         return False
-    return rule.needs is None or condition.evaluate_condition(rule.needs, lookup_on_family) is False
+    return rule.needs is None or condition.evaluate_condition(rule.needs, lookup_there) is False
 
 
 @cache

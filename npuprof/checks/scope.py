@@ -60,7 +60,7 @@ def is_fault_excused(settings: dict[str, Any], key: str, fault: Fault) -> bool:
         return False
 
     def lookup_setting(path: tuple[str, ...]) -> tuple[bool, Any]:
-        name = ".".join(path[:2]) if path[0] == "env" else path[0]
+        name, _ = condition.find_key(path)
         return name in settings, settings.get(name)
 
     return excuse is not None and condition.evaluate_condition(excuse, lookup_setting) is True

@@ -57,10 +57,10 @@ def _build_finding(view: View, rule: TeamRule, guilty: tuple[str | None, ...], i
     untold = [reason for path in condition.collect_condition_paths(tree) if (reason := _explain_unknown(view, path, guilty[0]))]
     what = f"{rule.title}: {', '.join(untold)}" if untold else rule.title
     reads = [key for key in written_condition.list_team_reads(rule) if key in view.settings]
-    wanted = [key for path in condition.collect_condition_paths(tree) if (key := written_condition.find_key(path)[0]) in view.settings]
+    wanted = [key for path in condition.collect_condition_paths(tree) if (key := condition.find_key(path)[0]) in view.settings]
     key = next(iter((*wanted, *reads)), "")
     fault = Fault(rule.code, what, f"{rule.describe()}.", _advise(tree, rule), severity=rule.severity)
-    words = describe_place(view, tuple(str(family) for family in guilty) if is_partial else ())
+    words = describe_place(view, {"product": guilty} if is_partial else {})
     if key or not view.config.lineage:
         return view.build_finding(fault, key), words
     own = view.config.lineage[-1]
@@ -82,14 +82,14 @@ def _explain_unknown(view: View, path: tuple[str, ...], family: str | None) -> s
 def _advise(tree: Any, rule: TeamRule) -> str:
     """Return the hint: the required value if there is exactly one and the checks accept it, else the settings that decide."""
     if tree[0] == "==" and tree[1][0] == "value" and tree[2][0] == "const" and _can_be_written(tree[1][1], tree[2][1]):
-        return f"write {written_condition.find_key(tree[1][1])[0]} = {keys.format_toml_value(tree[2][1])}"
+        return f"write {condition.find_key(tree[1][1])[0]} = {keys.format_toml_value(tree[2][1])}"
     named = dict.fromkeys(".".join(path) for path in condition.collect_condition_paths(tree))
     return f"change {' or '.join(named)} to satisfy it; npuprof rule {rule.code} shows the rule"
 
 
 def _can_be_written(path: tuple[str, ...], value: Any) -> bool:
     """Return whether the checks accept a value for an operand of a condition."""
-    full, tail = written_condition.find_key(path)
+    full, tail = condition.find_key(path)
     if tail or catalog.find_key_record(full) is None:
         return False
     return not any(fault.severity == "error" for fault in find_value_faults(Scope(None, (), ()), full, value))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from npuprof import catalog
-from npuprof.catalog import releases, values
+from npuprof.catalog import condition, releases, values
 from npuprof.catalog.targets import find_surface
 from npuprof.document import keys
 from npuprof.model import Context, Finding, Fix, NpuprofError, Origin, Path, Record
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     #: Records with choices and a range.
     Plain = catalog.Option | catalog.Variable | catalog.Flag | catalog.Argument | catalog.Setting
+    #: Products or releases by axis: ``product``, ``cann`` or a framework. None is an unknown product.
+    Spans = Mapping[str, tuple[str | None, ...]]
     #: Frameworks with their releases.
     Versions = tuple[tuple[str, tuple[str, ...]], ...]
     #: A finding with its conditions; empty if it applies everywhere.
@@ -141,6 +143,7 @@ class View:
 
     speaks_of_doubts = True  #: whether an unmet requirement that cannot be decided is a finding
     region: Region | None = None
+    spans: Spans = {}  #: releases of the region that require a selection
     named: tuple[str, ...] = ()  #: families named by a preset or a user besides the conversion's chip
     _has_looked = False
     acceptance: Acceptance | None = None
@@ -156,6 +159,7 @@ class View:
             asked, versions = self.asked, tuple(config.list_covered_versions().items())
             self.scope = _build_scope(config.scenario, asked.cann, asked.product, config.cann, config.products, asked.target, versions)
         else:
+            self.spans = region.spans
             self.scope = _build_region_scope(region.scenario, region.releases, region.products, region.surface, region.versions)
         if surface:
             self.scope = self.scope._replace(surface=surface)
@@ -248,14 +252,23 @@ class View:
 
         return written_condition.look_up(self.scenario, self.settings, path)
 
-    def lookup_operand(self, path: tuple[str, ...], family: str | None) -> tuple[bool | None, Any]:
-        """Return whether an operand of a condition is set, and its value; None means unknown."""
+    def list_releases(self, axis: str) -> tuple[str | None, ...]:
+        """Return the releases at which to check rules: those of the scope or the preset's range, else the newest stable one."""
+        spans = {releases.CANN: self.releases, **dict(self.scope.versions), **self.spans}
+        spec = self.config.list_ranges().get(axis, "")
+        return spans.get(axis) or releases.find_releases_in_range(spec, axis) or (releases.find_newest_stable(axis),)
+
+    def lookup_operand(self, path: tuple[str, ...], point: Mapping[str, str | None]) -> tuple[bool | None, Any]:
+        """Return whether an operand of a condition is set, and its value; None means unknown.
+
+        ``point`` has the product family and the releases at which to evaluate the condition.
+        """
         head = path[0]
-        if head == "product":
-            return (True, family) if family else (None, None)
+        if path == (head,) and head in point:
+            return (True, point[head]) if point[head] else (None, None)
         if head == "scenario":
             return bool(self.scenario), self.scenario or "none"
-        key, tail = (keys.format_full_key(head, path[1]), path[2:]) if head in ("env", "estimator", "atc") else (head, path[1:])
+        key, tail = condition.find_key(path)
         if key in self.settings and not (self.is_converted and _is_no_flag(key)):
             value = self.settings[key]
             return (True, _parse_variable_number(path[1], value)) if head == "env" else _lookup_member(key, value, tail)
@@ -263,10 +276,9 @@ class View:
             return False, None
         if head == "env":
             return (None, None) if path[1] in catalog.list_outside_variables() else (False, None)
-        if head == "estimator":
-            return False, None
-        option = catalog.find_option(head)
-        return False, releases.resolve_default(option, self.scenario, self.releases, family) if option else None
+        option = catalog.find_option(key)
+        covered = (release,) if (release := point.get(releases.CANN)) else self.releases
+        return False, releases.resolve_default(option, self.scenario, covered, point.get("product")) if option else None
 
 
 @cache

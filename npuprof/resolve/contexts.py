@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
+from itertools import chain
 from itertools import product as combinations
 from operator import and_
 
@@ -19,7 +20,7 @@ from npuprof.resolve import is_match_met
 from npuprof.resolve.claims import Claim
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import has_overrides
-from npuprof.system import group_pairs
+from npuprof.system import group_pairs, join_boxes
 
 #: A context, and the override match that it was built from: ``("product", "atlas-a3")``.
 NamedContext = tuple[Context, tuple[tuple[str, str], ...]]
@@ -122,8 +123,9 @@ class Region(Record):
     """Equivalent points, with the preset as resolved there.
 
     ``products`` and ``releases`` are those of the region, empty if unknown, ``versions`` those of frameworks, and
-    ``surface`` the API surface of its targets. ``apart`` is set if the products must be selected, ``words`` lists the other
-    selections that are required, and ``plain`` is set if none is.
+    ``surface`` the API surface of its targets. ``apart`` is set if the products must be selected, ``spans`` are the
+    releases of the axes that require a selection, ``words`` lists the other selections that are required, and ``plain`` is
+    set if none is.
     """
 
     config: Config
@@ -133,6 +135,7 @@ class Region(Record):
     versions: tuple[tuple[str, tuple[str, ...]], ...]
     surface: str
     apart: bool
+    spans: dict[str, tuple[str, ...]]
     words: tuple[str, ...]
     plain: bool
 
@@ -256,7 +259,7 @@ class ContextMap:
         nearest = min(points, key=lambda point: point.active.bit_count())
         boxes = group_pairs(((point.scenario, _OPEN if unasked else point.target), point.box) for point in points)
         pieces = group_pairs(
-            ((scenario, targets.find_surface(target), box), target) for (scenario, target), own in boxes.items() for box in _join_boxes(own)
+            ((scenario, targets.find_surface(target), box), target) for (scenario, target), own in boxes.items() for box in join_boxes(own)
         )
         config = self._config if plain else self._resolve_at(nearest)
         if config is None:
@@ -265,24 +268,22 @@ class ContextMap:
 
     def _build_region(self, config: Config, scenario: str | None, surface: str, box: Box, places: Stretch) -> Region:
         asked, claims = self._config.context, self._config.list_ranges()
-        families, *spans = box
+        families, *stretches = box
         apart = asked.product not in families
-        words = []
+        spans = {}
         versions = self._config.list_covered_versions()
-        for axis, span in zip(self._axes[1:], spans, strict=True):
+        for axis, span in zip(self._axes[1:], stretches, strict=True):
             if asked.find_value(axis) not in span:
-                where = "in CANN" if axis == releases.CANN else f"with {axis}"
-                covered = _join(self._alike.get((axis, name), (name,)) for name in span)
-                words.append(f"{where} {releases.format_release_span(_drop_open(covered), axis)}")
+                spans[axis] = _drop_open(chain.from_iterable(self._alike.get((axis, name), (name,)) for name in span))
             # Values that overrides match outside the preset's claims count only if they decide.
             versions[axis] = _drop_open(span if asked.find_value(axis) not in span or asked.find_value(axis) or axis in claims else ())
-        words += [] if asked.target in places else [f"for the target {', '.join(map(str, places))}"]
+        words = [] if asked.target in places else [f"for the target {', '.join(map(str, places))}"]
         words += [] if scenario == self._config.scenario else [f"for {scenario}"]
         meant = families if apart or asked.product or self._config.products else ()
-        plain = not apart and not words
+        plain = not (apart or spans or words)
         words += self._list_unasked(box)
         read = versions.pop(releases.CANN, ())
-        return Region(config, scenario, _drop_open(meant), read, tuple(versions.items()), surface, apart, tuple(words), plain)
+        return Region(config, scenario, _drop_open(meant), read, tuple(versions.items()), surface, apart, spans, tuple(words), plain)
 
     def _list_unasked(self, box: Box) -> Iterator[str]:
         """Yield a text for each axis that the preset limits and the box leaves open."""
@@ -325,17 +326,5 @@ def _list_products(claimed: Sequence[str], named: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([*claimed, *inside]))
 
 
-def _join_boxes(boxes: list[Box]) -> list[Box]:
-    """Return boxes, merging those that differ in the stretch of one axis only."""
-    for axis in reversed(range(len(boxes[0]))):
-        joined = group_pairs(((*box[:axis], *box[axis + 1 :]), box[axis]) for box in boxes)
-        boxes = [(*rest[:axis], _join(stretches), *rest[axis:]) for rest, stretches in joined.items()]
-    return boxes
-
-
-def _join(stretches: Iterable[Stretch]) -> Stretch:
-    return tuple(value for stretch in stretches for value in stretch)
-
-
-def _drop_open(values: Stretch) -> tuple[str, ...]:
+def _drop_open(values: Iterable[str | None]) -> tuple[str, ...]:
     return tuple(value for value in values if value is not None)

@@ -6,13 +6,13 @@ from other code may contain more than the script shows; all these are unknown.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from types import SimpleNamespace
 from typing import Any, cast
 
 from npuprof import catalog
+from npuprof.catalog.condition import find_key
 from npuprof.catalog.surfaces import list_attribute_paths
-from npuprof.catalog.written_condition import find_key
 from npuprof.checks.view import Fault, View, build_asked_scope, find_chip, narrow_scope
 from npuprof.model import Context, Finding, Origin, Place
 from npuprof.scripts.launches import Launch
@@ -75,7 +75,7 @@ class ScriptView(View):
             self.scope = narrow_scope(self.scope, chip[1])
         self.scenario, self.releases, self.families = self.scope.scenario, self.scope.releases, self.scope.families
         self.memory = {}  # not shared: results depend on more than the values
-        self.config = cast("Any", SimpleNamespace(abstract=False, name=name, lineage=(), cann=None, products=()))
+        self.config = cast("Any", SimpleNamespace(abstract=False, name=name, lineage=(), cann=None, products=(), list_ranges=dict))
 
     def build_finding(self, fault: Fault, key: str, origin: Origin | None = None) -> Finding:
         """Return a fault as a finding at the script's line for the key."""
@@ -95,27 +95,27 @@ class ScriptView(View):
         """Return whether an operand of a team rule is set, and its value: a certainly unset one compares to nothing."""
         key, _ = find_key(path)
         if path == ("scenario",):
-            return self.lookup_operand(path, None)
+            return self.lookup_operand(path, {})
         if key in self.found:
             return super().look_up_written(path) if self.is_decided(key) else (True, None)
         known = self.closed and key not in self.maybe and "." not in key and self.surface not in _PARTIAL_SURFACES
         return (False, NOTHING) if known else (None, None)
 
-    def lookup_operand(self, path: tuple[str, ...], family: str | None) -> tuple[bool | None, Any]:
+    def lookup_operand(self, path: tuple[str, ...], point: Mapping[str, str | None]) -> tuple[bool | None, Any]:
         """Return whether an operand is set, and its value; None means unknown."""
         head = path[0]
         if head == "scenario" and self.scenario is None:
             return None, _SomeOnlineScenario() if self.surface in _ONLINE_SURFACES else None
-        key = f"{head}.{path[1]}" if head in ("env", "estimator", "atc") else head
-        if head in ("product", "scenario") or key in self.found:
-            return super().lookup_operand(path, family) if key not in self.found or self.is_decided(key) else (True, None)
+        key, _ = find_key(path)
+        if key in point or key == "scenario" or key in self.found:
+            return super().lookup_operand(path, point) if key not in self.found or self.is_decided(key) else (True, None)
         if key in self.maybe or "." in key or not self.closed:
             return None, None
         if self.surface == "run_config" and head in catalog.estimator_defaults():
             return True, catalog.estimator_defaults()[head]
         if self.surface in _PARTIAL_SURFACES and (option := catalog.find_option(head)) and self.surface not in option.spelling:
             return None, None  # set elsewhere, if at all
-        return super().lookup_operand(path, family)
+        return super().lookup_operand(path, point)
 
 
 NOTHING = _Nothing()

@@ -11,6 +11,7 @@ import gc
 import os
 import re
 from functools import cache
+from itertools import chain
 from marshal import loads
 
 TYPE_CHECKING = False
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     Key = TypeVar("Key")
     Value = TypeVar("Value")
+    Box = tuple[tuple[Value, ...], ...]
 
 _PLACES = {
     "state": ("XDG_STATE_HOME", os.path.join(".local", "state")),
@@ -80,6 +82,14 @@ def group_pairs(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
     for key, value in pairs:
         groups.setdefault(key, []).append(value)
     return groups
+
+
+def join_boxes(boxes: list[Box[Value]]) -> list[Box[Value]]:
+    """Return boxes, merging those that differ in the values of one axis only; a box has the values of each axis."""
+    for axis in reversed(range(len(boxes[0]) if boxes else 0)):
+        joined = group_pairs(((*box[:axis], *box[axis + 1 :]), box[axis]) for box in boxes)
+        boxes = [(*rest[:axis], tuple(chain.from_iterable(values)), *rest[axis:]) for rest, values in joined.items()]
+    return boxes
 
 
 def list_items(value: object) -> Iterable[tuple[Any, Any]]:
