@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import marshal
 import tomllib
-from collections.abc import Iterable
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -92,10 +91,11 @@ def build_parts() -> dict[str, Any]:
     rows = others["variables"]
     forms = {name: row["form"] for row in rows if "form" in row for name in row["names"]}
     parts["variables"] = (*_index_variables(rows), tuple(others["complete_prefixes"]), calls, forms, _index_protections(rows))
-    names = {keys.format_full_key(section, name.partition(".")[0]) for section, records in sections.items() for name in records}
-    names |= {"product", "scenario"}
-    axes = {"cann": Axis(parse_release_version, parts["axes"]["releases"])}
-    axes |= {name: Axis(parse_framework_version, **record) for name, record in parts["frameworks"].items()}
+    names = {"product", "scenario"}.union(
+        keys.format_full_key(section, name.partition(".")[0]) for section, records in sections.items() for name in records
+    )
+    axes = {name: Axis(parse_framework_version, **record) for name, record in parts["frameworks"].items()}
+    axes["cann"] = Axis(parse_release_version, parts["axes"]["releases"])
     parts["migrations"] = _build_migrations(history, names)
     parts["rules"], parts["rule_texts"] = _build_rules(_read_toml_file("rules.toml"), options, sections["env"], names, axes)
     for section in sections:
@@ -279,19 +279,21 @@ def _build_rules(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the rules as checks use them and, separately, their texts."""
     rules, required, texts = [], {}, {}
+    facts = {"product", "scenario", *axes}
     for record in source["rule"]:
         place = f"rules.toml: {record['code']}"
         when = _parse_condition(record["when"], place, names, axes)
         needs = _parse_condition(record["needs"], place, names, axes) if "needs" in record else None
         trees = [when, needs] if needs else [when]
-        triggers = _list_settings([when], options)
+        read = _list_names(*trees)
+        varied = read & facts - {"scenario"} | {"product" for name in read if "default_by_product" in options.get(name, {})}
         atc = record.get("atc", "" if record["enforced"] == "adapter" else record["why"])
         rules.append((
             record["code"], record["name"], tuple(record["options"]), when, needs,
-            record["what"], record["why"], record["hint"], _list_settings(trees, options), triggers,
-            _list_axes(trees, options), _collect_compared_settings(trees, options), atc,
+            record["what"], record["why"], record["hint"], tuple(sorted(read - facts)), tuple(sorted(_list_names(when) - facts)),
+            tuple(sorted(varied)), tuple(sorted(_list_compared_names(trees) - facts)), atc,
         ))  # fmt: skip
-        required[record["code"]] = _find_required(when, options)
+        required[record["code"]] = tuple(sorted(_find_required(when, options) - facts))
         texts[record["code"]] = record
     advice = tuple(source.get("advice", ()))
     for record in advice:
@@ -302,11 +304,13 @@ def _build_rules(
         if record.get("session_option") and (record.get("twin_direct") or record.get("twin_values"))
     )
     excuses = {
-        (name, code): _parse_condition(record[field], f"{file}: {name}", names, {})
-        for file, name, record in (
-            *((f"options/{record['page']}.toml", name, record) for name, record in options.items()),
-            *((f"frameworks/{record['framework']}/variables.toml", f"env.{name}", record) for name, record in variables.items()),
+        (name, code): _parse_condition(
+            record[field],
+            f"options/{record['page']}.toml: {name}" if "page" in record else f"frameworks/{record['framework']}/variables.toml: {name}",
+            names,
+            {},
         )
+        for name, record in (*options.items(), *((f"env.{name}", record) for name, record in variables.items()))
         for field, code in (("deprecated_unless", "NP501"), ("empty_unless", "NP203"), ("unread_while", "NP203"), ("unread_while", "NP205"))
         if field in record
     }
@@ -328,60 +332,45 @@ def _parse_condition(text: str, place: str, names: set[str], axes: dict[str, Axi
     """
     try:
         tree = _list_releases(condition.parse_condition(text), axes)
-        for path in condition.collect_condition_paths(tree):
-            name, _ = condition.find_key(path)
-            if name not in names and name not in axes:
-                raise ValueError(f'unknown name {name!r} in "{text}": {did_you_mean(name, sorted(names.union(axes)))}')
+        for name in _list_names(tree).difference(names, axes):
+            raise ValueError(f'unknown name {name!r} in "{text}": {did_you_mean(name, sorted(names.union(axes)))}')
     except (ValueError, SyntaxError) as error:
         raise ValueError(f"{place}: {error}") from None
     return tree
 
 
 def _list_releases(tree: Any, axes: dict[str, Axis]) -> Any:
-    """Return a condition in which each comparison with a release is a list of releases. Raises ValueError if it is invalid."""
+    """Return a condition in which each comparison of a release axis is a list of releases; an order is that of a range.
+
+    Raises ValueError for any other use of an axis, and for a comparison that is true for no release.
+    """
     word, *parts = tree
     if word in ("and", "or", "not"):
         return (word, *(_list_releases(part, axes) for part in parts))
     match parts:
-        case ("value", (name,)), ("const", bound) if name in axes:
-            return "in", parts[0], ("const", _select_releases(axes[name], word, bound if isinstance(bound, tuple) else (bound,)))
-    for path in condition.collect_condition_paths(tree):
-        if condition.find_key(path)[0] in axes:
-            raise ValueError(f"{path[0]} is not compared with a release")
+        case ("value", (name,)), ("const", str() | tuple() as bound) if axis := axes.get(name):
+            ordered = word in ("<", "<=", ">", ">=")
+            bounds = bound if isinstance(bound, tuple) else (bound,)
+            selected = axis.find_releases_in_range(f"{word}{bound}") if ordered else tuple(map(axis.find_release, bounds))
+            if selected and None not in selected:
+                return "not in" if word in ("!=", "not in") else "in", parts[0], ("const", selected)
+    if odd := _list_names(tree).intersection(axes):
+        raise ValueError(f"{', '.join(odd)} is not compared with known releases")
     return tree
 
 
-def _select_releases(axis: Axis, word: str, bounds: tuple[Any, ...]) -> tuple[str, ...]:
-    """Return the releases of an axis that satisfy a comparison; an order is that of a range."""
-    for bound in bounds:
-        if not isinstance(bound, str) or axis.find_releases_in_range(f"=={bound}") is None:
-            raise ValueError(f"{bound!r} is not a release")
-    if word in ("<", "<=", ">", ">="):
-        (bound,) = bounds
-        return axis.find_releases_in_range(word + bound) or ()
-    named = [axis.find_release(bound) for bound in bounds]
-    return tuple(name for name in axis.releases if (name in named) is (word in ("==", "in")))
-
-
-def _find_required(tree: Any, options: dict[str, Any]) -> tuple[str, ...]:
-    """Return settings that must be set for a condition to be true, in any scenario and on any product."""
+def _find_required(tree: Any, options: dict[str, Any]) -> set[str]:
+    """Return names that must be set for a condition to be true, in any scenario and on any product."""
     if tree[0] == "and":
-        return tuple(sorted({key for child in tree[1:] for key in _find_required(child, options)}))
-    paths = condition.collect_condition_paths(tree)
-    if len(paths) != 1:
-        return ()
-    option = options.get(paths[0][0], {})
+        return {name for child in tree[1:] for name in _find_required(child, options)}
+    names = _list_names(tree)
+    if len(names) != 1:
+        return set()
+    option = options.get("".join(names), {})
     vague = any(name.startswith("default_") and name != "default_note" for name in option)
     if tree[0] != "set" and (vague or condition.evaluate_condition(tree, lambda path: (False, option.get("default"))) is True):
-        return ()
-    return _list_settings([tree], options)
-
-
-def _list_axes(trees: list[Any], options: dict[str, Any]) -> tuple[str, ...]:
-    """Return ``product``, if a result may depend on it, and the release axes in conditions."""
-    names = {path[0] for tree in trees for path in condition.collect_condition_paths(tree) if "." not in condition.find_key(path)[0]}
-    by_product = {"product" for name in names if "default_by_product" in options.get(name, {})}
-    return tuple(sorted(names.difference(options, ["scenario"]) | by_product))
+        return set()
+    return names
 
 
 def _build_migrations(history: dict[str, Any], names: set[str]) -> dict[str, Any]:
@@ -404,18 +393,13 @@ def _build_migrations(history: dict[str, Any], names: set[str]) -> dict[str, Any
     return {"steps": tuple(steps), "defaults": defaults}
 
 
-def _collect_compared_settings(trees: list[Any], options: dict[str, Any]) -> tuple[str, ...]:
-    """Return the setting keys whose values conditions compare; other settings are only tested for being set."""
-    read = [path for tree in trees for path in condition.collect_condition_paths(tree)]
+def _list_names(*trees: Any) -> set[str]:
+    """Return the settings in conditions, and the facts about the job."""
+    return {condition.find_key(path)[0] for tree in trees for path in condition.collect_condition_paths(tree)}
+
+
+def _list_compared_names(trees: list[Any]) -> set[str]:
+    """Return the names whose values conditions compare; others are only tested for being set."""
     compared = {path for tree in trees for path in condition.collect_compared_paths(tree)}
-    return _list_keys((path for path in read if path in compared or len(path) > 1 + (path[0] in SECTIONS)), options)
-
-
-def _list_settings(trees: list[Any], options: dict[str, Any]) -> tuple[str, ...]:
-    """Return the setting keys in conditions, without facts about the job."""
-    return _list_keys((path for tree in trees for path in condition.collect_condition_paths(tree)), options)
-
-
-def _list_keys(paths: Iterable[tuple[str, ...]], options: dict[str, Any]) -> tuple[str, ...]:
-    names = {condition.find_key(path)[0] for path in paths}
-    return tuple(sorted(name for name in names if "." in name or name in options))
+    members = (path for tree in trees for path in condition.collect_condition_paths(tree) if condition.find_key(path)[1])
+    return {condition.find_key(path)[0] for path in (*compared, *members)}

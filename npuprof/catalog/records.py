@@ -414,8 +414,7 @@ class Axis(Record):
         clauses = self.parse_range(spec)
         if clauses is None:
             return None
-        newest = max((key for key, _ in self.packages.values()), default=None)
-        of_packages = [clause for clause in clauses if newest and clause[1][:2] <= newest[:2]]
+        of_packages = [clause for clause in clauses if clause[1][:2] <= self.newest_package]
         others = [clause for clause in clauses if clause not in of_packages]
         matched = {release for key, release in self.packages.values() if is_inside(key, of_packages)} if of_packages else None
         return tuple(name for name, key in self.releases.items() if is_inside(key, others) and (matched is None or name in matched))
@@ -423,19 +422,20 @@ class Axis(Record):
     def parse_range(self, spec: str) -> list[tuple[str, Key]] | None:
         """Return operators and bounds of a range, None if it is invalid or a bound fits no numbering of the framework."""
         clauses: list[tuple[str, Key]] = []
+        oldest = next(iter(self.releases.values()), ())
         for clause in spec.split(","):
             text = clause.strip()
             version = text.lstrip("<>=!")
             op, bound = text.removesuffix(version) or "==", self.parse(version)
-            if op not in _OPERATORS or bound is None or self._is_between_numberings(bound):
+            if op not in _OPERATORS or bound is None or (self.packages and self.newest_package < bound[:2] < oldest[:2]):
                 return None
             clauses.append((op, bound))
         return clauses
 
-    def _is_between_numberings(self, bound: Key) -> bool:
-        """Return whether a bound is newer than a framework's packages and older than its releases."""
-        newest = max((key for key, _ in self.packages.values()), default=None)
-        return newest is not None and newest[:2] < bound[:2] < next(iter(self.releases.values()))[:2]
+    @property
+    def newest_package(self) -> tuple[int, ...]:
+        """The start of the sort key of the newest package, empty if there are none."""
+        return max((key[:2] for key, _ in self.packages.values()), default=())
 
 
 def is_inside(version: Key, clauses: Iterable[tuple[str, Key]]) -> bool:

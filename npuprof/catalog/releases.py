@@ -70,10 +70,9 @@ def find_release(version: str, axis: str = CANN) -> str | None:
     return _load_axis(axis).find_release(version)
 
 
-@cache
 def find_newest_stable(axis: str) -> str:
     """Return the newest release that is not a release candidate, alpha or beta; post-releases are stable."""
-    return next(name for name in reversed(load_releases(axis)) if not re.search("rc|alpha|beta", name, re.IGNORECASE))
+    return [name for name in load_releases(axis) if not re.search("(?i)rc|alpha|beta", name)][-1]
 
 
 @cache

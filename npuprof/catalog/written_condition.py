@@ -209,11 +209,7 @@ def _read_variables_alike(tree: Any) -> Any:
 def find_unknown_names(wanted: Any) -> list[str]:
     """Return the settings in a condition that are not variables and not in the catalogue; presets may contain them anyway."""
     paths = [path for path in condition.collect_condition_paths(wanted) if path[0] not in ("env", "scenario")]
-    named = [
-        keys.format_full_key(path[0], path[1]) if path[0] in SECTIONS else keys.format_full_key("options", path[0])
-        for path in paths
-        if len(path) > 1 or path[0] not in SECTIONS
-    ]
+    named = [condition.find_key(path)[0] for path in paths if len(path) > 1 or path[0] not in SECTIONS]
     return [key for key in named if catalog.find_key_record(key) is None]
 
 

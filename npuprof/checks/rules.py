@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     #: Whether a check that reads some settings is selected.
     About = Callable[[Iterable[str]], bool]
-    #: Broken rules, each with the products and releases for which it is broken, without those of axes that make no difference.
-    Broken = tuple[tuple[Rule, tuple[Spans, ...]], ...]
+    #: A broken rule, and the products and releases for which it is broken, without those of axes that make no difference.
+    Broken = tuple[Rule, tuple[Spans, ...]]
     Result = TypeVar("Result", bound=tuple[Any, ...])
 
 
@@ -56,35 +56,32 @@ class RulePlan(Record):
     compared: tuple[str, ...]
 
 
-#: No restriction to some products or releases.
-ALL: Spans = {}
-
-
 @lru_cache(1024)  # presets of one group set the same keys
-def _plan_rules(names: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[RulePlan, ...], tuple[str, ...]]:
-    """Return the axes on which the triggered rules depend, these rules by code, and all compared settings."""
+def _plan_rules(names: tuple[str, ...]) -> tuple[tuple[RulePlan, ...], tuple[str, ...]]:
+    """Return the rules that settings trigger, by code, and all compared settings."""
     known = frozenset(names)
     plans = tuple(
         RulePlan(rule, known.intersection(rule.reads), tuple(key for key in rule.compares if key in known))
         for rule in map(catalog.find_rule, catalog.list_triggered_rules(names))
     )
-    axes = tuple(dict.fromkeys(axis for plan in plans for axis in plan.rule.axes))
-    return axes, plans, tuple(dict.fromkeys(key for plan in plans for key in plan.compared))
+    return plans, tuple(dict.fromkeys(key for plan in plans for key in plan.compared))
 
 
-def _find_broken_rules(view: View, about: About | None) -> Broken:
+def _find_broken_rules(view: View, about: About | None) -> tuple[Broken, ...]:
     """Return the rules that the settings break, each with the products and releases for which it is broken."""
-    axes, plans, compared = _plan_rules(view.names)
+    plans, compared = _plan_rules(view.names)
     if about is None:
-        return _find_once(view, (view.names, *_list_spans(axes, view).values()), compared, lambda: tuple(_judge_rules(view, plans)))
+        return _find_once(view, (view.names,), compared, lambda: tuple(_judge_rules(view, plans)))
     return tuple(_judge_rules(view, [plan for plan in plans if about(plan.rule.reads)]))
 
 
-def _judge_rules(view: View, plans: Iterable[RulePlan]) -> Iterator[tuple[Rule, tuple[Spans, ...]]]:
+def _judge_rules(view: View, plans: Iterable[RulePlan]) -> Iterator[Broken]:
     is_offline = view.scenario == "offline-inference"
-    for rule, present, compared in ((plan.rule, plan.present, plan.compared) for plan in plans if plan.rule.atc or not is_offline):
-        spans = _list_spans(rule.axes, view)
-        if guilty := _find_once(view, (rule.code, present, *spans.values()), compared, partial(_find_guilty, rule, view, spans)):
+    for plan in plans:
+        rule = plan.rule
+        if (rule.atc or not is_offline) and (
+            guilty := _find_once(view, (rule.code, plan.present), plan.compared, partial(_find_guilty, rule, view))
+        ):
             yield rule, guilty
 
 
@@ -101,8 +98,9 @@ def _find_once(view: View, marks: tuple[Any, ...], compared: Iterable[str], find
     return known
 
 
-def _find_guilty(rule: Rule, view: View, spans: Spans) -> tuple[Spans, ...]:
+def _find_guilty(rule: Rule, view: View) -> tuple[Spans, ...]:
     """Return the products and releases for which a config certainly breaks a rule, without axes that make no difference."""
+    spans = {axis: view.list_values(axis) for axis in rule.axes}
     points = [point for point in combinations(*spans.values()) if _is_rule_broken(rule, view, dict(zip(spans, point, strict=True)))]
     boxes = join_boxes([tuple((name,) for name in point) for point in points])
     return tuple({axis: names for axis, names in zip(spans, box, strict=True) if len(names) < len(spans[axis])} for box in boxes)
@@ -124,13 +122,13 @@ def _is_overridden(view: View, key: str) -> bool:
     return origin is not None and origin.layer.startswith("override")
 
 
-def describe_place(view: View, narrowed: Spans = ALL) -> tuple[str, ...]:
+def describe_place(view: View, narrowed: Spans | None = None) -> tuple[str, ...]:
     """Return the conditions under which a finding applies, if it does not apply in every use of the preset.
 
     ``narrowed`` are the products and releases of a finding that applies to some of them only.
     """
     region = view.region
-    spans = {"product": view.families if region and region.apart else (), **view.spans, **narrowed}
+    spans = {"product": view.families if region and region.apart else (), **view.spans, **(narrowed or {})}
     texts = (_describe_span(axis, names) for axis, names in spans.items() if names)
     return (*texts, *(region.words if region else ()))
 
@@ -138,19 +136,13 @@ def describe_place(view: View, narrowed: Spans = ALL) -> tuple[str, ...]:
 def _describe_span(axis: str, names: tuple[str | None, ...]) -> str:
     if axis == "product":
         return f"on {', '.join(map(str, names))}"
-    return f"{'in CANN' if axis == releases.CANN else f'with {axis}'} {releases.format_release_span(names, axis)}"
+    where = "in CANN" if axis == releases.CANN else f"with {axis}"
+    return f"{where} {releases.format_release_span(names, axis)}"
 
 
 def describe_setting_place(view: View, key: str) -> tuple[str, ...]:
     """Return the conditions of a fault of one setting that names its products; if an override sets it, its match adds the rest."""
     return () if _is_overridden(view, key) else describe_place(view, {"product": ()})
-
-
-def _list_spans(axes: Iterable[str], view: View) -> Spans:
-    """Return the product families and the releases for which to evaluate a rule: one family if all give the same result."""
-    families = view.families or (None,)
-    releases_by_axis = {axis: view.list_releases(axis) for axis in axes if axis != "product"}
-    return {"product": families if "product" in axes else families[:1], **releases_by_axis}
 
 
 def _is_rule_broken(rule: Rule, view: View, point: Mapping[str, str | None]) -> bool:

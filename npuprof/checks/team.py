@@ -31,8 +31,7 @@ def check_team_rules(view: View, rules: Sequence[TeamRule], about: About | None 
 
 def _list_families(view: View, rule: TeamRule) -> tuple[str | None, ...]:
     """Return the product families for which to evaluate a rule: one if it does not use the product."""
-    families = view.families or (None,)
-    return families if ("product",) in written_condition.list_paths(rule) else families[:1]
+    return view.list_values("product") if ("product",) in written_condition.list_paths(rule) else (None,)
 
 
 def _is_broken(view: View, rule: TeamRule, family: str | None) -> bool:

@@ -138,7 +138,8 @@ class View:
     """A config with the queries that checks need.
 
     ``releases`` are the requested ones, else those of the profile's range, else none; likewise ``families``, the product
-    families; or both are those of a ``region``. ``memory`` caches results for this scope; all configs of a store share it.
+    families; or both are those of a ``region``. ``memory`` caches results for this scope and these
+    ranges; all configs of a store share it.
     """
 
     speaks_of_doubts = True  #: whether an unmet requirement that cannot be decided is a finding
@@ -173,7 +174,7 @@ class View:
         self.families = self.scope.families
         self.accepted: list[Accepted] = []  #: findings that are accepted
         self.faults: Judged | None = None  #: faults of each setting taken alone, computed on first use
-        self.memory = config.resolver.judged.setdefault(self.scope, {})
+        self.memory = config.resolver.judged.setdefault((self.scope, *self.spans.items(), *config.list_ranges().items()), {})
 
     def find_acceptance(self) -> Acceptance | None:
         """Return the accepted findings of the preset, None if there are none."""
@@ -252,11 +253,14 @@ class View:
 
         return written_condition.look_up(self.scenario, self.settings, path)
 
-    def list_releases(self, axis: str) -> tuple[str | None, ...]:
-        """Return the releases at which to check rules: those of the scope or the preset's range, else the newest stable one."""
-        spans = {releases.CANN: self.releases, **dict(self.scope.versions), **self.spans}
-        spec = self.config.list_ranges().get(axis, "")
-        return spans.get(axis) or releases.find_releases_in_range(spec, axis) or (releases.find_newest_stable(axis),)
+    def list_values(self, axis: str) -> tuple[str | None, ...]:
+        """Return the product families, or the releases of an axis, for which to evaluate rules.
+
+        Releases are those of the region or the scope, else those of the preset's range, else the newest stable one.
+        """
+        known = {"product": self.families or (None,), releases.CANN: self.releases, **dict(self.scope.versions), **self.spans}
+        meant = releases.find_releases_in_range(self.config.list_ranges().get(axis, ""), axis)
+        return known.get(axis) or meant or (releases.find_newest_stable(axis),)
 
     def lookup_operand(self, path: tuple[str, ...], point: Mapping[str, str | None]) -> tuple[bool | None, Any]:
         """Return whether an operand of a condition is set, and its value; None means unknown.

@@ -42,11 +42,12 @@ def refuse_writing(catalogue: Path) -> None:
 def test_a_checkout_shows_its_records_as_they_are_now(checkout: Checkout, leave: Callable[[Path], None]) -> None:
     assert "a_new_option" not in checkout.run("options")
     leave(checkout.catalogue)
-    with (checkout.catalogue / "options/basic.toml").open("a") as file:
-        file.write(f"\n{RECORD}")
+    page = checkout.catalogue / "options/basic.toml"
+    text = page.read_text()
+    page.write_text(f"{text}\n{RECORD}")
     assert "a_new_option" in checkout.run("options")
-    (checkout.catalogue / "options/basic.toml").write_text(RECORD)
-    assert "session_device_id" not in checkout.run("options")
+    page.write_text(text)
+    assert "a_new_option" not in checkout.run("options")
 
 
 def test_a_checkout_reads_its_records_once_for_many_commands(checkout: Checkout) -> None:
