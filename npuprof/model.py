@@ -48,7 +48,8 @@ TomlTable = dict[str, TomlValue]
 def _list_framework_sections() -> tuple[str, ...]:
     """Return the frameworks that presets have a section for, by name: the folders of ``catalog/frameworks`` that describe one."""
     folder = os.path.join(os.path.dirname(__file__), "catalog", "frameworks")
-    return tuple(name for name in sorted(os.listdir(folder)) if os.path.exists(os.path.join(folder, name, "section.toml")))
+    names = sorted(os.listdir(folder), key=lambda name: f"{name}~")  # vllm_ascend before vllm: hints name the first that a text starts with
+    return tuple(name for name in names if os.path.exists(os.path.join(folder, name, "section.toml")))
 
 
 #: Sections with a framework's own settings and names. Values are never converted between these sections and others.

@@ -8,8 +8,8 @@ creates and caches them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from functools import cache
+from collections.abc import Collection, Iterator
+from functools import cache, cached_property
 from marshal import loads
 
 from npuprof import system
@@ -22,7 +22,7 @@ from npuprof.catalog.records import Rule as Rule
 from npuprof.catalog.records import Setting as Setting
 from npuprof.catalog.records import Variable as Variable
 from npuprof.document import keys
-from npuprof.model import FRAMEWORK_SECTIONS, Finding, Path, Record
+from npuprof.model import Finding, Path, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,14 +30,89 @@ if TYPE_CHECKING:
 
     Kind = TypeVar("Kind", bound=Record)
 
+#: The record of an entry of any section.
+Entry = Option | Variable | Flag | Argument | Setting
+
 #: ``NPUPROF_...`` variables that are not options: metadata of an export, and settings of npuprof.
 SAID_VARIABLES = ("BEFORE", "CONTEXT", "DIGEST", "PRESET_DIGEST", "PROFILE")
 OBEYED_VARIABLES = ("DEBUG", "PAGER", "RECORD", "STORE", "TIMEOUT")
 
-#: The prefix of each section's names, in catalogue order.
-PREFIXES = {
-    "options": "", "env": "env.", "estimator": "estimator.", "atc": "--", **{section: f"{section}." for section in FRAMEWORK_SECTIONS},
-}  # fmt: skip
+_KINDS: dict[str, type[Entry]] = {"options": Option, "env": Variable, "estimator": Argument, "atc": Flag}
+
+
+class Section(Record):
+    """One section of presets: what its entries are called, and what the catalogue knows of them.
+
+    The first four are described in ``sections.toml``. Any other section is named like its framework, a folder of
+    ``frameworks``, and ``section.toml`` there describes it. It is ``dotted``: its names are paths below its tables, as in
+    ``matmul.allow_hf32``, and its values are never converted to or from other sections. ``settings.toml`` lists its entries;
+    without one, its values are passed through. ``variables.toml`` lists the variables that the framework reads first.
+
+    ``framework.toml`` has the ``place`` of a framework in all output and its ``title`` [default: its name]. ``releases`` are
+    what presets can select in [profile.versions], ``match`` and --framework, oldest first, from a ``source``. ``since`` and
+    ``until`` of variables and settings are such releases, both included. If they are ``documented``, ``since`` of a variable
+    comes from documentation, and an earlier release may read it too. ``packages`` are a second numbering: the versions on
+    PyPI of each release. A range is read in the numbering that its numbers belong to; one over packages selects the
+    releases that have a package in it.
+
+    ``place`` is the index of the section in all output. Listings print names after ``prefix``, and call an entry ``noun``.
+    ``axis`` has the releases that read its entries: ``cann`` or a framework, empty if they have none, or each its own.
+    ``unknown`` is what the framework does with an unknown key, ``conflict`` what it does with two settings that exclude each
+    other, unless they have an ``otherwise``. ``tables`` maps keys of the framework to the sections that contain their values.
+    ``option_call`` is the code for settings without a ``call``, with ``NAME`` for the name: they take numbers as text too.
+    ``launch`` is how scripts start the program: the fields of ``programs.Program``.
+    """
+
+    name: str
+    place: int
+    title: str = ""
+    description: str = ""
+    noun: str = "setting"
+    prefix: str = ""
+    axis: str = ""
+    dotted: bool = False
+    unknown: str = ""
+    conflict: str = ""
+    tables: dict[str, str] = {}
+    option_call: str = ""
+    launch: dict[str, Any] = {}
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of its entries in catalogue order, which is the order of every output."""
+        return tuple(_load_records(self.name)[0])
+
+    @cached_property
+    def positions(self) -> dict[str, int]:
+        """The position of each key in catalogue order; a table of settings has the position of its first setting."""
+        positions: dict[str, int] = {}
+        for index, name in enumerate(self.names):
+            positions.setdefault(name.partition(".")[0], index)
+        return positions
+
+    @property
+    def is_passed_through(self) -> bool:
+        """Whether the catalogue has no entries to judge its values by."""
+        return not self.names
+
+    def find(self, name: str) -> Entry | None:
+        """Return the record of an entry, or None."""
+        return _find_entry(self.name, name)
+
+    def find_position(self, name: str) -> tuple[int, int, str]:
+        """Return the sort key of a key in catalogue order; unknown keys come last, by name."""
+        return self.place, self.positions.get(name, len(self.positions)), name
+
+    def format_key(self, name: str) -> str:
+        """Return the full key of an entry."""
+        return name if self.name == "options" else f"{self.name}.{name}"
+
+
+@cache
+def load_sections() -> dict[str, Section]:
+    """Return the sections of presets by name, in catalogue order."""
+    rows = load_built_part("axes")["sections"]
+    return {name: Section(name, place, **row) for place, (name, row) in enumerate(rows.items())}
 
 
 def load_built_part(name: str) -> Any:
@@ -58,88 +133,89 @@ def _unpack_record(name: str, part: str, inner: str = "") -> Any:
     return loads(packed[starts[name] :]) if name in starts else None  # noqa: S302 - part of this package
 
 
-def _build_record(kind: type[Kind], section: str, name: str) -> Kind | None:
+@cache
+def _find_entry(section: str, name: str) -> Entry | None:
     fields = _unpack_record(name, section)
     if not fields:
         return None
-    record = object.__new__(kind)
+    record = object.__new__(_KINDS.get(section, Setting))
     record.__dict__.update(fields, name=name)  # unchecked: the rows are part of this package
     return record
+
+
+def _find_entry_of(kind: type[Kind], section: str, name: str) -> Kind | None:
+    record = find_record(section, name)
+    return record if isinstance(record, kind) else None
 
 
 @cache
 def find_option(name: str) -> Option | None:
     """Return the session option of that name, or None."""
-    return _build_record(Option, "options", name)
+    return _find_entry_of(Option, "options", name)
 
 
 @cache
 def find_variable(name: str) -> Variable | None:
     """Return the environment variable of that name, or None."""
-    return _build_record(Variable, "env", name)
+    return _find_entry_of(Variable, "env", name)
 
 
 @cache
 def find_flag(name: str) -> Flag | None:
     """Return the ATC flag of that name (without dashes), or None."""
-    return _build_record(Flag, "atc", name)
+    return _find_entry_of(Flag, "atc", name)
 
 
 @cache
 def find_argument(name: str) -> Argument | None:
     """Return the estimator argument of that name, or None."""
-    return _build_record(Argument, "estimator", name)
+    return _find_entry_of(Argument, "estimator", name)
 
 
 def is_checked(section: str) -> bool:
     """Return whether the catalogue has the settings of a framework; otherwise they are passed through."""
-    return bool(_load_records(section)[0])
+    return not load_sections()[section].is_passed_through
 
 
 def is_passed_through(key: str) -> bool:
     """Return whether the settings of a key's section are passed through."""
-    section = key.partition(".")[0]
-    return section in FRAMEWORK_SECTIONS and not is_checked(section)
+    return load_sections()[keys.split_section_and_name(key)[0]].is_passed_through
 
 
 @cache
 def find_setting(section: str, name: str) -> Setting | None:
     """Return the setting of a framework by its section and path, or None."""
-    return _build_record(Setting, section, name)
+    return _find_entry_of(Setting, section, name)
 
 
 def list_settings(section: str, name: str, value: Any) -> Iterator[tuple[Path, Any]]:
     """Yield the settings in a value with their paths below ``name``: the leaves of its tables, and tables that are values themselves."""
-    yield from _list_leaves(section, (name,), value)
+    if not isinstance(value, dict) or not value or not is_checked(section) or find_setting(section, name):
+        yield (), value
+        return
+    for key, item in value.items():
+        yield from (((key, *path), leaf) for path, leaf in list_settings(section, f"{name}.{key}", item))
 
 
-def _list_leaves(section: str, path: Path, value: Any) -> Iterator[tuple[Path, Any]]:
-    if isinstance(value, dict) and value and is_checked(section) and find_setting(section, ".".join(path)) is None:
-        for key, item in value.items():
-            yield from _list_leaves(section, (*path, key), item)
-    else:
-        yield path[1:], value
+def list_settings_below(section: str, name: str) -> list[Setting]:
+    """Return the settings of a framework at a path or below it."""
+    paths = (path for path in record_names(section) if f"{path}.".startswith(f"{name}."))
+    return [setting for path in paths if (setting := find_setting(section, path))]
 
 
 def find_record_place(key: str, tail: Path = ()) -> tuple[str, str]:
     """Return section and name of a key's record; the name of a framework setting includes the path below the key."""
     section, name = keys.split_section_and_name(key)
-    if section in FRAMEWORK_SECTIONS:
-        names = (".".join(map(str, (name, *tail[:end]))) for end in range(len(tail) + 1))
-        return section, next((dotted for dotted in names if find_setting(section, dotted)), name)
-    return section, name
+    names = (".".join(map(str, (name, *tail[:end]))) for end in range(len(tail) + 1))
+    return section, next((dotted for dotted in names if find_setting(section, dotted)), name)
 
 
-def find_record(section: str, name: str) -> Option | Variable | Flag | Argument | Setting | None:
+def find_record(section: str, name: str) -> Entry | None:
     """Return the record of a section by that name, or None."""
-    if section in FRAMEWORK_SECTIONS:
-        return find_setting(section, name)
-    finders: dict[str, Callable[[str], Option | Variable | Flag | Argument | None]]
-    finders = {"options": find_option, "env": find_variable, "estimator": find_argument, "atc": find_flag}
-    return finders[section](name) if section in finders else None
+    return load_sections()[section].find(name) if section in load_sections() else None
 
 
-def find_key_record(key: str) -> Option | Variable | Flag | Argument | Setting | None:
+def find_key_record(key: str) -> Entry | None:
     """Return the record of a full key, or None."""
     return find_record(*keys.split_section_and_name(key))
 
@@ -151,28 +227,20 @@ def find_key_elsewhere(key: str, known: Collection[str] = ()) -> str:
     """
     if "." in key or key in known or find_option(key) is not None:
         return ""
-    others = [section for section in PREFIXES if section != "options"]
-    sections = [section for section in others if f"{section}.{key}" in known]
-    sections += [
-        section
-        for section in others
-        if find_record(section, key) is not None or (section in FRAMEWORK_SECTIONS and key in record_positions(section))
-    ]
-    return f"{sections[0]}.{key}" if sections else ""
+    others = [section for name, section in load_sections().items() if name != "options"]
+    full_keys = [full for section in others if (full := section.format_key(key)) in known]
+    full_keys += [section.format_key(key) for section in others if key in section.positions]
+    return full_keys[0] if full_keys else ""
 
 
 def record_names(section: str = "options") -> tuple[str, ...]:
     """Return the names of a section in catalogue order, which is the order of every output."""
-    return tuple(_load_records(section)[0])
+    return load_sections()[section].names
 
 
-@cache
 def record_positions(section: str) -> dict[str, int]:
-    """Return the position of each name in catalogue order; a table of settings has the position of its first setting."""
-    positions: dict[str, int] = {}
-    for index, name in enumerate(_load_records(section)[0]):
-        positions.setdefault(name.partition(".")[0] if section in FRAMEWORK_SECTIONS else name, index)
-    return positions
+    """Return the position of each key of a section in catalogue order."""
+    return load_sections()[section].positions
 
 
 @cache

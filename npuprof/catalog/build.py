@@ -14,7 +14,7 @@ from typing import Any
 from npuprof.catalog import condition
 from npuprof.catalog.records import Axis, Packed, parse_framework_version, parse_release_version
 from npuprof.document import keys
-from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS, did_you_mean
+from npuprof.model import did_you_mean
 from npuprof.system import group_pairs
 
 HERE = Path(__file__).parent
@@ -35,8 +35,10 @@ _KEPT_FIELDS = {
     "options": {"env"},
     "env": {"separator", "since"},
     "atc": {"conflicts", "requires", "products_not", "separator"},
-    **{key: {"conflicts", "requires", "since"} for key in FRAMEWORK_SECTIONS},
+    "estimator": set[str](),
 }
+#: For the sections of frameworks.
+_KEPT_SETTING_FIELDS = {"conflicts", "requires", "since"}
 _RENAMED_FIELDS = {"min": "minimum", "max": "maximum"}
 
 
@@ -45,24 +47,24 @@ def build_parts() -> dict[str, Any]:
     history = _read_toml_file("releases.toml")
     releases = history["release"]
     frameworks = _read_frameworks()
-    described = {name: files["section"] for name, files in frameworks.items() if "section" in files}
+    described = _describe_sections(frameworks)
     sections = {
         "options": _read_options(releases),
         "env": _list_variables(frameworks),
         "atc": _read_toml_file("atc.toml"),
         "estimator": _read_toml_file("estimator.toml"),
     }
-    sections |= {name: frameworks[name].get("settings", {}) for name in described}
+    sections |= {name: frameworks[name].get("settings", {}) for name in described if name in frameworks}
     options = sections["options"]
     for release in releases:
         for section in ("env", "atc", "estimator"):
             for name, change in release.get(section, {}).items():
                 sections[section][name] = _merge_fields(sections[section].get(name, {}), change)
     _pair_flags(sections["atc"], options)
-    parts: dict[str, Any] = {section: {} for section in SECTIONS}
-    parts["texts"] = {section: {} for section in SECTIONS}
+    parts: dict[str, Any] = {section: {} for section in described}
+    parts["texts"] = {section: {} for section in described}
     for section, records in sections.items():
-        prose = _PROSE_FIELDS - _KEPT_FIELDS.get(section, set())
+        prose = _PROSE_FIELDS - _KEPT_FIELDS.get(section, _KEPT_SETTING_FIELDS)
         for name, record in records.items():
             parts[section][name] = {_RENAMED_FIELDS.get(k, k): _freeze_lists(v) for k, v in record.items() if k not in prose}
             parts["texts"][section][name] = {k: v for k, v in record.items() if k in prose}
@@ -73,21 +75,26 @@ def build_parts() -> dict[str, Any]:
         **_index_surfaces(parts["options"]),
         "products": _read_toml_file("products.toml"),
         "releases": {release["name"]: parse_release_version(release["name"]) for release in releases},
+        "sections": _freeze_lists(described),
     }
     parts["names"] = _read_toml_file("names.toml")
     parts["readers"] = {name: habits for file in _read_toml_file("readers.toml").values() for name, habits in file.items() if habits}
     parts["reads"] = _freeze_lists(_read_toml_file("reads.toml"))
     parts["frameworks"] = {
-        name: _index_framework(files["framework"]) for name, files in frameworks.items() if "releases" in files["framework"]
+        name: _index_framework(files["framework"])
+        for name, files in sorted(frameworks.items(), key=lambda item: "section" not in item[1])  # those with a section come first
+        if "releases" in files["framework"]
     }
-    parts["sections"] = {
-        name: {"title": frameworks[name]["framework"]["title"], **_freeze_lists(record)} for name, record in described.items()
-    }
+    parts["titles"] = {name: files["framework"].get("title", name) for name, files in frameworks.items()}
     parts["pages"] = _read_toml_file("pages.toml")
     others = _read_toml_file("variables.toml")
     calls = {name: (row["of"], row["call"].replace("NAME", name)) for row in others["options"] for name in row["names"]}
-    taken = {name for name, record in sections["torch_npu"].items() if name.startswith("ACL_") and "call" not in record}
-    calls |= {name: ("torch_npu", f'torch.npu.set_option({{"{name}": ...}})') for name in sorted(taken - sections["env"].keys())}
+    calls |= {
+        name: (section, row["option_call"].replace("NAME", name))
+        for section, row in described.items()
+        for name, record in sorted(sections[section].items())
+        if "option_call" in row and name.startswith("ACL_") and "call" not in record and name not in sections["env"]
+    }
     rows = others["variables"]
     forms = {name: row["form"] for row in rows if "form" in row for name in row["names"]}
     parts["variables"] = (*_index_variables(rows), tuple(others["complete_prefixes"]), calls, forms, _index_protections(rows))
@@ -123,6 +130,17 @@ def _read_frameworks() -> dict[str, dict[str, Any]]:
     for path in sorted((HERE / "frameworks").glob("*/*.toml")):
         files.setdefault(path.parent.name, {})[path.stem] = _read_toml_file(str(path.relative_to(HERE)))
     return dict(sorted(files.items(), key=lambda item: int(item[1]["framework"]["place"])))
+
+
+def _describe_sections(frameworks: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return the fields of each section that presets can have, in catalogue order."""
+    sections = _read_toml_file("sections.toml")
+    for name, files in frameworks.items():
+        if "section" in files:
+            axis = name if "releases" in files["framework"] else ""
+            title = files["framework"].get("title", name)
+            sections[name] = {"title": title, "prefix": f"{name}.", "axis": axis, "dotted": True, **files["section"]}
+    return sections
 
 
 def _list_variables(frameworks: dict[str, dict[str, Any]]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from npuprof.catalog import load_built_part
+from npuprof.catalog import load_sections
 from npuprof.model import Record
 
 
@@ -39,8 +39,8 @@ class Program(Record):
 
 @cache
 def _index_programs() -> dict[str, Program]:
-    rows = load_built_part("sections").items()
-    return {name: Program(name, row["title"], tables=row.get("tables", {}), **row["launch"]) for name, row in rows if "launch" in row}
+    started = (section for section in load_sections().values() if section.launch)
+    return {section.name: Program(section.name, section.title, tables=section.tables, **section.launch) for section in started}
 
 
 def load_programs() -> tuple[Program, ...]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from npuprof.catalog import find_flag, find_option, find_record_place, find_setting, find_variable, record_names
-from npuprof.model import FRAMEWORK_SECTIONS, Path
+from npuprof.catalog import Flag, Option, Variable, find_option, find_record, find_record_place, list_settings_below
+from npuprof.model import Path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,20 +21,18 @@ def find_unit_and_risk(setting: str, tail: Path = (), *sides: Any) -> tuple[str,
     ``sides`` are its values before and after, None if unset: either can affect execution, whatever the variable.
     """
     section, name = find_record_place(setting, tail)
-    if section in FRAMEWORK_SECTIONS:
-        records = [
-            record for dotted in record_names(section) if f"{dotted}.".startswith(f"{name}.") and (record := find_setting(section, dotted))
-        ]
-        return records[0].unit if len(records) == 1 else "", tuple(dict.fromkeys(risk for record in records for risk in record.risk))
-    if section == "options":
-        option = find_option(name)
-        return (option.unit, tuple(option.risk)) if option else ("", ())
+    record = find_record(section, name)
+    if isinstance(record, Option):
+        return record.unit, tuple(record.risk)
     twin, unit = "", ""
     risk: tuple[str, ...] = ()
-    if section == "env" and (variable := find_variable(name)):
-        twin, unit, risk = variable.session_option, variable.unit, variable.risk
-    elif section == "atc" and (flag := find_flag(name)):
-        twin, risk = flag.twin, flag.risk
+    if isinstance(record, Variable):
+        twin, unit, risk = record.session_option, record.unit, record.risk
+    elif isinstance(record, Flag):
+        twin, risk = record.twin, record.risk
+    elif settings := list_settings_below(section, name):
+        unit = settings[0].unit if len(settings) == 1 else ""
+        risk = tuple(dict.fromkeys(risk for setting in settings for risk in setting.risk))
     option = find_option(twin) if twin and not risk else None
     risk = tuple(option.risk if option else risk)
     return unit, (EXECUTES, *risk) if section == "env" and _affects_execution(name, sides) else risk

@@ -20,7 +20,7 @@ from npuprof.catalog.record_schemas import (
 )
 from npuprof.catalog.shapes import Schema, list_schema, table_schema
 from npuprof.document.profile import ACCEPTED, MATCH_KEYS, NAMES, PROFILE_KEYS, RELEASES, SWITCH, TEXT
-from npuprof.model import FRAMEWORK_SECTIONS, SCENARIOS, SECTIONS
+from npuprof.model import SCENARIOS
 
 #: Taplo (Even Better TOML) and Schema Store support no later draft: they ignore unknown keywords of 2020-12.
 DIALECT = "http://json-schema.org/draft-07/schema#"
@@ -38,13 +38,7 @@ _SOME: Schema = {"type": "string", "pattern": r"\S"}
 
 def build_profile_schema() -> Schema:
     """Return the schema of a profile file."""
-    sections = {
-        "options": _build_section("options", "Session options of the Ascend TensorFlow adapter."),
-        "env": _build_env_schema(),
-        "estimator": _build_section("estimator", "Arguments of NPURunConfig that are not session options."),
-        "atc": _build_section("atc", "Flags of the ATC compiler that are not session options, without dashes."),
-        **{section: _build_settings_schema(section) for section in FRAMEWORK_SECTIONS},
-    }
+    sections = {name: _build_section(section) for name, section in catalog.load_sections().items()}
     refs = {name: {"$ref": f"#/definitions/{name}"} for name in sections}
     return {
         "$schema": DIALECT,
@@ -123,14 +117,14 @@ def _build_known_key_schema() -> Schema:
 
 
 def _list_keys() -> list[str]:
-    return [name if section == "options" else f"{section}.{name}" for section in SECTIONS for name in catalog.record_names(section)]
+    return [section.format_key(name) for section in catalog.load_sections().values() for name in section.names]
 
 
 def _build_append_schema() -> Schema:
     known = {name: build_appended_schema(option) for name in catalog.record_names() if (option := catalog.find_option(name))}
     listed = {name: schema for name, schema in known.items() if schema is not None}
     none = {**table_schema({}), "description": "Nothing here is a list."}
-    sections = {"options": table_schema(listed), **dict.fromkeys(SECTIONS[1:], none)}
+    sections = {**dict.fromkeys(catalog.load_sections(), none), "options": table_schema(listed)}
     return {**table_schema(sections), "description": "Values to append to inherited lists instead of replacing them."}
 
 
@@ -148,42 +142,34 @@ def _build_override_schema(refs: Schema) -> Schema:
     return {**table_schema(parts, ["match"]), "description": "Values that hold only where the match is met."}
 
 
-def _build_section(section: str, description: str) -> Schema:
-    """Return the schema of a section, without objects that only a script can create."""
-    properties: Schema = {}
-    for name in catalog.record_names(section):
-        record = catalog.find_record(section, name)
-        if isinstance(record, catalog.Option):
-            properties[name] = build_option_schema(record)
-        elif isinstance(record, (catalog.Flag, catalog.Argument)) and record.kind != "object":
-            properties[name] = build_value_schema(section, record)
-    return {**table_schema(properties), "description": description}
-
-
-def _build_settings_schema(section: str) -> Schema:
-    """Return the schema of a framework's settings, with a table for each group of them."""
-    described = {"description": catalog.load_built_part("sections")[section]["description"]}
-    if not catalog.is_checked(section):
-        return {"type": "object", **described}
-    schema: Schema = {**table_schema({}), **described}
-    for name in catalog.record_names(section):
+def _build_section(section: catalog.Section) -> Schema:
+    """Return the schema of a section, with a table for each group of settings; without objects that only a script can create."""
+    if section.name == "env":
+        return _build_env_schema(section.description)
+    if section.is_passed_through:
+        return {"type": "object", "description": section.description}
+    schema: Schema = {**table_schema({}), "description": section.description}
+    for name in section.names:
         *groups, leaf = name.split(".")
-        table = schema
+        properties = schema["properties"]
         for group in groups:
-            table = table["properties"].setdefault(group, table_schema({}))
-        record = catalog.find_setting(section, name)
-        assert record is not None
-        kind = {"json": "object", "list": "array"}.get(record.kind)
-        table["properties"][leaf] = {**build_description(section, name), "type": kind} if kind else build_value_schema(section, record)
+            properties = properties.setdefault(group, table_schema({}))["properties"]
+        record = section.find(name)
+        if isinstance(record, catalog.Option):
+            properties[leaf] = build_option_schema(record)
+        elif isinstance(record, catalog.Setting) and (kind := {"json": "object", "list": "array"}.get(record.kind)):
+            properties[leaf] = {**build_description(section.name, name), "type": kind}
+        elif isinstance(record, (catalog.Flag, catalog.Argument, catalog.Setting)) and record.kind != "object":
+            properties[leaf] = build_value_schema(section.name, record)
     return schema
 
 
-def _build_env_schema() -> Schema:
+def _build_env_schema(description: str) -> Schema:
     known = {name: build_variable_schema(variable) for name in catalog.record_names("env") if (variable := catalog.find_variable(name))}
     filled_in = "|".join((*catalog.SAID_VARIABLES, *(name.upper() for name in catalog.record_names())))
     return {
         "type": "object",
-        "description": "Variables of the process, those that npuprof knows and any other.",
+        "description": description,
         "properties": known,
         "patternProperties": {f"^NPUPROF_(?:{filled_in})$": False},
         "propertyNames": {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},

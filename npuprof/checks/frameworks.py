@@ -12,7 +12,7 @@ from npuprof.checks.meaning import UNKNOWN, describe_value_kind, guess_choice, r
 from npuprof.checks.view import Fault, View, find_nul_faults
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value, format_toml_value, is_no_number
-from npuprof.model import FRAMEWORK_SECTIONS, Finding, Path, suggest_name
+from npuprof.model import Finding, Path, suggest_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,9 +29,10 @@ def find_framework_faults(section: str, name: str, value: Any) -> list[Fault]:
 def _find_item_faults(section: str, name: str, path: Path, value: Any) -> list[Fault]:
     dotted = ".".join((name, *path))
     key = f"{section}.{dotted}"
-    if not catalog.is_checked(section):
-        if name.replace("_", "-") == "additional-config":
-            return [Fault("NP212", f"{key} has a section of its own", "There its keys are checked.", "move its keys below [vllm_ascend]")]
+    described = catalog.load_sections()[section]
+    if table := described.tables.get(name.replace("_", "-")):
+        return [Fault("NP212", f"{key} has a section of its own", "There its keys are checked.", f"move its keys below [{table}]")]
+    if described.is_passed_through:
         wrong = is_no_number(value) or hasattr(value, "isoformat")
         what = f"{key} takes text, a number, true, false, a list or a table, not {describe_value_kind(value)}"
         return [Fault("NP202", what, "No YAML value has this form.", "write it as text")] if wrong else find_nul_faults(key, value, "")
@@ -43,8 +44,8 @@ def _find_item_faults(section: str, name: str, path: Path, value: Any) -> list[F
         wanted = "a table" if record.kind == "json" else "a list"
         faults = [] if is_taken else [Fault("NP202", f"{key} takes {wanted}, not {describe_value_kind(value)}", "", f"write {wanted}")]
     else:
-        is_number = section == "torch_npu" and not record.call and record.kind == "int" and isinstance(value, str)
-        plain = int(value) if is_number and re.fullmatch("[0-9]{1,9}", value) else value  # set_option converts every value to text
+        is_number = described.option_call and not record.call and record.kind == "int" and isinstance(value, str)
+        plain = int(value) if is_number and re.fullmatch("[0-9]{1,9}", value) else value
         faults = find_plain_value_faults(key, record, plain) or (find_path_faults(key, value) if record.kind == "path" else [])
     return [fault._replace(tail=(*path, *fault.tail), why=fault.why or record.otherwise) for fault in faults]
 
@@ -54,7 +55,7 @@ def check_settings(view: View, about: About | None = None) -> Iterator[Finding]:
     pairs: set[frozenset[str]] = set()
     for key in view.settings:
         section, name = keys.split_section_and_name(key)
-        for path, value in catalog.list_settings(section, name, view.settings[key]) if section in FRAMEWORK_SECTIONS else ():
+        for path, value in catalog.list_settings(section, name, view.settings[key]):
             record = catalog.find_setting(section, ".".join((name, *path)))
             for partner, fault in _find_pair_faults(view, section, record, value) if record is not None else ():
                 pair = frozenset((f"{section}.{record.name}", partner)) if record is not None else frozenset()
@@ -67,11 +68,9 @@ def list_setting_reads(touched: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield the pairs of settings that are compared, for each overridden framework setting."""
     for key in touched:
         section, name = keys.split_section_and_name(key)
-        for dotted in catalog.record_names(section) if section in FRAMEWORK_SECTIONS else ():
-            record = catalog.find_setting(section, dotted)
-            if record is not None and dotted.partition(".")[0] == name:
-                partners = (*record.counterparts, *(_name_key(section, partner) for partner in (*record.conflicts, *record.requires)))
-                yield from ((key, _parse_key(partner)[0]) for partner in partners)
+        for record in catalog.list_settings_below(section, name):
+            partners = (*record.counterparts, *(_name_key(section, partner) for partner in (*record.conflicts, *record.requires)))
+            yield from ((key, _parse_key(partner)[0]) for partner in partners)
 
 
 def _name_key(section: str, name: str) -> str:
@@ -92,7 +91,7 @@ def _find_pair_faults(view: View, section: str, record: catalog.Setting, value: 
             yield partner, _build_counterpart_fault(section, record, value, partner, partner_value)
     for partner in (_name_key(section, name) for name in record.conflicts):
         if _find_value(view, partner)[0]:
-            why = "Both set one option; the later call takes effect." if section == "torch_npu" else record.otherwise
+            why = catalog.load_sections()[section].conflict or record.otherwise
             yield partner, Fault("NP213", f"{key} and {partner} conflict", why, "unset one of the two")
     for partner in (_name_key(section, name) for name in record.requires):
         is_set, partner_value = _find_value(view, partner)
@@ -150,15 +149,16 @@ def _build_counterpart_fault(section: str, record: catalog.Setting, value: Any, 
 
 def _build_unknown_fault(section: str, dotted: str) -> Fault:
     """Return the fault for an unknown framework setting, with a similar name or another section as the hint."""
-    group = f"{dotted.rpartition('.')[0]}."
-    is_closed = any(catalog.find_setting(section, name).closed for name in catalog.record_names(section) if name.startswith(group))  # type: ignore[union-attr]
-    why = f"vLLM-Ascend stops at an unknown key of {group[:-1]}." if is_closed else catalog.load_built_part("sections")[section]["unknown"]
+    sections = catalog.load_sections()
+    group = dotted.rpartition(".")[0]
+    is_closed = any(setting.closed for setting in catalog.list_settings_below(section, group))
+    why = f"{sections[section].title} stops at an unknown key of {group}." if is_closed else sections[section].unknown
     what = f"{section} has no setting {dotted!r}"
     leaf = dotted.rpartition(".")[2]
-    for home in ("options", "env", *FRAMEWORK_SECTIONS):
-        name = dotted if home in FRAMEWORK_SECTIONS else leaf
-        if home != section and catalog.find_record(home, name) is not None:
-            return Fault("NP212", what, why, f"{name} belongs below [{home}]; on a command line it is {catalog.PREFIXES[home]}{name}")
+    for home in sections.values():
+        name = dotted if home.dotted else leaf
+        if home.name not in (section, "estimator", "atc") and home.find(name) is not None:
+            return Fault("NP212", what, why, f"{name} belongs below [{home.name}]; on a command line it is {home.format_key(name)}")
     known = catalog.record_names(section)
     same = [name for name in known if name.rpartition(".")[2] == leaf]
     hint, fix = suggest_name(dotted, known, f"npuprof options {section} lists all")

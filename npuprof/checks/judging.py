@@ -9,7 +9,7 @@ from npuprof import catalog
 from npuprof.catalog import condition
 from npuprof.checks import rules, scope, settings, sharing, surfaces
 from npuprof.checks.view import Fault, Scope, View
-from npuprof.model import FRAMEWORK_SECTIONS, Finding
+from npuprof.model import Finding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     #: The faults of one value: of the value alone, of its scope, of a value in a shared preset, and of targets that were not requested.
     Judgement = tuple[tuple[Fault, ...], tuple[Fault, ...], tuple[Fault, ...], tuple[tuple[str, Fault], ...]]
 
-_FRAMEWORK_KEYS = tuple(f"{section}." for section in FRAMEWORK_SECTIONS)
 #: Types whose equal values have equal texts. Others do not: 0.0 and -0.0, the same instant in two time zones.
 _PLAIN = frozenset((str, int, bool))
 
@@ -93,7 +92,8 @@ def judge_together(view: View, team: Sequence[TeamRule], about: About | None = N
 @lru_cache(1024)  # presets of one kind set the same keys
 def has_framework_settings(names: Collection[str]) -> bool:
     """Return whether some settings belong to a framework section."""
-    return any(name.startswith(_FRAMEWORK_KEYS) for name in names)
+    prefixes = tuple(section.prefix for section in catalog.load_sections().values() if section.dotted)
+    return any(name.startswith(prefixes) for name in names)
 
 
 def _check_frameworks(view: View, about: About | None) -> Iterable[Finding]:

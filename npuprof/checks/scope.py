@@ -19,7 +19,7 @@ from npuprof.checks.surfaces import (
 from npuprof.checks.view import Fault, Scope, View
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
-from npuprof.model import FRAMEWORK_SECTIONS, Context, Finding, Path, did_you_mean
+from npuprof.model import Context, Finding, Path, did_you_mean
 from npuprof.resolve.claims import VERSIONS
 from npuprof.system import lazy_module
 
@@ -336,11 +336,9 @@ def _is_mark_in_force(scope: Scope, flagged: bool, since: str) -> bool:
 
 def _find_env_and_atc_faults(scope: Scope, key: str, value: Any) -> Iterator[Fault]:
     section, name = keys.split_section_and_name(key)
-    if section in FRAMEWORK_SECTIONS:
-        yield from _find_framework_scope_faults(scope, section, name, value)
-        return
-    record = catalog.find_variable(name) if section == "env" else catalog.find_flag(name) if section == "atc" else None
-    if record is None:
+    yield from _find_framework_scope_faults(scope, section, name, value)
+    record = catalog.find_record(section, name)
+    if not isinstance(record, (catalog.Variable, catalog.Flag)):
         return
     barred = _list_barred_families(scope, record)
     if barred:

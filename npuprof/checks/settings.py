@@ -13,7 +13,7 @@ from npuprof.checks.view import Fault, Scope, find_nul_faults, find_range_faults
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.document.profile import PROFILE_KEYS
-from npuprof.model import FRAMEWORK_SECTIONS, LONGEST_WORD, SECTIONS, Fix, Path, suggest_name
+from npuprof.model import LONGEST_WORD, SECTIONS, Fix, Path, suggest_name
 from npuprof.system import lazy_module, list_items
 
 TYPE_CHECKING = False
@@ -110,7 +110,7 @@ def _find_section_faults(key: str, value: Any) -> list[Fault]:
         from npuprof.checks.variables import find_variable_faults  # not needed for presets without [env]
 
         return find_variable_faults(name, value)
-    if section in FRAMEWORK_SECTIONS:
+    if catalog.load_sections()[section].dotted:
         from npuprof.checks.frameworks import find_framework_faults
 
         return find_framework_faults(section, name, value)

@@ -23,7 +23,7 @@ from npuprof.checks.meaning import (
 from npuprof.checks.view import Fault, find_nul_faults, find_range_faults
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
-from npuprof.model import FRAMEWORK_SECTIONS, Fix, did_you_mean, find_nearest_names, find_same_name
+from npuprof.model import Fix, did_you_mean, find_nearest_names, find_same_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def find_variable_faults(name: str, value: Any) -> list[Fault]:
 
 def _find_unknown_faults(name: str, text: str) -> list[Fault]:
     """Return the faults of an unknown variable: it is an option, or resembles a known variable."""
-    section = next(filter(lambda section: catalog.find_setting(section, name), FRAMEWORK_SECTIONS), "")
+    section = next((section for section in catalog.load_sections() if catalog.find_setting(section, name)), "")
     if section and catalog.find_option(name) is None:
         what, why = f"{name} is an option of {section}, not an environment variable", "Nothing reads a variable of that name."
         return [Fault("NP206", what, why, f"{name} belongs below [{section}]; on a command line it is {section}.{name}")]

@@ -18,7 +18,7 @@ from npuprof.commands.resolving import resolve_shown
 from npuprof.document import keys
 from npuprof.document.keys import format_toml_value
 from npuprof.document.profile import PROFILE_KEYS
-from npuprof.model import FRAMEWORK_SECTIONS, Origin, Path, build_error, did_you_mean
+from npuprof.model import Origin, Path, build_error, did_you_mean
 from npuprof.report import Answer
 from npuprof.report.text import escape_controls, paint_text
 from npuprof.resolve import origins
@@ -100,7 +100,7 @@ def _parse_key(config: Config, text: str) -> tuple[str, Path]:
     if not known and parsed[0] not in config.settings and not config.history(parsed[0]):
         section, name = keys.split_section_and_name(parsed[0])
         names = (*config.settings, *catalog.record_names(), *catalog.record_names("env"))
-        if section in FRAMEWORK_SECTIONS:
+        if catalog.load_sections()[section].dotted:
             name, names = keys.format_key_path(name, parsed[1]), catalog.record_names(section)
         what = f"{config.name} does not set {text!r}, and the catalogue does not know it"
         raise build_error("NP201", what, "", did_you_mean(name, names, "npuprof options lists all"))
@@ -130,7 +130,7 @@ class _Explained:
         self._is_set, self._value = values.find_setting_value(config.settings, key, tail)
         self._place = catalog.find_record_place(key, tail)
         self._texts = catalog.find_record_texts(*self._place)
-        self._setting = catalog.find_setting(*self._place) if self._place[0] in FRAMEWORK_SECTIONS else None
+        self._setting = catalog.find_setting(*self._place)
         self._overruled = origins.find_overruled(config, key, tail) if config.history(key) else []
         self._clearing = [
             event.origin for event in config.history(key) if event.step.op == "unset" and not origins.are_apart(event.step.tail, tail)

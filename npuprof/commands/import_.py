@@ -7,11 +7,12 @@ import os
 import shlex
 from typing import Any
 
+from npuprof import catalog
 from npuprof.commands.framework import Verb, arguments, flag, option
 from npuprof.commands.framework.parameters import COLOR, READ_KINDS, formats
 from npuprof.document import keys, parse_document
 from npuprof.document.profile import Profile
-from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS, Finding, NpuprofError, Place, build_error
+from npuprof.model import Finding, NpuprofError, Place, build_error
 from npuprof.renderers.trusting import trust_carried
 from npuprof.report import Answer, output
 from npuprof.report.findings import build_finding_dict, format_findings
@@ -345,9 +346,9 @@ def _build_preset_fields(draft: Draft) -> dict[str, Any]:
     return {
         "name": draft.name, "file": draft.file, "scenario": draft.scenario,
         **{
-            section: values
-            for section in SECTIONS
-            if (values := select_section(draft.settings, section)) or section not in FRAMEWORK_SECTIONS
+            name: values
+            for name, section in catalog.load_sections().items()
+            if (values := select_section(draft.settings, name)) or not section.dotted
         },
         "left_out": [
             {**_build_setting_fields(note.found), "why": note.why, "hint": note.hint or None}

@@ -14,7 +14,7 @@ from npuprof.catalog.values import find_structure, load_form
 from npuprof.commands.framework import Verb, argument
 from npuprof.commands.framework.parameters import FORMAT, OUTPUT
 from npuprof.document.keys import format_full_key, format_toml_value
-from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS, build_error, did_you_mean
+from npuprof.model import build_error, did_you_mean
 from npuprof.report import Answer
 
 TYPE_CHECKING = False
@@ -62,13 +62,16 @@ def _find_section(key: str) -> tuple[str, str]:
     if key.startswith("--") and catalog.find_flag(key[2:]):
         return "atc", key[2:]
     head, dot, rest = key.partition(".")
-    if dot and head in SECTIONS and catalog.find_record(head, rest):
+    if dot and catalog.find_record(head, rest):
         return head, rest
-    for section in catalog.PREFIXES:
-        if catalog.find_record(section, key):
-            return section, key
-    sections = [head] if head in FRAMEWORK_SECTIONS else catalog.PREFIXES
-    names = [f"{head}.{name}" if head in FRAMEWORK_SECTIONS else name for section in sections for name in catalog.record_names(section)]
+    sections = catalog.load_sections()
+    for name, section in sections.items():
+        if section.find(key):
+            return name, key
+    if head in sections and sections[head].dotted:
+        names = [f"{head}.{name}" for name in sections[head].names]
+    else:
+        names = [name for section in sections.values() for name in section.names]
     plain = key.lstrip("-").strip("*?").partition("=")[0]
     is_part = any(plain.lower() in name.lower() for name in names)
     listed = f"npuprof options {plain} lists those with it in their names" if is_part else "npuprof options lists all"
@@ -95,7 +98,7 @@ def _says_something(field: str, value: Any) -> bool:
 
 def _format_record(section: str, record: Any, ruled: list[catalog.Rule], advised: list[str]) -> list[str]:
     text = catalog.find_record_texts(section, record.name)
-    title = f"{catalog.PREFIXES[section]}{record.name}: {text['summary']}"
+    title = f"{catalog.load_sections()[section].prefix}{record.name}: {text['summary']}"
     lines = [title, "", f"    {text['doc']}", ""] if text.get("doc") else [title, ""]
     lines += [f"  {label:<12} {value}" for label, value in _list_facts(section, record, text)]
     if text.get("value_docs"):
@@ -177,7 +180,7 @@ def _list_usage_facts(section: str, record: Any, fields: dict[str, Any]) -> Iter
         yield "keys", [*record.items]
         yield "since", fields.get("since")
         yield "until", record.until
-    if section in FRAMEWORK_SECTIONS:
+    if isinstance(record, catalog.Setting):
         yield "set by", record.call.replace("{}", "VALUE")
         yield "other values", record.otherwise
         yield "counterpart", [*record.counterparts]

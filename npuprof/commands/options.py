@@ -62,11 +62,11 @@ class Options(Verb):
         words = (self.query or "").lower().split()
         filters = self._build_filters()
         rows = []
-        for section, prefix in catalog.PREFIXES.items():
-            for name in catalog.record_names(section):
-                summary = catalog.find_record_texts(section, name).get("summary", "")
-                if all(word in f"{prefix}{name} {summary}".lower() for word in words) and all(keeps(section, name) for keeps in filters):
-                    rows.append({"name": f"{prefix}{name}", "section": section, "summary": summary})
+        for section, described in catalog.load_sections().items():
+            for name in described.names:
+                shown, summary = f"{described.prefix}{name}", catalog.find_record_texts(section, name).get("summary", "")
+                if all(word in f"{shown} {summary}".lower() for word in words) and all(keeps(section, name) for keeps in filters):
+                    rows.append({"name": shown, "section": section, "summary": summary})
         if not rows:
             known = {part: None for name in catalog.record_names() for part in (name, *name.split("_"))}
             suggestion = "" if self.query in known else did_you_mean(self.query or "", known)

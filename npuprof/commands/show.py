@@ -12,7 +12,7 @@ from npuprof.commands.framework.parameters import (
 )
 from npuprof.commands.resolving import resolve_shown
 from npuprof.document import keys
-from npuprof.model import SECTIONS, Path
+from npuprof.model import Path
 from npuprof.renderers.plain import build_config_fields, collect_profile_head
 from npuprof.report import Answer
 from npuprof.report.text import escape_controls, paint_text
@@ -50,8 +50,7 @@ class Show(PrintingVerb, ResolvingVerb):
     def _format_toml(self, config: Config) -> str:
         lines = ["[profile]"]
         lines += [f"{name} = {keys.format_toml_value(value)}" for name, value in collect_profile_head(config).items()]
-        for section in SECTIONS:
-            settings = config.section(section)
+        for section, settings in config.sections().items():
             if settings:
                 lines += ["", f"[{section}]"]
             for name, value in settings.items():

@@ -123,8 +123,7 @@ def build_one_sided_changes(settings: Mapping[str, Any], kind: str, find_origin:
 def find_catalogue_position(key: str) -> tuple[int, int, str]:
     """Return the position of a setting in catalogue order; unknown settings come last in their section, by name."""
     section, name = keys.split_section_and_name(key)
-    known = catalog.record_positions(section)
-    return SECTIONS.index(section), known.get(name, len(known)), name
+    return catalog.load_sections()[section].find_position(name)
 
 
 def find_meta_value(config: Config, name: str) -> Any:

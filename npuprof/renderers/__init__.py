@@ -12,7 +12,7 @@ from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.catalog.targets import load_target_index as load_target_index
 from npuprof.document import keys
-from npuprof.model import SECTIONS, Finding, NpuprofError, Record, __version__, build_error, build_usage_error
+from npuprof.model import Finding, NpuprofError, Record, __version__, build_error, build_usage_error
 from npuprof.renderers.stamp import list_sidecars, stamp_text
 from npuprof.report import say_switch
 from npuprof.resolve.config import Config
@@ -93,7 +93,7 @@ def config_section(config: Config, name: str) -> dict[str, Any]:
 
 def find_left_out_sections(config: Config, written: Collection[str]) -> tuple[Finding, ...]:
     """Return a finding for each section of a config that a target with the sections ``written`` omits."""
-    left_out = {name: [*config_section(config, name)] for name in SECTIONS if name not in written}
+    left_out = {name: [*table] for name, table in config.shared_sections.items() if name not in written}
     return tuple(
         Finding(
             "NP917",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from npuprof import catalog
 from npuprof.document import keys
 from npuprof.document.profile import INHERITED_KEYS
-from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS
-from npuprof.renderers import Rendered, Target, add_render_header, config_section
+from npuprof.model import SECTIONS
+from npuprof.renderers import Rendered, Target, add_render_header
 from npuprof.renderers.stamp import stamp_json
 from npuprof.resolve.config import Config
 from npuprof.resolve.digests import FORM
@@ -33,7 +34,7 @@ def build_config_fields(config: Config) -> dict[str, Any]:
         "digest": config.digest,
         "preset_digest": config.preset_digest,
         "digest_form": FORM,
-        **{name: section for name in SECTIONS if (section := config_section(config, name)) or name not in FRAMEWORK_SECTIONS},
+        **{name: table for name, table in config.shared_sections.items() if table or not catalog.load_sections()[name].dotted},
     }
 
 
@@ -51,7 +52,7 @@ def render_json(config: Config, inline: bool) -> Rendered:
 def render_toml(config: Config, inline: bool) -> Rendered:
     """Return a profile without parents that resolves to the same settings."""
     tables = {"profile": collect_profile_head(config)}
-    tables.update({name: section for name in SECTIONS if (section := config_section(config, name))})
+    tables.update({name: table for name, table in config.shared_sections.items() if table})
     body = format_tables(tables)
     return Rendered(body if inline else add_render_header(config, "toml", f"\n{body}"))
 

@@ -9,7 +9,7 @@ from npuprof.catalog import releases, values
 from npuprof.catalog.values import FrozenDict, copy_value, freeze_value
 from npuprof.document import keys
 from npuprof.document.profile import Profile
-from npuprof.model import SECTIONS, Context, Event, Origin, Path, Step, did_you_mean
+from npuprof.model import Context, Event, Origin, Path, Step, did_you_mean
 from npuprof.report.text import Code, Markup, format_count
 from npuprof.resolve.claims import VERSIONS
 from npuprof.resolve.digests import compute_digest, compute_preset_digest
@@ -81,8 +81,8 @@ def suggest_config_key(config: Config, key: str) -> str:
     section, _ = keys.split_section_and_name(key)
     if elsewhere := catalog.find_key_elsewhere(key, config.settings):
         return f"write {elsewhere!r}"
-    prefix = "" if section == "options" else f"{section}."
-    return did_you_mean(key, dict.fromkeys((*config.settings, *(f"{prefix}{name}" for name in catalog.record_names(section)))))
+    described = catalog.load_sections()[section]
+    return did_you_mean(key, dict.fromkeys((*config.settings, *map(described.format_key, described.names))))
 
 
 class Config(Mapping[str, "Any"]):
@@ -186,15 +186,14 @@ class Config(Mapping[str, "Any"]):
 
     def sections(self) -> dict[str, dict[str, Any]]:
         """Return all settings by section and plain name, each section as ``section`` returns it."""
-        by_section: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
+        by_section: dict[str, dict[str, Any]] = {section: {} for section in catalog.load_sections()}
         for key, value in self.settings.items():
             section, name = keys.split_section_and_name(key)
             by_section[section][name] = copy_value(value)  # changes do not reach the store's data
         for section, settings in by_section.items():
             if len(settings) > 1:
-                place = catalog.record_positions(section)
-                last = len(place)
-                by_section[section] = {name: settings[name] for name in sorted(settings, key=lambda name: (place.get(name, last), name))}
+                place = catalog.load_sections()[section].find_position
+                by_section[section] = {name: settings[name] for name in sorted(settings, key=place)}
         return by_section
 
     @property

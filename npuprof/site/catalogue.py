@@ -11,18 +11,7 @@ from npuprof import catalog
 from npuprof.catalog import releases, risks
 from npuprof.document import keys
 from npuprof.edit.migration import list_changed_defaults
-from npuprof.model import FRAMEWORK_SECTIONS, Record
-
-#: The noun for a setting of each section.
-KINDS = {"options": "option", "env": "variable", "estimator": "argument", "atc": "flag", **dict.fromkeys(FRAMEWORK_SECTIONS, "setting")}
-_FRAMEWORKS = {
-    "options": "TensorFlow",
-    "estimator": "TensorFlow",
-    "atc": "ATC",
-    "cann": "CANN",
-    "vllm": "vLLM",
-    "vllm_ascend": "vLLM-Ascend",
-}
+from npuprof.model import Record
 
 
 class CatalogueRow(Record):
@@ -60,17 +49,17 @@ class ReleaseRow(Record):
 @cache
 def list_catalogue_rows() -> tuple[CatalogueRow, ...]:
     """Return the records of all sections, in catalogue order."""
-    return tuple(_build_row(section, name) for section in catalog.PREFIXES for name in catalog.record_names(section))
+    return tuple(_build_row(section, name) for section in catalog.load_sections().values() for name in section.names)
 
 
-def _build_row(section: str, name: str) -> CatalogueRow:
-    record, texts = catalog.find_record(section, name), catalog.find_record_texts(section, name)
+def _build_row(section: catalog.Section, name: str) -> CatalogueRow:
+    record, texts = section.find(name), catalog.find_record_texts(section.name, name)
     fields: dict[str, Any] = record._asdict() if record is not None else {}
-    key = keys.format_full_key(section, name)
+    key = section.format_key(name)
     default = fields.get("default")
     return CatalogueRow(
-        f"{section}.{name}" if section in FRAMEWORK_SECTIONS else key,
-        KINDS[section],
+        key,
+        section.noun,
         str(texts.get("summary", "")),
         str(texts.get("doc", "")),
         _describe_values(fields),
@@ -79,30 +68,30 @@ def _build_row(section: str, name: str) -> CatalogueRow:
         risks.find_unit_and_risk(key)[1],
         tuple(fields.get("products", ())),
         tuple(pair for pair in fields.get("spelling", {}).items() if pair[1]),
-        *find_span(section, name),
+        *_find_span(record),
         "without effect" if fields.get("no_effect") else "deprecated" if fields.get("deprecated") else "",
         fields.get("replaced_by") or fields.get("replacement", ""),
-        find_framework(section, name),
+        find_framework(section.name, name),
     )
 
 
 def find_framework(section: str, name: str) -> str:
     """Return the program that reads a setting, for a badge; an empty string for an unknown variable."""
-    if section == "env":
-        section = getattr(catalog.find_record(section, name), "framework", "")
-    return _FRAMEWORKS.get(section, section)
+    if section != "env":
+        return catalog.load_sections()[section].title
+    variable = catalog.find_variable(name)
+    return str(catalog.load_built_part("titles")[variable.framework]) if variable else ""
 
 
-def find_span(section: str, name: str) -> tuple[str, str]:
+def _find_span(record: catalog.Entry | None) -> tuple[str, str]:
     """Return the first and last release known to read a setting; empty strings if all do or it is unknown."""
-    if (setting := catalog.find_setting(section, name) if section in FRAMEWORK_SECTIONS else None) is not None:
-        return setting.since, setting.until
-    option = catalog.find_option(name) if section == "options" else None
+    if isinstance(record, catalog.Setting):
+        return record.since, record.until
     known = releases.load_releases()
-    if option is None or "Y" not in option.states:
+    if not isinstance(record, catalog.Option) or "Y" not in record.states:
         return "", ""
-    first, last = option.states.index("Y"), option.states.rindex("Y")
-    return known[first] if "." in option.states[:first] else "", known[last] if "." in option.states[last:] else ""
+    first, last = record.states.index("Y"), record.states.rindex("Y")
+    return known[first] if "." in record.states[:first] else "", known[last] if "." in record.states[last:] else ""
 
 
 def _describe_values(fields: Mapping[str, Any]) -> str:

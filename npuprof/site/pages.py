@@ -13,7 +13,7 @@ from npuprof.model import SCENARIOS, SEVERITIES, Finding, __version__, build_err
 from npuprof.report.html import frame_html_table
 from npuprof.report.text import format_count
 from npuprof.site import HOW_TO_INSTALL
-from npuprof.site.catalogue import KINDS, list_catalogue_rows, list_release_rows
+from npuprof.site.catalogue import list_catalogue_rows, list_release_rows
 from npuprof.site.family import LONGEST_NAME, draw_family
 from npuprof.site.manual import load_topic_pages
 from npuprof.site.markup import escape_text, format_author, format_path, format_setting_rows, mark_markup, show_value
@@ -218,7 +218,7 @@ def build_catalogue(set_by: Mapping[str, int]) -> dict[str, Any]:
     known = releases.load_releases()
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in rows:
-        option = catalog.find_option(row.key) if row.kind == KINDS["options"] else None
+        option = catalog.find_option(row.key)
         states = option.states[: len(known)] if option else ""
         shown = {
             "targets": [(surface, spelling if spelling != row.key else "") for surface, spelling in row.spelling],
@@ -228,7 +228,7 @@ def build_catalogue(set_by: Mapping[str, int]) -> dict[str, Any]:
         groups.setdefault((row.kind, row.framework), []).append({**row._asdict(), **shown})
     families = dict.fromkeys(products.find_product_family(name) for name in products.product_names())
     return {
-        "count": len(rows), "groups": groups, "kinds": list(dict.fromkeys(KINDS.values())), "releases": list(reversed(known)),
+        "count": len(rows), "groups": groups, "kinds": list(dict.fromkeys(row.kind for row in rows)), "releases": list(reversed(known)),
         "products": list(families), "frameworks": sorted({row.framework for row in rows if row.framework}),
         "surfaces": sorted({surface for row in rows for surface, _ in row.spelling}),
         "risks": sorted({risk for row in rows for risk in row.risk}), "changes": list_release_rows(),

@@ -12,7 +12,7 @@ from npuprof.catalog import risks, values
 from npuprof.compare.changes import Change, compare_configs, find_meta_value
 from npuprof.compare.scopes import resolve_scopes
 from npuprof.document import keys
-from npuprof.model import FRAMEWORK_SECTIONS, Origin, Path, Record
+from npuprof.model import Origin, Path, Record
 from npuprof.report.text import escape_controls
 from npuprof.resolve import origins
 from npuprof.resolve.claims import order_claims
@@ -86,7 +86,7 @@ def build_rows_of_key(config: Config, key: str, all_traced: Any) -> Iterator[Set
         if not authors and (origin := config.origin(key, tail)):
             authors = ((origin, ""),)
         shown = format_value(origins.strip_origins(traced))
-        name_of_place, is_first = keys.format_key_path(key, tail), not place or section in FRAMEWORK_SECTIONS
+        name_of_place, is_first = keys.format_key_path(key, tail), not place or catalog.load_sections()[section].dotted
         yield SettingRow(name_of_place, key, shown, unit, meaning if is_first else "", risk if is_first else (), authors, losers)
 
 
@@ -94,8 +94,9 @@ def build_rows_of_key(config: Config, key: str, all_traced: Any) -> Iterator[Set
 def _describe_setting(key: str, name: str = "") -> tuple[str, tuple[str, ...], str]:
     """Return unit, risks and description of a setting; ``name`` is its record's name."""
     section, plain = keys.split_section_and_name(key)
-    tail = tuple(name.split(".")[1:]) if section in FRAMEWORK_SECTIONS else ()
-    return *risks.find_unit_and_risk(key, tail), str(catalog.find_record_texts(section, name or plain).get("summary", ""))
+    return *risks.find_unit_and_risk(key, tuple(name.split(".")[1:])), str(
+        catalog.find_record_texts(section, name or plain).get("summary", "")
+    )
 
 
 def _list_places(traced: Any, tail: Path) -> list[tuple[Path, Any]]:

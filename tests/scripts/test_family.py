@@ -132,7 +132,7 @@ def test_mixins_are_named_by_what_they_do(parts: list[dict[str, Any]], names: li
 
 
 def test_every_setting_of_the_catalogue_is_about_something() -> None:
-    names = [keys.format_full_key(section, name) for section in catalog.PREFIXES for name in catalog.record_names(section)]
+    names = [keys.format_full_key(section, name) for section in catalog.load_sections() for name in catalog.record_names(section)]
     assert len(names) > 500
     topics = {name: find_topic(name, True) for name in names}
     assert not [name for name, topic in topics.items() if topic != topic.lower() or not topic.replace("-", "").isalnum()]
