@@ -300,8 +300,8 @@ def _build_rules(
     facts = {"product", "scenario", *axes}
     for record in source["rule"]:
         place = f"rules.toml: {record['code']}"
-        when = _parse_condition(record["when"], place, names, axes)
-        needs = _parse_condition(record["needs"], place, names, axes) if "needs" in record else None
+        when = parse_condition(record["when"], place, names, axes)
+        needs = parse_condition(record["needs"], place, names, axes) if "needs" in record else None
         trees = [when, needs] if needs else [when]
         read = _list_names(*trees)
         varied = read & facts - {"scenario"} | {"product" for name in read if "default_by_product" in options.get(name, {})}
@@ -315,14 +315,14 @@ def _build_rules(
         texts[record["code"]] = record
     advice = tuple(source.get("advice", ()))
     for record in advice:
-        _parse_condition(record.get("when", "true"), f"rules.toml: advice on {record['options'][0]}", names, {})
+        parse_condition(record.get("when", "true"), f"rules.toml: advice on {record['options'][0]}", names, {})
     twins = group_pairs(
         (record["session_option"], name)
         for name, record in variables.items()
         if record.get("session_option") and (record.get("twin_direct") or record.get("twin_values"))
     )
     excuses = {
-        (name, code): _parse_condition(
+        (name, code): parse_condition(
             record[field],
             f"options/{record['page']}.toml: {name}" if "page" in record else f"frameworks/{record['framework']}/variables.toml: {name}",
             names,
@@ -343,7 +343,7 @@ def _build_rules(
     return index, {"rules": texts, "advice": advice}
 
 
-def _parse_condition(text: str, place: str, names: set[str], axes: dict[str, Axis]) -> Any:
+def parse_condition(text: str, place: str, names: set[str], axes: dict[str, Axis]) -> Any:
     """Return a condition of a record, with the releases that it selects. Only rules are evaluated for releases.
 
     Raises ValueError with the place of the record for unknown names and releases.
@@ -351,7 +351,7 @@ def _parse_condition(text: str, place: str, names: set[str], axes: dict[str, Axi
     try:
         tree = _list_releases(condition.parse_condition(text), axes)
         for name in _list_names(tree).difference(names, axes):
-            raise ValueError(f'unknown name {name!r} in "{text}": {did_you_mean(name, sorted(names.union(axes)))}')
+            raise ValueError(f'unknown name {name!r} in "{text}": {did_you_mean(name, sorted(names.union(axes)), "no name is similar")}')
     except (ValueError, SyntaxError) as error:
         raise ValueError(f"{place}: {error}") from None
     return tree
@@ -395,7 +395,7 @@ def _build_migrations(history: dict[str, Any], names: set[str]) -> dict[str, Any
     """Return the migrations from release to release: steps in the order of their rules."""
     steps = [
         (
-            row["rule"], row["option"], _parse_condition(row["when"], f"releases.toml: {row['rule']}", names, {}),
+            row["rule"], row["option"], parse_condition(row["when"], f"releases.toml: {row['rule']}", names, {}),
             release["name"], row["loss"],
             row["action"], row.get("to", ""), tuple(row.get("values", {}).items()), tuple(row.get("scenarios", ())), row["why"],
             row["decide"], row["source"],

@@ -31,7 +31,7 @@ def list_frameworks() -> tuple[str, ...]:
 
 
 @cache
-def _load_axis(axis: str) -> Axis:
+def load_axis(axis: str) -> Axis:
     """Return the releases of an axis, none for an unknown name (NP006 reports it)."""
     if axis == CANN:
         return Axis(parse_release_version, load_built_part("axes")["releases"])
@@ -40,12 +40,12 @@ def _load_axis(axis: str) -> Axis:
 
 def is_known_by_documentation(axis: str) -> bool:
     """Return whether a framework's first releases of variables are known from its documentation only."""
-    return _load_axis(axis).documented
+    return load_axis(axis).documented
 
 
 def describe_known_releases(axis: str) -> str:
     """Return the releases of a framework as text, in all its numberings."""
-    packages = sorted(_load_axis(axis).packages.items(), key=lambda item: item[1][0])
+    packages = sorted(load_axis(axis).packages.items(), key=lambda item: item[1][0])
     listed = f"; packages are {', '.join(name for name, _ in packages)}" if packages else ""
     return f"releases are {', '.join(load_releases(axis))}{listed}"
 
@@ -61,13 +61,13 @@ def find_release_inside(text: str) -> str:
 @cache
 def load_releases(axis: str = CANN) -> tuple[str, ...]:
     """Return the known releases, oldest first."""
-    return tuple(_load_axis(axis).releases)
+    return tuple(load_axis(axis).releases)
 
 
 @cache
 def find_release(version: str, axis: str = CANN) -> str | None:
     """Return the release for a user's version: ``8.0`` is 8.0.0, ``8.1`` the newest 8.1, a package its release; None if unknown."""
-    return _load_axis(axis).find_release(version)
+    return load_axis(axis).find_release(version)
 
 
 def find_newest_stable(axis: str) -> str:
@@ -89,7 +89,7 @@ def is_earlier(release: str, other: str) -> bool:
 @cache
 def find_releases_in_range(spec: str, axis: str = CANN) -> tuple[str, ...] | None:
     """Return the known releases in a range, or None if ``spec`` is not a range."""
-    return _load_axis(axis).find_releases_in_range(spec)
+    return load_axis(axis).find_releases_in_range(spec)
 
 
 def list_covered_releases(asked: str | None, spec: str | None) -> tuple[str, ...]:
@@ -116,7 +116,7 @@ def resolve_default(option: Option, scenario: str | None, covered: tuple[str, ..
 def find_releases_read(since: str, until: str, axis: str) -> tuple[str, ...]:
     """Return a framework's releases between two of them, both included; an empty string is no bound."""
     bounds = [(op, key) for op, text in ((">=", since), ("<=", until)) if text and (key := parse_framework_version(text))]
-    return tuple(name for name, key in _load_axis(axis).releases.items() if is_inside(key, bounds))
+    return tuple(name for name, key in load_axis(axis).releases.items() if is_inside(key, bounds))
 
 
 def format_release_span(names: Iterable[str | None], axis: str = CANN) -> str:
@@ -150,7 +150,7 @@ def suggest_range(spec: object, axis: str = CANN) -> str:
 
 def is_range_within(inner: str, outer: str, axis: str = CANN) -> bool:
     """Return whether a range is contained in another, future releases included; an invalid range contains only itself."""
-    ranges = _load_axis(axis).parse_range(inner), _load_axis(axis).parse_range(outer)
+    ranges = load_axis(axis).parse_range(inner), load_axis(axis).parse_range(outer)
     if ranges[0] is None or ranges[1] is None:
         return inner == outer
     bounds = [bound for clauses in ranges for _, bound in clauses or ()]

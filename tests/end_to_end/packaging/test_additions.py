@@ -45,3 +45,5 @@ def test_one_place_is_enough(what: str, checkout: Checkout) -> None:
         (checkout.package / name).write_text(content)
     for said in shows:
         assert said.holds in checkout.run(*said.words.split(), stdin=said.stdin, code=said.code), said.words
+    for said in (Said(*row) for row in addition.get("hides", ())):
+        assert said.holds not in checkout.run(*said.words.split(), stdin=said.stdin, code=said.code), said.words
