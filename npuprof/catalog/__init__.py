@@ -13,11 +13,12 @@ from functools import cache, cached_property
 from marshal import loads
 
 from npuprof import system
+from npuprof.catalog.records import KINDS, Packed
 from npuprof.catalog.records import Argument as Argument
 from npuprof.catalog.records import ConfigClass as ConfigClass
+from npuprof.catalog.records import Entry as Entry
 from npuprof.catalog.records import Flag as Flag
 from npuprof.catalog.records import Option as Option
-from npuprof.catalog.records import Packed
 from npuprof.catalog.records import Rule as Rule
 from npuprof.catalog.records import Setting as Setting
 from npuprof.catalog.records import Variable as Variable
@@ -30,14 +31,9 @@ if TYPE_CHECKING:
 
     Kind = TypeVar("Kind", bound=Record)
 
-#: The record of an entry of any section.
-Entry = Option | Variable | Flag | Argument | Setting
-
 #: ``NPUPROF_...`` variables that are not options: metadata of an export, and settings of npuprof.
 SAID_VARIABLES = ("BEFORE", "CONTEXT", "DIGEST", "PRESET_DIGEST", "PROFILE")
 OBEYED_VARIABLES = ("DEBUG", "PAGER", "RECORD", "STORE", "TIMEOUT")
-
-_KINDS: dict[str, type[Entry]] = {"options": Option, "env": Variable, "estimator": Argument, "atc": Flag}
 
 
 class Section(Record):
@@ -48,7 +44,7 @@ class Section(Record):
     ``matmul.allow_hf32``, and its values are never converted to or from other sections. ``settings.toml`` lists its entries;
     without one, its values are passed through. ``variables.toml`` lists the variables that the framework reads first.
 
-    ``framework.toml`` has the ``place`` of a framework in all output and its ``title`` [default: its name]. ``releases`` are
+    ``framework.toml`` has the ``place`` of a framework in all output and the ``title`` that pages show. ``releases`` are
     what presets can select in [profile.versions], ``match`` and --framework, oldest first, from a ``source``. ``since`` and
     ``until`` of variables and settings are such releases, both included. If they are ``documented``, ``since`` of a variable
     comes from documentation, and an earlier release may read it too. ``packages`` are a second numbering: the versions on
@@ -56,7 +52,6 @@ class Section(Record):
     releases that have a package in it.
 
     ``place`` is the index of the section in all output. Listings print names after ``prefix``, and call an entry ``noun``.
-    ``axis`` has the releases that read its entries: ``cann`` or a framework, empty if they have none, or each its own.
     ``unknown`` is what the framework does with an unknown key, ``conflict`` what it does with two settings that exclude each
     other, unless they have an ``otherwise``. ``tables`` maps keys of the framework to the sections that contain their values.
     ``option_call`` is the code for settings without a ``call``, with ``NAME`` for the name: they take numbers as text too.
@@ -69,7 +64,6 @@ class Section(Record):
     description: str = ""
     noun: str = "setting"
     prefix: str = ""
-    axis: str = ""
     dotted: bool = False
     unknown: str = ""
     conflict: str = ""
@@ -138,7 +132,7 @@ def _find_entry(section: str, name: str) -> Entry | None:
     fields = _unpack_record(name, section)
     if not fields:
         return None
-    record = object.__new__(_KINDS.get(section, Setting))
+    record = object.__new__(KINDS.get(section, Setting))
     record.__dict__.update(fields, name=name)  # unchecked: the rows are part of this package
     return record
 
@@ -238,6 +232,14 @@ def record_names(section: str = "options") -> tuple[str, ...]:
     return load_sections()[section].names
 
 
+def list_records(kind: type[Kind], section: str = "options") -> Iterator[Kind]:
+    """Yield the records of a section, which has one kind of them, in catalogue order."""
+    for name in record_names(section):
+        record = find_record(section, name)
+        if isinstance(record, kind):
+            yield record
+
+
 def record_positions(section: str) -> dict[str, int]:
     """Return the position of each key of a section in catalogue order."""
     return load_sections()[section].positions
@@ -246,19 +248,17 @@ def record_positions(section: str) -> dict[str, int]:
 @cache
 def options_by_spelling(surface: str) -> dict[str, str]:
     """Return the option for each name that options have on another surface."""
-    options = {name: find_option(name) for name in record_names()}
-    return {record.spelling[surface]: name for name, record in options.items() if record and surface in record.spelling}
+    return {option.spelling[surface]: option.name for option in list_records(Option) if surface in option.spelling}
 
 
 @cache
 def estimator_defaults() -> dict[str, Any]:
     """Return the values that NPUEstimator sets on every run if the argument is missing; they override the session_config."""
     defaults: dict[str, Any] = {}
-    for name in record_names():
-        option = find_option(name)
-        if option and option.estimator_sends:
+    for option in list_records(Option):
+        if option.estimator_sends:
             plain = option.default_training if option.default is None else option.default
-            defaults[name] = plain if option.estimator_default is None else option.estimator_default
+            defaults[option.name] = plain if option.estimator_default is None else option.estimator_default
     return defaults
 
 

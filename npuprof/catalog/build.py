@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from npuprof.catalog import condition
-from npuprof.catalog.records import Axis, Packed, parse_framework_version, parse_release_version
+from npuprof.catalog.records import KINDS, Axis, Packed, Setting, parse_framework_version, parse_release_version
 from npuprof.document import keys
 from npuprof.model import did_you_mean
 from npuprof.system import group_pairs
@@ -24,21 +24,6 @@ PAGES = (
     "performance-basic", "performance-advanced", "profiling", "aoe", "build", "data-augmentation",
     "exception-remedy", "experimental", "deprecated", "undocumented", "removed",
 )  # fmt: skip
-_PROSE_FIELDS = {
-    "summary", "doc", "default_note", "value_docs", "source", "doubt", "confidence", "example", "ge_option", "ge_level",
-    "meanings_since", "since", "absent_in", "missing_in", "removed_in", "product_notes", "format", "precedence",
-    "when", "related_option", "replaces", "experimental_note", "python_default", "type", "ge_key", "env", "tf2",
-    "conflicts", "requires", "file", "separator", "experimental", "undocumented", "role", "products_not", "twin_direct",
-    "deprecated_unless", "empty_unless", "unread_while", "born_on", "read_by", "overwritten_by", "audience",
-}  # fmt: skip
-_KEPT_FIELDS = {
-    "options": {"env"},
-    "env": {"separator", "since"},
-    "atc": {"conflicts", "requires", "products_not", "separator"},
-    "estimator": set[str](),
-}
-#: For the sections of frameworks.
-_KEPT_SETTING_FIELDS = {"conflicts", "requires", "since"}
 _RENAMED_FIELDS = {"min": "minimum", "max": "maximum"}
 
 
@@ -54,25 +39,27 @@ def build_parts() -> dict[str, Any]:
         "atc": _read_toml_file("atc.toml"),
         "estimator": _read_toml_file("estimator.toml"),
     }
-    sections |= {name: frameworks[name].get("settings", {}) for name in described if name in frameworks}
+    sections |= {name: files.get("settings", {}) for name, files in frameworks.items() if name in described}
     options = sections["options"]
     for release in releases:
         for section in ("env", "atc", "estimator"):
             for name, change in release.get(section, {}).items():
                 sections[section][name] = _merge_fields(sections[section].get(name, {}), change)
     _pair_flags(sections["atc"], options)
-    parts: dict[str, Any] = {section: {} for section in described}
-    parts["texts"] = {section: {} for section in described}
+    parts: dict[str, Any] = {"texts": {}}
     for section, records in sections.items():
-        prose = _PROSE_FIELDS - _KEPT_FIELDS.get(section, _KEPT_SETTING_FIELDS)
+        known = KINDS.get(section, Setting)._fields
+        kept, texts = {}, {}
         for name, record in records.items():
-            parts[section][name] = {_RENAMED_FIELDS.get(k, k): _freeze_lists(v) for k, v in record.items() if k not in prose}
-            parts["texts"][section][name] = {k: v for k, v in record.items() if k in prose}
+            fields = {_RENAMED_FIELDS.get(field, field): value for field, value in record.items()}
+            kept[name] = {field: _freeze_lists(value) for field, value in fields.items() if field in known}
+            texts[name] = {field: value for field, value in fields.items() if field not in known}
+        parts[section], parts["texts"][section] = _pack_records(kept), _pack_records(texts)
     parts["classes"] = {name: _freeze_lists(record) for name, record in _read_toml_file("classes.toml").items()}
     parts["wire"] = _freeze_lists(_read_toml_file("wire.toml"))
     parts["attributes"] = _freeze_lists(_read_toml_file("attributes.toml"))
     parts["axes"] = {
-        **_index_surfaces(parts["options"]),
+        **_index_surfaces(options),
         "products": _read_toml_file("products.toml"),
         "releases": {release["name"]: parse_release_version(release["name"]) for release in releases},
         "sections": _freeze_lists(described),
@@ -85,7 +72,7 @@ def build_parts() -> dict[str, Any]:
         for name, files in sorted(frameworks.items(), key=lambda item: "section" not in item[1])  # those with a section come first
         if "releases" in files["framework"]
     }
-    parts["titles"] = {name: files["framework"].get("title", name) for name, files in frameworks.items()}
+    parts["titles"] = {name: files["framework"]["title"] for name, files in frameworks.items()}
     parts["pages"] = _read_toml_file("pages.toml")
     others = _read_toml_file("variables.toml")
     calls = {name: (row["of"], row["call"].replace("NAME", name)) for row in others["options"] for name in row["names"]}
@@ -105,8 +92,6 @@ def build_parts() -> dict[str, Any]:
     axes["cann"] = Axis(parse_release_version, parts["axes"]["releases"])
     parts["migrations"] = _build_migrations(history, names)
     parts["rules"], parts["rule_texts"] = _build_rules(_read_toml_file("rules.toml"), options, sections["env"], names, axes)
-    for section in sections:
-        parts[section], parts["texts"][section] = _pack_records(parts[section]), _pack_records(parts["texts"][section])
     parts["severities"] = {code: page["severity"] for code, page in (parts["pages"] | parts["rule_texts"]["rules"]).items()}
     return parts
 
@@ -137,9 +122,7 @@ def _describe_sections(frameworks: dict[str, dict[str, Any]]) -> dict[str, dict[
     sections = _read_toml_file("sections.toml")
     for name, files in frameworks.items():
         if "section" in files:
-            axis = name if "releases" in files["framework"] else ""
-            title = files["framework"].get("title", name)
-            sections[name] = {"title": title, "prefix": f"{name}.", "axis": axis, "dotted": True, **files["section"]}
+            sections[name] = {"title": files["framework"]["title"], "prefix": f"{name}.", "dotted": True, **files["section"]}
     return sections
 
 

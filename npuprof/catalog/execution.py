@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from npuprof.catalog import find_variable, load_built_part, record_names
+from npuprof.catalog import Variable, find_variable, list_records, load_built_part
 from npuprof.catalog.readers import is_documented
 from npuprof.catalog.values import find_structure, load_form
 from npuprof.model import has_only_digits
@@ -15,7 +15,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from npuprof.catalog.records import Variable
 
 #: Variables that decide where npuprof finds the user's configuration and trust.
 _OWN = ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME")
@@ -174,7 +173,7 @@ def list_option_calls() -> dict[str, tuple[str, str]]:
 @cache
 def list_ascend_names() -> tuple[str, ...]:
     """Return the variables that Ascend software reads, without names common to other programs."""
-    return tuple(name for name in record_names("env") if (record := find_variable(name)) and not record.common_name)
+    return tuple(variable.name for variable in list_records(Variable, "env") if not variable.common_name)
 
 
 def _sort_words(name: str) -> tuple[str, ...]:

@@ -121,8 +121,8 @@ def _list_keys() -> list[str]:
 
 
 def _build_append_schema() -> Schema:
-    known = {name: build_appended_schema(option) for name in catalog.record_names() if (option := catalog.find_option(name))}
-    listed = {name: schema for name, schema in known.items() if schema is not None}
+    schemas = {option.name: build_appended_schema(option) for option in catalog.list_records(catalog.Option)}
+    listed = {name: schema for name, schema in schemas.items() if schema is not None}
     none = {**table_schema({}), "description": "Nothing here is a list."}
     sections = {**dict.fromkeys(catalog.load_sections(), none), "options": table_schema(listed)}
     return {**table_schema(sections), "description": "Values to append to inherited lists instead of replacing them."}
@@ -165,7 +165,7 @@ def _build_section(section: catalog.Section) -> Schema:
 
 
 def _build_env_schema(description: str) -> Schema:
-    known = {name: build_variable_schema(variable) for name in catalog.record_names("env") if (variable := catalog.find_variable(name))}
+    known = {variable.name: build_variable_schema(variable) for variable in catalog.list_records(catalog.Variable, "env")}
     filled_in = "|".join((*catalog.SAID_VARIABLES, *(name.upper() for name in catalog.record_names())))
     return {
         "type": "object",

@@ -78,8 +78,7 @@ def list_flag_reads() -> tuple[frozenset[str], ...]:
 @cache
 def _list_setters() -> dict[str, list[str]]:
     """Return the settings that set each flag, by flag name."""
-    flags = [flag for name in catalog.record_names("atc") if (flag := catalog.find_flag(name))]
-    return {flag.name: [*([flag.twin] if flag.twin else []), f"atc.{flag.name}"] for flag in flags}
+    return {flag.name: [*([flag.twin] if flag.twin else []), f"atc.{flag.name}"] for flag in catalog.list_records(Flag, "atc")}
 
 
 class Term(Record):
@@ -189,8 +188,7 @@ def _format_value(value: Any, key: str) -> str:
 @cache
 def _list_sized_pairs() -> tuple[tuple[str, str], ...]:
     """Return the flags with a count, each with the flag whose elements it counts."""
-    flags = [flag for name in catalog.record_names("atc") if (flag := catalog.find_flag(name))]
-    return tuple((flag.name, counted) for flag in flags for counted in (*flag.filled, flag.one_per) if counted)
+    return tuple((flag.name, counted) for flag in catalog.list_records(Flag, "atc") for counted in (*flag.filled, flag.one_per) if counted)
 
 
 def _find_size_fault(flag: Flag, text: str, counted: Flag, named: str) -> Fault | None:

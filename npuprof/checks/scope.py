@@ -158,8 +158,7 @@ def _contains_context(there: Scope, context: Context) -> bool:
 @cache
 def _list_default_changes() -> frozenset[str]:
     """Return the releases that changed the default of an option."""
-    options = filter(None, map(catalog.find_option, catalog.record_names()))
-    return frozenset(release for option in options for release in option.default_since)
+    return frozenset(release for option in catalog.list_records(catalog.Option) for release in option.default_since)
 
 
 @lru_cache(1024)

@@ -113,7 +113,7 @@ def _list_families(names: tuple[str, ...]) -> tuple[str, ...]:
 @cache
 def list_chip_settings() -> tuple[str, ...]:
     """Return the settings that select the chip of a conversion: ATC flags and equivalent options."""
-    flags = [flag for name in catalog.record_names("atc") if (flag := catalog.find_flag(name)) and flag.kind == "chip"]
+    flags = [flag for flag in catalog.list_records(catalog.Flag, "atc") if flag.kind == "chip"]
     return tuple(key for flag in flags for key in (keys.format_full_key("atc", flag.name), flag.twin) if key)
 
 

@@ -18,9 +18,7 @@ from npuprof.report.tables import Table
 
 def _list_risks() -> list[str]:
     """Return what changes of settings may affect, sorted."""
-    return sorted(
-        {EXECUTES} | {risk for name in catalog.record_names() for risk in getattr(catalog.find_record("options", name), "risk", ())}
-    )
+    return sorted({EXECUTES} | {risk for option in catalog.list_records(catalog.Option) for risk in option.risk})
 
 
 def _list_readers(name: str) -> list[str]:

@@ -112,8 +112,7 @@ def _collect_atc_flags(config: Config) -> tuple[dict[str, Any], dict[str, str]]:
         if name in flags and format_plain_value(flags[name]) != format_plain_value(value):
             raise NpuprofError(_build_duplicate_flag_finding(config, name, flags[name], value, keys[name]))
         flags[name], keys[name] = value, f"atc.{name}"
-    place = catalog.record_positions("atc")
-    return {flag: flags[flag] for flag in sorted(flags, key=lambda flag: (place.get(flag, len(place)), flag))}, keys
+    return {flag: flags[flag] for flag in sorted(flags, key=catalog.load_sections()["atc"].find_position)}, keys
 
 
 def encode_flag(config: Config, option: catalog.Option, value: Any, target: str) -> tuple[bool, Any]:
@@ -146,7 +145,7 @@ def _format_atc_argument(value: Any, key: str, files: dict[str, str]) -> str:
 
 def _check_atc_flags(config: Config, flags: dict[str, Any], keys: dict[str, str]) -> Iterator[Finding]:
     mode = flags.get("mode", 0)
-    required = [name for name in catalog.record_names("atc") if (flag := catalog.find_flag(name)) and flag.required]
+    required = [flag.name for flag in catalog.list_records(catalog.Flag, "atc") if flag.required]
     if missing := [flag for flag in (required if mode == 0 else _REQUIRED.get(mode, ())) if flag not in flags]:
         what = f"the command lacks {', '.join(f'--{flag}' for flag in missing)}"
         why = "They belong to one conversion, not to a preset that many share."

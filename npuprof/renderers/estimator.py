@@ -223,8 +223,8 @@ def _check_session_options(config: Config, session_options: list[str]) -> Iterat
 @cache
 def _list_special_options() -> tuple[catalog.Option, ...]:
     """Return the options with a default of NPUEstimator, and those that require another argument."""
-    records = [option for name in catalog.record_names() if (option := catalog.find_option(name))]
-    return tuple(option for option in records if option.estimator_default is not None or option.needs_argument)
+    options = catalog.list_records(catalog.Option)
+    return tuple(option for option in options if option.estimator_default is not None or option.needs_argument)
 
 
 def _check_estimator_defaults(config: Config) -> Iterator[Finding]:

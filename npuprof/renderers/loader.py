@@ -122,7 +122,7 @@ def keep_record(folder, environ, found):
 
 @cache
 def _build_loader_body() -> str:
-    fields = {name: option.field for name in catalog.record_names() if (option := catalog.find_option(name)) and option.field}
+    fields = {option.name: option.field for option in catalog.list_records(catalog.Option) if option.field}
     rows = "".join(f"    {format_literal(name)}: {format_literal(field)},\n" for name, field in fields.items())
     names = sorted((*catalog.SAID_VARIABLES, *catalog.OBEYED_VARIABLES))
     own = "{\n" + "".join(f"    {format_literal(f'NPUPROF_{name}')},\n" for name in names) + "}"

@@ -185,7 +185,7 @@ def _holds_word(text: bytes, word: bytes) -> bool:
 
 def _list_constant() -> list[str]:
     """Return the options that adapters of all releases read."""
-    return [name for name in catalog.record_names() if set(_load_option(name).states) == {"Y"}]
+    return [option.name for option in catalog.list_records(catalog.Option) if set(option.states) == {"Y"}]
 
 
 def _load_option(name: str) -> catalog.Option:
@@ -223,8 +223,8 @@ def _list_traits(adapter: Adapter, release: str) -> Iterator[tuple[str, str, boo
     """Yield the comparable traits of a release: label, whether the release has it (``Y``, ``.``, ``?``), whether the adapter has it."""
     place = releases.release_index(release)
     has_sessions = adapter.has_session_library()
-    for name in catalog.record_names():
-        option = _load_option(name)
+    for option in catalog.list_records(catalog.Option):
+        name = option.name
         if (
             adapter.keys is not None
             and has_sessions

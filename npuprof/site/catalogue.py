@@ -108,12 +108,11 @@ def list_release_rows() -> list[ReleaseRow]:
     known = releases.load_releases()
     new: dict[str, list[str]] = {}
     gone: dict[str, list[str]] = {}
-    for name in catalog.record_names():
-        option = catalog.find_option(name)
+    for option in catalog.list_records(catalog.Option):
         last = ""
-        for release, state in zip(known, option.states if option else "", strict=False):
+        for release, state in zip(known, option.states, strict=False):
             if last and state not in (last, "?"):
-                (new if state == "Y" else gone).setdefault(release, []).append(name)
+                (new if state == "Y" else gone).setdefault(release, []).append(option.name)
             last = last if state == "?" else state
     rows = []
     for before, release in pairwise(known):

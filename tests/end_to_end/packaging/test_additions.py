@@ -47,3 +47,6 @@ def test_one_place_is_enough(what: str, checkout: Checkout) -> None:
         assert said.holds in checkout.run(*said.words.split(), stdin=said.stdin, code=said.code), said.words
     for said in (Said(*row) for row in addition.get("hides", ())):
         assert said.holds not in checkout.run(*said.words.split(), stdin=said.stdin, code=said.code), said.words
+    for words, file, holds in addition.get("writes", ()):
+        checkout.run(*words.split())
+        assert holds in (checkout.folder / file).read_text(), words
