@@ -113,7 +113,7 @@ def _read_assignment(visitor: Visitor, target: ast.expr, value: ast.expr, scope:
         _report_variable(visitor, target, target.slice, value, scope)
 
 
-def _read_statement(visitor: Visitor, statement: ast.stmt, expressions: list[ast.expr], scope: Scope) -> None:
+def _read_statement(visitor: Visitor, statement: ast.stmt, scope: Scope) -> None:
     """Read ``os.environ |= {...}``."""
     if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.BitOr) and _is_environ(statement.target, scope):
         _report_table(visitor, statement.value, scope)

@@ -40,7 +40,7 @@ class Rewrite(Placed):
     state: str
 
 
-def _read_statement(visitor: Visitor, statement: ast.stmt, expressions: list[ast.expr], scope: Scope) -> None:
+def _read_statement(visitor: Visitor, statement: ast.stmt, scope: Scope) -> None:
     if isinstance(statement, ast.AugAssign) and (entry := _find_map_entry(statement.target, scope)):
         _report_map_entry(visitor, statement, entry, None, "changes the value that is there", scope)
     for target in statement.targets if isinstance(statement, ast.Delete) else ():

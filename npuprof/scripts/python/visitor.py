@@ -40,7 +40,7 @@ Choose = Callable[[Module], tuple["Surface", ...]]
 Lead = Callable[[str], Module | None]
 ReadCall = Callable[["Visitor", ast.Call, Scope], None]
 ReadAssignment = Callable[["Visitor", ast.expr, ast.expr, Scope], None]
-ReadStatement = Callable[["Visitor", ast.stmt, list[ast.expr], Scope], None]
+ReadStatement = Callable[["Visitor", ast.stmt, Scope], None]
 #: A test: its text, its expression, or those that an ``else`` refuses. Few are formatted: most branches have no settings.
 Test = str | ast.expr | tuple[ast.expr, ...]
 #: The conditions around a statement: number and arm, as in ``Branch``, and the test of each.
@@ -88,8 +88,7 @@ class TableEntry(NamedTuple):
 class Surface(NamedTuple):
     """A reader of one API: the words that a file must contain, and callbacks for calls, assignments and other statements.
 
-    Each callback gets the visitor, the node and the scope; an assignment also target and value, a statement its
-    expressions.
+    Each callback gets the visitor, the node and the scope; for an assignment, target and value instead of the node.
     """
 
     words: tuple[str, ...]
@@ -206,7 +205,7 @@ class Visitor:
         surfaces = self._surfaces
         for surface in surfaces:
             if surface.read_statement:
-                surface.read_statement(self, statement, expressions, scope)
+                surface.read_statement(self, statement, scope)
         for expression in expressions:
             if type(expression) in PLAIN:
                 continue
