@@ -107,15 +107,6 @@ def list_parts(node: ast.AST) -> list[ast.AST]:
     return parts
 
 
-def list_expressions(statement: ast.stmt) -> list[ast.expr]:
-    """Return the expressions of a statement without a body."""
-    if type(statement) is ast.Expr:
-        return [statement.value]
-    if type(statement) is ast.Assign:
-        return [*statement.targets, statement.value]
-    return [part for part in list_parts(statement) if isinstance(part, ast.expr)]
-
-
 def list_nodes(root: ast.AST) -> list[ast.AST]:
     """Return a node and all nodes below it, outermost first, without operators and name contexts."""
     nodes = [root]

@@ -22,7 +22,7 @@ from npuprof.scripts.python.loops import bind_call_arguments, unroll_loop
 from npuprof.scripts.python.module import Module, NodeIndex
 from npuprof.scripts.python.scopes import Function, Reached, Scope, pair_targets, statement_blocks
 from npuprof.scripts.python.statements import FUNCTIONS, Located, find_start, find_way_on, is_main_test, leaves_block
-from npuprof.scripts.python.terms import PLAIN, Unknown, format_expression, list_expressions, list_parts, name_callee
+from npuprof.scripts.python.terms import PLAIN, Unknown, format_expression, list_parts, name_callee
 from npuprof.scripts.records import (
     HALF_CHARACTER,
     Branches,
@@ -184,7 +184,7 @@ class Visitor:
 
     def _visit_statement(self, statement: ast.stmt, scope: Scope, tests: Tests) -> None:
         if not statement_blocks(statement):
-            self._read(statement, list_expressions(statement), scope, tests)
+            self._read(statement, [part for part in list_parts(statement) if isinstance(part, ast.expr)], scope, tests)
         elif isinstance(statement, ast.If):
             self._visit_if(statement, scope, tests)
         elif isinstance(statement, (ast.For, ast.AsyncFor)):
