@@ -47,15 +47,10 @@ class _Finder:
         self._list_tree = cache(_list_tree)
         self._list_folders = cache(self._climb_to_top)
         self._find = cache(self._find_module)
-        self._list_first_names = cache(self._collect_first_names)
 
     def locate(self, path: str, name: str, level: int) -> str:
         """Return the file of an imported module, empty if it is outside the tree."""
-        folder = os.path.dirname(path)
-        first = name.partition(".")[0]
-        if first and not level and first not in self._list_first_names(folder):
-            return ""  # nearly all imports, such as numpy
-        return self._find(folder, name, level)
+        return self._find(os.path.dirname(path), name, level)
 
     def locate_file(self, path: str, name: str, is_fixed: bool) -> tuple[str, ...]:
         """Return the files that a path denotes in a script: relative to its folder, or to any folder up to the top."""
@@ -82,11 +77,6 @@ class _Finder:
             if parts and self._find_below(place, parts[:1]):
                 return ""  # hides all others of that name
         return ""
-
-    def _collect_first_names(self, folder: str) -> frozenset[str]:
-        """Return the names with which an import in a folder can begin: of files and folders there, and above."""
-        names = frozenset[str]().union(*map(self._list_names, self._list_folders(folder)[1]))
-        return names.union(name.removesuffix(".py") for name in names)
 
     def _find_below(self, place: str, parts: list[str]) -> str:
         """Return the file of a module below a folder: a package, or else a file."""
