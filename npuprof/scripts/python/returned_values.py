@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import ast
-from weakref import WeakKeyDictionary
+from functools import lru_cache
 
 from npuprof.scripts.python.loops import Given, bind_call_arguments
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.terms import list_nodes
-
-#: Cached return expressions, for the lifetime of their trees.
-_RETURNS: WeakKeyDictionary[ast.FunctionDef, ast.expr | None] = WeakKeyDictionary()
 
 
 def find_returned_value(call: ast.Call, scope: Scope) -> Given | None:
@@ -24,14 +21,9 @@ def find_returned_value(call: ast.Call, scope: Scope) -> Given | None:
     return (value, inside.with_bound(bound)) if value is not None and bound is not None else None
 
 
+@lru_cache(64)  # a function may be called often, and cached functions keep their trees
 def find_only_return(function: ast.FunctionDef) -> ast.expr | None:
     """Return the only return expression of a function, at its end; None for generators and multiple returns."""
-    if function not in _RETURNS:
-        _RETURNS[function] = _look_for_return(function)
-    return _RETURNS[function]
-
-
-def _look_for_return(function: ast.FunctionDef) -> ast.expr | None:
     last = function.body[-1]
     if not isinstance(last, ast.Return) or last.value is None:
         return None
