@@ -17,8 +17,6 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 #: Whether a file, given by path, is relevant to the caller.
 Reached = Callable[[str], bool]
 
-#: The most frequent statements without a body.
-SIMPLE = (ast.Assign, ast.Expr, ast.Return, ast.AugAssign, ast.AnnAssign, ast.Import, ast.ImportFrom)
 _CHANGING = {"append", "extend", "insert", "remove", "pop", "popitem", "clear", "update", "setdefault", "sort", "reverse", "add"}
 
 
@@ -246,7 +244,5 @@ def iterate_statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 
 def statement_blocks(statement: ast.AST) -> list[list[ast.stmt]]:
     """Return the bodies of a compound statement."""
-    if isinstance(statement, SIMPLE):
-        return []
     blocks = [block for name in ("body", "orelse", "finalbody") if (block := getattr(statement, name, None))]
     return blocks + [arm.body for arm in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ()))]
