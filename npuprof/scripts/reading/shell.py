@@ -337,7 +337,7 @@ class _Reading:
         elif name in ("atc", "atc.bin") and not self.command.is_inner:  # a text cannot contain a block
             self._add_conversion(words)
         if (started := arguments.find_start(words)) is not None:
-            filled = [fill_word(word, self._list_known()) for word in self._fill_flags(list(started[1]))]
+            filled = self._fill_words(started[1])
             self.found += map(self._place, arguments.read_arguments(self._name_file(), started[0], filled, self.command.text))
 
     def _assign(self, name: str, word: Word) -> None:
@@ -404,8 +404,8 @@ class _Reading:
             items = word.items or [Word(word.line, word.column, (piece,), quoted=True, span=word.span) for piece in text.split()]
             self.flags[name] = self.branches, items, bool(word.items)
 
-    def _fill_flags(self, words: list[Word]) -> list[Word]:
-        """Return words with flag variables expanded: ``"${ARRAY[@]}"``, and ``$TEXT`` without quotes."""
+    def _fill_words(self, words: Sequence[Word]) -> list[Word]:
+        """Return words with constants and flag variables expanded: ``"${ARRAY[@]}"``, and ``$TEXT`` without quotes."""
         filled: list[Word] = []
         for word in words:
             match = (_WHOLE_ARRAY if word.quoted else VARIABLE).fullmatch(word.open_part) if word.text == word.open_part else None
@@ -413,15 +413,14 @@ class _Reading:
             around, items, is_array = self.flags.get(name, ((), (word,), word.quoted))
             is_certain = self.branches[: len(around)] == around and is_array == word.quoted
             filled += items if is_certain else [word]
-        return filled
+        return [fill_word(word, self._list_known()) for word in filled]
 
     def _add_conversion(self, words: list[Word]) -> None:
         command, line = self.command, words[0].line
         scope = f"atc@{command.file}:{line}" if command.file else f"atc@{line}"
         place = command.call or (line, words[0].column)
         self.sites.append(Site(scope, "atc", *place, "atc", True, None, self.branches))
-        flags = [fill_word(word, self._list_known()) for word in self._fill_flags(words[1:])]
-        self.found += map(self._place, atc_flags.read_flags(self._name_file(), flags, scope))
+        self.found += map(self._place, atc_flags.read_flags(self._name_file(), self._fill_words(words[1:]), scope))
 
     def _place(self, setting: ScriptSetting, function: str = "", of_command: bool = True) -> ScriptSetting:
         command = self._name_line(self.command[0]) if of_command else ""
