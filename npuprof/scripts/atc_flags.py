@@ -26,7 +26,7 @@ def read_flags(path: str, words: Iterable[Word], scope: str) -> Iterator[ScriptS
         word = waiting.pop()
         name, equals, _ = word.text.partition("=")
         if isinstance(word.parts[0], str) and _FLAG.match(word.parts[0]):
-            value = word.cut_prefix(len(name) + 1) if equals else None
+            value = word.value if equals else None
             if value is None and waiting and not waiting[-1].text.startswith("--"):
                 value = waiting.pop()
             spelled = f"--{name.lstrip('-').replace('-', '_')}"  # as ``ParseCommandLine`` in hicann/ge api/atc/cmd_flag_info.cc

@@ -76,6 +76,11 @@ class Word:
         """Return the word at another place."""
         return Word(line, column, self.parts, self.quoted, self.span, self.items)
 
+    @property
+    def value(self) -> Word:
+        """The word after its first ``=``, which must be in its literal start."""
+        return self.cut_prefix(self.text.index("=") + 1)
+
     def cut_prefix(self, count: int) -> Word:
         """Return the word after the first ``count`` characters of its literal start."""
         head = self.parts[0] if self.parts else ""

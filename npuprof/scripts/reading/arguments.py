@@ -92,7 +92,7 @@ def _read_words(path: str, program: Program, words: Sequence[Word], source: str)
         head = program.spell_argument(head)
         is_full = flag.startswith("--") and isinstance(word.parts[0], str)
         name = program.short.get(flag) or (f"{head}{dot}{rest}" if is_full else "")
-        values = [word.cut_prefix(len(flag) + 1)] if equals and name else []
+        values = [word.value] if equals and name else []
         while name and waiting and not equals and not waiting[-1].text.startswith("--") and (not values or name in program.several):
             values.append(waiting.pop())
         if name in program.tables and values:

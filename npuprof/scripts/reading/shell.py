@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import ChainMap
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -309,7 +310,7 @@ class _Reading:
             if not words:
                 self._assign(variable, word)
             elif words[0].keyword != "read":  # a builtin: its IFS is local
-                self._add_variable(variable, word, word.cut_prefix(word.text.index("=") + 1), exported=True, of_command=True)
+                self._add_variable(variable, word, word.value, exported=True, of_command=True)
         if words:
             self._read_program(words[0].text.rpartition("/")[2], words)
 
@@ -344,7 +345,7 @@ class _Reading:
         self._keep_flags(name, word)
         if not word.items:
             self._note_export(name, self.exports_all)
-            self._add_variable(name, word, word.cut_prefix(word.text.index("=") + 1), self.exports_all or name in self.exported)
+            self._add_variable(name, word, word.value, self.exports_all or name in self.exported)
 
     def _note_export(self, name: str, is_exported: bool) -> None:
         is_asked = self.test or any(block.text for block in self.blocks if block.kind not in _LOOPS)
@@ -357,7 +358,7 @@ class _Reading:
             name = word.text.partition("=")[0].removesuffix("+")
             self._note_export(name, is_exported)
             if list(list_assignments([word])):
-                self._add_variable(name, word, word.cut_prefix(word.text.index("=") + 1), is_exported)
+                self._add_variable(name, word, word.value, is_exported)
             elif (follower.startswith("=") or ("-" in name and "=" in word.text)) and environ.is_ascend_variable(name.replace("-", "_")):
                 broken = BrokenExport(self.path, word.line, word.column, name.replace("-", "_"), name)
                 self.remarks += [broken] if not self.command.file else []
@@ -377,7 +378,7 @@ class _Reading:
             return  # of the script alone
         last = self.last.pop(name, None)
         own = {name: last} if last is not None and self._is_certain() else {}
-        filled = fill_word(value, {**self._list_known(), **own} if own else self._list_known())
+        filled = fill_word(value, ChainMap(own, self._list_known()))
         reason = reason or ("depends on ~" if self.command.text.startswith(f"{name}=~", word.span[0]) else "")
         place = word.line, word.column
         setting = build_variable_setting(self._name_file(), place, name, filled.parts, reason)
@@ -396,7 +397,7 @@ class _Reading:
     def _keep_flags(self, name: str, word: Word) -> None:
         """Record the words of an array, or the flags in a literal text, with their conditions."""
         self.flags.pop(name, None)
-        text = word.cut_prefix(word.text.index("=") + 1).text
+        text = word.value.text
         if word.text.endswith("+=") or word.open_part:
             return
         is_plain = name in self.constants and text.lstrip().startswith("--") and not set(text) & _UNSAFE

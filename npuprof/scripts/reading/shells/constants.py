@@ -45,7 +45,7 @@ def find_constants(commands: Sequence[Command]) -> dict[str, str]:
         words = [word for word in command if ASSIGNMENT.match(word.text)] if first in _DECLARING else command
         for name, word in list_assignments(words) if words and "=" in words[0].text else ():
             is_doubtful = word.items or depth or command.join or not word.text.startswith(f"{name}=")
-            values.setdefault(name, []).append(None if is_doubtful else word.cut_prefix(len(name) + 1))
+            values.setdefault(name, []).append(None if is_doubtful else word.value)
     known: dict[str, str] = {}
     for name, assigned in values.items():  # in text order
         if len(assigned) == 1 and assigned[0] is not None and not (value := fill_word(assigned[0], known)).open_part:
