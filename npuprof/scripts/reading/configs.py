@@ -15,11 +15,11 @@ from npuprof.scripts.reading import arguments
 from npuprof.scripts.reading.kubernetes import find_container_settings
 from npuprof.scripts.reading.shell import find_shell_settings
 from npuprof.scripts.reading.trees import Node, iterate_tables, parse_json, parse_yaml
-from npuprof.scripts.reading.variables import build_variable_setting
+from npuprof.scripts.reading.variables import build_variable_setting, split_references
 from npuprof.scripts.records import ImportedFile, ScriptPlace, ScriptSetting, ScriptValue
 from npuprof.scripts.shell_lexer import Word
 
-_VARIABLE = re.compile(r"\$\([A-Za-z_]\w*\)|\$\{?[A-Za-z_]\w*\}?")
+_VARIABLE = re.compile(r"(\$\([A-Za-z_]\w*\)|\$\{?[A-Za-z_]\w*\}?)")
 _INSIDE_SHELL = "applies to this command only"
 
 
@@ -67,9 +67,8 @@ def _import_documents(path: str, text: str, documents: list[Node]) -> ImportedFi
     else:
         settings, handled = find_container_settings(path, documents)
         for table in iterate_tables(documents):
-            if id(table) not in handled:
-                settings += _find_named_options(path, table)
-        settings += [setting for table in iterate_tables(documents) for setting in _read_command_lines(path, table)]
+            settings += _find_named_options(path, table) if id(table) not in handled else []
+            settings += _read_command_lines(path, table)
         programs = ((arguments.find_file_program(table), table) for table in documents)
         settings += [setting for program, table in programs if program for setting in arguments.read_file_table(path, program, table)]
     settings.sort(key=lambda setting: (setting.line, setting.column))
@@ -90,13 +89,7 @@ def _read_command_lines(path: str, table: Node) -> list[ScriptSetting]:
 
 def _build_word(node: Node) -> Word:
     """Return a text of a list as a word, with its placeholders separated."""
-    text = str(node.value)
-    pieces: list[str | tuple[str]] = []
-    at = 0
-    for match in _VARIABLE.finditer(text):
-        pieces += [text[at : match.start()], (match[0],)]
-        at = match.end()
-    return Word(node.line, node.column, tuple(piece for piece in (*pieces, text[at:]) if piece) or ("",))
+    return Word(node.line, node.column, tuple(filter(None, split_references(str(node.value), _VARIABLE))) or ("",))
 
 
 def _read_export(path: str, document: Node) -> list[ScriptSetting]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from npuprof.document.keys import format_short_value
 from npuprof.scripts.reading.trees import Node, iterate_tables
-from npuprof.scripts.reading.variables import Parts, build_variable_setting, leave_out
+from npuprof.scripts.reading.variables import Parts, build_variable_setting, leave_out, split_references
 from npuprof.scripts.records import OTHER, ScriptSetting
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -70,17 +70,7 @@ def _read_value(entry: Node) -> tuple[Parts, str]:
         return (), "is filled in when the container starts"
     if value is None or not value.is_text:
         return ("",), _NO_TEXT if value is not None and value.is_plain else ""
-    return _split_references(value.value, _REFERENCE), ""
-
-
-def _split_references(text: str, reference: re.Pattern[str]) -> Parts:
-    """Return a text with its references separated; ``$$`` is a dollar."""
-    parts = []
-    at = 0
-    for match in reference.finditer(text):
-        parts += [text[at : match.start()], (match[1],) if match[1] else "$"]
-        at = match.end()
-    return (*parts, text[at:])
+    return split_references(value.value, _REFERENCE), ""
 
 
 def _read_service(path: str, name: Node, service: Node, key: str = "environment") -> Group:
@@ -90,7 +80,7 @@ def _read_service(path: str, name: Node, service: Node, key: str = "environment"
     texts += [(key, str(key.value), "" if value.value is None else "=", str(value.value)) for key, value in variables.pairs or ()]
     built = []
     for at, variable, equals, text in texts:
-        parts = _split_references(text, _COMPOSE_REFERENCE) if equals else ((variable,),)
+        parts = split_references(text, _COMPOSE_REFERENCE) if equals else ((variable,),)
         built.append(build_variable_setting(path, (at.line, at.column), variable, parts))
     return f"the service {name.value}", built
 

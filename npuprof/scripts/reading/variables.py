@@ -59,6 +59,16 @@ def build_variable_setting(path: str, at: Position, name: str, parts: Parts, rea
     return ScriptSetting(ScriptPlace(path, *at), "env", key, name, script_value, scope="<process>:export")
 
 
+def split_references(text: str, reference: re.Pattern[str]) -> Parts:
+    """Return a text with its references, the group of the pattern, separated; other matches are an escaped dollar."""
+    parts: list[str | tuple[str]] = []
+    at = 0
+    for match in reference.finditer(text):
+        parts += [text[at : match.start()], (match[1],) if match[1] else "$"]
+        at = match.end()
+    return (*parts, text[at:])
+
+
 def find_default(parts: Parts) -> str | None:
     """Return the text of parts with default values: ``${NAME:-text}``; None if unknown."""
     texts = [part if isinstance(part, str) else (match := _DEFAULT.fullmatch(part[0])) and match[1] for part in parts]
