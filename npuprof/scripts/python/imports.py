@@ -284,20 +284,17 @@ class Home:
             modules.asked.discard(mark)
 
     def find_module(self, node: ast.expr, scope: Scope) -> str:
-        """Return the file of a module expression, ``npu_utils`` or ``utils.npu``; empty for others."""
+        """Return the file of a module expression, ``npu_utils`` or ``utils.npu``; empty for others, and if its imports differ."""
         root = find_root(node)
         found = scope.resolve_name(root.id) if isinstance(root, ast.Name) else None
         if not found or not found[1] or found[0].home is None or any(binding.kind != "import" for binding in found[1]):
             return ""
-        return str(found[0].home.locate_bound(write_source(node), found[1]))
-
-    def locate_bound(self, text: str, bindings: Iterable[Binding]) -> str:
-        """Return the file of a plain or dotted name by its imports; empty if they differ or are outside the tree."""
+        text, home = write_source(node), found[0].home
         paths: set[str] = set()
-        for node in (binding.node for binding in bindings):
-            module, level = (node.module or "", node.level) if isinstance(node, ast.ImportFrom) else ("", 0)
-            names = [f"{module}.{alias.name}".lstrip(".") for alias in node.names if (alias.asname or alias.name) == text]
-            paths.update(self.modules.locate(self.path, name, level) for name in names)
+        for bound in (binding.node for binding in found[1]):
+            module, level = (bound.module or "", bound.level) if isinstance(bound, ast.ImportFrom) else ("", 0)
+            names = [f"{module}.{alias.name}".lstrip(".") for alias in bound.names if (alias.asname or alias.name) == text]
+            paths.update(self.modules.locate(home.path, name, level) for name in names)
         return paths.pop() if len(paths) == 1 else ""
 
     def find_attribute(self, node: ast.Attribute, scope: Scope) -> Resolved | None:
