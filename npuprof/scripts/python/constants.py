@@ -88,7 +88,7 @@ def _fold_name(node: ast.Name, scope: Scope, fold: Fold) -> Any:
     if not bindings:
         expression, where = home.bound[node.id]
         return fold(expression, where)
-    return _require_own_folder(_fold_bindings(bindings[0].name, home, bindings, fold), home, scope)
+    return _require_own_folder(_fold_bindings(home, bindings, fold), home, scope)
 
 
 def _require_own_folder(value: Any, home: Scope, scope: Scope) -> Any:
@@ -99,7 +99,8 @@ def _require_own_folder(value: Any, home: Scope, scope: Scope) -> Any:
     return value
 
 
-def _fold_bindings(name: str, home: Scope, bindings: list[Binding], fold: Fold) -> Any:
+def _fold_bindings(home: Scope, bindings: list[Binding], fold: Fold) -> Any:
+    name = bindings[0].name
     if name in home.list_rebound() and not isinstance(home.node, ast.ClassDef):
         raise Unknown(f"depends on the variable {name}, which other functions change")
     if home.list_binding_kinds(name) != {"assign"}:
@@ -143,7 +144,7 @@ def _follow_attribute(node: ast.Attribute, scope: Scope, fold: Fold) -> Any:
         raise Unknown(f"depends on the environment ({text})")
     if isinstance(root, ast.Name):
         if (given := scope.resolve(node)) and given[1]:
-            return _require_own_folder(_fold_bindings(given[1][0].name, *given, fold), given[0], scope)
+            return _require_own_folder(_fold_bindings(*given, fold), given[0], scope)
         if isinstance(node.value, ast.Name) and (inner := _find_class_value(node.value, node.attr, scope)) is not None:
             return fold(*inner)
         if root.id == "self":

@@ -154,10 +154,10 @@ def _report_map_entry(visitor: Visitor, node: Located, entry: Entry, value: ast.
         visitor.add_setting(node, "session", "", "", field=field, reason=f"the key is computed: {why}", scope=scope_name)
         return
     reason = reason or ("depends on which entry is the last one" if "[-" in root else "")
-    if value is None or field is None:
+    if reason or value is None or field is None:
         value_of = ScriptValue(None, reason or "assigned without a field: a protobuf map of messages raises ValueError")
     else:
-        value_of = ScriptValue(None, reason) if reason else visitor.read_value(value, scope, lambda got: convert_field_value(got, field))
+        value_of = visitor.read_value(value, scope, lambda got: convert_field_value(got, field))
     if value_of.kind == "str" and visitor.module.script.is_python2:
         value_of = value_of._replace(kind="bytes")
     visitor.add_setting(node, "session", format_key_segment(name), name, value_of, field=field, scope=scope_name)

@@ -170,8 +170,6 @@ class Visitor:
         dead = self.dead
         for statement in body:
             self._visit_statement(statement, scope, tests)
-            if isinstance(statement, ast.Assign):
-                continue
             if leaves_block([statement]):
                 self.dead += 1
             elif isinstance(statement, ast.If) and (test := find_way_on(statement)):

@@ -55,7 +55,7 @@ def build_variable_setting(path: str, at: Position, name: str, parts: Parts, rea
     value, reason = (None, reason) if reason else read_variable_text(key, text)
     default = find_default(parts) if open_part else None
     kind, written = "" if reason else "str", None if open_part else text
-    script_value = ScriptValue(None if reason else value, reason, kind, written, default, relative=relative and not reason)
+    script_value = ScriptValue(value, reason, kind, written, default, relative=relative and not reason)
     return ScriptSetting(ScriptPlace(path, *at), "env", key, name, script_value, scope="<process>:export")
 
 
