@@ -49,8 +49,8 @@ class Draft:
     configurations with these settings, ``labels`` distinguish the first one from others of its file, if there are several.
     """
 
-    def __init__(self, name: str, file: str, surface: str = "") -> None:
-        self.name = name
+    def __init__(self, file: str, surface: str = "") -> None:
+        self.name = ""  #: set when all drafts are known
         self.file = file
         self.surfaces = {surface} if surface else set()
         self.settings: dict[str, Any] = {}

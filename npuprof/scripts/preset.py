@@ -32,30 +32,29 @@ def build_drafts(imported: ImportedFile, folders: Sequence[str] | None = (), tak
     folders; without folders (None), the path is the value. Omitted settings of a configuration without others are listed
     with the first other configuration. ``take_defaults`` uses flag defaults as values.
     """
-    stem = preset_name(imported.file)
     launches = list_launches(_keep_only_config(imported))
-    drafts = {launch.scope: build_draft(stem, imported.file, launch, folders, take_defaults) for launch in launches}
+    drafts = {launch.scope: build_draft(imported.file, launch, folders, take_defaults) for launch in launches}
     given_sessions = {scope: session.scope for scope, session in find_given_sessions(imported, launches).items() if scope in drafts}
     for scope, session in given_sessions.items():
         _absorb_session(drafts[scope], drafts[session])
-    distinct = _add_exports(stem, imported.file, [draft for scope, draft in drafts.items() if scope not in given_sessions.values()])
+    distinct = _add_exports(imported.file, [draft for scope, draft in drafts.items() if scope not in given_sessions.values()])
     full = [draft for draft in distinct if draft.settings] or distinct[:1]
-    for draft in [draft_left_out for draft_left_out in distinct if draft_left_out not in full]:
-        full[0].notes += draft.notes
+    for draft in distinct:
+        full[0].notes += draft.notes if draft not in full else []
     result = [draft for draft in full if draft.settings or draft.notes]
-    name_drafts(stem, result)
+    name_drafts(preset_name(imported.file), result)
     for draft in result:
         draft.is_one_of_several = len(result) > 1
         draft.others = imported.others
     return result
 
 
-def _add_exports(stem: str, file: str, drafts: list[Draft]) -> list[Draft]:
+def _add_exports(file: str, drafts: list[Draft]) -> list[Draft]:
     """Return the distinct drafts, each with the file's exports; a separate draft if there are no others."""
     shared = [draft for draft in drafts if draft.surfaces == {"env"}]
     distinct = _unite_equal_drafts([draft for draft in drafts if draft.surfaces != {"env"}])
     if shared and not any(draft.settings for draft in distinct):
-        distinct.insert(0, Draft(stem, file))
+        distinct.insert(0, Draft(file))
     for draft, home in product(shared, [home for home in distinct if home.settings or home is distinct[0]]):
         _absorb_draft(home, draft)
     return distinct
@@ -71,9 +70,9 @@ def _keep_only_config(imported: ImportedFile) -> ImportedFile:
     return imported._replace(found=tuple(settings))
 
 
-def build_draft(name: str, file: str, launch: Launch, folders: Sequence[str] | None, take_defaults: bool = False) -> Draft:
+def build_draft(file: str, launch: Launch, folders: Sequence[str] | None, take_defaults: bool = False) -> Draft:
     """Return the draft of one launch; conditions around all of it do not count."""
-    draft = Draft(name, file, launch.surface)
+    draft = Draft(file, launch.surface)
     draft.labels = launch.labels
     around = launch.site.branches if launch.site else ()
     draft.sources = [Source(file, launch.line, launch.function, " and ".join(text for _, _, text in around))]

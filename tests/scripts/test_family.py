@@ -26,7 +26,7 @@ OVERFLOW = {"enable_dump_debug": True, "dump_path": "/d", "dump_debug_mode": "al
 
 
 def draft(file: str, found: dict[str, Any], *notes: Note) -> Draft:
-    made = Draft(file.rpartition("/")[2].partition(".")[0], file, "session")
+    made = Draft(file, "session")
     made.settings = dict(found)
     made.sources = [Source(file)]
     made.notes = list(notes)

@@ -14,7 +14,6 @@ from npuprof.scripts.block_files import FileBlocks
 from npuprof.scripts.blocks import Block, Injector, RefreshedBlock
 from npuprof.scripts.draft import Draft
 from npuprof.scripts.launches import list_launches
-from npuprof.scripts.naming import preset_name
 from npuprof.scripts.preset import build_draft
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.reading import import_script
@@ -115,7 +114,7 @@ def _open_blocks(path: str, data: bytes, cuts: list[Cut], render: Callable[[Bloc
 def _list_candidates(imported: ImportedFile, shell: str, marked: list[Block], resolve: Callable[[str], Config]) -> Iterator[_Candidate]:
     """Yield the configurations outside blocks; ``resolve`` returns the preset for a target."""
     for launch in list_launches(imported):
-        draft = build_draft(preset_name(imported.file), imported.file, launch, None)
+        draft = build_draft(imported.file, launch, None)
         surface = next(iter(draft.surfaces), "")
         unmarked = any(setting.place.call or not any(block.has_line(setting.line) for block in marked) for setting in draft.carried)
         if unmarked and surface in _SURFACES and (surface != "env" or shell):
