@@ -42,6 +42,10 @@ class Lines:
         end = min(self.starts[last], len(self.data))
         return Edit(self.starts[first - 1], end, b"".join(self.find_indent(first) + self.end_line(first, comment) for comment in comments))
 
+    def place_cut(self, line: int, facts: dict[str, str], edits: Iterable[Edit]) -> Cut:
+        """Return a replacement whose block goes before a line, counted from 1, with its indentation."""
+        return Cut(self.starts[line - 1], self.find_indent(line), facts, tuple(edits))
+
     def end_line(self, line: int, text: bytes) -> bytes:
         """Return a text with the line ending of a line."""
         return text + (b"\r\n" if self.lines[line - 1].endswith(b"\r") else b"\n")

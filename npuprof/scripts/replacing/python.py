@@ -92,8 +92,8 @@ def plan_assignments(file: PythonFile, draft: Draft, surface: str) -> Cut:
             raise build_refusal(file.path, f"the lines of {onto} cannot become one block", why, node.lineno)
     facts = {"target": "session" if surface == "session" else "global-options", "onto": onto}
     spans = [(node.lineno, node.end_lineno or node.lineno) for node in cut]
-    edits = tuple(file.lines.build_cut(start, end, file.iterate_comments(start, end)) for start, end in spans)
-    return Cut(file.lines.starts[first.lineno - 1], file.lines.find_indent(first.lineno), facts, edits)
+    edits = (file.lines.build_cut(start, end, file.iterate_comments(start, end)) for start, end in spans)
+    return file.lines.place_cut(first.lineno, facts, edits)
 
 
 def _find_assignments(file: PythonFile, settings: list[ScriptSetting]) -> tuple[list[ast.Assign], Body]:
@@ -139,10 +139,8 @@ def plan_arguments(file: PythonFile, draft: Draft, site: Site) -> Cut:
         raise build_refusal(file.path, "no block can go before the call of NPURunConfig", "Other code shares its line.", site.line)
     gone = _find_arguments(file, draft, call)
     table = choose_free_name("npu_arguments", file.script.text)
-    line = statement.lineno
     facts = {"target": "estimator", "onto": table}
-    edits = tuple(_cut_arguments(file, call, gone, f"**{table}".encode()))
-    return Cut(file.lines.starts[line - 1], file.lines.find_indent(line), facts, edits)
+    return file.lines.place_cut(statement.lineno, facts, _cut_arguments(file, call, gone, f"**{table}".encode()))
 
 
 def _find_arguments(file: PythonFile, draft: Draft, call: ast.Call) -> list[ast.keyword]:

@@ -55,7 +55,7 @@ def plan_exports(path: str, data: bytes, draft: Draft, shell: str, has_flags: bo
         if line not in names and (why := _find_obstacle(text, mention)):
             raise build_refusal(path, "the exports cannot become one block", f"Line {line} is between them: {why}.", line)
     facts = {"target": "env", "shell": shell, **({"sections": "env"} if has_flags else {})}
-    return Cut(lines.starts[first - 1], lines.find_indent(first), facts, tuple(edits))
+    return lines.place_cut(first, facts, edits)
 
 
 def _read_export(path: str, lines: Lines, line: int, names: set[str]) -> list[bytes]:
@@ -100,9 +100,9 @@ def plan_flags(path: str, data: bytes, draft: Draft, site: Site, shell: str) -> 
     edits = [_cut_flag(path, text, setting, begin, with_array) for setting in draft.carried]
     array = choose_free_name("ATC_FLAGS", text)
     end = _count_bytes(text[:begin])
-    edits = [*edits, Edit(end, end, (f' "${{{array}[@]}}"' if with_array else f" ${array}").encode())]
+    edits.append(Edit(end, end, (f' "${{{array}[@]}}"' if with_array else f" ${array}").encode()))
     facts = {"target": "atc", "onto": array if with_array else f"${array}", "shell": shell}
-    return Cut(lines.starts[site.line - 1], lines.find_indent(site.line), facts, tuple(edits))
+    return lines.place_cut(site.line, facts, edits)
 
 
 def _check_command(path: str, text: str, lines: Lines, site: Site) -> None:
