@@ -15,7 +15,7 @@ from npuprof.report.text import count_rest, format_count
 from npuprof.scripts.draft import Draft, Note, cite_script
 from npuprof.scripts.grouping import group_by
 from npuprof.scripts.python.terms import cut_text
-from npuprof.scripts.records import ImportedFile, ScriptSetting
+from npuprof.scripts.records import ImportedFile, ScriptSetting, find_position
 
 #: The maximum width of comments that list variables.
 _WIDTH = 120
@@ -155,11 +155,7 @@ def find_passed_over(imported: ImportedFile) -> str:
     """Return an unsupported statement in a file without settings, with its line; empty if nothing of Ascend is set there."""
     text = imported.text
     if not imported.sites and (match := _NAMED.search(text)):
-        return f"{match[2]} in line {_count_line(text, match)} is not followed: {cut_text(match[1])}"
+        return f"{match[2]} in line {find_position(text, match.start(1))[0]} is not followed: {cut_text(match[1])}"
     if "atc" in text and not any(site.surface == "atc" for site in imported.sites) and (match := _ATC.search(text)):
-        return f"atc is run in line {_count_line(text, match)} in a way that is not followed: {cut_text(match[1])}"
+        return f"atc is run in line {find_position(text, match.start(1))[0]} in a way that is not followed: {cut_text(match[1])}"
     return ""
-
-
-def _count_line(text: str, match: re.Match[str]) -> int:
-    return text.count("\n", 0, match.start(1)) + 1

@@ -48,6 +48,11 @@ Position = tuple[int, int]
 Converted = tuple[Any, str]
 
 
+def find_position(text: str, at: int) -> Position:
+    """Return the line and column of an offset in a text."""
+    return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+
+
 def are_exclusive(place: Branches, other: Branches) -> bool:
     """Return whether two places can never run together: different arms of one ``if``."""
     arms = {branch[0]: branch[1] for branch in other}

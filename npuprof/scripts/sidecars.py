@@ -15,7 +15,7 @@ from npuprof.checks.settings import find_setting_faults
 from npuprof.checks.view import Fault, build_asked_scope
 from npuprof.document import keys
 from npuprof.model import Context, Finding, Path, Place, Record
-from npuprof.scripts.records import ImportedFile, Position, ScriptSetting
+from npuprof.scripts.records import ImportedFile, Position, ScriptSetting, find_position
 from npuprof.system import is_below
 from npuprof.system.files import read_plain_file
 
@@ -117,4 +117,4 @@ def _locate_part(text: str, value: Any, tail: Path) -> Position:
         word = part if isinstance(part, str) else value
         if isinstance(word, str) and (place := text.find(word, at)) >= 0:
             at, is_located = place, True
-    return (text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)) if is_located else (1, 1)
+    return find_position(text, at) if is_located else (1, 1)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from npuprof.scripts.reading.shell import find_shell_settings
 from npuprof.scripts.reading.shells.constants import fill_word, list_assignments, list_reads
 from npuprof.scripts.reading.variables import build_variable_setting, leave_out
-from npuprof.scripts.records import ImportedFile, Position, ScriptSetting, Site
+from npuprof.scripts.records import ImportedFile, Position, ScriptSetting, Site, find_position
 from npuprof.scripts.shell_lexer import Part, Word, parse_shell_commands
 
 #: One instruction with its continuation lines and the comments between them.
@@ -39,21 +39,17 @@ def import_dockerfile(path: str, text: str) -> ImportedFile:
             texts, lines = named.get(image[1].lower(), _Stage({}, set()))
             stage = named[str(len(named)) if image[2] is None else image[2].lower()] = _Stage({**texts}, {*lines})
         elif word == "ENV":
-            settings = _read_env(path, match[2], _find_place(text, begin), stage.texts)
+            settings = _read_env(path, match[2], find_position(text, begin), stage.texts)
             stage.lines.update((setting.line, setting.column) for setting in settings)
             every += settings
         elif word in ("RUN", "CMD", "ENTRYPOINT"):
             begin = flags.end() if (flags := _FLAGS.match(text, begin)) else begin
             reason = f"applies to this {word} line only, not to other commands in the image"
-            settings, conversions = find_shell_settings(path, text[begin : match.end()], _find_place(text, begin), reason)
+            settings, conversions = find_shell_settings(path, text[begin : match.end()], find_position(text, begin), reason)
             every += settings
             sites += conversions
     every = [item if item.surface != "env" or (item.line, item.column) in stage.lines else leave_out(item, _EARLIER) for item in every]
     return ImportedFile(path, tuple(every), tuple(sites), text=text, remarks=tuple(list_reads(path, list(parse_shell_commands(text)))))
-
-
-def _find_place(text: str, at: int) -> Position:
-    return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
 
 
 def _read_env(path: str, text: str, place: Position, known: dict[str, str]) -> list[ScriptSetting]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from npuprof.scripts.records import HERE, VariableRead
+from npuprof.scripts.records import HERE, VariableRead, find_position
 from npuprof.scripts.shell_lexer import Command, Part, Word
 
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=")
@@ -62,9 +62,9 @@ def list_reads(path: str, commands: Sequence[Command]) -> list[VariableRead]:
             written = command.text[slice(*word.span)]
             for match in _READ.finditer(written):
                 if match[1] not in reads and match[1] not in sourced:
-                    start = match.start() - (written.rfind("\n", 0, match.start()) + 1)
-                    lines = written.count("\n", 0, match.start())
-                    reads[match[1]] = VariableRead(path, word.line + lines, start + 1 if lines else word.column + start, match[1])
+                    line, column = find_position(written, match.start())
+                    before = word.column - 1 if line == 1 else 0
+                    reads[match[1]] = VariableRead(path, word.line + line - 1, before + column, match[1])
     return list(reads.values())
 
 

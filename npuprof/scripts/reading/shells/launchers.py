@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from npuprof.scripts.reading.shells.constants import list_assignments
+from npuprof.scripts.records import find_position
 from npuprof.scripts.shell_lexer import Command, Word
 
 #: A variable that a program is given: its name, its place, and its value.
@@ -33,8 +34,7 @@ def find_directive_exports(text: str, commands: Sequence[Command]) -> Iterator[G
     """Yield the variables of ``#SBATCH`` lines before the first command: name, place, value."""
     end = commands[0][0].span[0] if commands else len(text)
     for match in _DIRECTIVE.finditer(text, 0, end):
-        column = match.start(1) - match.start() + 1
-        yield from _split_list(match[1], text.count("\n", 0, match.start()) + 1, column)
+        yield from _split_list(match[1], *find_position(text, match.start(1)))
 
 
 def find_given(launcher: str, words: Sequence[Word]) -> Iterator[Given]:
