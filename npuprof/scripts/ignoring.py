@@ -10,6 +10,7 @@ from typing import NamedTuple
 from npuprof.catalog import build_finding
 from npuprof.catalog.pages import find_acceptance_fault
 from npuprof.model import Finding, Place
+from npuprof.scripts.python.statements import list_lines
 from npuprof.scripts.python.syntax import Script, iterate_comments
 
 _MARK = re.compile(r"#+[ \t]*npuprof:[ \t]*ignore\b(?:\[([^\]]*)\])?(.*)")
@@ -57,7 +58,7 @@ def _find_beginnings(path: str, text: str) -> dict[int, int]:
     if path.endswith(".py"):
         tree = Script(path, text.encode()).tree
         nodes = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)] if tree is not None else []  # inner ones come last
-        return {line: node.lineno for node in nodes for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
+        return {line: node.lineno for node in nodes for line in list_lines(node)}
     beginnings = {}
     first = 1
     for number, line in enumerate(text.split("\n"), 1):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from npuprof.model import Record
 from npuprof.scripts.python.module import Module, NodeIndex
 from npuprof.scripts.python.optimizer_entries import AddedEntry
-from npuprof.scripts.python.statements import DEFINITIONS, Definition, find_start, is_main_test
+from npuprof.scripts.python.statements import DEFINITIONS, Definition, find_start, is_main_test, list_lines
 from npuprof.scripts.python.terms import get_last_name, list_nodes, name_callee, write_source
 from npuprof.scripts.python.uses import TRAINING, Calls
 from npuprof.scripts.records import GOES_NOWHERE, TOO_LATE, IdleConfig, Position, ScriptSetting
@@ -85,7 +85,7 @@ def _find_uncalled(module: Module, is_named_elsewhere: Callable[[str], bool]) ->
     while len(reasons) > before:  # functions called only by uncalled ones are uncalled too
         before = len(reasons)
         for node in candidates:
-            lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+            lines = list_lines(node)
             is_called = any(line not in lines and line not in reasons for line in mentions.get(node.name, ()))
             if node.lineno not in reasons and not is_called and not is_named_elsewhere(node.name):
                 label = f"the class {node.name}" if isinstance(node, ast.ClassDef) else f"{node.name}()"

@@ -13,13 +13,12 @@ from typing import Any, TypeVar
 from npuprof.scripts.grouping import group_by
 from npuprof.scripts.python.flag_defaults import collect_flag_defaults
 from npuprof.scripts.python.scopes import Function, Reached, Scope
-from npuprof.scripts.python.statements import Definition, find_start
+from npuprof.scripts.python.statements import Definition, find_start, list_lines
 from npuprof.scripts.python.syntax import Script
 from npuprof.scripts.python.terms import list_nodes, name_callee, write_source
 from npuprof.scripts.records import HERE
 
 _get_line = attrgetter("lineno")
-_get_begin = attrgetter("lineno", "col_offset")
 _get_end = attrgetter("end_lineno", "end_col_offset")
 _RENAMED = re.compile(r"as(?<!\was)[ \t]+(\w+)")  # "as" without a letter before it; patterns that begin with letters are faster
 
@@ -71,14 +70,14 @@ class NodeIndex:
 
     def list_calls(self, node: ast.expr) -> list[ast.Call] | None:
         """Return the calls in an expression in execution order; None if that order does not follow from the lines."""
-        lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+        lines = list_lines(node)
         if self._calls_by_line.keys().isdisjoint(lines):
             return []
         if not self._unordered_lines.isdisjoint(lines):
             return None
-        begin, end = _get_begin(node), _get_end(node)
+        begin, end = find_start(node), _get_end(node)
         near = (call for line in lines for call in self._calls_by_line.get(line, ()))
-        return sorted([call for call in near if begin <= _get_begin(call) and _get_end(call) <= end], key=_get_end)
+        return sorted([call for call in near if begin <= find_start(call) and _get_end(call) <= end], key=_get_end)
 
     @cached_property
     def passed_on(self) -> set[str]:
@@ -123,7 +122,7 @@ class NodeIndex:
     def list_called(self, function: Function) -> set[str]:
         """Return the names called in a function."""
         first = bisect_left(self.calls, function.lineno, key=_get_line)
-        return set(map(name_callee, self.calls[first : bisect_right(self.calls, function.end_lineno or function.lineno, key=_get_line)]))
+        return set(map(name_callee, self.calls[first : bisect_right(self.calls, list_lines(function)[-1], key=_get_line)]))
 
 
 class Module:

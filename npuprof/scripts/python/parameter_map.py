@@ -12,7 +12,7 @@ from npuprof.scripts.python.loops import follow_name
 from npuprof.scripts.python.module import Module
 from npuprof.scripts.python.optimizer_entries import NamedEntry, is_optimizer_added, note_added_entry
 from npuprof.scripts.python.scopes import Scope
-from npuprof.scripts.python.statements import Located
+from npuprof.scripts.python.statements import Located, list_lines
 from npuprof.scripts.python.syntax import Script
 from npuprof.scripts.python.terms import format_expression, is_handed_on, name_callee
 from npuprof.scripts.python.visitor import Surface, Visitor
@@ -190,7 +190,7 @@ def find_commented_settings(module: Module) -> list[ScriptSetting]:
     lines = module.script.lines
     matches = [(at, match) for at, line in enumerate(lines, 1) if "parameter_map" in line and (match := _COMMENTED.fullmatch(line))]
     texts = [node for node in module.index.nodes if isinstance(node, (ast.Constant, ast.JoinedStr))] if matches else []
-    inside = {line for text in texts for line in range(text.lineno + 1, (text.end_lineno or 0) + 1)}
+    inside = {line for text in texts for line in list_lines(text)[1:]}
     own = ((line, match) for line, match in matches if line not in inside)
     return [setting for line, match in own for setting in _read_comment(module, line, match)]
 

@@ -44,6 +44,11 @@ def find_way_on(statement: ast.If) -> str:
     return f"not ({text})" if turns[0] else text
 
 
+def list_lines(node: Located) -> range:
+    """Return the lines of a node."""
+    return range(node.lineno, (node.end_lineno or node.lineno) + 1)
+
+
 def find_start(node: Located) -> tuple[int, int]:
     """Return line, and column from 0, of the start of a node."""
     return node.lineno, node.col_offset

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from npuprof.model import NpuprofError
 from npuprof.scripts.draft import Draft
+from npuprof.scripts.python.statements import list_lines
 from npuprof.scripts.python.syntax import Script
 from npuprof.scripts.records import ScriptSetting, Site
 from npuprof.scripts.replacing.edits import Cut, Edit, Lines, build_refusal, choose_free_name
@@ -43,7 +44,7 @@ class PythonFile:
         for body in (part for node in ast.walk(self.tree) for _, part in ast.iter_fields(node) if isinstance(part, list)):
             for node in body:
                 if isinstance(node, ast.stmt) and not hasattr(node, "body") and not hasattr(node, "cases"):
-                    for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
+                    for line in list_lines(node):
                         self.by_line.setdefault(line, []).append((node, body))
 
     def refuse(self, setting: ScriptSetting, why: str) -> NpuprofError:
