@@ -53,8 +53,6 @@ _DEFAULT = re.compile(r"\$\{([A-Za-z_]\w*):?=([^${}`]*)\}")
 _EXPORTS = frozenset(("export", "declare", "typeset"))
 _LOOPS = ("for", "while", "until", "select")
 _CLOSING = ("fi", "esac", "done", "}")
-#: Words that begin, continue or end a block.
-_KEYWORDS = frozenset((*_LOOPS, *_CLOSING, "if", "then", "elif", "else", "case", "do", "{"))
 #: Conditions that are always true.
 _ALWAYS = (":", "true")
 #: Characters that are changed when an unquoted variable is expanded.
@@ -262,8 +260,6 @@ class _Reading:
     def _follow_blocks(self, words: list[Word]) -> tuple[list[Word], _Block | None]:
         """Return the words of a command without opening and closing blocks, and the block that begins after it."""
         first = words[0].keyword if words else ""
-        if first not in _KEYWORDS:
-            return words, None
         rest = words[1:]
         if first in _CLOSING:
             self.blocks[-1:] = []
@@ -280,7 +276,7 @@ class _Reading:
             return [], _Block(first, self.number, f"case {rest[0].text}" if rest else "case")
         if first in _LOOPS:
             return rest if first in ("while", "until") else [], _Block(first, self.number, self._describe_loop(words))
-        if first != "{":  # else or elif, outside of a block
+        if first != "{":  # no keyword of a block, or else or elif outside of one
             return words, None
         test, self.test = self.test, ""
         block = _Block(first, self.number, test, self.defined)
