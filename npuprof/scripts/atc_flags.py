@@ -70,7 +70,7 @@ def _read_as_option(option: Option, flag: Flag | None, text: str) -> Any:
     if option.field == "b" or (option.field is None and option.kind == "bool"):
         return _TRUTHS.get(text, _MISFIT)
     if option.field == "i":
-        return _read_number(text, _MISFIT)
+        return read_number(text, _MISFIT)
     return _MISFIT if flag is not None and spelt is None and _takes_more(flag, option, text) else text
 
 
@@ -86,8 +86,9 @@ def read_as_flag(flag: Flag | None, text: str) -> Any:
     """Return the flag value of a text, the text itself if there is none."""
     if flag is not None and flag.kind == "bool":
         return _TRUTHS.get(text, text)
-    return _read_number(text, text) if flag is not None and flag.kind == "int" else text
+    return read_number(text, text) if flag is not None and flag.kind == "int" else text
 
 
-def _read_number(text: str, otherwise: Any) -> Any:
+def read_number(text: str, otherwise: Any) -> Any:
+    """Return the integer that a text is, ``otherwise`` if it is none."""
     return int(text) if re.fullmatch(r"[-+]?[0-9]{1,30}", text, re.ASCII) else otherwise

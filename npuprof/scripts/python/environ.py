@@ -12,6 +12,7 @@ from npuprof import catalog
 from npuprof.catalog.execution import find_rewritten_name, is_known_variable, is_own_variable, list_ascend_names, list_option_calls
 from npuprof.document.keys import format_full_key
 from npuprof.model import find_nearest_names
+from npuprof.scripts.atc_flags import read_number
 from npuprof.scripts.python.atc_calls import RUNNERS
 from npuprof.scripts.python.loops import follow_name, iterate_keywords, list_table_parts, list_written_pairs
 from npuprof.scripts.python.scopes import Scope
@@ -98,7 +99,7 @@ def read_variable_text(key: str, text: str) -> Converted:
         known = {"1": True, "true": True, "0": False, "false": False}.get(text.lower())
         return known, "" if known is not None else f"{text!r} is not a switch: write 1 or 0"
     if field == "i":
-        number = int(text) if re.fullmatch(r"[-+]?[0-9]{1,30}", text, re.ASCII) else None
+        number = read_number(text, None)
         return number, "" if number is not None else f"{text!r} is not an integer"
     return text, ""
 
