@@ -207,10 +207,10 @@ class VariableRead(Placed):
 
 
 class IdleConfig(Record):
-    """An unused configuration: the scopes of its settings, and a session of the script."""
+    """An unused configuration: its name, the scopes of its settings, and a session of the script."""
 
     line: int
-    names: tuple[str, ...]
+    name: str
     scopes: tuple[str, ...]
     session: str
     session_line: int

@@ -133,7 +133,7 @@ def _list_idle(calls: Calls, is_named_elsewhere: Callable[[str], bool]) -> list[
     session = min(calls.sessions, key=lambda call: call.lineno)
     own = [uses for uses in dict.fromkeys(calls.uses.values()) if not uses.is_open and not uses.takers and len(uses.names) < 2]
     idle = (uses for uses in own if not is_named_elsewhere(uses.names[0]))
-    return [IdleConfig(one.line, tuple(one.names), tuple(one.sites), write_source(session.func), session.lineno) for one in idle]
+    return [IdleConfig(one.line, one.names[0], tuple(one.sites), write_source(session.func), session.lineno) for one in idle]
 
 
 def _find_lateness(setting: ScriptSetting, calls: Calls) -> str:
