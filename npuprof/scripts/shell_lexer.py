@@ -296,8 +296,6 @@ class _Lexer:
 
 def _join_pieces(pieces: list[Part]) -> tuple[Part, ...]:
     """Return pieces with adjacent literals merged."""
-    if len(pieces) == 1:
-        return tuple(pieces)
     joined: list[Part] = []
     for is_literal, group in groupby(pieces, lambda piece: isinstance(piece, str)):
         joined += ["".join(map(str, group))] if is_literal else group  # noqa: B031 - one of the two is used

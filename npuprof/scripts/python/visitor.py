@@ -481,15 +481,15 @@ def _sort_by_calls(waiting: list[Waiting], index: NodeIndex) -> Iterator[Waiting
 
 
 def _mark_place(setting: ScriptSetting) -> tuple[Any, ...]:
-    return setting.file, setting.place.call, setting.line, setting.column, setting.surface, setting.scope, setting.name
+    return setting.place, setting.surface, setting.scope, setting.name
 
 
 def _unite_calls(name: str, runs: list[list[ScriptSetting]]) -> Iterator[ScriptSetting]:
     """Yield the settings of a function: once if several calls agree, without a value if each call creates another object."""
     by_place = group_by((same for run in runs for same in group_by(run, _mark_place).values()), lambda same: _mark_place(same[0]))
-    running = {_mark_place(setting)[5:] for run in runs for setting in run if not setting.dead and len(runs) > 1}
+    running = {_mark_place(setting)[2:] for run in runs for setting in run if not setting.dead and len(runs) > 1}
     for mark, several in by_place.items():
-        if mark[5:] in running and all(setting.dead for same in several for setting in same):
+        if mark[2:] in running and all(setting.dead for same in several for setting in same):
             continue  # set in another way
         live = [same for same in several if not all(setting.dead for setting in same)] or several[:1]
         texts = {repr([(setting.value, setting.reason) for setting in same]): same for same in live}

@@ -54,7 +54,7 @@ class Survey:
         live = [setting for setting in imported.found if not setting.commented and setting.reason != UNSET]  # None means unset
         if not live:
             return
-        drafts = [draft for draft in build_drafts(imported, folders) if draft.settings or draft.notes]
+        drafts = build_drafts(imported, folders)
         self.drafts += len(drafts)
         self.with_settings.add(imported.file)
         for setting in live:
