@@ -31,11 +31,7 @@ def test_releases_and_packages_of_a_framework_are_in_order_and_found_by_their_na
     assert all(find_release(text, name) == text and find_releases_in_range(text, name) == (text,) for text in listed)
     assert all(find_release(text, name) == release for release, names in packages.items() for text in names)
     assert not packages or list(packages) == listed
-    assert (
-        {"title", "place", "releases", "source"}
-        <= SOURCE[name].keys()
-        <= {"title", "place", "releases", "source", "packages", "documented"}
-    )
+    assert {"place", "releases", "source"} <= SOURCE[name].keys() <= {"title", "place", "releases", "source", "packages", "documented"}
 
 
 @pytest.mark.parametrize(
