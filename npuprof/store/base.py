@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 from npuprof.document.profile import Profile, ProfileSource
 from npuprof.model import NpuprofError, Origin, did_you_mean
-from npuprof.store import is_profile_name
+from npuprof.store import is_profile_name, is_source_reference
 from npuprof.system import lazy_module
 
 TYPE_CHECKING = False
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
     #: The result of reading a profile.
     ProfileOrError = Profile | NpuprofError
+
+    #: A parent: its store, its name there, and the reference that names it.
+    Parent = tuple["ReadOnceStore", str, Origin | None]
 else:
     _problems = lazy_module("npuprof.store.problems")
 
@@ -40,11 +44,14 @@ class ReadOnceStore(ProfileSource):
     label = ""
     release: Version | None = None  #: the release as which it was requested, if any
     seen_from = ""  #: the commit whose tags ranges select from; empty for HEAD
+    commit_in_pins = ""  #: its commit, unless the keys of its profiles have it
+    has_pins = False  #: whether the targets of pinned references are part of its profiles' keys: if one name may have several
 
     def __init__(self) -> None:
         self._profiles: dict[str, ProfileOrError] = {}
         self._hints: dict[str, str] = {}
         self._keyed: set[str] = set()
+        self.pins: dict[str, frozenset[str]] = {}  #: cached targets of the pinned ancestors of each profile
 
     def names(self) -> list[str]:
         """Return the names of all profiles, sorted; files with invalid names are in ``stray_files``."""
@@ -64,9 +71,9 @@ class ReadOnceStore(ProfileSource):
         Raises NpuprofError: missing, not a file, outside the store, not text, not TOML.
         """
         profile = self.load_profile(name, asked)
-        if name not in self._keyed:
+        if self.has_pins and name not in self._keyed:
             self._keyed.add(name)
-            if pins := self._find_pins(profile):
+            if pins := self._find_pins(name):
                 profile.key = f"{profile.key}[{' '.join(sorted(pins))}]"
         return profile
 
@@ -74,9 +81,44 @@ class ReadOnceStore(ProfileSource):
         """Return a profile without the targets of pinned ancestors in its key. Raises NpuprofError."""
         return read_once(self._profiles, name, lambda: self._read_profile(name, asked))
 
-    def _find_pins(self, profile: Profile) -> Collection[str]:
-        """Return the targets of pinned references in a profile and its ancestors: part of its key unless they are unique."""
-        return ()
+    def _find_pins(self, name: str) -> frozenset[str]:
+        """Return the targets of pinned references in a profile and its ancestors; cached for each of them."""
+        waiting: list[Parent] = [(self, name, None)]
+        opened: dict[tuple[int, str], tuple[set[str], list[Parent]]] = {}
+        while waiting:
+            store, current, asked = waiting[-1]
+            mark = id(store), current
+            if current in store.pins:
+                waiting.pop()
+            elif mark not in opened:
+                opened[mark] = store.list_parents(current, asked)
+                waiting += [parent for parent in opened[mark][1] if (id(parent[0]), parent[1]) not in opened]
+            else:
+                own, parents = opened[mark]
+                store.pins[current] = frozenset(own).union(*(there.pins.get(parent, ()) for there, parent, _ in parents))
+                waiting.pop()
+        return self.pins[name]
+
+    def list_parents(self, name: str, asked: Origin | None) -> tuple[set[str], list[Parent]]:
+        """Return the targets of a profile's pinned parents, and all parents that can be looked up."""
+        pins: set[str] = set()
+        parents: list[Parent] = []
+        with suppress(NpuprofError):  # reported when the profile is resolved
+            for reference, origin in self.load_profile(name, asked).iterate_references():
+                with suppress(NpuprofError):
+                    if is_source_reference(reference):
+                        continue
+                    if "@" not in reference:
+                        parents.append((self, reference, origin))
+                    elif pinned := self._find_pinned(reference, origin):
+                        there, parent, commit = pinned
+                        pins.add(f"{name}@{self.commit_in_pins}:{reference}={parent}@{commit}")
+                        parents += [(there, parent, origin)] if there is not None else []
+        return pins, parents
+
+    def _find_pinned(self, reference: str, asked: Origin | None) -> tuple[ReadOnceStore | None, str, str] | None:
+        """Return the target of a reference with an @: its store if it is open, its name and its commit; None if there is none."""
+        raise NotImplementedError
 
     def lay_over(self, profile: Profile) -> None:
         """Replace a profile from now on by one that may be written."""

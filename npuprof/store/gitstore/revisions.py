@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import posixpath
 from collections.abc import Iterable
-from contextlib import suppress
 from functools import cached_property
 
 from npuprof import document
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
 #: The most cached revisions of a walk through a history.
 _REVISIONS = 200
 _MAX_LINKS = 8  # links may form a cycle
-
-_NO_PINS: frozenset[str] = frozenset()
 
 
 class StoreRepository(Repository):
@@ -157,6 +154,8 @@ class Revision(ReadOnceStore):
     the tag.
     """
 
+    has_pins = True
+
     def __init__(
         self,
         repository: StoreRepository,
@@ -169,10 +168,10 @@ class Revision(ReadOnceStore):
         self.release = release
         self.view = view
         self._found: dict[str, Pin] = {}
-        self.pins: dict[str, frozenset[str]] = {}  #: cached targets of the pinned ancestors of each profile
         self.repository = repository
         self.root = repository.folder
         self.commit = commit
+        self.commit_in_pins = shorten_commit(commit)
         self.seen_from = commit  #: the commit whose tags ranges select from; empty for HEAD
         self.shown: str | None = commit  #: the revision to cite with each file
         self.label = f"{repository.prefix.rstrip('/') or 'the repository'} at {shorten_commit(commit)}"
@@ -188,30 +187,15 @@ class Revision(ReadOnceStore):
     def _list_files(self) -> Iterable[str]:
         return self.files
 
-    def _find_pins(self, profile: Profile) -> frozenset[str]:
-        _collect_pins(self, profile.name)  # another view may have other profiles
-        return self.pins[profile.name]
-
     def pin_parent(self, reference: str, asked: Origin | None) -> Pin:
         """Return the target of a reference with an @, seen from here; cached. Raises NpuprofError."""
         if reference not in self._found:
             self._found[reference] = self.repository.find_pin(reference, asked, self.release, self.view, self.seen_from)
         return self._found[reference]
 
-    def list_parent_stores(self, name: str) -> tuple[set[str], list[tuple[Revision, str]]]:
-        """Return the targets of a profile's pinned parents, and stores and names of all parents that can be found."""
-        pins: set[str] = set()
-        parents = []
-        with suppress(NpuprofError):
-            for reference, asked in self.load_profile(name).iterate_references():
-                if "@" not in reference:
-                    parents.append((self, reference))
-                    continue
-                with suppress(NpuprofError):
-                    pin = self.pin_parent(reference, asked)
-                    pins.add(f"{name}@{shorten_commit(self.commit)}:{reference}={pin.name}@{pin.commit}")
-                    parents.append((pin.home, pin.name))
-        return pins, [(home, parent) for home, parent in parents if parent in home.files]
+    def _find_pinned(self, reference: str, asked: Origin | None) -> tuple[Revision, str, str]:
+        pin = self.pin_parent(reference, asked)
+        return pin.home, pin.name, pin.commit
 
     @property
     def layout(self) -> Layout:
@@ -295,24 +279,6 @@ class Revision(ReadOnceStore):
             return Finding("NP023", f"there are no profiles in {self.label}", "", "name a later revision")
         hint = self._suggest_name(name, f"npuprof log {name} shows when it came")
         return build_missing_finding("NP023", name, self.label, hint, asked)
-
-
-def _collect_pins(home: Revision, name: str) -> None:
-    """Compute the targets of the pinned ancestors of a profile and of its parents; cached for each."""
-    waiting = [(home, name)]
-    opened = {}
-    while waiting:
-        store, current = waiting[-1]
-        if current in store.pins:
-            waiting.pop()
-        elif (id(store), current) not in opened:
-            opened[id(store), current] = store.list_parent_stores(current)
-            waiting += [entry for entry in opened[id(store), current][1] if (id(entry[0]), entry[1]) not in opened]
-        else:
-            own, parents = opened[id(store), current]
-            below = {pins for there, parent in parents if (pins := there.pins.get(parent))}
-            store.pins[current] = frozenset(own).union(*below) if own or below else _NO_PINS
-            waiting.pop()
 
 
 class ProposedRevision(Revision):

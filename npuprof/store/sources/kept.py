@@ -62,10 +62,13 @@ class KeptRelease(ReadOnceStore):
     ``folder`` is the folder of the release, at ``revision`` if there is one; ``shown`` is the path to cite.
     """
 
+    has_pins = True
+
     def __init__(self, reference: str, folder: str, shown: str, record: KeptRecord, revision: Revision | None = None) -> None:
         super().__init__()
         self.reference = reference
         self.record = record
+        self.commit_in_pins = record.commit[:7]
         self.root = folder
         self.label = shown
         self.is_proved = record.form != FORM  #: whether its digest was verified, or is not known here
@@ -73,32 +76,9 @@ class KeptRelease(ReadOnceStore):
         self._revision = revision
         self._nested: dict[str, KeptRelease | None] = {}
 
-    def _find_pins(self, profile: Profile) -> set[str]:
-        """Return the available targets of pinned references in a profile and its ancestors."""
-        pins: set[str] = set()
-        waiting: list[tuple[KeptRelease, str, Origin | None]] = [(self, profile.name, None)]
-        seen = {(self.root, profile.name)}
-        while waiting:
-            store, current, asked = waiting.pop()
-            with suppress(NpuprofError):  # reported when it is resolved
-                for reference, origin in store.load_profile(current, asked).iterate_references():
-                    with suppress(NpuprofError):
-                        parent = (store, reference) if "@" not in reference else store.pin_parent(current, reference, pins)
-                        if parent is not None and (parent[0].root, parent[1]) not in seen:
-                            seen.add((parent[0].root, parent[1]))
-                            waiting.append((*parent, origin))
-        return pins
-
-    def pin_parent(self, heir: str, reference: str, pins: set[str]) -> tuple[KeptRelease, str] | None:
-        """Return store and name of a pinned parent, None if it was not vendored; its target is added to ``pins``.
-
-        Raises NpuprofError.
-        """
+    def _find_pinned(self, reference: str, asked: Origin | None) -> tuple[KeptRelease, str, str] | None:
         there = self.find_nested(reference)
-        if there is None:
-            return None
-        pins.add(f"{heir}@{self.record.commit[:7]}:{reference}={there.record.name}@{there.record.commit}")
-        return there, there.record.name
+        return (there, there.record.name, there.record.commit) if there is not None else None
 
     def find_nested(self, reference: str) -> KeptRelease | None:
         """Return the target of a reference of its own presets, None if it was not vendored. Raises NpuprofError."""

@@ -54,6 +54,7 @@ class SourceStore(ReadOnceStore):
         self.label = f"{label}:"
         self.source = label
         self.is_version = pin is not None  #: whether it is the target of a reference with an @
+        self.has_pins = bool(locked.versions) and pin is None
         self.commit = pin.commit if pin else locked.commit
         self.yanked = pin.yanked if pin else locked.yanked  #: why it was yanked
         self.shown = pin.format_shown(reference.partition("@")[0]) if pin else locked.shown
@@ -222,21 +223,10 @@ class SourceStore(ReadOnceStore):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.source!r}, {self.shown!r})"
 
-    def _find_pins(self, profile: Profile) -> set[str]:
-        """Return the lock's targets of the references with an @ in a profile and its ancestors in this store."""
-        pins: set[str] = set()
-        if not self.locked.versions or self.is_version:
-            return pins
-        seen, waiting = {profile.name}, [profile]
-        while waiting:
-            for reference in waiting.pop().extends:
-                if reference in self.locked.versions:
-                    pins.add(f"{reference}={self.locked.versions[reference].commit}")
-                elif is_profile_name(reference) and reference not in seen:
-                    seen.add(reference)
-                    with suppress(NpuprofError):  # reported when it is resolved
-                        waiting.append(self.load_profile(reference))
-        return pins
+    def _find_pinned(self, reference: str, asked: Origin | None) -> tuple[None, str, str] | None:
+        """Return the lock's target, which need not be opened: the keys of its presets have their commit."""
+        pin = self.locked.versions.get(reference)
+        return (None, reference, pin.commit) if pin is not None else None
 
     def find_version(self, reference: str, asked: Origin | None = None, is_own: bool = False) -> SourceStore:
         """Return the store at the release of ``NAME@VERSION``, if it is reachable from the locked commit.
