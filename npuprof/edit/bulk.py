@@ -109,7 +109,7 @@ class Bulk:
 
     def _judge(self, after: dict[str, Config | NpuprofError]) -> None:
         """Raise NpuprofError for new errors in any preset, and print new warnings."""
-        known = {checks.identify_finding(finding) for name in after for finding in checks.check_config(self._before[name])}
+        known = [finding for name in after for finding in checks.check_config(self._before[name])]
         findings: list[Finding] = []
         for config in after.values():
             findings += config.findings if isinstance(config, NpuprofError) else checks.check_config(config)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from npuprof import checks
 from npuprof.document import parse_document
@@ -61,6 +61,12 @@ def find_faults(resolve: Callable[[], Config]) -> list[Finding]:
         return checks.check_config(resolve())
     except NpuprofError as error:
         return list(error.findings)
+
+
+def select_new_findings(known: Iterable[Finding], findings: Iterable[Finding]) -> list[Finding]:
+    """Return the findings whose faults are not among the known ones."""
+    marks = set(map(checks.identify_finding, known))
+    return [finding for finding in findings if checks.identify_finding(finding) not in marks]
 
 
 def resolve_all(workspace: spec.Workspace, problems: list[Finding]) -> dict[str, Config]:

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from npuprof import checks
 from npuprof.document.profile import Profile
-from npuprof.edit.changed import build_opener, find_faults
+from npuprof.edit.changed import build_opener, find_faults, select_new_findings
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
 from npuprof.report.isolating import isolate_faults
@@ -30,8 +30,7 @@ def require_valid_dependents(workspace: spec.Workspace, path: str, old: Profile,
     brought = []
     for heir in heirs:
         if errors := _find_errors(after, heir):
-            known = {checks.identify_finding(finding) for finding in _find_errors(before, heir)}
-            brought += [finding for finding in errors if checks.identify_finding(finding) not in known]
+            brought += select_new_findings(_find_errors(before, heir), errors)
     if brought:
         output.tell_remark("nothing written: the change would add errors to presets that extend it; --no-check writes it anyway")
         raise NpuprofError(checks.fold_findings(brought))

@@ -89,7 +89,8 @@ class Draft:
 
     def _fit_blocks(self, path: Path, old: list[Any], new: list[Any]) -> bool:
         """Change the tables of an array to match ``new``; additional tables are recorded as missing."""
-        remaining = [number for number in range(len(old)) if not self._is_cut((*path, number))][: len(new)]
+        cut = {change.path for change in self._changes.values() if change.value is MISSING}
+        remaining = [number for number in range(len(old)) if (*path, number) not in cut][: len(new)]
         for number in {*range(len(old))}.difference(remaining):
             self._cut_statements((*path, number), old[number])
         for number, block in zip([*remaining, *range(len(old), len(old) + len(new) - len(remaining))], new, strict=True):
@@ -98,9 +99,6 @@ class Draft:
             else:
                 self._missing.append(((*path, number), block))
         return bool(remaining)
-
-    def _is_cut(self, path: Path) -> bool:
-        return path in self._changes and self._changes[path].value is MISSING
 
     def _replace_value(self, row: Statement, written: str) -> None:
         """Replace a value; comments inside the old value move above the statement."""

@@ -59,25 +59,20 @@ class _Layout:
 
     def __init__(self, text: str) -> None:
         head = measure_schema_head(text)
-        self.data = parse_toml_text(text)
+        data = parse_toml_text(text)
         statements = Statements(text[head:])
-        self.marks = _mark_override_blocks(self.data.get("override"))
+        self.marks = _mark_override_blocks(data.get("override"))
         self.rows = {_HEAD: Statement(text[:head], _HEAD)}
+        self.values: dict[Path, Any] = {}
         for row in statements:
+            value = find_at_path(data, row.path)
             row.path, row.table = self._mark_path(row.path), self._mark_path(row.table)
-            self.rows[row.path] = row
+            self.rows[row.path], self.values[row.path] = row, value
         self.rows[_END] = statements.last
         self.order = list(self.rows)
 
     def _mark_path(self, path: Path) -> Path:
         return ("override", self.marks[path[1]], *path[2:]) if path[0:1] == ("override",) and path[1:] and self.marks else path
-
-    def find_value(self, path: Path) -> Any:
-        """Return the value of a statement, MISSING if it does not exist."""
-        if path not in self.rows:
-            return MISSING
-        is_block = path[:1] == ("override",) and len(path) > 1 and self.marks
-        return find_at_path(self.data, ("override", self.marks.index(path[1]), *path[2:]) if is_block else path)
 
     def list_blocks(self) -> dict[Path, str]:
         """Return the texts of the override blocks, by path."""
@@ -142,7 +137,7 @@ class _Merge:
             self.conflicts.append(f"conflict in the comments of {_format_place(path)}")
 
     def _note_conflict(self, path: Path) -> None:
-        sides = self._ours.find_value(path), self._theirs.find_value(path)
+        sides = self._ours.values.get(path, MISSING), self._theirs.values.get(path, MISSING)
         shown = ["gone" if value is MISSING else keys.format_short_value(value) for value in sides]
         what = f"{_format_place(path)}: here {shown[0]}, there {shown[1]}"
         self.conflicts.append(f"conflict in {what if shown[0] != shown[1] else f'the comments of {_format_place(path)}'}")
@@ -155,13 +150,17 @@ class _Merge:
             self.is_undecided = True
         if before is not None and mine.text == before.text:
             return rival.text, rival.text
-        merged = MISSING if mine.header else merge_values(path, *(side.find_value(path) for side in (self._base, self._ours, self._theirs)))
+        merged = (
+            MISSING
+            if mine.header
+            else merge_values(path, *(side.values.get(path, MISSING) for side in (self._base, self._ours, self._theirs)))
+        )
         known, here, there = (collect_comments(row.text) if row else Counter() for row in (before, mine, rival))
         lines = _merge_lines(before.text, mine.text, rival.text) if before else ""
         if merged is not MISSING and _does_set(lines, mine, merged):
             return lines, lines
         if merged is not MISSING:
-            written = [_write_value(row, side.find_value(path), merged) for row, side in ((mine, self._ours), (rival, self._theirs))]
+            written = [_write_value(row, side.values[path], merged) for row, side in ((mine, self._ours), (rival, self._theirs))]
             source = 0 if there in (known, here) else 1 if here == known else -1
             if source >= 0 and collect_comments(written[source]) == (here, there)[source]:
                 return written[source], written[source]

@@ -94,7 +94,7 @@ def migrate_profile(profile: Profile, config: Config, release: str, since: str =
     carried, renamed = _carry_names(profile, steps, {option for option, hindrance in hindrances.items() if not hindrance})
     changes += renamed
     findings += check_changed_defaults(config, release, since)
-    changes += _find_range_change(profile, config, release, made)
+    changes += _find_range_change(profile, release, made)
     return Migration(edit.apply_changes(profile.document.text, changes), tuple(made), tuple(findings), tuple(carried))
 
 
@@ -219,7 +219,7 @@ def check_changed_defaults(config: Config, release: str, since: str = "") -> lis
     ]
 
 
-def _find_range_change(profile: Profile, config: Config, release: str, made: list[MadeStep]) -> list[PathChange]:
+def _find_range_change(profile: Profile, release: str, made: list[MadeStep]) -> list[PathChange]:
     """Return the change that makes ``cann`` include the release, and no release that lacks the current settings."""
     spec = profile.table.get("cann")
     within = releases.find_releases_in_range(spec) if spec else None

@@ -10,7 +10,6 @@ from npuprof import document
 from npuprof.document.profile import Profile
 from npuprof.edit import renaming
 from npuprof.edit.changed import ChangedStore, build_opener
-from npuprof.edit.paths import find_at_path
 from npuprof.edit.preset_file import (
     PresetFile,
     encode_like,
@@ -21,7 +20,7 @@ from npuprof.edit.preset_file import (
     require_writable_store,
 )
 from npuprof.edit.schemaline import move_schema_line
-from npuprof.model import Context, Finding, NpuprofError, Origin, build_error
+from npuprof.model import Context, Finding, NpuprofError, build_error
 from npuprof.store.folder import Folder
 from npuprof.store.personal import find_personal_file
 from npuprof.store.spec import Workspace
@@ -71,7 +70,7 @@ class Moved:
             if renamed != read.text:
                 self._files.append((read_preset_file(self.home, name), renamed))
                 self._changed.set_text(name, read.source, renamed)  # at once, while its data are cached
-            self._pins += [f"{origin} keeps {_read_text(origin)}" for origin in renaming.list_pinned_references(read, self.old_name)]
+            self._pins += [f"{origin} keeps {name}" for origin, name in renaming.list_pinned_references(read, self.old_name)]
         return unread
 
     def build_opener(self) -> Callable[[Context], Workspace]:
@@ -119,8 +118,3 @@ def _plan_project_file(home: Folder, old: str, new: str) -> tuple[list[Wanted], 
     raw = read_file_content(home.project_file)
     wanted = Wanted(os.path.relpath(home.project_file), encode_like(raw, text), raw)
     return [wanted], format_difference(project.source, project.text, text)
-
-
-def _read_text(origin: Origin) -> str:
-    assert isinstance(origin.document, document.Document), "it was read from a file"
-    return str(find_at_path(origin.document.data, origin.path))

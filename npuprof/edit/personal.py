@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-from npuprof import checks
 from npuprof.document.profile import Profile
 from npuprof.edit.changed import build_opener, find_faults
 from npuprof.edit.preset_file import ChangeText, PresetFile, answer_shared_edit, format_difference, require_no_new_errors
@@ -49,8 +48,7 @@ def _answer_personal_edit(
         def judge(layer: Profile) -> list[Finding]:
             return find_faults(lambda: open_store(workspace.resolver.context).resolve_spec(reference, layers=[layer]))
 
-        known = {checks.identify_finding(finding) for finding in judge(file.profile)}
-        require_no_new_errors(known, judge(file.parse_changed(new)))
+        require_no_new_errors(judge(file.profile), judge(file.parse_changed(new)))
     if changed and not dry_run:
         make_folder(os.path.dirname(path))
         with lock_folders([os.path.dirname(path)]):

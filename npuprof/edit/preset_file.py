@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 from npuprof import checks, document
 from npuprof.catalog import values
 from npuprof.document.keys import format_full_key
 from npuprof.document.profile import Profile
-from npuprof.edit.changed import find_faults, resolve_apart
+from npuprof.edit.changed import find_faults, resolve_apart, select_new_findings
 from npuprof.edit.dependents import require_valid_dependents
 from npuprof.edit.statements import split_lines
 from npuprof.model import SECTIONS, Finding, NpuprofError, Record, build_error
@@ -231,7 +232,7 @@ def _locate_preset(name: str, workspace: spec.Workspace) -> tuple[Folder | None,
 
 def require_writable_store(home: ProfileSource | None) -> None:
     """Raise NpuprofError for the store that npuprof ships."""
-    if isinstance(home, Folder) and home.label == BUILTIN:
+    if home is not None and home.is_shipped:
         why = "These presets come with npuprof and are the same for everybody."
         hint = "take the preset into a store of your own: npuprof init, then npuprof copy builtin:NAME NAME"
         raise build_error("NP920", "builtin: is read-only", why, hint)
@@ -239,13 +240,13 @@ def require_writable_store(home: ProfileSource | None) -> None:
 
 def judge_change(old: Profile | None, new: Profile) -> None:
     """Reject an edit that adds errors, and print the warnings it adds; ``old`` is None for a new preset. Raises NpuprofError."""
-    known = _collect_marks(old) if old else _collect_inherited_marks(new)
+    known = find_faults(lambda: resolve_apart(old)) if old else _find_inherited_faults(new)
     require_no_new_errors(known, find_faults(lambda: resolve_apart(new)))
 
 
-def require_no_new_errors(known: set[tuple[str, str, str]], findings: Sequence[Finding]) -> None:
+def require_no_new_errors(known: Iterable[Finding], findings: Iterable[Finding]) -> None:
     """Raise NpuprofError for errors that are not known, by identity, and print new warnings."""
-    brought = [finding for finding in findings if checks.identify_finding(finding) not in known]
+    brought = select_new_findings(known, findings)
     if any(finding.severity == "error" for finding in brought):
         output.tell_remark("nothing written: the change would add errors to the preset; --no-check writes it anyway")
         raise NpuprofError(checks.fold_findings(f for f in brought if f.severity == "error"))
@@ -254,17 +255,14 @@ def require_no_new_errors(known: set[tuple[str, str, str]], findings: Sequence[F
         output.write_to_stderr(format_findings(warnings).rstrip("\n"))
 
 
-def _collect_marks(profile: Profile) -> set[tuple[str, str, str]]:
-    return {checks.identify_finding(finding) for finding in find_faults(lambda: resolve_apart(profile))}
-
-
-def _collect_inherited_marks(new: Profile) -> set[tuple[str, str, str]]:
-    """Return the identities of findings that a new preset's parents already have."""
-    marks: set[tuple[str, str, str]] = set()
+def _find_inherited_faults(new: Profile) -> list[Finding]:
+    """Return the findings that a new preset's parents already have."""
+    findings: list[Finding] = []
     for index, reference in enumerate(new.extends):
         with suppress(NpuprofError):  # reported when the new preset is resolved
-            marks |= _collect_marks(spec.Workspace().find_parent(reference, new, index))
-    return marks
+            parent = spec.Workspace().find_parent(reference, new, index)
+            findings += find_faults(partial(resolve_apart, parent))
+    return findings
 
 
 def format_difference(source: str, old: str | None, new: str | None) -> str:

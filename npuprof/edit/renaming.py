@@ -14,9 +14,9 @@ def rename_references(document: Document, old: str, new: str) -> str:
     return edit.apply_changes(document.text, changes) if changes else document.text
 
 
-def list_pinned_references(document: Document, old: str) -> list[Origin]:
-    """Return the places where a preset extends a pinned revision, at which the old name stays valid."""
-    return [Origin(document, path) for path, name in _list_parents(document) if name.startswith(f"{old}@")]
+def list_pinned_references(document: Document, old: str) -> list[tuple[Origin, str]]:
+    """Return the references of a preset to a pinned revision, where the old name stays valid, each with its place."""
+    return [(Origin(document, path), name) for path, name in _list_parents(document) if name.startswith(f"{old}@")]
 
 
 def rename_in_project(document: Document, old: str, new: str) -> str:
