@@ -129,7 +129,7 @@ class _Planner:
         self._head = head
         self._workspace = workspace
         self._repository: StoreRepository = workspace.store.repository
-        self._committed: Revision = workspace.store.repository.load_revision(head)
+        self._committed: Revision = self._repository.load_revision(head)
         self._configs: dict[str, Config] = {}
 
     def plan_presets(self) -> tuple[list[PlannedRelease], list[str]]:
@@ -164,7 +164,7 @@ class _Planner:
         try:
             config = self._configs[name] = self._workspace.resolver.resolve_profile(self._committed.profile(name), name)
             if last:
-                self._workspace.lookups.require_unchanged(self._workspace.store.repository.load_release(last), last)
+                self._workspace.lookups.require_unchanged(self._repository.load_release(last), last)
             taken = frozenset(version.number for version in self._repository.load_versions(name) if not version.pre)
             pair, proposal = propose_version(self._workspace, config, last, taken, uncompared=self._uncompared)
             if proposal.step == "none":
@@ -190,7 +190,7 @@ class _Planner:
         fresh = spec.Workspace(None, self._workspace.resolver.context)
         fresh.use_store(self._workspace.store)
         self._workspace = fresh
-        self._committed = fresh.store.repository.load_revision(self._head)
+        self._committed = self._repository.load_revision(self._head)
 
     def find_edited_copies(self) -> list[Finding]:
         """Return findings for vendored copies that differ from the lock at the commit."""
@@ -221,7 +221,7 @@ class _Planner:
         return StoreRelease(wanted, was, proposal, digest, steps.removed, steps.renamed)
 
     def _explain_store(self, last: Version, planned: Sequence[PlannedRelease]) -> StoreSteps:
-        before = self._workspace.store.repository.load_revision(self._repository.resolve_commit(last.commit))
+        before = self._repository.load_revision(self._repository.resolve_commit(last.commit))
         steps = StoreSteps([], (), ())
         try:
             same = {name for name, commit in self._same.items() if commit == before.commit} if self._uncompared else None

@@ -107,8 +107,8 @@ def explain_project_changes(before: Revision, after: Revision) -> list[Reason]:
 
 
 def _read_texts(home: Revision, names: tuple[str, str]) -> list[bytes]:
-    files = home.repository.git.read_objects([f"{home.commit}:{name}" for name in names])
-    return [file.content.replace(b"\r\n", b"\n") if file is not None else b"" for file in files]
+    texts = home.repository.git.read_files([f"{home.commit}:{name}" for name in names])
+    return [(text or b"").replace(b"\r\n", b"\n") for text in texts]
 
 
 def _read_rules(home: Revision) -> dict[str, TeamRule]:

@@ -11,6 +11,7 @@ from npuprof.resolve.config import Config
 from npuprof.resolve.digests import FORM, compute_digest
 from npuprof.store import is_source_reference, spec
 from npuprof.store.gitstore.repository import Repository, shorten_commit
+from npuprof.store.gitstore.revisions import StoreRepository
 from npuprof.store.problems import UNTOLD, advise_sync_of
 from npuprof.store.sources.lookups import Lookups
 from npuprof.store.versions import ParentRecord, TagRef, Version, parse_tag_object
@@ -53,7 +54,7 @@ class Verifier:
 
     def __init__(self, workspace: spec.Workspace, signatures: bool = False) -> None:
         self._workspace = workspace
-        self.repository: Repository = workspace.store.repository
+        self.repository: StoreRepository = workspace.store.repository
         self._names = set(workspace.store.names())
         self.signatures = signatures
 
@@ -92,8 +93,7 @@ class Verifier:
         if version.faults:
             return
         try:
-            commit = self.repository.resolve_commit(version.commit)
-            there = self._workspace.store.repository.load_revision(commit)
+            there = self.repository.load_revision(self.repository.resolve_commit(version.commit))
             digest = digest_store(there)
         except NpuprofError as error:
             for finding in error.findings:
@@ -115,7 +115,7 @@ class Verifier:
         if ref.name in self._names:
             return True
         try:
-            return ref.name in self._workspace.store.repository.load_revision(self.repository.resolve_commit(commit)).files
+            return ref.name in self.repository.load_revision(self.repository.resolve_commit(commit)).files
         except NpuprofError:
             return False
 
@@ -132,7 +132,7 @@ class Verifier:
             yield self._explain_lost_commit(version, tag)
             return
         try:
-            home = self._workspace.store.repository.load_release(version)
+            home = self.repository.load_release(version)
             config = self._workspace.resolver.resolve_profile(home.profile(version.name))
             yield from _compare_digests(version, config, tag)
             yield from self._compare_parents(version, config, tag)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from npuprof.history.git_queries import find_git_path, join_paths, read_settings
 from npuprof.model import Finding, NpuprofError, build_error
-from npuprof.store.gitstore.objects import Git, build_git_environment, build_refusal_finding, require_no_links_out
+from npuprof.store.gitstore.objects import Git, build_config_variables, build_git_environment, build_refusal_finding, require_no_links_out
 from npuprof.system import processes
 
 TYPE_CHECKING = False
@@ -138,9 +138,7 @@ def _open_git_beside(repository: Repository, folder: str, length: int) -> git.Gi
     named = re.match(r"(.*) <(.*)> (.*)", person)
     assert named is not None, "git writes it so"
     known = read_settings(repository, r"^(tag|gpg|user)\.")
-    variables = {"GIT_DIR": folder, "GIT_OBJECT_DIRECTORY": find_git_path(repository, "objects"), "GIT_CONFIG_COUNT": str(len(known))}
-    for place, (key, value) in enumerate(known):
-        variables |= {f"GIT_CONFIG_KEY_{place}": key, f"GIT_CONFIG_VALUE_{place}": value}
+    variables = {"GIT_DIR": folder, "GIT_OBJECT_DIRECTORY": find_git_path(repository, "objects"), **build_config_variables(known)}
     variables |= {"GIT_COMMITTER_NAME": named[1], "GIT_COMMITTER_EMAIL": named[2], "GIT_COMMITTER_DATE": f"@{named[3]}"}
     commands = open_git_commands(repository)
     commands.update_environment(**variables)

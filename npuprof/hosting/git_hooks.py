@@ -114,7 +114,13 @@ def _write_locked_hook(path: str, name: str) -> None:
             place = lines.index(mark)
             lines = _drop_own_lines(lines, mark)
             lines[place:place] = ours
-    writing.write_wanted_files([Wanted(path, "\n".join([*lines, ""]).encode(errors="surrogateescape"), known)])
+    _write_lines(path, lines, known)
+
+
+def _write_lines(path: str, lines: list[str], known: bytes | None) -> None:
+    """Write the lines of a hook; without any, remove it."""
+    content = "\n".join([*lines, ""]).encode(errors="surrogateescape") if lines else None
+    writing.write_wanted_files([Wanted(path, content, known)])
 
 
 def remove_hook(path: str, name: str) -> bool:
@@ -125,10 +131,7 @@ def remove_hook(path: str, name: str) -> bool:
         if _CALLS[name][1] not in lines:
             return False
         lines = _drop_own_lines(lines, _CALLS[name][1])
-        if [line for line in lines if line.strip()] in ([], ["#!/bin/sh"]):
-            writing.write_wanted_files([Wanted(path, None, known)])
-        else:
-            writing.write_wanted_files([Wanted(path, "\n".join([*lines, ""]).encode(errors="surrogateescape"), known)])
+        _write_lines(path, lines if [line for line in lines if line.strip()] not in ([], ["#!/bin/sh"]) else [], known)
     return True
 
 

@@ -120,17 +120,16 @@ def compare_with_baseline(findings: Sequence[Finding], baseline: Baseline, is_ju
     left = +left
     known = Counter(baseline.known)
     moved: dict[str, str] = {}
-    new = [finding for _, finding in unknown]
-    if unknown and left:
-        former = _match_moved_marks([mark for mark, _ in unknown], left, baseline)
-        new = [finding for (_, finding), old in zip(unknown, former, strict=True) if old is None]
-        for (mark, _), old in zip(unknown, former, strict=True):
-            if old is not None:
-                if old.path != mark.path:
-                    moved[old.path] = mark.path
-                left[old] -= 1
-                known.subtract([old])
-                known[mark] += 1
+    new: list[Finding] = []
+    for (mark, finding), old in zip(unknown, _match_moved_marks([mark for mark, _ in unknown], left, baseline), strict=True):
+        if old is None:
+            new.append(finding)
+            continue
+        if old.path != mark.path:
+            moved[old.path] = mark.path
+        left[old] -= 1
+        known.subtract([old])
+        known[mark] += 1
     gone = Counter({mark: count for mark, count in left.items() if count and is_judged(mark)})
     return Compared(new, +known - gone, gone, moved)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from npuprof.model import TRUST_CODES, Finding, shorten_values
@@ -25,15 +25,15 @@ LEVELS = {"error": "error", "warning": "warning", "info": "note"}
 
 def format_findings(findings: Sequence[Finding], coloured: bool = False) -> str:
     """Return findings with their source lines, why and what to try, with a blank line between two."""
-    split_text = lru_cache(1)(_split_text)  # findings of one file mostly follow each other, and may be thousands
-    return "\n".join(_format_finding(finding, coloured, split_text) for finding in findings)
+    _split_text.cache_clear()  # files may have changed
+    return "\n".join(_format_finding(finding, coloured) for finding in findings)
 
 
-def _read_source_line(finding: Finding, split_text: Callable[[str, str | None], list[str]]) -> tuple[str, str, str] | None:
+def _read_source_line(finding: Finding) -> tuple[str, str, str] | None:
     """Return the number of the line a finding cites, the line, and the part of it before the column; None if there is none to show."""
     number, column = finding.position
     path = finding.path or ""
-    lines = split_text(path, finding.origin.document.text if finding.origin is not None else None) if number else []
+    lines = _split_text(path, finding.origin.document.text if finding.origin is not None else None) if number else []
     if not lines[number - 1 : number] or len(lines[number - 1]) > 400:
         return None
     from npuprof.document.secrets import hide_secrets
@@ -46,6 +46,7 @@ def _read_source_line(finding: Finding, split_text: Callable[[str, str | None], 
     return str(number), shown, shown[: max(min(column - 1, same), column - 1 - len(line) + len(shown) if column > same else 0)]
 
 
+@lru_cache(1)  # findings of one file mostly follow each other, and may be thousands
 def _split_text(path: str, text: str | None) -> list[str]:
     """Return the lines of a text, or of the file at a path if there is none."""
     try:
@@ -64,12 +65,12 @@ def build_hint(finding: Finding) -> str:
     return finding.hint.replace("npuprof trust STORE", f"npuprof trust {match[1]}:") if match else finding.hint
 
 
-def _format_finding(finding: Finding, coloured: bool, split_text: Callable[[str, str | None], list[str]]) -> str:
+def _format_finding(finding: Finding, coloured: bool) -> str:
     severity = paint_text(finding.severity, f"1;{_COLOURS[finding.severity]}", coloured)
     place = shorten_values(finding.place)
     place = f"{paint_text(escape_controls(place), '1', coloured)}: " if place else ""
     lines = [f"{place}{severity} {finding.code}: {escape_controls(finding.message)}"]
-    if source := _read_source_line(finding, split_text):
+    if source := _read_source_line(finding):
         number, text, before = source
         caret = " " * measure_width(escape_controls(before)) + "^"
         lines += [

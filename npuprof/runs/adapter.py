@@ -95,7 +95,7 @@ def _build_missing_finding(path: str | None) -> Finding:
 
 def _read_source(source: Source) -> Adapter:
     unread: list[tuple[str, str]] = []
-    packages = tuple(_list_packages(source, unread))
+    packages = tuple(_list_packages(source))
     classes = Classes()
     libraries: list[str] = []
     keys: frozenset[str] | None = None
@@ -135,7 +135,7 @@ def _join(adapters: Sequence[Adapter]) -> Adapter:
     )
 
 
-def _list_packages(source: Source, unread: list[tuple[str, str]]) -> Iterator[Package]:
+def _list_packages(source: Source) -> Iterator[Package]:
     versions = {}
     for name in source.names:
         head, _, tail = name.rpartition("/")

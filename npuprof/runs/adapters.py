@@ -58,7 +58,7 @@ def shows_absence(wire: Wire, process: Process) -> bool:
 BLOCKS, KEEP, DUMPS = "ASCEND_MODULE_LOG_LEVEL=FMK=1", "ASCEND_HOST_LOG_FILE_NUM=1000", "PRINT_MODEL=1"
 
 
-def explain_missing(wire: Wire, epoch: Epoch, process: Process) -> str:
+def explain_missing(wire: Wire, epoch: Epoch) -> str:
     """Return why an epoch has no line of an option, empty if unknown."""
     if wire.init and epoch.late and not epoch.has("init"):
         return f"{epoch.late}; its start is not in the log"

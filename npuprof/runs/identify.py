@@ -166,9 +166,7 @@ class Identifier:
             return
         for commits in self.index.group_commits(dict.fromkeys(part for part in parts if not _is_fixed(part))):
             with suppress(NpuprofError):
-                workspace = Workspace(None)
-                workspace.use_store(self._workspace.store, self._workspace)
-                resolved = workspace.resolve_spec(self._pin(workspace, name, commits[0]))
+                resolved = self._workspace.open_beside().resolve_spec(self._pin(name, commits[0]))
                 if match := _find_match(name, list_configs(resolved), wanted):
                     yield _add_commits(match, self._repository, commits)
 
@@ -205,20 +203,19 @@ class Identifier:
             return None
         try:
             context = clue.record.get("context") or {}
-            workspace = Workspace(None, build_context(context.get("cann"), context.get("product"), "env", read_versions(context)))
-            workspace.use_store(self._workspace.store, self._workspace)
+            asked = build_context(context.get("cann"), context.get("product"), "env", read_versions(context))
             changes = parse_assignments(list_texts(request.get("set")), list_texts(request.get("unset")))
-            mixins = [self._pin(workspace, mixin, commit) for mixin in list_texts(request.get("with"))]
-            config = workspace.resolve_spec(self._pin(workspace, name, commit), mixins, changes)
+            mixins = [self._pin(mixin, commit) for mixin in list_texts(request.get("with"))]
+            config = self._workspace.open_beside(asked).resolve_spec(self._pin(name, commit), mixins, changes)
         except (NpuprofError, TypeError):
             return None
         if not clue.digest or _match(config, clue.digest) != "resolved":
             return None
         return _add_commits(Match(name, "resolved", config, asked=list_asked(clue.record)), self._repository, [commit])
 
-    def _pin(self, workspace: Workspace, spec: str, commit: str) -> str:
+    def _pin(self, spec: str, commit: str) -> str:
         """Return a spec with each preset of the store pinned to a commit."""
-        return "+".join(part if _is_fixed(part) else f"{part}@{commit}" for part in workspace.split_spec(spec))
+        return "+".join(part if _is_fixed(part) else f"{part}@{commit}" for part in self._workspace.split_spec(spec))
 
     # -- now -----------------------------------------------------------------------------------------------------------
 
@@ -231,10 +228,9 @@ class Identifier:
         parts = [part if part in known else self._find_new_name(part) for part in name.split("+")]
         renamed = "+".join(parts) if all(parts) and "+".join(parts) != name else ""
         try:
-            workspace = Workspace(None, match.config.context._replace(target=None))
-            workspace.use_store(self._workspace.store, self._workspace)
+            workspace = self._workspace.open_beside(match.config.context._replace(target=None))
             wanted = renamed or name
-            now = workspace.resolve_spec(wanted if self._workspace.store.in_work_tree else self._pin(workspace, wanted, "HEAD"))
+            now = workspace.resolve_spec(wanted if workspace.store.in_work_tree else self._pin(wanted, "HEAD"))
         except NpuprofError:
             return match
         return match._replace(now=build_preset_pair(match.config, now), renamed=renamed)

@@ -22,7 +22,7 @@ from npuprof.store import is_profile_name, is_source_reference
 from npuprof.store.gitstore.commits import find_former_folder
 from npuprof.store.gitstore.repository import TreeFile
 from npuprof.store.gitstore.revisions import Revision, StoreRepository
-from npuprof.store.layout import read_globs
+from npuprof.store.layout import list_project_paths, read_globs
 from npuprof.store.problems import UNTOLD
 from npuprof.store.sources.lookups import Lookups
 from npuprof.store.versions import parse_version_text
@@ -162,9 +162,7 @@ class _Builder:
 
     def _look_up(self, commits: list[str], prefix: str) -> dict[str, _Place]:
         """Return the locations of presets of commits with a store in a folder, or with globs; one process for all."""
-        base = prefix.rstrip("/").rpartition("/")[0]
-        folder = f"{base}/" if base else ""
-        names = (prefix.rstrip("/"), f"{folder}npuprof.toml", f"{folder}npuprof.lock", "")
+        names = (prefix.rstrip("/"), *list_project_paths(prefix), "")
         request = "".join(f"{commit}:{name}\n" for commit in commits for name in names)
         out = self._repository.git.run_command("cat-file", "--batch-check=%(objectname)", stdin=os.fsencode(request)).split(b"\n")
         places = {}

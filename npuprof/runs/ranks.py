@@ -79,7 +79,11 @@ def _select_newest(name: str, size: int | None, records: Mapping[str, Fields]) -
     runs = _number_runs(records)
     newest = {runs.get(path) or str(_find_number(fields, "rank") or 0): path for path, fields in records.items()}
     known_size = None if runs or size is None or size > _LARGEST else size
-    return Launch(name, known_size, dict(sorted(newest.items(), key=lambda pair: sort_label(pair[0]))), len(records) - len(newest))
+    return Launch(name, known_size, _sort_paths(newest), len(records) - len(newest))
+
+
+def _sort_paths(paths: Mapping[str, str]) -> dict[str, str]:
+    return {label: paths[label] for label in sorted(paths, key=sort_label)}
 
 
 def _join_presets(launches: list[Launch]) -> list[Launch]:
@@ -88,8 +92,11 @@ def _join_presets(launches: list[Launch]) -> list[Launch]:
     if len(launches) < 2 or len(set(labels)) < len(labels) or any(label.startswith(RUN) for label in labels):
         return launches
     paths = {label: path for launch in launches for label, path in launch.paths.items()}
-    joined = dict(sorted(paths.items(), key=lambda pair: sort_label(pair[0])))
-    return [max(launches, key=lambda launch: len(launch.paths))._replace(paths=joined, older=sum(launch.older for launch in launches))]
+    return [
+        max(launches, key=lambda launch: len(launch.paths))._replace(
+            paths=_sort_paths(paths), older=sum(launch.older for launch in launches)
+        )
+    ]
 
 
 def _number_runs(records: Mapping[str, Fields]) -> dict[str, str]:

@@ -56,7 +56,7 @@ def _judge_setting(name: str, value: Any, process: Process) -> Verdict:
     # without sessions, an epoch proves nothing about session options
     stages = ("session", "graph", "add graph", "single session", "partition", "operator")
     verdicts = [_judge_epoch(wanted, epoch, process) for epoch in process.epochs if wire.init or epoch.has(*stages)]
-    verdict = _join_epochs(name, verdicts) if verdicts else Verdict(name, CANNOT_TELL, (), "", adapters.find_teller(wire, process))
+    verdict = _join_epochs(verdicts) if verdicts else Verdict(name, CANNOT_TELL, (), "", adapters.find_teller(wire, process))
     verdict = _weigh_damage(verdict, wire, process)
     return dumps.complete(verdict, wanted, process) if process.dumps else verdict
 
@@ -96,7 +96,7 @@ def _explain_silence(wanted: Wanted, epoch: Epoch, process: Process) -> tuple[st
     """Return the state of an option that no stage has, and why."""
     wire = wanted.wire
     if not _is_left_out(wire, epoch, process):
-        return CANNOT_TELL, adapters.explain_missing(wire, epoch, process)
+        return CANNOT_TELL, adapters.explain_missing(wire, epoch)
     note = "an otherwise complete block has no line of it, as if it were unset"
     if wanted.is_default(()):
         return DEFAULT_OR_SET, note
@@ -236,7 +236,7 @@ def _judge_graphs(wanted: Wanted, epoch: Epoch) -> Outcome | None:
     return join_outcomes(outcomes) if outcomes else None
 
 
-def _join_epochs(name: str, verdicts: list[Verdict]) -> Verdict:
+def _join_epochs(verdicts: list[Verdict]) -> Verdict:
     """Return the joint verdict of all epochs of a process: a setting must be effective in each of them."""
     first = verdicts[0]
     if all(verdict[:4] == first[:4] for verdict in verdicts):

@@ -302,6 +302,12 @@ class Workspace:
         if problems:
             raise NpuprofError(problems)
 
+    def open_beside(self, context: Context | None = None) -> Workspace:
+        """Return a workspace of the same store for another context, with what this one has looked up. Raises NpuprofError."""
+        workspace = Workspace(None, context, self.resolver.in_python)
+        workspace.use_store(self.store, self)
+        return workspace
+
     def use_store(self, opened: ProfileSource, by: Workspace | None = None) -> None:
         """Use a store that is already open (a folder, or a revision), and what the workspace that opened it has looked up."""
         self.home, self._opened_by = opened, by

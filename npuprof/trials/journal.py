@@ -69,7 +69,7 @@ class Journal:
         try:
             if fresh:
                 self._forget()
-            self._handle = self._open()
+            self._open()
         except BaseException:
             os.close(self._lock)
             raise
@@ -108,15 +108,14 @@ class Journal:
         with suppress(OSError):
             self.tree.rename(_FILE, f"{_FILE}.old")
 
-    def _open(self) -> int:
+    def _open(self) -> None:
         with require_writable(self.file, "Results would be lost."):
-            handle = self.tree.open_file(_FILE, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+            self._handle = handle = self.tree.open_file(_FILE, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         raw = os.pread(handle, os.fstat(handle).st_size, 0)
         complete = raw[: raw.rfind(b"\n") + 1]  # a killed npuprof leaves an incomplete last line
         if len(complete) != len(raw):
             truncate_file(handle, len(complete))
         head, *rows = map(read_json_object, complete.splitlines() or [b""])
-        self._handle = handle
         if not complete:
             program = {"command": self.asked["command"][:1]}  # arguments may contain secrets, and the folder's name identifies them
             self._append({"schema": SCHEMA, "npuprof": __version__, **self.asked, **program})
@@ -127,7 +126,6 @@ class Journal:
             if result is None:
                 raise self._build_content_error(number, "is not the result of a trial")
             self.results.setdefault(result.digest, []).append(result)
-        return handle
 
     def _build_content_error(self, line: int, what: str) -> NpuprofError:
         hint = "say --fresh, which keeps the file as journal.jsonl.old"

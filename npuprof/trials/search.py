@@ -9,6 +9,8 @@ blocks, and dense units are found in short ones.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from operator import or_
 
 from npuprof.model import Record
 
@@ -56,10 +58,7 @@ def list_bits(mask: int) -> list[int]:
 
 def join_masks(masks: Sequence[int]) -> int:
     """Return the union of sets of units."""
-    union = 0
-    for mask in masks:
-        union |= mask
-    return union
+    return reduce(or_, masks, 0)
 
 
 class _Search:
