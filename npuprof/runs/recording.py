@@ -248,7 +248,7 @@ def require_folder(path: str) -> None:
 def find_place(member: Profile) -> Fields:
     """Return where a profile was read: ``commit``, ``dirty``, ``repository`` and ``source``, if known."""
     home, revision = member.home, member.document.revision
-    if not revision and isinstance(home, Folder) and home.label == "builtin:":
+    if not revision and home is not None and home.is_shipped:
         return {"commit": None, "dirty": False, "source": "builtin:"}
     if revision or not isinstance(home, Folder) or not home.in_work_tree:
         return {"commit": revision or (home and home.commit) or None, "dirty": False, **_describe_source(home)}

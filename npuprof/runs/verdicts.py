@@ -34,8 +34,6 @@ from npuprof.runs.log_values import (
     merge,
 )
 
-__all__ = ["ABSENT", "CANNOT_TELL", "CHANGED", "DEFAULT_OR_SET", "IN_FORCE", "NOT_IN_FORCE", "TOO_LATE", "Verdict", "judge_process"]
-
 
 def judge_process(options: Mapping[str, Any], process: Process) -> list[Verdict]:
     """Return the verdict on each option of a preset, in order."""

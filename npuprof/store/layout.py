@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import posixpath
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, lru_cache
 
 from npuprof.document import parse_toml_text
@@ -146,6 +146,11 @@ def find_glob_fault(glob: str) -> str:
     if any(part.startswith((".", "-")) for part in parts):
         return "has a segment that begins with '.' or '-', which no name of a preset has"
     return ""
+
+
+def find_globs_fault(globs: Iterable[str], find_fault: Callable[[str], str] = find_glob_fault) -> str:
+    """Return the first faulty glob with its fault, an empty string if there is none."""
+    return next((f"{glob!r} {fault}" for glob in globs if (fault := find_fault(glob))), "")
 
 
 @lru_cache(64)

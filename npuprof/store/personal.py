@@ -27,7 +27,7 @@ def find_personal_folder() -> str:
 def find_personal_file(shared: Profile) -> str:
     """Return the path of the layer over a shared preset, whether or not it exists."""
     assert isinstance(shared.home, Folder), "it is one of a store in a folder"
-    if shared.home.label == "builtin:":
+    if shared.home.is_shipped:
         place = "builtin"
     else:
         project = find_project_folder(shared.home)

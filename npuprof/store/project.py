@@ -184,13 +184,9 @@ def _is_revision(text: str) -> bool:
     return bool(text.strip()) and not text.startswith("-") and ":" not in text and text.isprintable()
 
 
-def _find_globs_fault(patterns: list[str]) -> str:
-    return next((f"{pattern!r} {fault}" for pattern in patterns if (fault := layout.find_glob_fault(pattern))), "")
-
-
 _KEYS: Keys = {
     "requires": ("a text", 'requires = ">=0.3"', lambda text: "" if parse_version_range(text) else "it is not a version range"),
-    "presets": ("a list of texts", 'presets = ["jobs/*/preset.toml"]', _find_globs_fault),
+    "presets": ("a list of texts", 'presets = ["jobs/*/preset.toml"]', layout.find_globs_fault),
     "sources": ("a table", "[sources.team]"), "rule": ("a list of tables", "[[rule]]"), "ignore": ("a list of tables", "[[ignore]]"),
 }  # fmt: skip
 _SOURCE_KEYS: Keys = {

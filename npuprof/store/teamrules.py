@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from npuprof import catalog
@@ -12,7 +13,7 @@ from npuprof.catalog.pages import find_acceptance_fault
 from npuprof.document import Document
 from npuprof.document.policy import Condition, Ignore, TeamRule
 from npuprof.model import SECTIONS, SEVERITIES, Origin, Path, did_you_mean
-from npuprof.store.layout import find_glob_fault
+from npuprof.store.layout import find_glob_fault, find_globs_fault
 from npuprof.system import lazy_pattern
 
 TYPE_CHECKING = False
@@ -61,10 +62,6 @@ def _find_code_fault(code: str) -> str:
     return "codes that begin with NP are npuprof's own" if code[:2].upper() == "NP" else ""
 
 
-def _find_globs_fault(patterns: list[str]) -> str:
-    return next((f"{pattern!r} {fault}" for pattern in patterns if (fault := find_name_glob_fault(pattern))), "")
-
-
 def find_name_glob_fault(pattern: str) -> str:
     """Return why a text is not a glob of preset names, an empty string if it is."""
     if pattern.endswith(".toml"):
@@ -79,7 +76,7 @@ KEYS = {
     "require": ("a text", 'require = "deterministic == 1"'),
     "message": ("a text", 'message = "training is repeatable"', _find_line_fault),
     "severity": ("a text", 'severity = "warning"', lambda text: "" if text in SEVERITIES else f"known are {', '.join(SEVERITIES)}"),
-    "presets": ("a list of texts", 'presets = ["production/*"]', _find_globs_fault),
+    "presets": ("a list of texts", 'presets = ["production/*"]', partial(find_globs_fault, find_fault=find_name_glob_fault)),
 }  # fmt: skip
 IGNORE_KEYS = {
     "code": ("a text", 'code = "NP378"', find_acceptance_fault),

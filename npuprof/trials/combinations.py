@@ -72,7 +72,7 @@ class Difference:
         was, _ = read_both_sides(key, self.before, self.after)
         box = {} if was is None else {"value": deepcopy(was)}
         for change in self.select(chosen):
-            _make_change(box, ("value", *change.tail), change)
+            _make_change(box, change)
         return box.get("value")
 
 
@@ -105,9 +105,9 @@ def _list_parts(value: Any, tail: Path) -> Iterator[tuple[Path, Any, bool]]:
         yield tail, value, False
 
 
-def _make_change(box: dict[str, Any], path: Path, change: Change) -> None:
-    """Apply a change at a path; tables that become empty are removed."""
-    tables = [box]
+def _make_change(box: dict[str, Any], change: Change) -> None:
+    """Apply a change of the boxed value; tables that become empty are removed."""
+    path, tables = ("value", *change.tail), [box]
     for part in path[:-1]:
         tables.append(tables[-1].setdefault(part, {}))
     value = change.after

@@ -9,7 +9,6 @@ from npuprof.model import Finding, NpuprofError, build_error
 from npuprof.report.text import escape_controls
 from npuprof.store.urls import hide_credentials
 from npuprof.system import lazy_pattern
-from npuprof.system.files import describe_os_error
 
 _LONGEST = 300  # maximum length of a quoted git message
 #: git's messages about the cache: full, read-only, another owner, or locked by another git.
@@ -56,11 +55,6 @@ def build_cache_error(folder: str, why: str) -> NpuprofError:
 def build_foreign_error(folder: str) -> NpuprofError:
     """Return the error for a cache, or a part of it, with another owner."""
     return build_cache_error(folder, "It belongs to somebody else, who could change every preset that is read from it.")
-
-
-def build_os_error(folder: str, error: OSError) -> NpuprofError:
-    """Return the error for a rejected write to a mirror."""
-    return build_cache_error(folder, f"{describe_os_error(error)}.")
 
 
 def build_mirror_finding(label: str, mirror: str, output: str) -> Finding:

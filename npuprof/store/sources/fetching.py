@@ -7,7 +7,6 @@ updated. Locked commits have refs below ``refs/npuprof/locked``. Objects that no
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
@@ -165,7 +164,6 @@ class Talker:
         self.url = url
         self.label = name_source(url, name)
         self._timeout = read_timeout(self.label)
-        self._is_shown = sys.stderr.isatty()
 
     def list_remote(self, git: MirrorGit) -> RemoteRefs:
         """Return the refs of the remote. Raises NpuprofError."""
@@ -248,7 +246,7 @@ class Talker:
         return self._talk(partial(self._open_line(git).fetch, wanted)) if wanted else Talk(0, b"", "")
 
     def _open_line(self, git: MirrorGit) -> Line:
-        return Line(git.bare, _write_address(self.url), self._timeout, self._is_shown)
+        return Line(git.bare, _write_address(self.url), self._timeout, progress=True)
 
     def _talk(self, ask: Callable[[], Talk]) -> Talk:
         try:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 import re
-from contextlib import suppress
 
 from npuprof import document
 from npuprof.catalog import build_finding
@@ -29,7 +28,7 @@ from npuprof.store.versions import parse_version_request, parse_version_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable
 
     from npuprof.document.profile import ProfileSource
     from npuprof.store.gitstore.revisions import Revision
@@ -175,28 +174,6 @@ def _open_release(reference: str, store: str, shown: str, revision: Revision | N
     return KeptRelease(reference, folder, cited, KeptRecord(match[1], match[2], match[3], match[4], int(match[5])), revision)
 
 
-def find_kept_faults(
-    home: Folder, find: Callable[[Folder, str], KeptRelease | None], prove: Callable[[KeptRelease], object]
-) -> Iterator[Finding]:
-    """Yield a finding for each unused vendored release, and for each used one that ``find`` or ``prove`` rejects."""
-    pinned: set[str] = set()
-    for name in home.names():
-        with suppress(NpuprofError):  # reported with the preset
-            pinned.update(home.profile(name).extends)
-    for reference in list_kept_references(home):
-        if reference not in pinned:
-            yield _build_idle_finding(home, reference)
-    for reference in sorted(filter(may_be_kept, pinned)):
-        place = Place(home.cite_file(f"{RELEASED}/{reference}"))
-        try:
-            release = find(home, reference)
-            if release is not None:
-                prove(release)
-        except NpuprofError as error:
-            for finding in error.findings:
-                yield finding if finding.where or finding.origin else finding._replace(where=place)
-
-
 def list_kept_references(home: Folder) -> list[str]:
     """Return the references with vendored releases, by folder, sorted, without following links."""
     top = os.path.join(home.root, RELEASED)
@@ -212,7 +189,8 @@ def list_kept_references(home: Folder) -> list[str]:
     return sorted(references)
 
 
-def _build_idle_finding(home: Folder, reference: str) -> Finding:
+def build_idle_finding(home: Folder, reference: str) -> Finding:
+    """Return the finding for a vendored release that no preset extends."""
     what = f"the release {reference} is kept in {home.cite_file(RELEASED)}, and no preset extends it"
     why = "It looks as if something meant it, and is carried into every wheel, image and export."
     where = Place(home.cite_file(f"{RELEASED}/{reference}/{RECORD}"))

@@ -6,15 +6,23 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from npuprof.document.profile import ASKED, Profile, Yank
-from npuprof.model import Finding, NpuprofError, Origin, Record, build_error
+from npuprof.model import Finding, NpuprofError, Origin, Place, Record, build_error
 from npuprof.resolve.digests import FORM, compute_preset_digest
 from npuprof.resolve.lineages import Lineages
-from npuprof.store import BUILTIN, is_source_reference
+from npuprof.store import RELEASED, is_source_reference
 from npuprof.store.around import has_release_tags
 from npuprof.store.base import ReadOnceStore
 from npuprof.store.folder import Folder
 from npuprof.store.problems import place_error
-from npuprof.store.sources.kept import KeptRelease, advise_keeping, find_kept_faults, find_nested_release, open_kept_release
+from npuprof.store.sources.kept import (
+    KeptRelease,
+    advise_keeping,
+    build_idle_finding,
+    find_nested_release,
+    list_kept_references,
+    may_be_kept,
+    open_kept_release,
+)
 from npuprof.store.versions import parse_version_request, parse_version_text
 from npuprof.system import lazy_module
 
@@ -194,7 +202,7 @@ class Lookups:
         """
         if isinstance(home, KeptRelease):
             return self._pin_kept_release(find_nested_release(home, reference, asked), asked)
-        has_history = not isinstance(home, Folder) or (home.in_work_tree and home.label != BUILTIN and has_release_tags(home.root))
+        has_history = not isinstance(home, Folder) or (home.in_work_tree and not home.is_shipped and has_release_tags(home.root))
         if not has_history and (release := self.find_kept_release(home, reference)) is not None:
             return self._pin_kept_release(release, asked)
         try:
@@ -268,7 +276,22 @@ class Lookups:
 
     def find_kept_faults(self, home: Folder) -> Iterator[Finding]:
         """Yield the faults of a store's vendored releases: unused ones, unreadable ones, and those that differ."""
-        return find_kept_faults(home, self.find_kept_release, self.prove_kept_release)
+        pinned: set[str] = set()
+        for name in home.names():
+            with suppress(NpuprofError):  # reported with the preset
+                pinned.update(home.profile(name).extends)
+        for reference in list_kept_references(home):
+            if reference not in pinned:
+                yield build_idle_finding(home, reference)
+        for reference in sorted(filter(may_be_kept, pinned)):
+            place = Place(home.cite_file(f"{RELEASED}/{reference}"))
+            try:
+                release = self.find_kept_release(home, reference)
+                if release is not None:
+                    self.prove_kept_release(release)
+            except NpuprofError as error:
+                for finding in error.findings:
+                    yield finding if finding.where or finding.origin else finding._replace(where=place)
 
 
 def _describe_other_release(release: KeptRelease | None, pinned: PinnedProfile) -> str:

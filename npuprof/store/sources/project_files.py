@@ -63,7 +63,7 @@ class ProjectFiles:
 
     def refuse_shipped(self) -> None:
         """Raise NpuprofError (NP920) for the store that npuprof ships, whose folder belongs to the package."""
-        if self.home.label == "builtin:":
+        if self.home.is_shipped:
             why = "These presets come with npuprof and are the same for everybody."
             raise build_error("NP920", "builtin: is read-only, and has no sources", why, "omit --store, or name a store of your own")
 

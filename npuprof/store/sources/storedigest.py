@@ -18,17 +18,15 @@ if TYPE_CHECKING:
 _KEPT = ".digest"
 
 
-def compute_store_digest(repository: StoreRepository, commit: str) -> str:
-    """Return the digest of a store at a commit; an empty string if there is none. Raises NpuprofError."""
+def compute_kept_digest(repository: StoreRepository, url: str, path: str, commit: str) -> str:
+    """Return the digest of a store at a commit, and cache it for readers without git; an empty string if there is no store.
+
+    Raises NpuprofError.
+    """
     there = repository.load_revision(commit)
     names = there.names()
     there.load_texts(names)
-    return digest_texts({name: _read_text(there, name) for name in names})
-
-
-def compute_kept_digest(repository: StoreRepository, url: str, path: str, commit: str) -> str:
-    """Return the digest of a store at a commit, and cache it for readers without git. Raises NpuprofError."""
-    digest = compute_store_digest(repository, commit)
+    digest = digest_texts({name: _read_text(there, name) for name in names})
     TextCache(url, path, commit).keep_text(_KEPT, digest.encode())
     return digest
 

@@ -17,8 +17,9 @@ from typing import BinaryIO, NamedTuple, cast
 
 from npuprof.report.terminal import progress_line
 from npuprof.store.gitstore.objects import Git, build_config_variables, build_git_environment
-from npuprof.store.sources.failures import build_os_error
+from npuprof.store.sources.failures import build_cache_error
 from npuprof.system import lazy_pattern, processes
+from npuprof.system.files import describe_os_error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class Line(NamedTuple):
                 listed.seek(0)
                 return self._talk(["fetch", *_FLAGS, UPLOAD, "--", self.url], cast("BinaryIO", listed))
         except OSError as error:
-            raise build_os_error(self.mirror, error) from None
+            raise build_cache_error(self.mirror, f"{describe_os_error(error)}.") from None
 
     def _talk(self, words: Sequence[str], listed: BinaryIO | None = None) -> Talk:
         environ = _build_environment(self)
@@ -108,12 +109,8 @@ class Line(NamedTuple):
         def start() -> subprocess.Popen[bytes]:
             return processes.start_git_talk(words, self.top or self.mirror, environ, slow, listed, git_folder)
 
-        with progress_line() if self.progress else nullcontext(_say_nothing) as tell, _run_with_us(start) as process:
+        with progress_line() if self.progress else nullcontext(lambda text: None) as tell, _run_with_us(start) as process:
             return _listen(process, self, tell)
-
-
-def _say_nothing(text: str) -> None:
-    pass
 
 
 def _build_environment(line: Line) -> dict[str, str]:
