@@ -240,11 +240,6 @@ def list_records(kind: type[Kind], section: str = "options") -> Iterator[Kind]:
             yield record
 
 
-def record_positions(section: str) -> dict[str, int]:
-    """Return the position of each key of a section in catalogue order."""
-    return load_sections()[section].positions
-
-
 @cache
 def options_by_spelling(surface: str) -> dict[str, str]:
     """Return the option for each name that options have on another surface."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.commands.framework import Verb, arguments, flag, option
-from npuprof.commands.framework.parameters import COLOR, READ_KINDS, formats
+from npuprof.commands.framework.parameters import COLOR, formats
 from npuprof.document import keys, parse_document
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Place, build_error
@@ -29,6 +29,7 @@ from npuprof.scripts.naming import name_all_drafts, name_drafts
 from npuprof.scripts.preset import build_drafts, format_draft, judge_draft
 from npuprof.scripts.preset_text import describe_notes, explain_nothing, find_passed_over, select_section
 from npuprof.scripts.reading import ImportedFile, ScriptSetting, import_script, may_call_settings, may_hold_settings
+from npuprof.scripts.reading.files import describe_kinds
 from npuprof.store import is_profile_name, spec
 from npuprof.store.folder import Folder, find_store
 from npuprof.system import group_pairs, writing
@@ -53,7 +54,7 @@ class Import(Verb):
     group = "scripts"
     prose = True
 
-    files = arguments("FILE...", f"{READ_KINDS[0].upper()}{READ_KINDS[1:]}, folders of them, or run logs", required=True)
+    files = arguments("FILE...", f"{describe_kinds()}, folders of them, or run logs", required=True)
     format = formats("toml", "json", "text")
     base = option(
         "--base",

@@ -10,7 +10,6 @@ from npuprof.commands.framework.parameters import (
     BASELINE,
     FROM,
     IGNORE,
-    READ_KINDS,
     SELECT,
     SEVERITY,
     STRICT,
@@ -25,6 +24,7 @@ from npuprof.model import Context, Place, build_usage_error
 from npuprof.report import Answer
 from npuprof.report.findings import format_severity_counts
 from npuprof.report.text import format_count
+from npuprof.scripts.reading.files import describe_kinds
 from npuprof.scripts.scanning import scan_scripts
 from npuprof.scripts.summary.forms import format_report, format_report_page
 from npuprof.scripts.summary.report import build_findings_report, build_report_fields
@@ -46,7 +46,7 @@ class Scan(PrintingVerb, ContextVerb, JudgingVerb):
     group = "scripts"
     prose = True
 
-    paths = arguments("PATH...", f"Files and folders to scan: {READ_KINDS} [default: .]")
+    paths = arguments("PATH...", f"Files and folders to scan: {describe_kinds()} [default: .]")
     since = FROM
     statistics = flag("--statistics", text="Summarise all files: the most important findings first, then counts by kind")
     docs = flag("--docs", text="Also read the shell blocks of Markdown files below folders")

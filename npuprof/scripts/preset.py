@@ -12,7 +12,7 @@ from npuprof.catalog.values import find_structure, is_same_typed_value
 from npuprof.checks.judging import judge_value_alone
 from npuprof.document import keys
 from npuprof.document.keys import format_toml_value
-from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS, Finding
+from npuprof.model import SECTIONS, Finding
 from npuprof.scripts.configuration import place_fault
 from npuprof.scripts.draft import Draft, Note, Source, describe_sources
 from npuprof.scripts.launches import Launch, find_given_sessions, list_launches
@@ -192,7 +192,8 @@ def find_obstacle(item: ScriptSetting) -> tuple[str, str]:
         return _find_foreign_obstacle(item)
     if section == "options" and catalog.find_option(item.key) is None:
         return "the catalogue does not know the option", "see npuprof scan"
-    if section in FRAMEWORK_SECTIONS and catalog.is_checked(section) and catalog.find_setting(section, name) is None:
+    described = catalog.load_sections()[section]
+    if described.dotted and not described.is_passed_through and described.find(name) is None:
         return f"{section} has no such setting", "see npuprof scan"
     argument = catalog.find_argument(name) if section == "estimator" else None
     if section == "estimator" and argument is None:

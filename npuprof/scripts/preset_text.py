@@ -10,7 +10,6 @@ from typing import Any
 from npuprof import catalog
 from npuprof.document import keys
 from npuprof.document.keys import format_key_segment, format_short_value, format_toml_value, is_visible
-from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS
 from npuprof.report.text import count_rest, format_count
 from npuprof.scripts.draft import Draft, Note, cite_script
 from npuprof.scripts.grouping import group_by
@@ -32,11 +31,11 @@ _ATC = re.compile(r"^((?![ \t]*#).*?(?<![\w./-])(?:[\w./-]*/)?atc(?![\w./-])[^#\
 def format_preset(head: dict[str, Any], settings: dict[str, Any], comments: Iterable[str] = ()) -> str:
     """Return a preset: its ``[profile]`` table, its settings by full key in catalogue order, and comments."""
     lines = ["[profile]", *(f"{name} = {format_toml_value(value)}" for name, value in head.items())]
-    for section in SECTIONS:
+    for section, described in catalog.load_sections().items():
         in_section = select_section(settings, section)
         plain = {name: value for name, value in in_section.items() if not isinstance(value, dict) or section != "options"}
         if plain:
-            segments = (name.split(".") if section in FRAMEWORK_SECTIONS else [name] for name in plain)
+            segments = (name.split(".") if described.dotted else [name] for name in plain)
             names = (".".join(map(format_key_segment, parts)) for parts in segments)
             lines += [
                 "",
@@ -54,8 +53,7 @@ def select_section(settings: dict[str, Any], section: str) -> dict[str, Any]:
     """Return the settings of a section by plain name, in catalogue order."""
     parts = ((*keys.split_section_and_name(key), value) for key, value in settings.items())
     by_name = {name: value for where, name, value in parts if where == section}
-    order = catalog.record_positions(section)
-    return {name: by_name[name] for name in sorted(by_name, key=lambda name: (order.get(name, len(order)), name))}
+    return {name: by_name[name] for name in sorted(by_name, key=catalog.load_sections()[section].find_position)}
 
 
 def describe_notes(

@@ -34,8 +34,6 @@ PERSONAL = flag("--personal", text="Edit your personal overlay in your config fo
 NO_CHECK = flag("--no-check", text="Skip the checks")
 
 OUTPUT = option("--output", "-o", metavar="FILE", text="Write the output to FILE [default: stdout]")
-#: The inputs of import and scan in help texts: the kinds of ``scripts.reading.files``.
-READ_KINDS = "scripts (Python, shell, Slurm), notebooks, Dockerfiles, YAML, JSON, Markdown and env files"
 COLOR = option_with_default(
     "--color", metavar="WHEN", text="Colour the output: {choices}", default="auto", choices=("auto", "always", "never")
 )

@@ -94,7 +94,7 @@ def _build_unknown_fault(name: str) -> Fault:
 @cache
 def _list_read_options() -> tuple[str, ...]:
     """Return the options that some adapter reads."""
-    return tuple(name for name in catalog.record_names() if (option := catalog.find_option(name)) and option.field is not None)
+    return tuple(option.name for option in catalog.list_records(Option) if option.field is not None)
 
 
 def _build_wrong_field_fault(setting: ScriptSetting, option: Option) -> Fault:

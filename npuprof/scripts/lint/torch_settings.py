@@ -54,7 +54,7 @@ def _build_unknown_fault(setting: ScriptSetting, section: str, name: str) -> Fau
 
 def _suggest_setting(setting: ScriptSetting, name: str) -> str:
     """Return how a script sets a similar setting; empty if there is no simple form."""
-    records = [record for known in catalog.record_names("torch_npu") if (record := catalog.find_setting("torch_npu", known))]
+    records = [*catalog.list_records(catalog.Setting, "torch_npu")]
     same = (record for record in records if record.call and f".{name}".endswith(f".{record.name}"))
     by_call = [*same, *(record for record in records if f".{setting.made}(" in record.call)]
     if by_call:

@@ -40,9 +40,8 @@ class Form(NamedTuple):
 def list_forms() -> dict[str, list[Form]]:
     """Return the forms of settings other than ``set_option`` keys, by function and attribute path."""
     forms: dict[str, list[Form]] = {}
-    for name in catalog.record_names(_SECTION):
-        record = catalog.find_setting(_SECTION, name)
-        if record is not None and (match := _CALL.fullmatch(record.call)):
+    for record in catalog.list_records(catalog.Setting, _SECTION):
+        if match := _CALL.fullmatch(record.call):
             path, before = match["path"].replace("torch_npu.npu.", "torch.npu."), (match["before"] or "").count(", ")
             form = Form(record, path, "(" in record.call, before, match["keyword"] or "", match["members"] or "")
             forms.setdefault(path, []).append(form)

@@ -26,7 +26,7 @@ _INSIDE_SHELL = "applies to this command only"
 @cache
 def _certain_names() -> frozenset[str]:
     """Return the option names that no other tool uses."""
-    return frozenset(name for name in catalog.record_names() if (option := catalog.find_option(name)) and not option.common_name)
+    return frozenset(option.name for option in catalog.list_records(catalog.Option) if not option.common_name)
 
 
 @cache

@@ -82,6 +82,12 @@ _BY_ENDING = {ending: name for name, kind in KINDS.items() for ending in kind.en
 _BY_NAME = {name: re.compile(kind.named) for name, kind in KINDS.items() if kind.named}
 
 
+def describe_kinds() -> str:
+    """Return the kinds of files that are read, for help texts."""
+    *others, last = (kind.shown for kind in KINDS.values() if kind.read)
+    return f"{', '.join(others)} and {last}"
+
+
 @cache
 def _load_function(reference: str) -> Any:
     module, _, function = reference.partition(":")
