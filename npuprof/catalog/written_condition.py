@@ -141,10 +141,8 @@ def _give_example(key: str) -> str:
 
 def find_compared_key(side: Any) -> str:
     """Return the setting that is one side of a comparison, ``scenario`` included; empty if it is not a setting."""
-    path: tuple[str, ...] = side[1] if side[0] == "value" else ()
-    if len(path) == 2 and path[0] in SECTIONS:
-        return keys.format_full_key(*path)
-    return path[0] if len(path) == 1 and (path[0] == "scenario" or catalog.find_option(path[0])) else ""
+    key, tail = condition.find_key(side[1]) if side[0] == "value" else ("", ())
+    return key if not tail and ("." in key or key == "scenario" or catalog.find_option(key)) else ""
 
 
 def _find_kind(key: str) -> tuple[tuple[type, ...], str] | None:
