@@ -59,7 +59,7 @@ def build_parts() -> dict[str, Any]:
     parts["wire"] = _freeze_lists(_read_toml_file("wire.toml"))
     parts["attributes"] = _freeze_lists(_read_toml_file("attributes.toml"))
     parts["axes"] = {
-        **_index_surfaces(options),
+        "first": _find_first_releases(options),
         "products": _read_toml_file("products.toml"),
         "releases": {release["name"]: parse_release_version(release["name"]) for release in releases},
         "sections": _freeze_lists(described),
@@ -162,21 +162,14 @@ def _index_protections(rows: list[dict[str, Any]]) -> tuple[dict[str, Any], dict
     return {name: row for name, row in by_name.items() if name[0] != "*"}, endings
 
 
-def _index_surfaces(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the first release of the surfaces with states of their own, and the options with other values on a surface than in a session.
-
-    The first releases are indexes of the list of releases.
-    """
+def _find_first_releases(options: dict[str, Any]) -> dict[str, int]:
+    """Return the index of the first release in which each surface with states of its own may read an option."""
     first: dict[str, int] = {}
-    narrow: dict[str, tuple[str, ...]] = {}
-    for name, record in options.items():
-        apart = [record.get(field, {}) for field in ("surface_values", "surface_range", "surface_states")]
-        if narrower := tuple(sorted({surface for table in apart for surface in table})):
-            narrow[name] = narrower
-        for surface, states in apart[2].items():
+    for record in options.values():
+        for surface, states in record["surface_states"].items():
             age = len(states) - len(states.lstrip("."))
             first[surface] = min(first.get(surface, age), age)
-    return {"first": first, "narrow": narrow}
+    return first
 
 
 def _freeze_lists(value: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from npuprof.catalog import load_built_part
+from npuprof.catalog import find_option, load_built_part
 from npuprof.model import Record
 from npuprof.system import load_built_part as load_part_of
 
@@ -16,7 +16,6 @@ class TargetRow(Record):
     """
 
     module: str
-    place: int
     surface: str
     sections: tuple[str, ...]
 
@@ -48,5 +47,6 @@ def find_first_release(surface: str) -> int:
 @cache
 def list_narrow_targets(option: str) -> list[str]:
     """Return the targets that accept other values of an option than a session."""
-    surfaces = load_built_part("axes")["narrow"].get(option, ())
+    record = find_option(option)
+    surfaces = {*record.surface_values, *record.surface_range, *record.surface_states} if record else ()
     return [name for name, row in load_target_index().items() if row.surface in surfaces]

@@ -50,8 +50,8 @@ class Bisect(PrintingVerb, ResolvingVerb):
     prose = True
     usage_hint = "Put the command after --, with its options: npuprof bisect GOOD BAD -- python train.py"
 
-    good = argument("GOOD", "Preset that works")
-    bad = argument("BAD", "Preset that does not work")
+    good = argument("GOOD", "Preset that works", "spec")
+    bad = argument("BAD", "Preset that does not work", "spec")
     command = arguments("CMD...", "Command to run, with its arguments, after --")
     to = option(
         "--to",

@@ -11,7 +11,7 @@ from npuprof.system.checkout import import_attributes
 
 
 def build_parts() -> dict[str, Any]:
-    """Return the index: heading of the group, words, first help line and hidden flag of each verb, by group and words.
+    """Return the index: index of the group, words, first help line and hidden flag of each verb, sorted.
 
     The packages below ``commands`` have the verbs of two words.
     """
@@ -23,4 +23,4 @@ def build_parts() -> dict[str, Any]:
         for module, verb in import_attributes(f"{top}{family}", "VERB"):
             names = f"{family}.{module}".strip("._").replace("_", "-").split(".")
             verbs.append((groups.index(verb.group), tuple(names), (verb.__doc__ or "").partition("\n")[0], verb.hidden))
-    return {"verbs": [(framework.GROUPS.get(groups[place], ""), *row) for place, *row in sorted(verbs)]}
+    return {"verbs": sorted(verbs)}

@@ -46,13 +46,21 @@ class Check(JudgingVerb):
     prose = True
 
     specs: list[str] = SPECS
-    rev: str | None = option("--rev", metavar="REV", text="Check the presets at this revision [default: the work tree]")
+    rev: str | None = option(
+        "--rev", metavar="REV", text="Check the presets at this revision [default: the work tree]", complete="revision"
+    )
     staged: bool = flag("--staged", text="Check the staged changes, as in a pre-commit hook")
     canns: list[str] = many(
-        "--cann", metavar="RELEASE", text="Check for this CANN release; repeat for a matrix [default: all that the preset supports]"
+        "--cann",
+        metavar="RELEASE",
+        text="Check for this CANN release; repeat for a matrix [default: all that the preset supports]",
+        complete="release",
     )
     products: list[str] = many(
-        "--product", metavar="PRODUCT", text="Check for this product; repeat for a matrix [default: all that the preset supports]"
+        "--product",
+        metavar="PRODUCT",
+        text="Check for this product; repeat for a matrix [default: all that the preset supports]",
+        complete="product",
     )
     frameworks: list[str] = FRAMEWORKS
     format: str = formats(*FORMATS)

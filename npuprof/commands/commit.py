@@ -33,9 +33,13 @@ class Commit(StoreVerb):
     group = "versions"
     usage_hint = "npuprof commit takes every preset that differs, or those that are named; -m TEXT is the message."
 
-    names = arguments("NAME...", "Presets to commit [default: all that changed]")
+    names = arguments("NAME...", "Presets to commit [default: all that changed]", "spec")
     message = option(
-        "--message", "-m", metavar="TEXT", text="Use TEXT as the first line of the message [default: a summary of the changes]"
+        "--message",
+        "-m",
+        metavar="TEXT",
+        text="Use TEXT as the first line of the message [default: a summary of the changes]",
+        complete="nothing",
     )
     dry_run = flag("--dry-run", text="Show the message without committing")
 

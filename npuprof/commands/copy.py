@@ -22,8 +22,8 @@ class Copy(StoreVerb):
     usage_hint = "npuprof copy bert-training team/bert; npuprof new NAME --extends PARENT makes one that follows another."
     group = "presets"
 
-    spec = argument("SPEC", "Preset to copy: NAME, NAME@REV, or a path ending in .toml")
-    name = argument("NEW", "Name of the new preset")
+    spec = argument("SPEC", "Preset to copy: NAME, NAME@REV, or a path ending in .toml", "spec")
+    name = argument("NEW", "Name of the new preset", "nothing")
     dry_run = DRY_RUN
     no_check = WRITE_ANYWAY
 

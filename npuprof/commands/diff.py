@@ -57,16 +57,19 @@ class Diff(PrintingVerb, ContextVerb):
     group = "versions"
     prose = True
 
-    specs = arguments("SPEC...", "Presets to compare, or to restrict --rev to [default: the whole store]")
+    specs = arguments("SPEC...", "Presets to compare, or to restrict --rev to [default: the whole store]", "spec")
     rev = option(
-        "--rev", metavar="REVS", text="Compare revisions: A..B, A...B (from their merge base), or A with the work tree [default: HEAD]"
+        "--rev",
+        metavar="REVS",
+        text="Compare revisions: A..B, A...B (from their merge base), or A with the work tree [default: HEAD]",
+        complete="revisions",
     )
     format = formats("text", "markdown", "html", "json")
     stat = flag("--stat", text="Print only the number of changes per preset")
     name_only = flag("--name-only", text="Print only the names of presets that differ")
     everything = flag("--all", text="Include unchanged settings, and every setting of new presets")
     raw = flag("--raw", text="Compare the files as written, without inheritance")
-    link = option("--link", metavar="URL", text="Link changed lines to the repository at URL in Markdown output")
+    link = option("--link", metavar="URL", text="Link changed lines to the repository at URL in Markdown output", complete="nothing")
     exit_code = flag("--exit-code", text="Exit with 1 if anything differs")
 
     _around: Around = Around()

@@ -42,7 +42,7 @@ class Doctor(PrintingVerb, ResolvingVerb):
     group = "runs"
     prose = True
 
-    spec = optional_argument("SPEC", "Preset, run record or run log to diagnose [default: only the adapter and the environment]")
+    spec = optional_argument("SPEC", "Preset, run record or run log to diagnose [default: only the adapter and the environment]", "spec")
     adapter = option(
         "--adapter", metavar="PATH", text="Read the adapter at PATH: a folder, a wheel or a shared library [default: the installed one]"
     )

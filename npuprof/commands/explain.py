@@ -47,7 +47,7 @@ class Explain(PrintingVerb, ResolvingVerb):
     prose = True
 
     spec = SPEC
-    key = argument("KEY", "Option, env.NAME, profile.NAME, or a path inside a value")
+    key = argument("KEY", "Option, env.NAME, profile.NAME, or a path inside a value", "key")
     format = FORMAT
     no_personal = NO_PERSONAL
 

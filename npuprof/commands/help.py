@@ -23,7 +23,7 @@ class Help(Verb):
 
     group = "reference"
 
-    topic = arguments("TOPIC...", "Topic or verb [default: list all topics]")
+    topic = arguments("TOPIC...", "Topic or verb [default: list all topics]", "topic")
     format = FORMAT
     color = COLOR
     output = OUTPUT

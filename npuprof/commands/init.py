@@ -54,6 +54,7 @@ class Init(Verb):
         "--install",
         metavar="URL",
         text="Install npuprof in CI from git+https://HOST/npuprof@COMMIT [default: where this npuprof was installed from]",
+        complete="nothing",
     )
     dry_run = DRY_RUN
 

@@ -24,8 +24,10 @@ class Inject(ContextVerb):
     group = "scripts"
 
     file = argument("FILE", "Script to edit; with --all, a script or a folder")
-    spec = optional_argument("SPEC", "Preset to write; omit it with --all")
-    target = option("--to", "-t", metavar="TARGET", text="Render for TARGET [default: session in Python, env in shell scripts]")
+    spec = optional_argument("SPEC", "Preset to write; omit it with --all", "spec")
+    target = option(
+        "--to", "-t", metavar="TARGET", text="Render for TARGET [default: session in Python, env in shell scripts]", complete="nothing"
+    )
     replace = flag("--replace", text="Replace the hand-written lines that set the same values")
     line = number(
         "--line",

@@ -45,6 +45,7 @@ class List(PrintingVerb):
         "--where",
         metavar="COND",
         text="List only presets whose resolved values meet COND, such as 'hccl_timeout > 1800'; if repeated, all conditions apply",
+        complete="condition",
     )
     versions = flag("--versions", text="List released versions instead of presets; in Markdown, as a changelog")
     format = formats("text", "markdown", "json")

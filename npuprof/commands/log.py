@@ -45,7 +45,7 @@ class Log(PrintingVerb, ContextVerb):
     prose = True
 
     spec = OF_STORE
-    key = optional_argument("KEY", "Key, or path inside a value, to follow [default: all keys]")
+    key = optional_argument("KEY", "Key, or path inside a value, to follow [default: all keys]", "key")
     number = number("--number", "-n", metavar="N", text="Stop after N commits [default: list all]", least=1)
     format = FORMAT
 

@@ -37,9 +37,9 @@ class Migrate(Verb):
     group = "presets"
     prose = True
 
-    specs = arguments("SPEC...", "Preset to migrate: NAME, a path ending in .toml, or - for stdin")
+    specs = arguments("SPEC...", "Preset to migrate: NAME, a path ending in .toml, or - for stdin", "spec")
     everything = flag("--all", text="Migrate all presets of the store, writing all files or none")
-    cann = required_option("--cann", metavar="RELEASE", text="Migrate to this CANN release")
+    cann = required_option("--cann", metavar="RELEASE", text="Migrate to this CANN release", complete="release")
     since = FROM
     product = PRODUCT
     frameworks = FRAMEWORKS

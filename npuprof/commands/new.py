@@ -23,11 +23,11 @@ class New(StoreVerb):
     usage_hint = "npuprof new NAME --extends PARENT builds on a preset; npuprof copy PRESET NAME begins with its text."
 
     name = argument("NAME", "Name of the new preset")
-    extends = many("--extends", metavar="NAME", text="Extend this preset; can be repeated, and the last one wins")
-    description = option("--description", metavar="TEXT", text="Describe when to use the preset")
+    extends = many("--extends", metavar="NAME", text="Extend this preset; can be repeated, and the last one wins", complete="spec")
+    description = option("--description", metavar="TEXT", text="Describe when to use the preset", complete="nothing")
     scenario = option("--scenario", metavar="NAME", text="Set the scenario: training, online-inference or offline-inference")
     abstract = flag("--abstract", text="Mark the preset as abstract: it exists only to be extended")
-    set_ = many("--set", metavar="KEY=VALUE", text="Set a value; can be repeated")
+    set_ = many("--set", metavar="KEY=VALUE", text="Set a value; can be repeated", complete="assignment")
     dry_run = DRY_RUN
     no_check = WRITE_ANYWAY
 

@@ -41,7 +41,7 @@ class Option(Verb):
     prose = True
     takes_any_word = True  # an ATC flag is a key, not an option of npuprof
 
-    key = argument("KEY", "Option, environment variable, or ATC flag with its dashes")
+    key = argument("KEY", "Option, environment variable, or ATC flag with its dashes", "key")
     format = FORMAT
     output = OUTPUT
 

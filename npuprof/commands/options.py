@@ -39,10 +39,10 @@ class Options(Verb):
 
     group = "reference"
 
-    query = optional_argument("QUERY", "Words to search for in names and summaries [default: list all entries]")
+    query = optional_argument("QUERY", "Words to search for in names and summaries [default: list all entries]", "nothing")
     deprecated = flag("--deprecated", text="List only entries that are deprecated, removed or without effect")
-    since = option("--since", metavar="RELEASE", text="List only options introduced in this CANN release or later")
-    product = option("--product", metavar="PRODUCT", text="List only entries that this product or soc_version supports")
+    since = option("--since", metavar="RELEASE", text="List only options introduced in this CANN release or later", complete="release")
+    product = option("--product", metavar="PRODUCT", text="List only entries that this product or soc_version supports", complete="product")
     risk = option(
         "--risk",
         metavar="RISK",

@@ -46,8 +46,8 @@ class Release(Verb):
     group = "versions"
     prose = True
 
-    spec = optional_argument("NAME", "Preset to release; with --all, the version of the store")
-    version = optional_argument("VERSION", "Version to release [default: proposed from the changes]")
+    spec = optional_argument("NAME", "Preset to release; with --all, the version of the store", "spec")
+    version = optional_argument("VERSION", "Version to release [default: proposed from the changes]", "next-version")
     changed = flag("--changed", text="Release all presets that changed since their last release")
     everything = flag("--all", text="Release all changed and unreleased presets, and the store itself")
     uncompared = flag("--uncompared", text="Increase the major version if the last release cannot be read because its source is gone")

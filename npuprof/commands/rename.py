@@ -31,8 +31,8 @@ class Rename(StoreVerb):
     usage_hint = "npuprof rename bert-training nlp/bert-training; --dry-run shows the changes."
     group = "presets"
 
-    spec = argument("SPEC", "Preset to rename")
-    name = argument("NEW", "New name of the preset")
+    spec = argument("SPEC", "Preset to rename", "spec")
+    name = argument("NEW", "New name of the preset", "nothing")
     dry_run = DRY_RUN
     no_check = flag("--no-check", text="Rename even if some presets cannot be read or would resolve differently")
 

@@ -39,7 +39,7 @@ class Restore(ContextVerb):
     usage_hint = "Put the revision after the name: npuprof restore NAME@1.2.0"
     group = "versions"
 
-    spec = argument("SPEC", "Preset and revision to restore: NAME@REV")
+    spec = argument("SPEC", "Preset and revision to restore: NAME@REV", "spec")
     resolved = flag("--resolved", text="Write a flattened preset that resolves as it did at REV")
     dry_run = flag("--dry-run", text="Show the file without writing it")
     force = flag("--force", text="Overwrite uncommitted edits, or an existing file named by -o")

@@ -70,7 +70,9 @@ class Review(JudgingVerb):
     usage_hint = "It is for GitHub and GitLab jobs, whose variables identify the pull request; elsewhere: npuprof diff --rev BRANCH...HEAD"
     group = "team"
 
-    base: str | None = option("--base", metavar="REV", text="Compare with this revision [default: the one that the CI service names]")
+    base: str | None = option(
+        "--base", metavar="REV", text="Compare with this revision [default: the one that the CI service names]", complete="revision"
+    )
     report: str | None = option(
         "--report", metavar="FILE", text="Write the findings to FILE too, as SARIF on GitHub or code quality on GitLab"
     )

@@ -23,7 +23,7 @@ class Rule(Verb):
     group = "reference"
     prose = True
 
-    code = optional_argument("CODE", "Finding code, such as NP301, or key [default: list all codes]")
+    code = optional_argument("CODE", "Finding code, such as NP301, or key [default: list all codes]", "code")
     format = FORMAT
     store = STORE
     output = OUTPUT

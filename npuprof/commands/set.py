@@ -28,10 +28,12 @@ class Set(StoreVerb):
     usage_hint = "npuprof set bert-training hccl_timeout=600"
     group = "presets"
 
-    spec = optional_argument("SPEC", "Preset to edit: NAME, a path ending in .toml, or - for stdin")
-    assignments = arguments("KEY=VALUE...", "Values to set; profile.KEY sets a key of [profile]")
-    append = many("--append", metavar="KEY=VALUE", text="Append to a list, set here or inherited; can be repeated")
-    where = many("--where", metavar="COND", text="Edit all presets whose resolved values meet COND, as in npuprof list --where")
+    spec = optional_argument("SPEC", "Preset to edit: NAME, a path ending in .toml, or - for stdin", "spec")
+    assignments = arguments("KEY=VALUE...", "Values to set; profile.KEY sets a key of [profile]", "assignment")
+    append = many("--append", metavar="KEY=VALUE", text="Append to a list, set here or inherited; can be repeated", complete="assignment")
+    where = many(
+        "--where", metavar="COND", text="Edit all presets whose resolved values meet COND, as in npuprof list --where", complete="condition"
+    )
     yes = flag("--yes", "-y", text="Write without asking (with --where)")
     dry_run = DRY_RUN
     no_check = WRITE_ANYWAY

@@ -29,10 +29,14 @@ class Site(StoreVerb):
     group = "output"
     usage_hint = "The folder is named: npuprof site public"
 
-    folder = argument("DIR", "Folder to write: new, empty, or written by an earlier npuprof site")
-    also = many("--also", metavar="SPEC", text="Include a revision, version, run record or run log for comparison; can be repeated")
+    folder = argument("DIR", "Folder to write: new, empty, or written by an earlier npuprof site", "store")
+    also = many(
+        "--also", metavar="SPEC", text="Include a revision, version, run record or run log for comparison; can be repeated", complete="spec"
+    )
     scripts = many("--scripts", metavar="PATH", text="Include the scripts in PATH in the upgrade matrix; can be repeated")
-    release = option("--upgrade", metavar="RELEASE", text="Build the upgrade matrix for this CANN release [default: the newest]")
+    release = option(
+        "--upgrade", metavar="RELEASE", text="Build the upgrade matrix for this CANN release [default: the newest]", complete="release"
+    )
 
     def run(self) -> Answer:
         """Write the changed pages, and report their number. Exit 2 after an internal error in a preset or script. Raises NpuprofError."""

@@ -70,9 +70,14 @@ class Sweep(PrintingVerb, ContextVerb):
 
     spec = SPEC
     command = arguments("CMD...", "Command to run, with its arguments, after --")
-    vary = many("--vary", metavar="KEY=V1,V2,...", text="Try these values of KEY; can be repeated")
+    vary = many("--vary", metavar="KEY=V1,V2,...", text="Try these values of KEY; can be repeated", complete="values")
     mixin = many("--with", metavar="A,B,...", text="Try each of these presets as an overlay; can be repeated")
-    where = many("--where", metavar="COND", text="Run only combinations whose resolved values meet COND; if repeated, all conditions apply")
+    where = many(
+        "--where",
+        metavar="COND",
+        text="Run only combinations whose resolved values meet COND; if repeated, all conditions apply",
+        complete="condition",
+    )
     metric = many(
         "--metric",
         metavar="NAME=REGEX",
@@ -85,6 +90,7 @@ class Sweep(PrintingVerb, ContextVerb):
         "-t",
         metavar="TARGET",
         text="Render the file of {code} in CMD for TARGET, or print a slurm-array or k8s-indexed-job; can be repeated [default: session]",
+        complete="nothing",
     )
     image = option("--image", metavar="IMAGE", text="Use IMAGE for the containers of a k8s-indexed-job")
     results = flag("--results", text="Print the stored results, including those of jobs, without running anything")

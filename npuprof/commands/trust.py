@@ -45,7 +45,9 @@ class Trust(Verb):
     prose = True
 
     store = optional_argument(
-        "STORE", "Store to trust: its folder, or team: for the source team [default: $NPUPROF_STORE, else the nearest profiles/]"
+        "STORE",
+        "Store to trust: its folder, or team: for the source team [default: $NPUPROF_STORE, else the nearest profiles/]",
+        "store",
     )
     variables = arguments("VARIABLE...", "Variables to trust: NAME, or NAME=VALUE for one value [default: all]")
     listed = option(

@@ -27,7 +27,7 @@ class Unset(StoreVerb):
     group = "presets"
 
     spec = EDITED
-    keys = arguments("KEY...", "Keys to remove", required=True)
+    keys = arguments("KEY...", "Keys to remove", "key", required=True)
     own = flag("--own", text="Remove only the preset's own value or unset entry, so that the inherited value is effective again")
     dry_run = DRY_RUN
     no_check = WRITE_ANYWAY

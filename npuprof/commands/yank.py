@@ -30,8 +30,8 @@ class Yank(StoreVerb):
     group = "versions"
     prose = True
 
-    spec = argument("NAME@VERSION", "Released version, or @VERSION for one of the store")
-    why = required_option("--why", metavar="TEXT", text="Give the reason, shown to everyone who uses the version")
+    spec = argument("NAME@VERSION", "Released version, or @VERSION for one of the store", "version")
+    why = required_option("--why", metavar="TEXT", text="Give the reason, shown to everyone who uses the version", complete="nothing")
     push = flag("--push", text="Push the new tag, and nothing else, to the remote of the branch")
     dry_run = DRY_RUN
 

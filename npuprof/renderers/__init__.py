@@ -86,26 +86,20 @@ class Target(Record, kw_only=True):
             raise build_error("NP916", what, why, hint, origin, "profile.scenario", (config.name,))
 
 
-def config_section(config: Config, name: str) -> dict[str, Any]:
-    """Return one section of a config, shared by all targets; not to be modified."""
-    return config.shared_sections[name]
-
-
 def find_left_out_sections(config: Config, written: Collection[str]) -> tuple[Finding, ...]:
     """Return a finding for each section of a config that a target with the sections ``written`` omits."""
-    left_out = {name: [*table] for name, table in config.shared_sections.items() if name not in written}
     return tuple(
         Finding(
             "NP917",
             f"[{name}] ({', '.join(settings)}) is for {_SECTION_COMMANDS.get(name) or f'npuprof render --to {_find_target(name)}'}",
             "This target has no place for it.",
             f"omit {say_switch('strict', config.resolver.in_python)}, or unset them in an [[override]] for this target",
-            config.origin(key := keys.format_full_key(name, settings[0])),
+            config.origin(key := keys.format_full_key(name, next(iter(settings)))),
             key,
             (config.name,),
         )
-        for name, settings in left_out.items()
-        if settings
+        for name, settings in config.shared_sections.items()
+        if settings and name not in written
     )
 
 
@@ -123,9 +117,8 @@ def list_fitting_targets(config: Config) -> list[str]:
 @cache  # called thousands of times when many presets are written
 def load_target(name: str) -> Target:
     """Return a target by name. Raises KeyError."""
-    table: dict[str, Any] = __import__(f"npuprof.renderers.{load_target_index()[name].module}", fromlist=["TARGETS"]).TARGETS
-    target: Target = table[name]
-    return target
+    table: dict[str, Target] = __import__(f"npuprof.renderers.{load_target_index()[name].module}", fromlist=["TARGETS"]).TARGETS
+    return table[name]
 
 
 def add_render_header(config: Config, target: str, body: str, sidecars: Mapping[str, str] | None = None) -> str:
@@ -158,28 +151,27 @@ def encode_field_value(name: str, value: Any) -> Any:
     For an option that names a file, a structured value stays a table, to be written to a file first. An invalid value
     without a text also stays as it is.
     """
-    if isinstance(value, (dict, list)):
-        structure = values.find_structure(name)
-        if structure is not None and not structure.file:
-            text = values.format_structured_value(structure, value)
-            return value if text is None else text
-    return value
+    structure = values.find_structure(name) if isinstance(value, (dict, list)) else None
+    if structure is None or structure.file:
+        return value
+    text = values.format_structured_value(structure, value)
+    return value if text is None else text
 
 
 def collect_sidecars(config: Config) -> dict[str, tuple[str, str]]:
     """Return file name and text for each option whose file content is in the preset. Raises NpuprofError."""
-    known: dict[str, tuple[str, str]] | None = config.memo.get("sidecars")
-    if known is not None:
-        return known
+    return config.remember("sidecars", lambda: _write_sidecars(config))
+
+
+def _write_sidecars(config: Config) -> dict[str, tuple[str, str]]:
     files = {}
-    for name, value in config_section(config, "options").items():
+    for name, value in config.shared_sections["options"].items():
         structure = values.find_structure(name) if isinstance(value, dict) else None
         if structure is not None and structure.file:
             text = values.format_structured_value(structure, value)
             if text is None:
                 raise NpuprofError(build_unfit_finding(config, name, structure.file))
             files[name] = (structure.file, text)
-    config.memo["sidecars"] = files
     return files
 
 

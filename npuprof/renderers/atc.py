@@ -16,7 +16,6 @@ from npuprof.renderers import (
     build_render_finding,
     build_setting_finding,
     collect_sidecars,
-    config_section,
     encode_fitting_value,
     finish_code,
 )
@@ -88,7 +87,7 @@ def _collect_atc_flags(config: Config) -> tuple[dict[str, Any], dict[str, str]]:
     flags = {}
     keys = {}
     lost = {}
-    for name, value in config_section(config, "options").items():
+    for name, value in config.shared_sections["options"].items():
         option = catalog.find_option(name)
         if option is not None and option.is_always("atc", value):
             continue
@@ -103,7 +102,7 @@ def _collect_atc_flags(config: Config) -> tuple[dict[str, Any], dict[str, str]]:
         flags[flag], keys[flag] = written, name
     if lost:
         raise build_not_carried_error(config, lost, "atc")
-    for name, value in config_section(config, "atc").items():
+    for name, value in config.shared_sections["atc"].items():
         if catalog.find_flag(name) is None or isinstance(value, (dict, list)):
             key = f"atc.{name}"
             what = f"{key} cannot be carried by the target atc"

@@ -8,7 +8,7 @@ from npuprof.system.checkout import import_attributes
 
 
 def build_parts() -> dict[str, Any]:
-    """Return the index: the targets by name in the order of their places, with module, place, surface and sections."""
+    """Return the index: the targets by name in the order of their places, with module, surface and sections."""
     tables = import_attributes("npuprof.renderers", "TARGETS")
     targets = [(target.place, name, module, target) for module, table in tables for name, target in table.items()]
-    return {"targets": {name: (module, place, target.surface, target.sections) for place, name, module, target in sorted(targets)}}
+    return {"targets": {name: (module, target.surface, target.sections) for _, name, module, target in sorted(targets)}}

@@ -18,7 +18,6 @@ from npuprof.renderers import (
     build_setting_finding,
     build_unfit_finding,
     collect_sidecars,
-    config_section,
     encode_fitting_value,
     finish_code,
 )
@@ -105,7 +104,7 @@ def _collect_run_arguments(config: Config) -> tuple[Paths, list[str]]:
     names_by_path = {}
     session_options = []
     lost = {}
-    options = config_section(config, "options")
+    options = config.shared_sections["options"]
     *profiles, hybrid = _dynamic_arguments()
     lone = hybrid if options.get(hybrid) == 0 and options.keys().isdisjoint(profiles) else ""  # no object accepts it without the others
     for name, value in options.items():
@@ -156,7 +155,7 @@ def _find_hybrid_mode_states(config: Config) -> set[str]:
 
 def _build_nested_arguments(config: Config, tree: dict[str, Any]) -> list[Any]:
     """Return the arguments in the form of ``python.format_call``."""
-    options = config_section(config, "options")
+    options = config.shared_sections["options"]
     return [
         (f"{argument}={_class_names()[argument]}(", _build_nested_arguments(config, inner), ")")
         if isinstance(inner, dict)
@@ -185,7 +184,7 @@ def _build_argument_leaf(config: Config, argument: str, name: str, value: Any) -
 def _list_arguments(config: Config, paths: Paths) -> list[Any]:
     """Return the arguments of options, by their path below NPURunConfig, and those in [estimator]."""
     lines = _build_nested_arguments(config, _build_argument_tree(config, paths))
-    for name, value in config_section(config, "estimator").items():
+    for name, value in config.shared_sections["estimator"].items():
         record = catalog.find_argument(name)
         if record is None or record.kind == "object" or not isinstance(value, (str, int, float)):
             key = f"estimator.{name}"

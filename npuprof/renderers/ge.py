@@ -15,7 +15,6 @@ from npuprof.renderers import (
     build_not_carried_error,
     build_render_finding,
     collect_sidecars,
-    config_section,
     encode_fitting_value,
 )
 from npuprof.renderers.atc import encode_flag
@@ -32,7 +31,7 @@ def render_ge(config: Config, inline: bool) -> Rendered:
     levels: dict[str, dict[str, str]] = {level: {} for level in ENGINE_LEVELS}
     lost = {}
     engine_keys = {}
-    for name, value in config_section(config, "options").items():
+    for name, value in config.shared_sections["options"].items():
         option = catalog.find_option(name)
         if option is None or option.is_always("atc", value):
             lost.update({} if option else {name: ""})

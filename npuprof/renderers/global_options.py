@@ -14,7 +14,6 @@ from npuprof.renderers import (
     build_not_carried_error,
     build_render_finding,
     collect_sidecars,
-    config_section,
     encode_fitting_value,
     finish_code,
 )
@@ -67,7 +66,7 @@ def _format_all_lines(config: Config, onto: str, indent: str) -> tuple[list[str]
     lines: list[str] = []
     findings: list[Finding] = []
     lost: dict[str, str] = {}
-    for name, value in config_section(config, "options").items():
+    for name, value in config.shared_sections["options"].items():
         option = catalog.find_option(name)
         if option is None or "global_options" not in option.spelling:
             lost[name] = option.not_carried.get("global_options", "") if option else ""

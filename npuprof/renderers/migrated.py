@@ -12,7 +12,6 @@ from npuprof.renderers import (
     Target,
     build_render_finding,
     build_setting_finding,
-    config_section,
 )
 from npuprof.renderers.python import format_call, format_literal
 from npuprof.renderers.session import SESSION_LOOP, Shape, render_shape
@@ -132,7 +131,7 @@ def _split_early_options(config: Config) -> tuple[list[str], list[str]]:
     """Return the options that must be in the session of initialize_system, and the others."""
     early: list[str] = []
     later: list[str] = []
-    for name in config_section(config, "options"):
+    for name in config.shared_sections["options"]:
         option = catalog.find_option(name)
         unknown = option is None or option.field is None  # reported, not skipped
         (early if unknown or (option and (option.repeated_at_start or option.level == "init")) else later).append(name)
@@ -148,7 +147,7 @@ def _render_session_shape(
 
 def _check_initial_options(config: Config, target: str) -> Iterator[Finding]:
     """Yield the finding for options that init_resource or initialize_system needs too."""
-    late = [name for name in config_section(config, "options") if (option := catalog.find_option(name)) and option.level == "init"]
+    late = [name for name in config.shared_sections["options"] if (option := catalog.find_option(name)) and option.level == "init"]
     if late and target not in ("initialize-system", "init-resource"):
         what = f"{', '.join(late)} must also be in the session of init_resource or initialize_system, where the script calls one"
         why = "The first session of a process starts the engine; what later ones say of these options is ignored."
@@ -158,7 +157,7 @@ def _check_initial_options(config: Config, target: str) -> Iterator[Finding]:
 
 def _render_migrated_estimator(config: Config, inline: bool) -> Rendered:
     """Return the target estimator-migrated: tf.estimator.RunConfig through npu_run_config_init."""
-    known = config_section(config, "estimator")
+    known = config.shared_sections["estimator"]
     lost = [name for name in known if not ((argument := catalog.find_argument(name)) and argument.run_config)]
     if lost:
         why, hint = "tf.estimator.RunConfig has no such argument.", "the target estimator can carry it"

@@ -16,7 +16,6 @@ from npuprof.renderers import (
     build_not_carried_error,
     build_render_finding,
     collect_sidecars,
-    config_section,
     encode_fitting_value,
     finish_code,
     fits_proto_field,
@@ -74,7 +73,7 @@ def format_parameter_map(config: Config, names: Iterable[str] | None, indent: st
     mark = f"parameter map {indent!r}" if names is None else ""
     if mark in config.memo:
         return str(config.memo[mark])
-    options, files = config_section(config, "options"), collect_sidecars(config)
+    options, files = config.shared_sections["options"], collect_sidecars(config)
     lines = []
     lost = {}
     for name in options if names is None else names:

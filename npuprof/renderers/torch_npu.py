@@ -8,7 +8,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.model import NpuprofError
-from npuprof.renderers import Rendered, Target, add_render_header, build_setting_finding, config_section
+from npuprof.renderers import Rendered, Target, add_render_header, build_setting_finding
 from npuprof.renderers.python import WIDTH, format_assignment, format_call, format_literal
 from npuprof.resolve.config import Config
 
@@ -59,7 +59,7 @@ def _split_call(name: str, value: Any) -> tuple[str, str, str]:
 
 def _list_ordered_settings(config: Config) -> list[tuple[str, Any]]:
     """Return the settings by path, in catalogue order. Raises NpuprofError for unknown ones."""
-    section = config_section(config, "torch_npu").items()
+    section = config.shared_sections["torch_npu"].items()
     settings = {
         ".".join((name, *path)): value for name, table in section for path, value in catalog.list_settings("torch_npu", name, table)
     }

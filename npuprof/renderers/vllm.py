@@ -7,7 +7,7 @@ from typing import Any
 
 from npuprof.document import keys
 from npuprof.model import NpuprofError
-from npuprof.renderers import Rendered, Target, add_render_header, build_unfit_finding, config_section
+from npuprof.renderers import Rendered, Target, add_render_header, build_unfit_finding
 from npuprof.renderers.environment import collect_env_variables
 from npuprof.renderers.files import format_clear_and_export_lines, format_yaml_key
 from npuprof.resolve.config import Config
@@ -15,10 +15,10 @@ from npuprof.resolve.config import Config
 
 def render_vllm(config: Config, inline: bool) -> Rendered:
     """Return ``config.yaml`` with ``env.sh`` as its sidecar; ``inline`` omits the headers. Raises NpuprofError for unfit values."""
-    arguments = config_section(config, "vllm")
-    additional = config_section(config, "vllm_ascend")
+    arguments = config.shared_sections["vllm"]
+    additional = config.shared_sections["vllm_ascend"]
     for section in ("vllm", "vllm_ascend"):
-        for name, value in config_section(config, section).items():
+        for name, value in config.shared_sections[section].items():
             try:
                 json.dumps(value, allow_nan=False)
             except (TypeError, ValueError):

@@ -10,7 +10,6 @@ from npuprof.catalog import find_variable
 from npuprof.catalog.execution import format_exported_text
 from npuprof.catalog.pairs import find_pairs_form
 from npuprof.document import keys
-from npuprof.renderers import config_section
 from npuprof.resolve.config import Config
 from npuprof.runs.evidence import Process, Text
 from npuprof.runs.log_values import ABSENT, CANNOT_TELL, CHANGED, IN_FORCE, NOT_IN_FORCE, OTHER, SAME, UNSURE, Verdict, is_unreadable
@@ -23,7 +22,7 @@ _UNSET = "(null)"
 
 def is_for_torch_npu(config: Config) -> bool:
     """Return whether a preset is for torch_npu: by its section or releases, or by its variables without session options."""
-    if config_section(config, "torch_npu") or "torch_npu" in dict(config.versions):
+    if config.shared_sections["torch_npu"] or "torch_npu" in dict(config.versions):
         return True
     records = [find_variable(name) for name in config.env] if not config.options else []
     return any(record is not None and record.framework == "torch_npu" for record in records)

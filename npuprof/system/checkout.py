@@ -64,11 +64,10 @@ def import_attributes(package: str, attribute: str) -> Iterator[tuple[str, Any]]
 
 
 @cache
-def _describe_files(package: str) -> str:
+def _describe_files(package: str) -> list[Any]:
     """Return a fingerprint of the records and modules of a package, and of the names of sections."""
     paths = [os.path.join(_TOP, "model.py")]
     for folder, _, names in os.walk(os.path.join(_TOP, package)):
         paths += (os.path.join(folder, name) for name in names if name.endswith((".toml", ".py")))
     states = [(path, os.stat(path)) for path in sorted(paths)]
-    lines = (f"{path} {status.st_mtime_ns} {status.st_size}" for path, status in states)
-    return "\n".join([sys.implementation.cache_tag or sys.version, *lines])
+    return [sys.implementation.cache_tag or sys.version, *((path, state.st_mtime_ns, state.st_size) for path, state in states)]

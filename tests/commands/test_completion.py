@@ -10,12 +10,35 @@ from pathlib import Path
 import pytest
 
 from npuprof.commands import completion
+from npuprof.commands.completion.offering import COMPLETERS
+from npuprof.commands.framework import Parameter, list_verbs
 from npuprof.store.folder import find_store
 from support.building import REPOSITORY
 from support.repositories import Repo
 from support.running import Run
 from support.teams import Team
 
+#: What is typed of a value, and a candidate for it, by the ``complete`` of the parameter.
+OFFERED = {
+    "assignment": ("hccl_t", "hccl_timeout="), "code": ("NP30", "NP301"), "condition": ("prec", "precision_mode_v2"),
+    "framework": ("torch_npu=7.3", "torch_npu=7.3.0"), "key": ("hccl_t", "hccl_timeout"), "next-version": ("1.", "1.2.0"),
+    "product": ("atlas-a2", "atlas-a2-training"), "release": ("9", "9.0.0"), "revision": ("", "next"),
+    "revisions": ("HEAD..", "HEAD..next"), "source": ("t", "team"), "spec": ("bert@", "bert@next"), "store": ("b", "builtin:"),
+    "topic": ("pres", "presets"), "values": ("hccl_timeout=", "hccl_timeout=1836"), "version": ("bert@", "bert@1.1.0"),
+}  # fmt: skip
+#: Metavars of values that are files, and of values that npuprof cannot list, where shells offer files too.
+FILES = {
+    "DIR", "FILE", "FILE...", "FOLDER", "PATH", "PATH...", "SPEC EVIDENCE...", "X",
+    "A,B,...", "CMD...", "GIT-URL", "IMAGE", "LIST", "METRIC", "NAME", "NAME=REGEX", "REGEX", "T", "TIME", "VARIABLE...",
+}  # fmt: skip
+#: The texts of all verbs that people call, by verb and name.
+TEXTS = {
+    (names, name): parameter
+    for names, verb in list_verbs()
+    if not verb.hidden
+    for name, parameter in verb.parameters.items()
+    if parameter.kind in ("argument", "arguments", "text", "many")
+}
 BERT = '[profile]\nscenario = "training"\n[options]\nprecision_mode_v2 = "mixed_float16"\nhccl_timeout = 600\n'
 
 
@@ -65,6 +88,36 @@ def test_a_place_is_offered_what_it_takes(folder: Path, line: str, there: list[s
     found = offered(line)
     assert [word for word in there if word not in found] == [], found
     assert [word for word in absent if word in found] == []
+
+
+def list_words_before(names: tuple[str, ...], name: str, parameter: Parameter) -> list[str]:
+    """Return a command line up to the value of a parameter."""
+    if parameter.flags:
+        return [*names, parameter.flags[0]]
+    places = [other for (verb, other), one in TEXTS.items() if verb == names and not one.flags]
+    return [*names, *["bert"] * places.index(name)]
+
+
+@pytest.mark.parametrize("names", sorted({names for names, _ in TEXTS}), ids=" ".join)
+def test_a_parameter_is_offered_what_its_declaration_says(tmp_path: Path, folder: Path, run: Run, names: tuple[str, ...]) -> None:
+    team = Team(tmp_path / "shared")
+    team.publish({"base": BERT}, "", "base/v1.0.0")
+    assert run("source", "add", "team", team.url).code == 0
+    for (verb, name), parameter in TEXTS.items():
+        if verb == names:
+            before, candidate = OFFERED.get(parameter.complete, ("", None))
+            found = [word for word, _ in completion.find_candidates(list_words_before(names, name, parameter), before)]
+            if parameter.choices:
+                assert found == [*parameter.list_choices()], name
+            else:
+                assert candidate in found if candidate else not found, (name, found)
+
+
+def test_a_text_is_completed_unless_it_is_a_file_or_nothing_can_be_listed() -> None:
+    assert {parameter.complete for parameter in TEXTS.values()} == {"", *COMPLETERS}
+    assert {*OFFERED, "nothing"} == {*COMPLETERS} > completion.places._WITH_FILES - {""}
+    assert {one.metavar for one in TEXTS.values() if not one.choices and not one.complete} == FILES
+    assert not [key for key, one in TEXTS.items() if one.choices and one.complete]
 
 
 def test_sources_are_offered_as_stores_and_what_they_hold_as_presets(tmp_path: Path, repo: Repo, folder: Path, run: Run) -> None:

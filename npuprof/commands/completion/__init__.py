@@ -7,17 +7,14 @@ malicious.
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 
-from npuprof.commands.completion.places import Candidate, describe_wanted_words, find_key_record, find_place, list_placed_words, offer
-from npuprof.commands.framework import Parameter, Verb, list_verb_names
-from npuprof.document.keys import format_plain_value
-from npuprof.document.profile import PROFILE_KEYS, RELEASES
-from npuprof.model import SCENARIOS, SECTIONS, NpuprofError
+from npuprof.commands.completion.places import Candidate, describe_wanted_words, find_place, first_sentence, offer
+from npuprof.commands.framework import list_families, list_verb_names
+from npuprof.model import NpuprofError
 from npuprof.system import lazy_pattern
 
 _HARMLESS = lazy_pattern(r"[A-Za-z0-9_./@+=:,~^-]+")
@@ -139,137 +136,20 @@ def find_candidates(words: Sequence[str], current: str) -> Iterator[Candidate]:
     """Yield the candidates after some words; not only those that begin with ``current``. Raises NpuprofError."""
     place = find_place(words, current)
     if place is None:
-        for names, purpose in list_verb_names():
-            if [*names[:-1]] == [*words]:
-                yield names[-1], _first_sentence(purpose)
-        groups = ("git", "Set up git to merge and diff presets"), ("source", "Use presets from other repositories")
-        yield from (*groups, ("--help", ""), ("--version", "")) if not words else ()
+        listed = {names[-1]: purpose for names, purpose in list_verb_names() if [*names[:-1]] == [*words]}
+        if not words:
+            listed |= {**list_families(), "--help": "", "--version": ""}
+        yield from ((name, first_sentence(purpose)) for name, purpose in listed.items())
         return
-    verb, parameter, prefix = place.verb, place.parameter, place.prefix
-    if parameter is not None:
-        yield from ((prefix + word, text) for word, text in _find_values(parameter, verb, place.given, current[len(prefix) :]))
-    elif current.startswith("-"):
-        yield from ((flag, _first_sentence(option.describe())) for flag, option in verb.spellings.items() if flag.startswith("--"))
-        yield "--help", "Show the help"
+    parameter = place.parameter
+    if parameter is None:
+        if current.startswith("-"):
+            flags = place.verb.spellings.items()
+            yield from ((flag, first_sentence(option.describe())) for flag, option in flags if flag.startswith("--"))
+            yield "--help", "Show the help"
+    elif parameter.choices:
+        yield from offer(parameter.list_choices(), place.prefix)
+    elif parameter.complete:
+        from npuprof.commands.completion.offering import COMPLETERS  # not needed for flags and verbs
 
-
-def _first_sentence(text: str) -> str:
-    return text.partition(". ")[0].rstrip(".")[:72]
-
-
-def _find_values(parameter: Parameter, verb: type[Verb], words: Sequence[str], current: str) -> Iterator[Candidate]:
-    """Yield the values of a parameter."""
-    if parameter.choices:
-        yield from offer(parameter.list_choices())
-        return
-    from npuprof.commands.completion import offering  # not needed for flags and verbs
-
-    kind = parameter.metavar.rstrip(".,")
-    placed = list_placed_words(verb, words)
-    if "--extends" in parameter.flags or kind in ("SPEC", "GOOD", "BAD") or (kind == "NAME" and verb.group == "versions"):
-        yield from offering.find_specs(_read_store(words), current)
-    elif kind == "NAME" and verb.__module__.startswith("npuprof.commands.source.") and "url" not in verb.parameters:
-        yield from offer(offering.list_sources(_read_store(words)))
-    elif kind in ("KEY=VALUE", "KEY=V1,V2"):
-        yield from _find_assignments(current)
-    elif kind == "KEY":
-        yield from _list_keys(_read_store(words), placed[0] if placed else "")
-    elif kind == "RELEASE":
-        from npuprof.catalog.releases import load_releases
-
-        yield from offer(reversed(load_releases()))
-    elif kind == "NAME=RELEASE":
-        from npuprof.catalog.releases import list_frameworks, load_releases
-
-        name, equals, _ = current.partition("=")
-        yield from offer(reversed(load_releases(name)), f"{name}=") if equals else offer(f"{framework}=" for framework in list_frameworks())
-    elif kind == "PRODUCT":
-        from npuprof.catalog import products
-
-        yield from ((name, str(products.load_products().get(name, {}).get("title", ""))) for name in products.product_names())
-    elif kind == "CODE":
-        from npuprof.catalog.pages import load_pages
-
-        yield from ((code, page.title) for code, page in load_pages().items())
-        from npuprof.commands.rule import load_team_pages
-
-        yield from ((page.code, page.title) for page in load_team_pages())
-    elif kind == "TOPIC":
-        from npuprof.docs import load_topics
-
-        yield from ((topic.name, topic.title) for topic in load_topics())
-        yield from ((names[0], _first_sentence(purpose)) for names, purpose in list_verb_names())
-    elif kind in ("REV", "REVS"):
-        before = current[: current.rfind("..") + 2] if ".." in current and kind == "REVS" else ""
-        yield from offer(("HEAD", *offering.list_refs(_read_store(words))), before)
-    elif kind == "NAME@VERSION":
-        listed = (word for word, _ in offering.find_specs(_read_store(words), current))
-        yield from offer(word for word in listed if "@" not in word or re.search(r"@v?\d[^/@]*$", word))
-    elif kind == "VERSION" and placed:
-        yield from offering.list_next_versions(_read_store(words), placed[0])
-    elif kind == "COND" and re.fullmatch(r"[\w.]*", current):
-        yield from _list_catalogue()
-    elif kind in ("DIR", "STORE") and "store" in (parameter.flags or ("store",))[0]:
-        yield from offering.find_stores(current)
-
-
-def _read_store(words: Sequence[str]) -> str | None:
-    """Return the store that a command line selects."""
-    for place, word in enumerate(words):
-        if word.startswith("--store="):
-            return word.removeprefix("--store=")
-        if word == "--store" and place + 1 < len(words):
-            return words[place + 1]
-    return None
-
-
-def _find_assignments(current: str) -> Iterator[Candidate]:
-    """Yield keys followed by ``=``, or after it the documented values."""
-    from npuprof import catalog
-
-    key, equals, _ = current.partition("=")
-    if not equals:
-        yield from offer(f"{word}=" for listed in (_list_catalogue(), _list_profile_keys()) for word, _ in listed)
-        return
-    record = find_key_record(key)
-    if key == "profile.scenario":
-        yield from offer(SCENARIOS, f"{key}=")
-    if record is not None:
-        boolean = (
-            ("true", "false")
-            if getattr(record, "field", "") == "b" or (isinstance(record, catalog.Setting) and record.kind == "bool")
-            else ()
-        )
-        if not record.choices and not boolean and isinstance(record.default, (int, float, str)) and record.default != "":
-            yield f"{key}={record.default}", "the default"
-        choices = (*record.choices, *boolean)
-        yield from offer(map(format_plain_value, choices), f"{key}=")
-
-
-def _list_keys(store: str | None, name: str) -> Iterator[Candidate]:
-    """Yield the keys that a preset sets, then those of the catalogue."""
-    from npuprof.store.folder import find_store
-
-    if name:
-        try:
-            profile = find_store(store, os.environ).profile(name.partition("@")[0].partition("+")[0])
-            yield from offer(step.key for step in profile.steps)
-        except NpuprofError:
-            pass
-        yield from _list_profile_keys()
-    yield from _list_catalogue()
-
-
-def _list_catalogue() -> Iterator[Candidate]:
-    from npuprof import catalog
-
-    for section in SECTIONS:
-        yield from offer(catalog.record_names(section), "" if section == "options" else f"{section}.")
-
-
-def _list_profile_keys() -> Iterator[Candidate]:
-    from npuprof.catalog.releases import list_frameworks
-
-    plain = {name: key for name, key in PROFILE_KEYS.items() if key.kind != RELEASES}
-    yield from ((f"profile.{name}", _first_sentence(key.help)) for name, key in plain.items())
-    yield from ((f"profile.versions.{name}", f"Releases of {name} it is meant for") for name in list_frameworks())
+        yield from ((place.prefix + word, text) for word, text in COMPLETERS[parameter.complete](place))

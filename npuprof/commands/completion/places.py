@@ -9,13 +9,8 @@ from npuprof.commands.framework import Parameter, Verb, load_verb
 from npuprof.document import keys
 from npuprof.document.profile import PROFILE_KEYS
 
-#: Metavars of values that are not files.
-_NO_FILES = frozenset((
-    "CODE", "CODE,", "COND", "KEY", "LEVEL", "N", "NAME=RELEASE", "NAME@VERSION", "NEW", "PRODUCT", "QUERY", "RELEASE", "REV", "REVS",
-    "RISK", "TARGET", "TEXT", "URL", "VERSION", "WHEN",
-))  # fmt: skip
-
-
+#: What ``Parameter.complete`` says of values that may be files.
+_WITH_FILES = frozenset(("", "source", "spec", "store", "topic", "values"))
 #: A completion candidate, and its description.
 Candidate = tuple[str, str]
 
@@ -25,16 +20,45 @@ def offer(words: Iterable[str], before: str = "") -> Iterator[Candidate]:
     return ((before + word, "") for word in words)
 
 
-class Place(NamedTuple):
-    """A position on a command line: its verb, its parameter, the text before the value in the same word, and the words before it.
+def first_sentence(text: str) -> str:
+    """Return the description of a candidate: the first sentence of a help text."""
+    return text.partition(". ")[0].rstrip(".")[:72]
 
-    The parameter is None if a flag or nothing is expected.
+
+class Place(NamedTuple):
+    """A position on a command line: its verb, its parameter, and the words of the verb before it.
+
+    The parameter is None if a flag or nothing is expected. ``current`` is the beginning of its value, ``prefix`` the text
+    before it in the same word.
     """
 
     verb: type[Verb]
     parameter: Parameter | None
-    prefix: str
     given: list[str]
+    current: str
+    prefix: str = ""
+
+    @property
+    def store(self) -> str | None:
+        """The store that the command line selects."""
+        words = iter(self.given)
+        for word in words:
+            flag, equals, value = word.partition("=")
+            if flag == "--store":
+                return value if equals else next(words, None)
+        return None
+
+    @property
+    def placed(self) -> list[str]:
+        """The words that are neither flags nor values of flags."""
+        placed = []
+        words = iter(self.given)
+        for word in words:
+            if not word.startswith("-") or word == "-":
+                placed.append(word)
+            elif (parameter := self.verb.spellings.get(word)) and parameter.kind != "flag":
+                next(words, None)
+        return placed
 
 
 def find_place(words: Sequence[str], current: str) -> Place | None:
@@ -42,16 +66,18 @@ def find_place(words: Sequence[str], current: str) -> Place | None:
     loaded = load_verb(list(words))
     if loaded is None:
         return None
-    _, verb, rest = loaded
-    typed = list(rest)
-    waiting = _find_waiting_flag(verb, typed, current)
-    if waiting is not None:
-        return Place(verb, *waiting, typed)
-    places = [parameter for parameter in verb.parameters.values() if parameter.kind in ("argument", "arguments")]
-    used = len(list_placed_words(verb, typed))
-    if not current.startswith("-") and places and (used < len(places) or places[-1].kind == "arguments"):
-        return Place(verb, places[min(used, len(places) - 1)], "", typed)
-    return Place(verb, None, "", typed)
+    _, verb, words = loaded
+    spelling, equals, value = current.partition("=")
+    if equals and spelling.startswith("--") and spelling in verb.spellings:
+        return Place(verb, verb.spellings[spelling], words, value, f"{spelling}=")
+    place = Place(verb, verb.spellings.get(words[-1]) if words else None, words, current)
+    if place.parameter is not None and place.parameter.kind != "flag":
+        return place
+    free = [parameter for parameter in verb.parameters.values() if not parameter.flags]
+    used = len(place.placed)
+    if not current.startswith("-") and free and (used < len(free) or free[-1].kind == "arguments"):
+        return place._replace(parameter=free[min(used, len(free) - 1)])
+    return place._replace(parameter=None)
 
 
 def describe_wanted_words(words: Sequence[str], current: str) -> str:
@@ -62,12 +88,11 @@ def describe_wanted_words(words: Sequence[str], current: str) -> str:
     parameter = place.parameter
     if parameter is None:
         return "a flag" if current.startswith("-") else "no more words"
-    kind = parameter.metavar.rstrip(".")
-    if kind == "KEY=VALUE":
-        return _describe_value(current[len(place.prefix) :].partition("=")[0])
+    if parameter.complete == "assignment":
+        return _describe_value(place.current.partition("=")[0])
     if parameter.choices:
         return f"one of {', '.join(parameter.list_choices())}"
-    return kind.rstrip(",") if kind in _NO_FILES or parameter.kind == "number" else ""
+    return "" if parameter.complete in _WITH_FILES and parameter.kind != "number" else parameter.metavar.rstrip(".,")
 
 
 def find_key_record(key: str) -> Any:
@@ -94,27 +119,3 @@ def _describe_value(key: str) -> str:
     if low is None and high is None:
         return wanted
     return f"{wanted}, {keys.format_range(low, high)}"
-
-
-def _find_waiting_flag(verb: type[Verb], words: Sequence[str], current: str) -> tuple[Parameter, str] | None:
-    """Return the flag whose value is being completed, with the text before the value in the same word."""
-    spelling, equals, _ = current.partition("=")
-    if equals and spelling.startswith("--") and spelling in verb.spellings:
-        return verb.spellings[spelling], f"{spelling}="
-    last = verb.spellings.get(words[-1]) if words else None
-    return (last, "") if last is not None and last.kind != "flag" else None
-
-
-def list_placed_words(verb: type[Verb], words: Iterable[str]) -> list[str]:
-    """Return the words that are neither flags nor values of flags."""
-    placed = []
-    skipped = False
-    for word in words:
-        if skipped:
-            skipped = False
-        elif word.startswith("-") and word != "-":
-            parameter = verb.spellings.get(word)
-            skipped = parameter is not None and parameter.kind != "flag"
-        else:
-            placed.append(word)
-    return placed

@@ -37,7 +37,8 @@ class Parameter(Record):
     ``kind`` is ``argument`` (``arguments`` takes all remaining words), ``text``, ``many`` (a repeatable text), ``number``
     or ``flag``; ``flags`` are its spellings, ``metavar`` is the name of its value in the help. ``choices`` are its valid
     values, or a function that returns them; ``{choices}`` in the help lists them, and ``noun`` is the word for a value in
-    error messages. ``least`` is the minimum of a number.
+    error messages. ``least`` is the minimum of a number. ``complete`` names what completes its values, in ``COMPLETERS`` of
+    ``completion.offering``; by default shells complete files.
     """
 
     kind: str
@@ -49,6 +50,7 @@ class Parameter(Record):
     choices: Choices = ()
     noun: str = ""
     least: int | None = None
+    complete: str = ""
 
     def list_choices(self) -> tuple[str, ...]:
         """Return the valid values; empty if any value is valid."""
@@ -87,32 +89,32 @@ class Parameter(Record):
             raise build_usage_error(what, did_you_mean(value, known, f"known are {', '.join(known)}{more}"))
 
 
-def _declare(*fields: Any) -> Any:
+def _declare(*fields: Any, **named: Any) -> Any:
     """Return a parameter. ``Verb`` replaces it by a value, so the functions below have the type of the value."""
-    return Parameter(*fields)
+    return Parameter(*fields, **named)
 
 
-def argument(metavar: str, text: str, default: str | None = None) -> str:
+def argument(metavar: str, text: str, complete: str = "", default: str | None = None) -> str:
     """Declare a positional parameter, required unless it has a default."""
-    declared: str = _declare("argument", text, (), metavar, default, default is None)
+    declared: str = _declare("argument", text, (), metavar, default, default is None, complete=complete)
     return declared
 
 
-def optional_argument(metavar: str, text: str) -> str | None:
+def optional_argument(metavar: str, text: str, complete: str = "") -> str | None:
     """Declare a positional parameter that may be missing."""
-    declared: str | None = _declare("argument", text, (), metavar)
+    declared: str | None = _declare("argument", text, (), metavar, complete=complete)
     return declared
 
 
-def arguments(metavar: str, text: str, required: bool = False) -> list[str]:
+def arguments(metavar: str, text: str, complete: str = "", required: bool = False) -> list[str]:
     """Declare a parameter that takes all remaining words."""
-    declared: list[str] = _declare("arguments", text, (), metavar, None, required)
+    declared: list[str] = _declare("arguments", text, (), metavar, None, required, complete=complete)
     return declared
 
 
-def option(*flags: str, metavar: str, text: str, choices: Choices = (), noun: str = "") -> str | None:
+def option(*flags: str, metavar: str, text: str, choices: Choices = (), noun: str = "", complete: str = "") -> str | None:
     """Declare an option with a value."""
-    declared: str | None = _declare("text", text, flags, metavar, None, False, choices, noun)
+    declared: str | None = _declare("text", text, flags, metavar, None, False, choices, noun, complete=complete)
     return declared
 
 
@@ -122,15 +124,15 @@ def option_with_default(*flags: str, metavar: str, text: str, default: str, choi
     return declared
 
 
-def required_option(*flags: str, metavar: str, text: str) -> str:
+def required_option(*flags: str, metavar: str, text: str, complete: str) -> str:
     """Declare a required option with a value."""
-    declared: str = _declare("text", text, flags, metavar, None, True)
+    declared: str = _declare("text", text, flags, metavar, None, True, complete=complete)
     return declared
 
 
-def many(*flags: str, metavar: str, text: str) -> list[str]:
+def many(*flags: str, metavar: str, text: str, complete: str = "") -> list[str]:
     """Declare a repeatable option with a value."""
-    declared: list[str] = _declare("many", text, flags, metavar)
+    declared: list[str] = _declare("many", text, flags, metavar, complete=complete)
     return declared
 
 
@@ -285,23 +287,22 @@ def list_verb_names() -> Iterator[tuple[Names, str]]:
 
 def list_groups() -> dict[str, list[str]]:
     """Return the first words of the visible verbs by the heading of their group."""
-    return group_pairs((heading, names[0]) for heading, names, _, hidden in _load_index() if not hidden)
+    headings = [*GROUPS.values()]
+    return group_pairs((headings[place], names[0]) for place, names, _, hidden in _load_index() if not hidden)
 
 
 def list_verbs() -> Iterator[tuple[Names, type[Verb]]]:
     """Yield all verbs with their words, by group."""
-    for _, names, _, _ in _load_index():
-        found = load_verb(names)
-        if found is not None:
-            yield names, found[1]
+    yield from (found[:2] for _, names, _, _ in _load_index() if (found := load_verb(names)))
 
 
-def describe_family(name: str) -> str:
-    """Return the description that two-word verbs share, by their first word."""
-    return str(__import__(f"{commands.__name__}.{name}", fromlist=["__doc__"]).__doc__)
+def list_families() -> dict[str, str]:
+    """Return the descriptions that two-word verbs share, by their first words."""
+    names = {names[0]: f"{commands.__name__}.{names[0]}" for names, _ in list_verb_names() if len(names) > 1}
+    return {name: str(__import__(package, fromlist=["__doc__"]).__doc__) for name, package in names.items()}
 
 
-def _load_index() -> list[tuple[str, Names, str, bool]]:
-    """Return the heading of the group, words, first help line and hidden flag of each verb, by group."""
-    index: list[tuple[str, Names, str, bool]] = load_built_part("commands", "verbs")
+def _load_index() -> list[tuple[int, Names, str, bool]]:
+    """Return the index of the group, words, first help line and hidden flag of each verb, sorted."""
+    index: list[tuple[int, Names, str, bool]] = load_built_part("commands", "verbs")
     return index

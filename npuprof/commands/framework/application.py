@@ -6,14 +6,14 @@ import inspect
 import io
 import operator
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from npuprof.commands.framework import Names, Parameter, Verb, describe_family, list_groups, list_verb_names, list_verbs, load_verb
+from npuprof.commands.framework import Names, Parameter, Verb, list_families, list_groups, list_verb_names, list_verbs, load_verb
 from npuprof.commands.framework.usage import explain_usage, suggest_flag, suggest_verb
 from npuprof.model import NpuprofError, __version__, build_usage_error, shorten_values
 from npuprof.report import output
@@ -57,8 +57,8 @@ class _ListedVerbs(_GroupedVerbs):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        for names, purpose in list_verb_names():
-            self.add_command(TyperCommand(names[0], help=purpose if len(names) == 1 else describe_family(names[0])))
+        for name, purpose in {**{names[0]: purpose for names, purpose in list_verb_names()}, **list_families()}.items():
+            self.add_command(TyperCommand(name, help=purpose))
 
 
 def suggest_next_steps() -> str:
@@ -114,7 +114,8 @@ def build_application(words: list[str], runner: Runner) -> typer.Typer:
     """
     found = load_verb([word for word in words if word != "--"])
     is_listed = found is None and not any(name.endswith("_COMPLETE") for name in os.environ)
-    is_listed = is_listed and words[:1] not in [[names[0]] for names, _ in list_verb_names() if len(names) > 1]
+    families = list_families()
+    is_listed = is_listed and families.keys().isdisjoint(words[:1])
     app = typer.Typer(
         name="npuprof",
         cls=_ListedVerbs if is_listed else _GroupedVerbs,
@@ -127,21 +128,16 @@ def build_application(words: list[str], runner: Runner) -> typer.Typer:
     app.callback()(_show_version)
     if is_listed:
         return app
-    families = {}
-
-    def find_family(names: Names) -> typer.Typer:
-        if len(names) == 1:
-            return app
-        if names[0] not in families:
-            purpose = describe_family(names[0])
-            families[names[0]] = typer.Typer(
-                name=names[0], cls=_Verbs, suggest_commands=False, help=purpose, no_args_is_help=True, rich_markup_mode=None
+    homes: dict[Names, typer.Typer] = {(): app}
+    for (*family, name), verb in [found[:2]] if found else list_verbs():
+        home = tuple(family)
+        if home not in homes:
+            purpose = families[home[0]]
+            homes[home] = typer.Typer(
+                name=home[0], cls=_Verbs, suggest_commands=False, help=purpose, no_args_is_help=True, rich_markup_mode=None
             )
-            app.add_typer(families[names[0]])
-        return families[names[0]]
-
-    for names, verb in [found[:2]] if found else list_verbs():
-        _add_verb(find_family(names), names[-1], verb, runner, verb.parameters, words[len(names) :] if found else [])
+            app.add_typer(homes[home])
+        _add_verb(homes[home], name, verb, runner, words[len(home) + 1 :] if found else [])
     return app
 
 
@@ -153,7 +149,7 @@ def format_help(words: list[str]) -> str:
     return told.getvalue()
 
 
-def _add_verb(app: typer.Typer, name: str, verb: type[Verb], runner: Runner, parameters: Mapping[str, Parameter], words: list[str]) -> None:
+def _add_verb(app: typer.Typer, name: str, verb: type[Verb], runner: Runner, words: list[str]) -> None:
     """Build a Typer command from the declaration of a verb; ``words`` are its arguments."""
 
     def command(**given: Any) -> int:
@@ -161,7 +157,7 @@ def _add_verb(app: typer.Typer, name: str, verb: type[Verb], runner: Runner, par
             require_single_values(verb, words)
         return runner(verb, given)
 
-    signature = [_build_parameter(name, parameter) for name, parameter in parameters.items()]
+    signature = [_build_parameter(name, parameter) for name, parameter in verb.parameters.items()]
     vars(command)["__signature__"] = inspect.Signature(signature)
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in signature}
     settings: dict[str, Any] = {"ignore_unknown_options": verb.takes_any_word}

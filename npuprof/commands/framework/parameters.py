@@ -9,25 +9,31 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.store.spec import Workspace
 
-SPEC = argument("SPEC", "Preset: NAME, NAME@REV, SOURCE:NAME, A+B, a path ending in .toml, or - for stdin")
-SPECS = arguments("SPEC...", "Presets to check: NAME, a path ending in .toml, or - for stdin [default: all presets of the store]")
-EDITED = argument("SPEC", "Preset to edit: NAME, a path ending in .toml, or - for stdin")
-OF_STORE = argument("SPEC", "Preset of the store: NAME or NAME@REV")
+SPEC = argument("SPEC", "Preset: NAME, NAME@REV, SOURCE:NAME, A+B, a path ending in .toml, or - for stdin", "spec")
+SPECS = arguments("SPEC...", "Presets to check: NAME, a path ending in .toml, or - for stdin [default: all presets of the store]", "spec")
+EDITED = argument("SPEC", "Preset to edit: NAME, a path ending in .toml, or - for stdin", "spec")
+OF_STORE = argument("SPEC", "Preset of the store: NAME or NAME@REV", "spec")
 
 STORE = option(
     "--store",
     metavar="DIR",
     text="Use the store in DIR, or builtin: for the shipped presets [default: $NPUPROF_STORE, else the nearest profiles/]",
+    complete="store",
 )
-CANN = option("--cann", metavar="RELEASE", text="Select the CANN release, such as 9.0.0 [default: any]")
-FROM = option("--from", metavar="RELEASE", text="Upgrade from this CANN release if a preset or script names none")
-PRODUCT = option("--product", metavar="PRODUCT", text="Select the product or soc_version, such as atlas-a2 [default: any]")
+CANN = option("--cann", metavar="RELEASE", text="Select the CANN release, such as 9.0.0 [default: any]", complete="release")
+FROM = option("--from", metavar="RELEASE", text="Upgrade from this CANN release if a preset or script names none", complete="release")
+PRODUCT = option(
+    "--product", metavar="PRODUCT", text="Select the product or soc_version, such as atlas-a2 [default: any]", complete="product"
+)
 FRAMEWORKS = many(
-    "--framework", metavar="NAME=RELEASE", text="Select the release of a framework, such as torch_npu=7.3; can be repeated [default: any]"
+    "--framework",
+    metavar="NAME=RELEASE",
+    text="Select the release of a framework, such as torch_npu=7.3; can be repeated [default: any]",
+    complete="framework",
 )
-MIXINS = many("--with", metavar="SPEC", text="Overlay another preset; can be repeated")
-SETS = many("--set", metavar="KEY=VALUE", text="Override a value for this command; can be repeated")
-UNSETS = many("--unset", metavar="KEY", text="Remove a key for this command; can be repeated")
+MIXINS = many("--with", metavar="SPEC", text="Overlay another preset; can be repeated", complete="spec")
+SETS = many("--set", metavar="KEY=VALUE", text="Override a value for this command; can be repeated", complete="assignment")
+UNSETS = many("--unset", metavar="KEY", text="Remove a key for this command; can be repeated", complete="key")
 TRUST = flag("--trust", text="Trust the [env] variables of the presets for this command only")
 NO_PERSONAL = flag("--no-personal", text="Ignore your personal overlay of the preset")
 PERSONAL = flag("--personal", text="Edit your personal overlay in your config folder, not the preset")
@@ -45,8 +51,13 @@ SEVERITY = option(
     text="Report findings of LEVEL or worse: info, warning or error [default: warning; info in JSON]",
     choices=SEVERITIES,
 )
-SELECT = many("--select", metavar="CODE,...", text="Report only findings with these codes or code prefixes, such as NP3; can be repeated")
-IGNORE = many("--ignore", metavar="CODE,...", text="Omit findings with these codes or code prefixes; can be repeated")
+SELECT = many(
+    "--select",
+    metavar="CODE,...",
+    text="Report only findings with these codes or code prefixes, such as NP3; can be repeated",
+    complete="code",
+)
+IGNORE = many("--ignore", metavar="CODE,...", text="Omit findings with these codes or code prefixes; can be repeated", complete="code")
 BASELINE = option("--baseline", metavar="FILE", text="Report only findings that are not in FILE, which --write-baseline creates")
 WRITE_BASELINE = flag(
     "--write-baseline", text="Create the baseline from all errors and warnings, or remove fixed findings from an existing one"

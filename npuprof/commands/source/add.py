@@ -34,6 +34,7 @@ class Add(StoreVerb):
         "--rev",
         metavar="REV",
         text="Use a version range such as ^2.1, or a revision [default: compatible with the newest version, else HEAD]",
+        complete="revision",
     )
     rules = flag("--rules", text="Apply the source's team rules to the presets of this repository too")
     moved = flag("--moved", text="Accept tags that moved upstream")

@@ -19,7 +19,7 @@ class Remove(StoreVerb):
 
     group = "team"
 
-    name = argument("NAME", "Source to remove")
+    name = argument("NAME", "Source to remove", "source")
     force = flag("--force", text="Remove it even if presets still extend its presets")
 
     def run(self) -> Answer:

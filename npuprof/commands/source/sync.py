@@ -19,8 +19,10 @@ class Sync(Verb):
 
     group = "team"
 
-    names: list[str] = arguments("NAME...", "Sources to fetch [default: all]")
-    rev: str | None = option("--rev", metavar="REV", text="Fetch the commits in the lock at this revision [default: the work tree]")
+    names: list[str] = arguments("NAME...", "Sources to fetch [default: all]", "source")
+    rev: str | None = option(
+        "--rev", metavar="REV", text="Fetch the commits in the lock at this revision [default: the work tree]", complete="revision"
+    )
     history: bool = flag("--history", text="Fetch the commits in the locks of all branches and tags, for log, diff and verify")
     store: str | None = STORE
 

@@ -115,7 +115,7 @@ class Update(Verb):
     usage_hint = "npuprof source update team; rev in npuprof.toml limits the update"
     group = "team"
 
-    names = arguments("NAME...", "Sources to update [default: all]")
+    names = arguments("NAME...", "Sources to update [default: all]", "source")
     yes = flag("--yes", "-y", text="Write the lock without asking")
     frozen = flag("--frozen", text="Write nothing, and exit with 1 if the lock would change")
     moved = flag("--moved", text="Accept tags that moved upstream, and older versions if tags are gone")

@@ -28,7 +28,7 @@ class Vendor(StoreVerb):
 
     group = "team"
 
-    name = argument("NAME", "Source to copy, or . for released versions of this store")
+    name = argument("NAME", "Source to copy, or . for released versions of this store", "source")
     into = option("--into", metavar="FOLDER", text="Copy to FOLDER, relative to npuprof.toml [default: the existing copy, or vendor/NAME]")
 
     def run(self) -> Answer:
