@@ -91,7 +91,7 @@ class Section(Record):
 
     def find(self, name: str) -> Entry | None:
         """Return the record of an entry, or None."""
-        return _find_entry(self.name, name)
+        return find_record(self.name, name)
 
     def find_position(self, name: str) -> tuple[int, int, str]:
         """Return the sort key of a key in catalogue order; unknown keys come last, by name."""
@@ -128,8 +128,9 @@ def _unpack_record(name: str, part: str, inner: str = "") -> Any:
 
 
 @cache
-def _find_entry(section: str, name: str) -> Entry | None:
-    fields = _unpack_record(name, section)
+def find_record(section: str, name: str) -> Entry | None:
+    """Return the record of a section by that name, or None."""
+    fields = _unpack_record(name, section) if section in load_sections() else None
     if not fields:
         return None
     record = object.__new__(KINDS.get(section, Setting))
@@ -168,12 +169,13 @@ def find_argument(name: str) -> Argument | None:
 
 def is_checked(section: str) -> bool:
     """Return whether the catalogue has the settings of a framework; otherwise they are passed through."""
-    return not load_sections()[section].is_passed_through
+    return section in load_sections() and not load_sections()[section].is_passed_through
 
 
 def is_passed_through(key: str) -> bool:
     """Return whether the settings of a key's section are passed through."""
-    return load_sections()[keys.split_section_and_name(key)[0]].is_passed_through
+    section = keys.split_section_and_name(key)[0]
+    return section in load_sections() and not is_checked(section)
 
 
 @cache
@@ -192,9 +194,10 @@ def list_settings(section: str, name: str, value: Any) -> Iterator[tuple[Path, A
 
 
 def list_settings_below(section: str, name: str) -> list[Setting]:
-    """Return the settings of a framework at a path or below it."""
-    paths = (path for path in record_names(section) if f"{path}.".startswith(f"{name}."))
-    return [setting for path in paths if (setting := find_setting(section, path))]
+    """Return the settings of a framework at a path or below it; none of another section."""
+    names = load_sections()[section].names if section in load_sections() else ()
+    paths = (path for path in names if f"{path}.".startswith(f"{name}."))
+    return list(filter(None, (find_setting(section, path) for path in paths)))
 
 
 def find_record_place(key: str, tail: Path = ()) -> tuple[str, str]:
@@ -202,11 +205,6 @@ def find_record_place(key: str, tail: Path = ()) -> tuple[str, str]:
     section, name = keys.split_section_and_name(key)
     names = (".".join(map(str, (name, *tail[:end]))) for end in range(len(tail) + 1))
     return section, next((dotted for dotted in names if find_setting(section, dotted)), name)
-
-
-def find_record(section: str, name: str) -> Entry | None:
-    """Return the record of a section by that name, or None."""
-    return load_sections()[section].find(name) if section in load_sections() else None
 
 
 def find_key_record(key: str) -> Entry | None:
@@ -221,10 +219,9 @@ def find_key_elsewhere(key: str, known: Collection[str] = ()) -> str:
     """
     if "." in key or key in known or find_option(key) is not None:
         return ""
-    others = [section for name, section in load_sections().items() if name != "options"]
-    full_keys = [full for section in others if (full := section.format_key(key)) in known]
-    full_keys += [section.format_key(key) for section in others if key in section.positions]
-    return full_keys[0] if full_keys else ""
+    full_keys = {section.format_key(key): key in section.positions for section in load_sections().values()}
+    found = [full for full in full_keys if full in known] or [full for full, is_listed in full_keys.items() if is_listed]
+    return found[0] if found else ""
 
 
 def record_names(section: str = "options") -> tuple[str, ...]:
@@ -233,11 +230,8 @@ def record_names(section: str = "options") -> tuple[str, ...]:
 
 
 def list_records(kind: type[Kind], section: str = "options") -> Iterator[Kind]:
-    """Yield the records of a section, which has one kind of them, in catalogue order."""
-    for name in record_names(section):
-        record = find_record(section, name)
-        if isinstance(record, kind):
-            yield record
+    """Return the records of a section, which has one kind of them, in catalogue order."""
+    return filter(None, (_find_entry_of(kind, section, name) for name in record_names(section)))
 
 
 @cache

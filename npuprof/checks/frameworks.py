@@ -57,8 +57,10 @@ def check_settings(view: View, about: About | None = None) -> Iterator[Finding]:
         section, name = keys.split_section_and_name(key)
         for path, value in catalog.list_settings(section, name, view.settings[key]):
             record = catalog.find_setting(section, ".".join((name, *path)))
-            for partner, fault in _find_pair_faults(view, section, record, value) if record is not None else ():
-                pair = frozenset((f"{section}.{record.name}", partner)) if record is not None else frozenset()
+            if record is None:
+                continue
+            for partner, fault in _find_pair_faults(view, section, record, value):
+                pair = frozenset((f"{section}.{record.name}", partner))
                 if pair not in pairs and (about is None or about((key, _parse_key(partner)[0]))):
                     pairs.add(pair)
                     yield view.build_finding(fault._replace(tail=path), key)
@@ -159,7 +161,7 @@ def _build_unknown_fault(section: str, dotted: str) -> Fault:
         name = dotted if home.dotted else leaf
         if home.name not in (section, "estimator", "atc") and home.find(name) is not None:
             return Fault("NP212", what, why, f"{name} belongs below [{home.name}]; on a command line it is {home.format_key(name)}")
-    known = catalog.record_names(section)
+    known = sections[section].names
     same = [name for name in known if name.rpartition(".")[2] == leaf]
     hint, fix = suggest_name(dotted, known, f"npuprof options {section} lists all")
     if same:

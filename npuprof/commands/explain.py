@@ -210,14 +210,12 @@ class _Explained:
         ]
 
     def _find_default(self) -> Any:
-        section, name = self._place
-        if section != "options":
-            record = catalog.find_record(section, name)
+        record, asked = catalog.find_record(*self._place), self._config.context
+        if not isinstance(record, catalog.Option):
             return record.default if record else None
-        option, asked = catalog.find_option(name), self._config.context
         family = products.find_product_family(asked.product) if asked.product else None
         covered = releases.list_covered_releases(asked.cann, self._config.cann)
-        return releases.resolve_default(option, self._config.scenario, covered, family) if option else None
+        return releases.resolve_default(record, self._config.scenario, covered, family)
 
 
 def _format_rows(title: str, rows: Sequence[tuple[str, str]], coloured: bool) -> str:

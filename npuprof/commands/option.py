@@ -61,17 +61,15 @@ def _find_section(key: str) -> tuple[str, str]:
     """Return section and name of the record for a user's key. Raises NpuprofError."""
     if key.startswith("--") and catalog.find_flag(key[2:]):
         return "atc", key[2:]
-    head, dot, rest = key.partition(".")
-    if dot and catalog.find_record(head, rest):
-        return head, rest
+    head, _, rest = key.partition(".")
     sections = catalog.load_sections()
-    for name, section in sections.items():
-        if section.find(key):
-            return name, key
+    for section, name in ((head, rest), *((section, key) for section in sections)):
+        if catalog.find_record(section, name):
+            return section, name
     if head in sections and sections[head].dotted:
         names = [f"{head}.{name}" for name in sections[head].names]
     else:
-        names = [name for section in sections.values() for name in section.names]
+        names = [name for described in sections.values() for name in described.names]
     plain = key.lstrip("-").strip("*?").partition("=")[0]
     is_part = any(plain.lower() in name.lower() for name in names)
     listed = f"npuprof options {plain} lists those with it in their names" if is_part else "npuprof options lists all"

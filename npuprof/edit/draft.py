@@ -6,16 +6,15 @@ from collections.abc import Iterable
 from copy import deepcopy
 from typing import Any
 
+from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.document import keys
 from npuprof.edit.inline import format_long_value, rewrite_value
 from npuprof.edit.paths import MISSING, PathChange
 from npuprof.edit.schemaline import measure_schema_head
 from npuprof.edit.statements import Statement, Statements, collect_comments, ends_with_blank, starts_with_blank
-from npuprof.model import SECTIONS, Path
+from npuprof.model import Path
 
-#: The order in which new tables of a profile are inserted.
-_TABLE_ORDER = ("profile", "options", "append", *SECTIONS[1:], "override")
 _MAX_LINE_WIDTH = 123
 
 
@@ -194,9 +193,11 @@ class Draft:
 
     def _find_later_section(self, path: Path) -> Statement:
         """Return the first header of a later section, or the end."""
-        if path[0] not in _TABLE_ORDER:
+        options, *others = catalog.load_sections()
+        order = ("profile", options, "append", *others, "override")
+        if path[0] not in order:
             return self._rows.last
-        earlier = _TABLE_ORDER[: _TABLE_ORDER.index(path[0]) + 1]
+        earlier = order[: order.index(path[0]) + 1]
         return next((row for row in self._rows if row.header and row.path[0] not in earlier), self._rows.last)
 
     def _make_table(self, path: Path, value: dict[str, Any]) -> list[Statement]:

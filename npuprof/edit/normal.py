@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.document import keys
-from npuprof.document.profile import TABLES
 from npuprof.edit.merge import find_setting_key
 
 
 def format_normal_form(data: dict[str, Any]) -> str:
     """Return the normal form of a document."""
-    names = [name for name in dict.fromkeys((*TABLES, *sorted(data))) if name in data]
+    names = [name for name in dict.fromkeys(("profile", *catalog.load_sections(), "append", "override", *sorted(data))) if name in data]
     return "".join(f"{line}\n" for name in names for line in _format_value((name,), data[name]))
 
 

@@ -8,14 +8,14 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
-from npuprof import checks, document
+from npuprof import catalog, checks, document
 from npuprof.catalog import values
 from npuprof.document.keys import format_full_key
 from npuprof.document.profile import Profile
 from npuprof.edit.changed import find_faults, resolve_apart, select_new_findings
 from npuprof.edit.dependents import require_valid_dependents
 from npuprof.edit.statements import split_lines
-from npuprof.model import SECTIONS, Finding, NpuprofError, Record, build_error
+from npuprof.model import Finding, NpuprofError, Record, build_error
 from npuprof.report import Answer, output
 from npuprof.report.findings import format_findings
 from npuprof.report.text import escape_file_line
@@ -294,7 +294,7 @@ def describe_shadowing_overrides(before: Profile, after: Profile) -> list[str]:
 
 def _list_changed_keys(before: Profile, after: Profile) -> Iterator[str]:
     """Yield the keys whose own value changed, without overrides."""
-    for section in SECTIONS:
+    for section in catalog.load_sections():
         old, new = before.document.data.get(section), after.document.data.get(section)
         for name, value in new.items() if isinstance(new, dict) else ():
             if not (isinstance(old, dict) and name in old and values.is_same_typed_value(old[name], value)):

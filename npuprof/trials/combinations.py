@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from typing import Any
 
+from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.checks import identify_finding, require_exportable
 from npuprof.compare.changes import Change, compare_configs, read_both_sides
 from npuprof.document import keys, parse_document
 from npuprof.document.profile import INHERITED_KEYS, Profile
-from npuprof.model import SECTIONS, Finding, NpuprofError, Path
+from npuprof.model import Finding, NpuprofError, Path
 from npuprof.renderers.plain import format_tables
 from npuprof.resolve import FixedPolicy, Resolver
 from npuprof.resolve.digests import compute_digest
@@ -132,7 +133,7 @@ def build_flat_config(settings: Mapping[str, Any], like: Config, name: str) -> C
     """Return a config with these settings and another one's claims and context. Raises NpuprofError."""
     tables: dict[str, dict[str, Any]] = {
         "profile": {key: value for key in INHERITED_KEYS if (value := like.find_profile_value(key))},
-        **{section: {} for section in SECTIONS},
+        **{section: {} for section in catalog.load_sections()},
     }
     for key, value in settings.items():
         section, plain = keys.split_section_and_name(key)
