@@ -98,8 +98,7 @@ class Library:
         """
         spec_text = os.fspath(name) if isinstance(name, os.PathLike) else name
         _require(isinstance(spec_text, str), f"name must be a str or a pathlib.Path, not {type(name).__name__}")
-        workspace = spec.Workspace(None, _build_context(cann, product, target, versions), in_python=True)
-        workspace.use_store(self.store, self.workspace)
+        workspace = self.workspace.open_beside(_build_context(cann, product, target, versions))
         layers = _require_list("mixins", mixins)
         if any("-" in layer.split("+") for layer in (spec_text, *layers)):
             hint = "give its text to npuprof.loads"
@@ -142,9 +141,8 @@ def loads(
     _require(isinstance(text, str), f"text must be a str, not {type(text).__name__}: decode it first, as UTF-8")
     _require(store is None or isinstance(store, Library), "store must be the result of open_store")
     _require(is_utf8(text), "text must be valid Unicode: it contains a lone surrogate")
-    workspace = spec.Workspace(None, _build_context(cann, product, target, versions), in_python=True)
-    if store is not None:
-        workspace.use_store(store.store, store.workspace)
+    context = _build_context(cann, product, target, versions)
+    workspace = store.workspace.open_beside(context) if store is not None else spec.Workspace(None, context, in_python=True)
     profile = Profile(parse_document("<text>", "<text>", text), key="text:", home=store.store if store is not None else None)
     changes = _build_changes(set, unset)
     workspace.require_known_unset(profile, profile.name, changes)
@@ -172,9 +170,7 @@ def check_opened_store(library: Library) -> StoreReport:
     from npuprof.checks.store import check_store
     from npuprof.store.checked import CheckedStore
 
-    workspace = spec.Workspace(None, in_python=True)
-    workspace.use_store(library.store)
-    return check_store(CheckedStore(workspace))
+    return check_store(CheckedStore(spec.Workspace(in_python=True, opened=library.store)))
 
 
 def diff(before: Config, after: Config) -> Changes:

@@ -95,9 +95,7 @@ class StoreSide(ResolvedSide):
     """One state of a repository, with the texts of its presets."""
 
     def __init__(self, store: Revision | Folder, context: Context, before: Revision) -> None:
-        workspace = spec.Workspace(None, context)
-        workspace.use_store(store)
-        super().__init__(workspace, store)
+        super().__init__(spec.Workspace(None, context, opened=store), store)
         self.texts: Revision | WorkTree = store if isinstance(store, Revision) else WorkTree(store, before)
         if isinstance(self.texts, WorkTree):
             self.names |= self.texts.absent.keys()

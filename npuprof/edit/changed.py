@@ -41,13 +41,7 @@ class ChangedStore(Folder):
 def build_opener(home: Folder, texts: Texts | None = None) -> Callable[[Context], spec.Workspace]:
     """Return a function that opens the changed store in a context, with other texts, reading nothing again."""
     changed = ChangedStore(home, texts) if texts else home
-
-    def open_changed(context: Context) -> spec.Workspace:
-        workspace = spec.Workspace(None, context)
-        workspace.use_store(changed)
-        return workspace
-
-    return open_changed
+    return lambda context: spec.Workspace(None, context, opened=changed)
 
 
 def resolve_apart(profile: Profile, context: Context | None = None) -> Config:

@@ -187,9 +187,7 @@ class _Planner:
         for release in planned:
             self._repository.propose_version(release.name, release.number, self._head, format_tag_message(release))
         self._repository.forget_revisions()
-        fresh = spec.Workspace(None, self._workspace.resolver.context)
-        fresh.use_store(self._workspace.store)
-        self._workspace = fresh
+        self._workspace = spec.Workspace(None, self._workspace.resolver.context, opened=self._workspace.store)
         self._committed = self._repository.load_revision(self._head)
 
     def find_edited_copies(self) -> list[Finding]:

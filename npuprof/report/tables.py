@@ -40,7 +40,8 @@ class Table(Record):
     def format_plain(self, coloured: bool = False) -> str:
         """Return the rows as lines with aligned columns."""
         rows = self._escape_rows([self.header, *self.rows] if self.named else self.rows)
-        return "".join(f"{line}\n" for line in self._align(rows, coloured, self.gaps)) + self.after
+        widths = [max(map(measure_width, column)) for column in zip(*rows, strict=True)]
+        return "".join(f"{self._join_cells(row, widths, coloured, self.gaps)}\n" for row in rows) + self.after
 
     def format_terminal(self, coloured: bool) -> str:
         """Return the rows fitted to the terminal, and the text after them."""
@@ -69,11 +70,6 @@ class Table(Record):
 
     def _escape_rows(self, rows: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
         return [tuple(map(escape_controls, row)) for row in rows]
-
-    def _align(self, rows: Sequence[Sequence[str]], coloured: bool, gaps: tuple[int, ...] = ()) -> list[str]:
-        """Return a line for each row, its columns as wide as their widest cell and the gap after it."""
-        widths = [max(map(measure_width, column)) for column in zip(*rows, strict=True)]
-        return [self._join_cells(row, widths, coloured, gaps) for row in rows]
 
     def _join_cells(self, cells: Sequence[str], widths: Sequence[int], coloured: bool, gaps: tuple[int, ...] = (), code: str = "") -> str:
         """Return cells padded to the widths of their columns; ``code`` is the terminal style of all of them."""

@@ -38,7 +38,7 @@ def split_pieces(text: str) -> list[str]:
 
 def split_words(text: str) -> list[str]:
     """Return the pieces of a text without blanks."""
-    return text.split() if text.isascii() else [piece.lstrip() for piece in _PIECE.findall(text)]
+    return [piece.lstrip() for piece in split_pieces(text)]
 
 
 def split_parts(text: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import cached_property
 
 from npuprof.compare.pairs import Pair, build_preset_pair
 from npuprof.model import NpuprofError, Record
@@ -64,7 +65,6 @@ class Identifier:
         self._order: dict[str, int] = {}
         self._index: Index | None = None
         self._configs: dict[str, list[Config]] = {}
-        self._new_names: dict[str, str] | None = None
         with suppress(NpuprofError):
             self._repository = self._workspace.store.repository
             self._order = list_commits(self._repository)
@@ -225,7 +225,7 @@ class Identifier:
             return match
         name = match.name.partition("@")[0] if "+" not in match.name else match.name
         known = set(self._list_names())
-        parts = [part if part in known else self._find_new_name(part) for part in name.split("+")]
+        parts = [part if part in known else self._new_names.get(part, "") for part in name.split("+")]
         renamed = "+".join(parts) if all(parts) and "+".join(parts) != name else ""
         try:
             workspace = self._workspace.open_beside(match.config.context._replace(target=None))
@@ -235,16 +235,15 @@ class Identifier:
             return match
         return match._replace(now=build_preset_pair(match.config, now), renamed=renamed)
 
-    def _find_new_name(self, name: str) -> str:
-        """Return the current name of a preset; empty if it has no successor."""
+    @cached_property
+    def _new_names(self) -> dict[str, str]:
+        """The current names of presets by former ones."""
         repository = self._repository
-        if self._new_names is None and repository is not None:
-            self._new_names = {}
-            with suppress(NpuprofError):
-                layout = repository.find_layout("HEAD")
-                formers = find_former_names(repository.git, "HEAD", layout, set(self._list_names()))
-                self._new_names = {former.name: new_name for new_name, known in formers.items() for former in known}
-        return (self._new_names or {}).get(name, "")
+        with suppress(NpuprofError):
+            if repository is not None:
+                formers = find_former_names(repository.git, "HEAD", repository.find_layout("HEAD"), set(self._list_names()))
+                return {former.name: new_name for new_name, known in formers.items() for former in known}
+        return {}
 
 
 def _add_commits(match: Match, repository: StoreRepository, commits: Sequence[str]) -> Match:

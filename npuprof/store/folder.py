@@ -45,7 +45,6 @@ class Folder(ReadOnceStore):
         self.is_implied = False  #: whether it may be missing: a repository without its own presets
         self.is_source = False  #: whether it is a vendored copy, of which only the folder is shared
         self._listed: dict[str, bool] | None = None
-        self._names: list[str] | None = None
         self._real = ""
 
     @cached_property
@@ -96,9 +95,11 @@ class Folder(ReadOnceStore):
 
     def names(self) -> list[str]:
         """Return the names of all profiles, sorted; files are listed once."""
-        if self._names is None:
-            self._names = super().names()
         return list(self._names)
+
+    @cached_property
+    def _names(self) -> list[str]:
+        return super().names()
 
     def _list_files(self) -> Iterable[str]:
         return self._load_listing()

@@ -48,15 +48,25 @@ _NOT_THERE = frozenset(("NP004", "NP008", "NP010", "NP011", "NP023", "NP043"))
 class Workspace:
     """A store for one command: finds profiles by spec, resolves them, reads every file once."""
 
-    def __init__(self, given: str | None = None, context: Context | None = None, in_python: bool = False) -> None:
+    def __init__(
+        self,
+        given: str | None = None,
+        context: Context | None = None,
+        in_python: bool = False,
+        opened: ProfileSource | None = None,
+        by: Workspace | None = None,
+    ) -> None:
+        """Use the given store, or one that is ``opened`` (a folder, or a revision), and what the workspace that did so has looked up."""
         self._given = given
+        if opened is not None:
+            self.home = opened
         self._names: dict[str, str] = {}
         self._laid: dict[str, Profile] = {}  # by path of files outside the store
         self.resolver = Resolver(self, context, in_python=in_python)
         #: Reads other files as profiles, by path; returns None for unknown kinds. If None, only presets are accepted.
         self.read_other: Callable[[str], Profile | None] | None = None
         self._others: dict[str, Profile | None] = {}
-        self._opened_by: Workspace | None = None
+        self._opened_by = by
 
     @cached_property
     def home(self) -> ProfileSource:
@@ -304,13 +314,7 @@ class Workspace:
 
     def open_beside(self, context: Context | None = None) -> Workspace:
         """Return a workspace of the same store for another context, with what this one has looked up. Raises NpuprofError."""
-        workspace = Workspace(None, context, self.resolver.in_python)
-        workspace.use_store(self.store, self)
-        return workspace
-
-    def use_store(self, opened: ProfileSource, by: Workspace | None = None) -> None:
-        """Use a store that is already open (a folder, or a revision), and what the workspace that opened it has looked up."""
-        self.home, self._opened_by = opened, by
+        return Workspace(None, context, self.resolver.in_python, self.store, self)
 
     def _load_file_profile(self, path: str) -> Profile:
         """Return the profile in a file: inside the store the one with its name, else a separate one."""

@@ -77,10 +77,8 @@ def _find_sides(git: Git, deed: str, words: list[str], rewritten: str) -> list[s
 
 def _find_faults(home: ReadOnceStore, place: str) -> dict[Mark, Finding]:
     """Return the errors and warnings of a store in a folder ``place``, by identity."""
-    workspace = Workspace()
-    workspace.use_store(home)
     try:
-        found = check_store(CheckedStore(workspace), notes=False).by_preset
+        found = check_store(CheckedStore(Workspace(opened=home)), notes=False).by_preset
     except NpuprofError as error:  # it cannot be listed, or is empty
         found = {"": [finding for finding in error.findings if finding.code != "NP010"]}
     faults: dict[Mark, Finding] = {}

@@ -77,8 +77,7 @@ class _Step:
         ):
             side = Folder(place.home.root)
             side.is_implied = place.home.is_implied
-            workspace = Workspace()
-            workspace.use_store(side)
+            workspace = Workspace(opened=side)
             workspace.lookups.use_sources(side, Sources(project, lock, open_copy=opener))
             sides.append(workspace)
         return compare_lock_states(sides[0], sides[1], ("npuprof.lock", "the update"))

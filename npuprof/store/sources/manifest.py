@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
 
-from npuprof.model import build_error
+from npuprof.model import Record, build_error
 from npuprof.resolve.digests import load_sha256
 from npuprof.system import lazy_pattern
 from npuprof.system.tree import is_plain_name
@@ -51,28 +51,27 @@ def find_equal_text(raw: bytes | None, digests: Iterable[str]) -> bytes | None:
     return None
 
 
-class Proof:
+class Proof(Record):
     """The expected files of a copy, so that each can be verified alone: the list whose digest is in the lock.
 
     ``label`` names the source in messages, ``top`` is the folder of the copy, ``read`` returns the current list.
     """
 
-    def __init__(self, label: str, top: str, digest: str, read: Callable[[], bytes | None]) -> None:
-        self.label = label
-        self._top = top
-        self._digest = digest
-        self._read = read
+    label: str
+    top: str
+    digest: str
+    read: Callable[[], bytes | None]
 
     @cached_property
     def listed(self) -> dict[str, set[str]]:
         """The digest of each file by path, relative to the copy. Raises NpuprofError if the list is missing or differs from the lock."""
-        if not self._digest:
+        if not self.digest:
             what = f"npuprof.lock does not list the files of the copy of the source {self.label!r}"
             raise build_error("NP044", what, "It is unknown whether it was edited.", advise_copy(self.label))
-        wanted = {self._digest.removeprefix("sha256:")}
-        raw = self._require_equal(MANIFEST, self._read(), wanted)
+        wanted = {self.digest.removeprefix("sha256:")}
+        raw = self._require_equal(MANIFEST, self.read(), wanted)
         if _LINES.fullmatch(raw.decode(errors="replace")) is None:
-            what = f"{self._top}/{MANIFEST} is not a list of files and their digests"
+            what = f"{self.top}/{MANIFEST} is not a list of files and their digests"
             raise build_error("NP044", what, "npuprof writes one file with its SHA-256 a line.", advise_copy(self.label))
         return parse_manifest(raw)
 
@@ -91,7 +90,7 @@ class Proof:
         text = find_equal_text(raw, wanted)
         if text is not None:
             return text
-        file = f"{self._top}/{path}"
+        file = f"{self.top}/{path}"
         there = load_sha256()(raw.replace(b"\r\n", b"\n")).hexdigest()[:7] if raw is not None else "missing"
         was = next(iter(wanted), "")[:7] or "not copied"
         what = f"the copy of the source {self.label!r} does not match npuprof.lock: {file} is {there}, and was {was}"
