@@ -99,14 +99,16 @@ class Yank(Record):
 class ProfileSource:
     """Where profiles are looked up by name: a folder, a git revision, a source, or profiles built in memory.
 
-    ``root`` is its folder or address, empty in memory; ``parts`` are the profiles of a composed one, by key. ``is_locked``:
-    it belongs to another repository and is read as it was locked.
+    ``root`` is its folder or address, empty in memory; ``parts`` are the profiles of a composed one, by key; ``content`` is the
+    file that they were built from, as a pipe cannot be read again. ``is_locked``: it belongs to another repository and is
+    read as it was locked.
     """
 
     label = "this store"
     root = ""
     commit = ""
     parts: Mapping[str, Profile] = {}
+    content: object = None
     is_shipped = False
     is_locked = False
 

@@ -119,8 +119,9 @@ def find_attributes(git: Git, everywhere: bool, store_: str | None) -> tuple[str
         ]
     below = _find_store_path(git, store_)
     above = "" if below == "." else posixpath.dirname(below)
+    presets = _quote_pattern(f"{_escape_pattern(below)}/**/*.toml" if below != "." else "**/*.toml")
     beside = [_quote_pattern(f"/{_escape_pattern(posixpath.join(above, name))}") for name in _BESIDE]
-    return os.path.join(git.folder, ".gitattributes"), [f"{_build_pattern(below)} {USE}", *(f"{pattern} {MERGE}" for pattern in beside)]
+    return os.path.join(git.folder, ".gitattributes"), [f"{presets} {USE}", *(f"{pattern} {MERGE}" for pattern in beside)]
 
 
 def _find_store_path(git: Git, store_: str | None) -> str:
@@ -136,11 +137,6 @@ def _find_store_path(git: Git, store_: str | None) -> str:
         what = f"the store {root} is not in the repository {git.folder}"
         raise build_error("NP925", what, "Attributes apply below the folder of their file.", "run it in the store's repository")
     return below.replace(os.sep, "/")
-
-
-def _build_pattern(below: str) -> str:
-    """Return the gitattributes pattern for presets below a folder, escaped."""
-    return _quote_pattern(f"{_escape_pattern(below)}/**/*.toml" if below != "." else "**/*.toml")
 
 
 def _escape_pattern(path: str) -> str:

@@ -186,23 +186,16 @@ def _comment(text: str) -> str:
     return "".join(char if char.isprintable() else " " for char in text)
 
 
-class _EvidenceParts(ComposedParts):
-    """Keeps the evidence of a run, without further parts: a pipe cannot be read again."""
-
-    def __init__(self, evidence: Evidence) -> None:
-        super().__init__({})
-        self.evidence = evidence
-
-
 def build_profile(path: str, run: ImportedRun, evidence: Evidence) -> Profile:
     """Return the settings of a run as a profile."""
     document = build_command_line_document(path, _build_tables(run, "standard input" if path == "-" else path))
-    return Profile(document, f"evidence:{path}", _EvidenceParts(evidence))
+    return Profile(document, f"evidence:{path}", ComposedParts({}, evidence))
 
 
 def find_evidence(profile: Profile) -> Evidence | None:
     """Return the evidence of a profile, None if it was not created from logs."""
-    return profile.home.evidence if isinstance(profile.home, _EvidenceParts) else None
+    content = profile.home and profile.home.content
+    return content if isinstance(content, Evidence) else None
 
 
 def tell_agreeing(options: Mapping[str, Any], evidence: Evidence) -> dict[str, bool]:

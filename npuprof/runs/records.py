@@ -61,17 +61,10 @@ class _RecordedDocument(Document):
         self.places[section, name] = place
 
 
-class _RecordedParts(ComposedParts):
-    """The parts of a record with all its fields: a pipe cannot be read again."""
-
-    def __init__(self, parts: dict[str, Profile], fields: Fields) -> None:
-        super().__init__(parts)
-        self.fields = fields
-
-
 def find_fields(profile: Profile) -> Fields | None:
     """Return the record fields of a profile, None if it was not created from a record."""
-    return profile.home.fields if isinstance(profile.home, _RecordedParts) else None
+    content = profile.home and profile.home.content
+    return content if isinstance(content, dict) else None
 
 
 def list_record_names(folder: str) -> list[str]:
@@ -257,7 +250,7 @@ def build_profile(path: str, fields: Fields) -> Profile:
     profiles = {key: Profile(document, key) for key, document in parts.items()}
     head = {"description": fields["preset"].get("description"), **{name: fields["preset"].get(name) for name in INHERITED_KEYS}}
     table = {"profile": {name: value for name, value in head.items() if value}}
-    profile = Profile(build_command_line_document(path, table), f"record:{path}", _RecordedParts(profiles, fields))
+    profile = Profile(build_command_line_document(path, table), f"record:{path}", ComposedParts(profiles, fields))
     profile.table = {**profile.table, "extends": list(profiles)}
     profile.stacked = True
     return profile

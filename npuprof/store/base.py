@@ -171,10 +171,11 @@ def read_once(known: dict[Key, ProfileOrError], key: Key, read: Callable[[], Pro
 
 
 class ComposedParts(ProfileSource):
-    """The store of a composed profile: its parts by key."""
+    """The store of a composed profile: its parts by key, and what they were built from."""
 
-    def __init__(self, parts: dict[str, Profile]) -> None:
+    def __init__(self, parts: dict[str, Profile], content: object = None) -> None:
         self.parts = parts
+        self.content = content
 
     def profile(self, name: str, asked: Origin | None = None) -> Profile:
         """Return a part by key."""

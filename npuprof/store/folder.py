@@ -57,10 +57,15 @@ class Folder(ReadOnceStore):
     @cached_property
     def project_file(self) -> str:
         """The path of npuprof.toml next to the store; an empty string if there is none, or it belongs to another store."""
-        if self.is_source or not self.in_work_tree or self.label == BUILTIN:
+        if self.is_source or not self.in_work_tree or self.is_shipped:
             return ""
         path = os.path.join(find_project_folder(self), FILE)
         return path if os.path.lexists(path) else ""
+
+    @cached_property
+    def _base(self) -> str:
+        """The folder of npuprof.toml; an empty string if there is none."""
+        return os.path.dirname(self.project_file)
 
     @cached_property
     def project(self) -> Project:
@@ -86,8 +91,7 @@ class Folder(ReadOnceStore):
             with suppress(OSError):  # reported when the rest of the file is read
                 globs = read_globs(read_plain_file(self.project_file))
         real = os.path.realpath(self.root)
-        inside = os.path.dirname(self.project_file) == real
-        return Layout("" if inside else f"{os.path.basename(real)}/", globs)
+        return Layout("" if self._base == real else f"{os.path.basename(real)}/", globs)
 
     def may_have_policy(self) -> bool:
         """Return whether there is an npuprof.toml."""
@@ -127,11 +131,10 @@ class Folder(ReadOnceStore):
         """Return the names of files outside the store listed by npuprof.toml. Raises NpuprofError for an unreadable folder."""
         from npuprof.store.layout import scan_outside_presets
 
-        folder = os.path.dirname(self.project_file)
         try:
-            return dict(scan_outside_presets(folder, self.layout))
+            return dict(scan_outside_presets(self._base, self.layout))
         except OSError as error:
-            path = format_relative_path(str(error.filename or folder))
+            path = format_relative_path(str(error.filename or self._base))
             hint = f"check its permissions, or write {format_relative_path(self.project_file)} so that presets leads elsewhere"
             raise NpuprofError(_problems.build_unreadable_finding(path, error)._replace(hint=hint)) from None
 
@@ -147,7 +150,7 @@ class Folder(ReadOnceStore):
         name = path[len(root) : -5]
         if path.startswith(root):
             return name if is_profile_name(name) else ""
-        folder = f"{os.path.dirname(self.project_file)}{os.sep}"
+        folder = f"{self._base}{os.sep}"
         if not self.project_file or not self.layout.globs:
             return ""
         real = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
@@ -157,7 +160,7 @@ class Folder(ReadOnceStore):
     def cite_file(self, path: str) -> str:
         """Return the path to cite for a file of the store, given its name with ``.toml``."""
         if self.is_outside(path.removesuffix(".toml")):
-            return format_relative_path(os.path.join(os.path.dirname(self.project_file), path))
+            return format_relative_path(os.path.join(self._base, path))
         return super().cite_file(path)
 
     def _scan_folder(self, folder: str, below: str, beginning: str = "") -> Iterator[tuple[str, bool]]:
@@ -186,23 +189,24 @@ class Folder(ReadOnceStore):
 
     def folder_of(self, name: str) -> str:
         """Return the root of a profile's relative path: the store, or the folder of npuprof.toml."""
-        return os.path.dirname(self.project_file) if self.is_outside(name) else self.root
+        return self._base if self.is_outside(name) else self.root
 
     def _read_profile(self, name: str, asked: Origin | None) -> Profile:
         if not is_profile_name(name):
             raise NpuprofError(_problems.build_bad_name_finding(name, asked, self.names()))
         path = f"{self.root}/{name}.toml"
-        source = f"{self.label}/{name}.toml" if self.label != BUILTIN else path
+        source = f"{self.label}/{name}.toml" if not self.is_shipped else path
+        is_outside = False
         if self.project_file and self.layout.takes(name):
-            outer = os.path.join(os.path.dirname(self.project_file), f"{name}.toml")
+            outer = os.path.join(self._base, f"{name}.toml")
             shown = format_relative_path(outer)
             if not os.path.lexists(path):
-                path, source = outer, shown
+                path, source, is_outside = outer, shown, True
             elif os.path.lexists(outer):
                 raise NpuprofError(_problems.build_clash_finding(name, (source, shown), asked))
         try:
-            if not (self._listed or {}).get(name) and self._leads_elsewhere(path, path != f"{self.root}/{name}.toml"):
-                raise NpuprofError(_problems.build_outside_finding(source, name, asked, path != f"{self.root}/{name}.toml"))
+            if not (self._listed or {}).get(name) and self._leads_elsewhere(path, is_outside):
+                raise NpuprofError(_problems.build_outside_finding(source, name, asked, is_outside))
             raw = self.read_ahead.get(name) or read_plain_file(path)
         except (FileNotFoundError, NotADirectoryError):
             absent = self.read_absent(name) if self.read_absent else None

@@ -72,20 +72,14 @@ exit "$code"
 
 def write_slurm_array(name: str, configs: Sequence[Config], setup: Setup, folder: str, jobs: int) -> tuple[str, dict[str, str], set[str]]:
     """Return the script of an array, its files by path, and notes; results are written to a folder. Raises NpuprofError."""
-    files: dict[str, str] = {}
-    notes: set[str] = set()
-    branches = []
-    for place, config in enumerate(configs):
-        branch, needed, more = _build_task(place, config, setup, os.path.join(folder, "code", config.digest[:16]), "bash", SLURM_FACTS)
-        branches.append(branch)
-        files |= needed
-        notes.update(more)
+    folders = [os.path.join(folder, "code", config.digest[:16]) for config in configs]
+    branches, files, notes = _build_tasks(configs, folders, setup, "bash", SLURM_FACTS)
     if len(configs) > _LARGEST_ARRAY:
         notes.add(_PARTS)
     script = _SLURM.format(
         job=re.sub(r"[^A-Za-z0-9_.-]+", "-", f"sweep-{name}").strip("-"), last=len(configs) - 1, limit=f"%{jobs}" if jobs > 1 else "",
         what=ascii(name)[1:-1], count=len(configs), out=shlex.quote(os.path.join(folder, "results")), here=shlex.quote(os.getcwd()),
-        branches="".join(branches), limited=_format_limit(setup), parts=f"# {_PARTS}\n" if _PARTS in notes else "",
+        branches=branches, limited=_format_limit(setup), parts=f"# {_PARTS}\n" if _PARTS in notes else "",
     )  # fmt: skip
     return script, files, notes
 
@@ -95,32 +89,28 @@ def _format_limit(setup: Setup) -> str:
     return f"timeout --kill-after={GRACE:g} {setup.timeout:g} " if setup.timeout is not None else ""
 
 
-def _build_task(
-    place: int, config: Config, setup: Setup, folder: str, shell: str, facts: Container[str] = ()
-) -> tuple[str, dict[str, str], list[str]]:
-    """Return the branch of a combination in a script, its files by path, and notes; ``facts`` are asked for when the task runs."""
-    files = dict(collect_sidecars(config).values()) | setup.render_code(config)
-    variables, notes = collect_env_variables(config, None, folder, True, facts)
-    asks = format_slurm_questions(config) if facts else ""
-    branch = f"{place})\ndigest={config.digest}\n{format_clear_and_export_lines(config, shell, variables)}"
-    branch += (f"asks={shlex.quote(asks)}\n" if asks else "") + f"set -- {shlex.join(setup.fill_command(folder))}\n;;\n"
-    return branch, {os.path.join(folder, file): text for file, text in files.items()}, notes
+def _build_tasks(
+    configs: Sequence[Config], folders: Sequence[str], setup: Setup, shell: str, facts: Container[str] = ()
+) -> tuple[str, dict[str, str], set[str]]:
+    """Return the branches of combinations in a script, their files by path, and notes; ``facts`` are asked for when a task runs."""
+    branches, files, notes = "", dict[str, str](), set[str]()
+    for place, (config, folder) in enumerate(zip(configs, folders, strict=True)):
+        texts = dict(collect_sidecars(config).values()) | setup.render_code(config)
+        files |= {os.path.join(folder, file): text for file, text in texts.items()}
+        variables, more = collect_env_variables(config, None, folder, True, facts)
+        notes.update(more)
+        asks = format_slurm_questions(config) if facts else ""
+        branches += f"{place})\ndigest={config.digest}\n{format_clear_and_export_lines(config, shell, variables)}"
+        branches += (f"asks={shlex.quote(asks)}\n" if asks else "") + f"set -- {shlex.join(setup.fill_command(folder))}\n;;\n"
+    return branches, files, notes
 
 
 def write_indexed_job(name: str, configs: Sequence[Config], setup: Setup, image: str, jobs: int) -> tuple[str, set[str]]:
     """Return the manifest of a ConfigMap and an Indexed Job, and notes. Raises NpuprofError if a ConfigMap is too small."""
-    data = {}
-    paths = {}
-    notes: set[str] = set()
-    branches = []
-    for place, config in enumerate(configs):
-        branch, files, more = _build_task(place, config, setup, f"{MOUNT}/{place}", "sh")
-        branches.append(branch)
-        notes.update(more)
-        for path, text in files.items():
-            key = f"{place}-{os.path.basename(path)}"
-            data[key], paths[key] = text, os.path.relpath(path, MOUNT)
-    data["run.sh"] = _POD.format(branches="".join(branches), limited=_format_limit(setup))
+    branches, files, notes = _build_tasks(configs, [f"{MOUNT}/{place}" for place in range(len(configs))], setup, "sh")
+    paths = {f"{os.path.basename(os.path.dirname(path))}-{os.path.basename(path)}": os.path.relpath(path, MOUNT) for path in files}
+    data = dict(zip(paths, files.values(), strict=True))
+    data["run.sh"] = _POD.format(branches=branches, limited=_format_limit(setup))
     paths["run.sh"] = "run.sh"
     size = sum(len(f"{key}{text}".encode()) for key, text in data.items())
     if size > LARGEST_MAP:
