@@ -85,6 +85,11 @@ class Section(Record):
         return positions
 
     @property
+    def axis(self) -> str:
+        """The axis of the releases that read its entries; variables have that of their framework."""
+        return self.name if self.dotted else "cann"
+
+    @property
     def is_passed_through(self) -> bool:
         """Whether the catalogue has no entries to judge its values by."""
         return not self.names
@@ -167,11 +172,6 @@ def find_argument(name: str) -> Argument | None:
     return _find_entry_of(Argument, "estimator", name)
 
 
-def is_checked(section: str) -> bool:
-    """Return whether the catalogue has the settings of a framework; otherwise they are passed through."""
-    return section in load_sections() and not load_sections()[section].is_passed_through
-
-
 def is_passed_through(key: str) -> bool:
     """Return whether the settings of a key's section are passed through."""
     section = keys.split_section_and_name(key)[0]
@@ -186,7 +186,7 @@ def find_setting(section: str, name: str) -> Setting | None:
 
 def list_settings(section: str, name: str, value: Any) -> Iterator[tuple[Path, Any]]:
     """Yield the settings in a value with their paths below ``name``: the leaves of its tables, and tables that are values themselves."""
-    if not isinstance(value, dict) or not value or not is_checked(section) or find_setting(section, name):
+    if not isinstance(value, dict) or not value or load_sections()[section].is_passed_through or find_setting(section, name):
         yield (), value
         return
     for key, item in value.items():

@@ -386,6 +386,7 @@ def _find_version_faults(scope: Scope, framework: str, record: catalog.Variable 
 
 def _find_framework_scope_faults(scope: Scope, section: str, name: str, value: Any) -> Iterator[Fault]:
     """Yield the framework settings that the selected releases do not read, and deprecated ones."""
+    axis = catalog.load_sections()[section].axis
     for path, item in catalog.list_settings(section, name, value):
         dotted = ".".join((name, *path))
         record = catalog.find_setting(section, dotted)
@@ -394,11 +395,11 @@ def _find_framework_scope_faults(scope: Scope, section: str, name: str, value: A
         key = f"{section}.{dotted}"
         since = record.choices_since.get(str(item), "")
         dated = record._replace(since=since or record.since)
-        unread = list(_find_version_faults(scope, section, dated, f"{key} = {format_short_value(item)}" if since else key))
+        unread = list(_find_version_faults(scope, axis, dated, f"{key} = {format_short_value(item)}" if since else key))
         yield from (fault._replace(tail=path) for fault in unread)
-        is_old = bool(record.until) and section not in dict(scope.versions)
+        is_old = bool(record.until) and axis not in dict(scope.versions)
         if (record.deprecated or is_old) and not unread:
-            why = f"{section} reads it until {record.until}." if is_old else ""
+            why = f"{axis} reads it until {record.until}." if is_old else ""
             yield Fault("NP501", f"{key} is deprecated", why, f"use {record.replaced_by}" if record.replaced_by else "unset it", path)
 
 

@@ -168,7 +168,7 @@ def _list_table_leaves(section: str, around: tuple[str, ...], table: Node) -> It
 
 def _list_leaves(section: str, names: tuple[str, ...], key: Node, node: Node) -> Iterator[Leaf]:
     """Yield the settings in a value: those in a table, unless the table is a value itself or its section is not judged."""
-    if node.pairs and catalog.is_checked(section) and catalog.find_setting(section, ".".join(names)) is None:
+    if node.pairs and not catalog.load_sections()[section].is_passed_through and catalog.find_setting(section, ".".join(names)) is None:
         yield from _list_table_leaves(section, names, node)
     else:
         yield (section, *names), key, node
