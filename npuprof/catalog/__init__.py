@@ -175,7 +175,7 @@ def find_argument(name: str) -> Argument | None:
 def is_passed_through(key: str) -> bool:
     """Return whether the settings of a key's section are passed through."""
     section = keys.split_section_and_name(key)[0]
-    return section in load_sections() and not is_checked(section)
+    return section in load_sections() and load_sections()[section].is_passed_through
 
 
 @cache
