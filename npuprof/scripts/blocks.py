@@ -147,7 +147,7 @@ class Injector:
         head += "".join(f"# {fact}: {facts[fact]}\n" for fact in BLOCK_FACTS if fact in facts)
         return rendered._replace(text=stamp_text(head, body))
 
-    def _render_exports(self, config: Config, shell: str, without_options: bool = False) -> Rendered:
+    def _render_exports(self, config: Config, shell: str, without_options: bool) -> Rendered:
         from npuprof.renderers.environment import collect_env_variables, list_unset_variables
         from npuprof.renderers.files import format_clear_and_export_lines
 

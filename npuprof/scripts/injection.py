@@ -42,7 +42,7 @@ class Asked(Record):
         return {name: value for name in names if (value := getattr(self, name))}
 
 
-def inject_block(asked: Asked, injector: Injector, how: Writing, replacing: bool = False) -> Answer:
+def inject_block(asked: Asked, injector: Injector, how: Writing, replacing: bool) -> Answer:
     """Refresh the blocks of a preset in a script, or write its first one; with ``replacing`` in place of other lines.
 
     Raises NpuprofError, and then writes nothing.

@@ -30,7 +30,7 @@ class Sidecar(Record):
     value: Any
 
 
-def open_sidecar(setting: ScriptSetting, folders: Sequence[str] = ()) -> Sidecar | None:
+def open_sidecar(setting: ScriptSetting, folders: Sequence[str]) -> Sidecar | None:
     """Return the file that a setting names, None if it names none, or none exists below the folders."""
     if not setting.key or setting.reason or not isinstance(setting.value, str):
         return None
@@ -61,7 +61,7 @@ def _find_file(script: str, named: str, folders: Sequence[str]) -> str | None:
     return None
 
 
-def find_sidecars(imported: ImportedFile, folders: Sequence[str] = ()) -> list[Sidecar]:
+def find_sidecars(imported: ImportedFile, folders: Sequence[str]) -> list[Sidecar]:
     """Return the existing files that the settings of a script name."""
     return [sidecar for item in imported.found if not (item.commented or item.dead) and (sidecar := open_sidecar(item, folders))]
 
@@ -72,9 +72,9 @@ def attach_contents(imported: ImportedFile, sidecars: Sequence[Sidecar]) -> Impo
     return imported._replace(found=tuple(one.with_value(content=known[id(one)]) if id(one) in known else one for one in imported.found))
 
 
-def check_sidecars(sidecars: Sequence[Sidecar], asked: Context | None = None) -> list[Finding]:
+def check_sidecars(sidecars: Sequence[Sidecar], asked: Context) -> list[Finding]:
     """Return the faults of the files that settings name, each alone: the same as for that table in a preset."""
-    findings = (finding for sidecar in sidecars for finding in _check_sidecar(sidecar, asked or Context()))
+    findings = (finding for sidecar in sidecars for finding in _check_sidecar(sidecar, asked))
     return list({(finding.where, finding.message): finding for finding in findings}.values())
 
 

@@ -40,7 +40,7 @@ _NAMES_BASH = re.compile(rb"#![^\n]*\b(?:bash|zsh)\b")
 _BASH_SYNTAX = re.compile(rb"\[\[|\(\(|\w=\(|^[ \t]*(?:function|source|declare|local)[ \t]", re.MULTILINE)
 
 
-def plan_exports(path: str, data: bytes, draft: Draft, shell: str, has_flags: bool = False) -> Cut:
+def plan_exports(path: str, data: bytes, draft: Draft, shell: str, has_flags: bool) -> Cut:
     """Return the replacement of a script's exports; only [env] if the preset also ``has_flags`` for ATC.
 
     Raises NpuprofError (NP830) unless all lines are plain exports, and no line between them may read the variables.

@@ -17,7 +17,7 @@ _MOST_NAMES, _MOST_IN_PAGE = 3, 20
 _COLOURS = {"error": "1;31", "warning": "1;33"}
 
 
-def format_report(report: Report, coloured: bool = False) -> str:
+def format_report(report: Report, coloured: bool) -> str:
     """Return a report as lines."""
     lines = [paint_text(_TITLE, "1", coloured)]
     lines += [f"  {number:>7}  {name.replace('_', ' ')}" for name, number in report.counts.items()]

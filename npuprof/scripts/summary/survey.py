@@ -49,7 +49,7 @@ class Survey:
         self.findings: list[Finding] = []
         self.touched: dict[Touched, dict[str, None]] = {}
 
-    def add_script(self, imported: ImportedFile, folders: Sequence[str] = ()) -> None:
+    def add_script(self, imported: ImportedFile, folders: Sequence[str]) -> None:
         """Count the settings of a script; files that it names may be below ``folders``."""
         live = [setting for setting in imported.found if not setting.commented and setting.reason != UNSET]  # None means unset
         if not live:
@@ -66,7 +66,7 @@ class Survey:
                     self.touched.setdefault(touched, {})[name] = None
 
 
-def list_touched(draft: Draft, release: str, since: str = "") -> Iterator[Touched]:
+def list_touched(draft: Draft, release: str, since: str) -> Iterator[Touched]:
     """Yield the effects of a release on a draft's settings; changed defaults are listed from release ``since`` on."""
     # settings omitted from the preset count too
     left = {note.found.key: note.found.value for note in draft.notes if note.found.key and not note.found.reason and not note.found.dead}
