@@ -149,6 +149,11 @@ class ScriptSetting(Record):
         return f"line {self.line} of {self.file}" if self.place.call else f"line {self.line}"
 
     @property
+    def position(self) -> Position:
+        """Its line and column in the script itself: for settings of another file, those of the call."""
+        return self.place.call or (self.line, self.column)
+
+    @property
     def value(self) -> Any:
         """Its value, if there is no reason why it is unknown."""
         return self.given.value

@@ -16,7 +16,7 @@ from npuprof.scripts.python.optimizer_entries import AddedEntry
 from npuprof.scripts.python.statements import DEFINITIONS, Definition, find_start, is_main_test, list_lines
 from npuprof.scripts.python.terms import get_last_name, list_nodes, name_callee, write_source
 from npuprof.scripts.python.uses import TRAINING, Calls
-from npuprof.scripts.records import GOES_NOWHERE, TOO_LATE, IdleConfig, Position, ScriptSetting
+from npuprof.scripts.records import GOES_NOWHERE, TOO_LATE, IdleConfig, ScriptSetting
 
 #: Calls that look up functions by computed names; a method such as tensor.eval() does not count.
 _COMPUTED_CALLS = ("globals(", "locals(", "vars(", "eval(", "exec(", "__import__(")
@@ -50,7 +50,7 @@ def mark_without_effect(
     text = module.script.text
     is_open = _COMPUTED_NAMES.search(text) is not None
     uncalled = _find_uncalled(module, is_named_elsewhere) if not is_open else {}
-    marked = [_mark(setting, uncalled.get(_get_place(setting)[0], "")) for setting in marked]
+    marked = [_mark(setting, uncalled.get(setting.position[0], "")) for setting in marked]
     calls = Calls(module.index, added)
     idle = [one for one in _list_idle(calls, is_named_elsewhere) if not is_open and one.line not in uncalled]
     nowhere = {scope: f"{GOES_NOWHERE} of line {config.line}" for config in idle for scope in config.scopes}
@@ -64,11 +64,6 @@ def _is_judged(setting: ScriptSetting) -> bool:
 
 def _mark(setting: ScriptSetting, reason: str) -> ScriptSetting:
     return setting._replace(unused=reason) if reason and _is_judged(setting) else setting
-
-
-def _get_place(setting: ScriptSetting) -> Position:
-    """Return line and column in the script itself."""
-    return setting.place.call or (setting.line, setting.column)
 
 
 def _find_uncalled(module: Module, is_named_elsewhere: Callable[[str], bool]) -> dict[int, str]:
@@ -142,9 +137,9 @@ def _find_lateness(setting: ScriptSetting, calls: Calls) -> str:
     takers = uses.takers if uses is not None and not uses.is_open else []
     takers = {"global_options": calls.openings, "env": calls.of_process}.get(setting.surface, takers)
     last = max(takers, key=find_start, default=None)
-    if last is None or last.lineno > _get_place(setting)[0]:
+    if last is None or last.lineno > setting.position[0]:
         return ""
-    around = calls.list_around(_get_place(setting))
+    around = calls.list_around(setting.position)
     made = uses.line if uses is not None else 0
     comes_again = any(isinstance(node, (ast.For, ast.AsyncFor, ast.While)) and made < node.lineno <= last.lineno for node in around)
     if comes_again or not all(calls.has_run(call, around) for call in takers):

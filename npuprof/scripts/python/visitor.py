@@ -12,6 +12,7 @@ from collections import ChainMap, Counter
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache, partial
 from itertools import islice, takewhile
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from npuprof.model import Record, is_utf8
@@ -146,7 +147,7 @@ class Visitor:
         unique = {(*_mark_place(one), one.key, repr(one.value), one.reason): one for one in reversed(every)}  # of equal settings, the first
         for site, several in self._made.items():
             self.sites[site] = self.sites[site]._replace(branches=unite_tests(several))
-        self.found = sorted(unique.values(), key=lambda one: (one.place.call or (one.line, one.column), one.order))
+        self.found = sorted(unique.values(), key=attrgetter("position", "order"))
 
     # -- statements ----------------------------------------------------------------------------------------------------
 

@@ -131,7 +131,7 @@ def _refuse_foreign_lines(path: str, spec: str, candidates: list[_Candidate]) ->
         calls = "sources" if candidates[0].surface in ("env", "atc") else "calls"
         why = f"{path} {calls} code that sets {first.name} ({first.file_line}); a block in {path} would set it a second time."
         hint = f"if every script that {calls} it shall have these settings: npuprof inject {first.file} {spec} --replace"
-        raise build_refusal(path, what, why, first.place.call[0] if first.place.call else 0, hint)
+        raise build_refusal(path, what, why, first.position[0], hint)
 
 
 def _compare_settings(config: Config, sections: tuple[str, ...], draft: Draft) -> Iterator[str]:
@@ -160,7 +160,7 @@ def _build_mismatch(path: str, imported: ImportedFile, candidates: list[_Candida
         why = "None of its settings applies in every run." if imported.found else "It sets no option."
         return build_refusal(path, what, why, 0, "npuprof import --format text shows its settings")
     closest = min(candidates, key=lambda candidate: len(candidate.differences))
-    line = min(candidate.place.call[0] if candidate.place.call else candidate.line for candidate in closest.draft.carried)
+    line = min(setting.position[0] for setting in closest.draft.carried)
     more = len(closest.differences) - _MOST_DIFFERENCES
     why = "; ".join(closest.differences[:_MOST_DIFFERENCES]) + (f"; and {more} more" if more > 0 else "") + "."
     hint = f"npuprof import {path} makes a preset that does, or change the one or the other first"
