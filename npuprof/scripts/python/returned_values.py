@@ -15,10 +15,11 @@ def find_returned_value(call: ast.Call, scope: Scope) -> Given | None:
     node, home = scope.resolve_only(call.func)
     if not isinstance(node, ast.FunctionDef) or node.decorator_list or node.name in home.list_rebound():
         return None
-    value = find_only_return(node)
+    if (value := find_only_return(node)) is None:
+        return None
     inside = Scope(node, home)
-    bound = bind_call_arguments(node, inside, call, scope) if value is not None else None
-    return (value, inside.with_bound(bound)) if value is not None and bound is not None else None
+    bound = bind_call_arguments(node, inside, call, scope)
+    return (value, inside.with_bound(bound)) if bound is not None else None
 
 
 @lru_cache(64)  # a function may be called often, and cached functions keep their trees

@@ -14,7 +14,7 @@ from npuprof.scripts.python.loops import follow_name, iterate_keywords, list_tab
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.terms import find_root, format_dotted_name, format_expression, name_callee
 from npuprof.scripts.python.visitor import Surface, TableEntry, Visitor
-from npuprof.scripts.records import Converted, ScriptValue
+from npuprof.scripts.records import ScriptValue
 
 #: The settings of the process, as one configuration.
 OWNER = "<process>:torch_npu"
@@ -103,7 +103,7 @@ def _read_function(visitor: Visitor, call: ast.Call, forms: list[Form], scope: S
             given.append((form, named.pop(name)))
     unknown = named if is_single and forms[0].keyword and "" not in named else {}
     for name, value in unknown.items():
-        _report(visitor, call, _mark_unknown(name, forms[0].path), visitor.read_value(*value, _keep), scope, forms[0].path)
+        _report(visitor, call, _mark_unknown(name, forms[0].path), visitor.read_value(*value), scope, forms[0].path)
     hidden = ScriptValue(reason=f"depends on all arguments of {format_expression(call)}")
     is_hidden = bool(rest or (named and not unknown))
     for form, value in given:
@@ -128,7 +128,7 @@ def _read_attribute(visitor: Visitor, node: ast.expr, group: str, attribute: str
         _report(visitor, node, "", ScriptValue(reason=f"depends on {format_expression(node)}"), scope)
     elif form is None:
         name = f"{_list_groups()[group]}{attribute}"
-        _report(visitor, node, _mark_unknown(name, group), visitor.read_value(value, scope, _keep), scope)
+        _report(visitor, node, _mark_unknown(name, group), visitor.read_value(value, scope), scope)
     else:
         _report(visitor, node, form.record.name, _read_value(visitor, value, scope, form), scope)
 
@@ -225,10 +225,6 @@ def _read_text(kind: str, value: Any) -> Any:
     if kind in ("int", "float"):
         return int(text) if re.fullmatch(r"-?[0-9]{1,18}", text) else value
     return _SWITCHED.get(text.lower(), value) if kind == "bool" else value if kind in ("json", "list") else text
-
-
-def _keep(value: Any) -> Converted:
-    return value, ""
 
 
 def _report(visitor: Visitor, node: ast.expr, name: str, given: ScriptValue, scope: Scope, function: str = "") -> None:

@@ -137,7 +137,7 @@ class Visitor:
     @property
     def branches(self) -> Branches:
         """The conditions around the current statement, with their tests as text."""
-        return tuple([(number, arm, _format_test(test)) for number, arm, test in self.tests]) if self.tests else ()
+        return tuple([(number, arm, _format_test(test)) for number, arm, test in self.tests])
 
     def visit_module(self) -> None:
         """Visit the script."""
@@ -210,7 +210,7 @@ class Visitor:
                 continue
             calls = self.module.index.list_calls(expression)
             for call, inner in _iterate_calls(expression) if calls is None else [(call, ()) for call in calls]:
-                self.tests = around = (*tests, *((self._number(statement), 0, test) for test in inner)) if inner else tests
+                self.tests = around = (*tests, *((self._number(statement), 0, test) for test in inner))
                 for surface in surfaces:
                     surface.read_call(self, call, scope)
                 self._follow(call, statement, scope, around)
@@ -249,7 +249,7 @@ class Visitor:
         turns = unroll_loop(statement.target, statement.iter, scope)
         self._turns += bool(turns)
         for bound in turns or [{}]:
-            self._visit_block(statement.body, scope.with_bound(bound) if bound else scope, tests)
+            self._visit_block(statement.body, scope.with_bound(bound), tests)
         self._turns -= bool(turns)
         self._visit_block(statement.orelse, scope, tests)
 
@@ -394,7 +394,7 @@ class Visitor:
             return None, unknown.reason
         return (None, HALF_CHARACTER) if isinstance(value, str) and not is_utf8(value) else (value, "")
 
-    def read_value(self, node: ast.expr, scope: Scope, convert: Callable[[Any], Converted]) -> ScriptValue:
+    def read_value(self, node: ast.expr, scope: Scope, convert: Callable[[Any], Converted] = lambda got: (got, "")) -> ScriptValue:
         """Return the value of an expression for a setting; ``convert`` returns the stored value, or the reason why there is none."""
         written, reason = self.evaluate_expression(node, scope)
         if reason:
