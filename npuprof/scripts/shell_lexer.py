@@ -237,10 +237,9 @@ class _Lexer:
         pieces: list[Part] = []
         while self.at < len(self.text):
             char = self.text[self.at]
-            if char in "$`" and (end := self._find_expansion_end()):
-                pieces.append((self.text[self.at : end],))
-                self.at = end
-            elif char == '"':
+            if char in "$`" and self._parse_expansion(pieces):
+                continue
+            if char == '"':
                 quoted = True
                 self._parse_double_quotes(pieces)
             elif match := _PIECE.match(self.text, self.at):
@@ -263,20 +262,24 @@ class _Lexer:
         self.at += 1
         pieces.append("")
         while self.at < len(self.text) and self.text[self.at] != '"':
-            if self.text[self.at] in "$`" and (end := self._find_expansion_end()):
-                pieces.append((self.text[self.at : end],))
-                self.at = end
-            elif match := _QUOTED_PIECE.match(self.text, self.at):
+            if self.text[self.at] in "$`" and self._parse_expansion(pieces):
+                continue
+            if match := _QUOTED_PIECE.match(self.text, self.at):
                 pieces.append(match[1] or match[2] or "")
                 self.at = match.end()
         self.at += 1
 
-    def _find_expansion_end(self) -> int:
-        """Return the end of the expansion that begins here with ``$`` or a backtick, 0 if there is none."""
-        if self.text.startswith(("$(", "${"), self.at):
-            return self._find_closing(self.at + 1)
-        match = _EXPANSION.match(self.text, self.at)
-        return match.end() + (match["end"] == "") if match else 0
+    def _parse_expansion(self, pieces: list[Part]) -> bool:
+        """Add the expansion that begins here with ``$`` or a backtick; return whether there is one."""
+        first = self.at
+        if self.text.startswith(("$(", "${"), first):
+            self.at = self._find_closing(first + 1)
+        elif match := _EXPANSION.match(self.text, first):
+            self.at = match.end() + (match["end"] == "")
+        else:
+            return False
+        pieces.append((self.text[first : self.at],))
+        return True
 
     def _find_closing(self, at: int) -> int:
         """Return the end of the brackets that begin at a place, beyond the end of the text if they are unclosed."""
