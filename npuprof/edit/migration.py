@@ -122,12 +122,11 @@ def _find_mode_changes(step: Step, path: Path, table: dict[str, Any]) -> list[Pa
 
 def _build_decision_finding(step: Step, origin: Origin | None, name: str, hindrance: str = "") -> Finding:
     what = f"{step.rule}: {step.option} needs a decision"
-    severity = "info" if step.rule == "M19" else "warning"
+    why, hint, severity = step.why, step.decide, "info" if step.rule == "M19" else "warning"
     if hindrance:
         what = f"{step.rule}: {step.option} is not turned into {step.to}: {hindrance}"
-        why = "Done in part, it would leave the old key and the new one side by side."
-        return Finding("NP511", what, why, "clear that away and migrate again", origin, step.option, (name,), severity=severity)
-    return Finding("NP511", what, step.why, step.decide, origin, step.option, (name,), severity=severity)
+        why, hint = "Done in part, it would leave the old key and the new one side by side.", "clear that away and migrate again"
+    return Finding("NP511", what, why, hint, origin, step.option, (name,), severity=severity)
 
 
 def _check_inherited_value(step: Step, profile: Profile, config: Config) -> list[Finding]:

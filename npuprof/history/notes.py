@@ -39,14 +39,14 @@ def format_release_notes(plan: ReleasePlan) -> str:
     for planned in plan.releases:
         own = [change for change in planned.pair.changes if identify_lasting_change(change) not in shared] if planned.pair else []
         if not planned.follows and own:
-            out.append(_format_release(planned, bool(alone)) + f"\n{format_change_table(own, page)}")
+            out.append(_format_release(planned, alone) + f"\n{format_change_table(own, page)}")
         elif not planned.follows and planned.proposal.former:
-            out.append(_format_release(planned, bool(alone)))
+            out.append(_format_release(planned, alone))
         elif not planned.follows:
             alike.setdefault((planned.proposal.step, planned.proposal.reasons), []).append(planned)
     for (step, reasons), group in alike.items():
         if len(group) == 1:
-            out.append(_format_release(group[0], bool(alone)))
+            out.append(_format_release(group[0], alone))
         else:
             out.append(f"\n## {len(group)} presets\n{_format_reasons('', step, reasons)}\n{_list_numbers(group)}")
     for labels, group in plan.list_followers().items():
@@ -55,7 +55,7 @@ def format_release_notes(plan: ReleasePlan) -> str:
     return "".join(out)
 
 
-def _format_release(planned: PlannedRelease, alone: bool) -> str:
+def _format_release(planned: PlannedRelease, alone: PlannedRelease | None) -> str:
     head = "" if alone else f"\n## {span(planned.name)} {planned.number}\n"
     former = f"\nWas {span(planned.proposal.former)}.\n" if planned.proposal.former else ""
     return head + former + _format_reasons(planned.was, planned.proposal.step, planned.proposal.reasons)

@@ -9,7 +9,7 @@ from npuprof.catalog import values
 from npuprof.compare.changes import Change, build_one_sided_changes, build_setting_change, compare_configs
 from npuprof.model import Event, NpuprofError, Path, Record, Step
 from npuprof.resolve.config import Config
-from npuprof.store import is_source_reference
+from npuprof.store import is_source_reference, read_revision
 from npuprof.system import lazy_module
 
 TYPE_CHECKING = False
@@ -56,7 +56,7 @@ def is_moving_reference(reference: str) -> bool:
     """Return whether a parent may change between commits: the newest version in a range, or a source's preset."""
     if is_source_reference(reference):
         return True
-    version = reference.partition("@")[2].strip("\"'")
+    version = read_revision(reference)
     request = version_texts.parse_version_request(version) if version else None
     return request is not None and request.is_range
 

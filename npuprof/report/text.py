@@ -7,6 +7,9 @@ from collections.abc import Collection
 
 from npuprof.document.keys import is_visible
 
+#: The visible forms of invisible characters that have their own.
+_ESCAPES = {"\t": "    ", "\n": "\\n", "\r": "\\r"}
+
 
 class Code(str):
     """A cell that is literal text: in Markdown and HTML it is set as code."""
@@ -46,7 +49,7 @@ def escape_controls(text: str) -> str:
     """
     if is_visible(text):
         return text
-    return "".join(char if is_visible(char) else "    " if char == "\t" else _escape_character(char) for char in text)
+    return "".join(char if is_visible(char) else _ESCAPES.get(char) or escape_code_point(char) for char in text)
 
 
 def escape_lines(text: str) -> str:
@@ -68,10 +71,6 @@ def escape_terminal_text(text: str, coloured: bool) -> str:
         return "\n".join(escape_file_line(line).removesuffix("\n") for line in lines)
     parts = re.split(r"(\033\[[0-9;]*m)", text)
     return "".join(part if place % 2 else escape_terminal_text(part, False) for place, part in enumerate(parts))
-
-
-def _escape_character(char: str) -> str:
-    return {"\n": "\\n", "\r": "\\r"}.get(char) or escape_code_point(char)
 
 
 def escape_code_point(char: str) -> str:

@@ -85,7 +85,8 @@ class Identifier:
         if clue.record and (repeated := self._repeat(clue)) is not None:
             matches[repeated.name, repeated.config.digest] = repeated
         for wanted in clue.digests:
-            for match in (*self._search_work_tree(wanted), *self._search_history(wanted), *self._search_composed(clue.name, wanted)):
+            current = (self._find_current(name, wanted) for name in self._list_names())
+            for match in (*filter(None, current), *self._search_history(wanted), *self._search_composed(clue.name, wanted)):
                 known = matches.get((match.name, match.config.digest))
                 matches[match.name, match.config.digest] = _join(known, match) if known is not None else match
             if matches:
@@ -112,9 +113,6 @@ class Identifier:
             yield f"some presets of older commits cannot be read here, {self._index.lacking.message}: {self._index.lacking.hint}"
 
     # -- the work tree -------------------------------------------------------------------------------------------------
-
-    def _search_work_tree(self, wanted: str) -> Iterable[Match]:
-        return filter(None, (self._find_current(name, wanted) for name in self._list_names()))
 
     def _find_current(self, name: str, wanted: str) -> Match | None:
         match = _find_match(name, self._load_current(name), wanted)

@@ -18,7 +18,7 @@ from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.resolve.contexts import ContextMap
 from npuprof.resolve.digests import list_digests
-from npuprof.store import is_profile_name, is_source_reference
+from npuprof.store import is_profile_name, is_source_reference, read_revision
 from npuprof.store.gitstore.commits import find_former_folder
 from npuprof.store.gitstore.repository import TreeFile
 from npuprof.store.gitstore.revisions import Revision, StoreRepository
@@ -229,8 +229,7 @@ class _Builder:
 
 def _is_moving(reference: str) -> bool:
     """Return whether a reference may resolve differently without a file change: by a tag, or a mirror's update."""
-    _, at, version = reference.partition("@")
-    return is_source_reference(reference) or (bool(at) and parse_version_text(version.strip("\"'")) is None)
+    return is_source_reference(reference) or ("@" in reference and parse_version_text(read_revision(reference)) is None)
 
 
 def list_configs(config: Config) -> list[Config]:

@@ -25,6 +25,11 @@ def is_source_reference(text: str) -> bool:
     return bool(colon) and source != "builtin" and source.isascii() and source.translate(_JOINTS).isalnum()
 
 
+def read_revision(reference: str) -> str:
+    """Return the revision after the @ of a reference, without its quotes; an empty string if there is none."""
+    return reference.partition("@")[2].strip("\"'")
+
+
 @lru_cache(1 << 15)  # asked of a name wherever it comes from
 def is_profile_name(name: str) -> bool:
     """Return whether a text is a valid profile name."""

@@ -41,14 +41,9 @@ class Setup(Record):
     most: int | None = None
     metrics: dict[str, str] = {}
 
-    @property
-    def needs_code(self) -> bool:
-        """Whether the command contains the placeholder of a rendered file."""
-        return any(CODE in word for word in self.command)
-
     def render_code(self, config: Config) -> dict[str, str]:
         """Return the rendered file of a config and its sidecar files, by name; none if the command needs no file. Raises NpuprofError."""
-        if not self.needs_code:
+        if not any(CODE in word for word in self.command):
             return {}
         target = load_target(self.target)
         rendered = target.render(config)
@@ -199,8 +194,8 @@ def write_texts(tree: Tree, files: Mapping[str, str]) -> None:
             tree.write_files({name: text.encode(errors="surrogateescape")})
 
 
-def parse_seconds(text: str | None, name: str) -> float | None:
-    """Return a time: ``90``, ``90s``, ``15m``, ``2h``. Raises NpuprofError."""
+def parse_timeout(text: str | None) -> float | None:
+    """Return a time limit: ``90``, ``90s``, ``15m``, ``2h``. Raises NpuprofError."""
     if text is None:
         return None
     units = {"s": 1, "m": 60, "h": 3600}
@@ -209,7 +204,7 @@ def parse_seconds(text: str | None, name: str) -> float | None:
         if not 0 < seconds < 1e9:
             raise ValueError
     except ValueError:
-        raise build_usage_error(f"{name} {text!r} is not a time", "write it as in 90, 15m or 2h") from None
+        raise build_usage_error(f"--timeout {text!r} is not a time", "write it as in 90, 15m or 2h") from None
     return seconds
 
 

@@ -13,7 +13,7 @@ from npuprof.renderers.environment import collect_env_variables
 from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder
 from npuprof.resolve.config import Config
 from npuprof.trials.journal import Journal
-from npuprof.trials.running import CODE, Setup, identify_files, parse_devices, parse_seconds
+from npuprof.trials.running import CODE, Setup, identify_files, parse_devices, parse_timeout
 
 
 def build_setup(options: Any, metrics: dict[str, str], target: str) -> Setup:
@@ -25,7 +25,7 @@ def build_setup(options: Any, metrics: dict[str, str], target: str) -> Setup:
     if options.to is not None and not any(CODE in word for word in options.command):
         what = f"--to {options.to} without {CODE} in the command"
         raise build_error("NP914", what, "", f"write it as in -- python {CODE}, or omit --to")
-    timeout = parse_seconds(options.timeout, "--timeout")
+    timeout = parse_timeout(options.timeout)
     return Setup(tuple(options.command), target, jobs, devices, timeout, options.max_runs, metrics)
 
 

@@ -41,11 +41,6 @@ class Sweep(Record):
         return [combination for combination, _ in self.combinations if not combination.is_allowed]
 
 
-def format_number(value: float | None) -> str:
-    """Return a number for a table, a dash for none."""
-    return "-" if value is None else f"{value:.6g}"
-
-
 def build_table(sweep: Sweep) -> Table:
     """Return the runs as a table, followed by the excluded combinations with their rules."""
     rows = list_rows(sweep)
@@ -58,7 +53,7 @@ def list_rows(sweep: Sweep) -> list[list[str]]:
     for combination, result in sweep.rows:
         ending = [describe_end(result), f"{result.seconds:.3f}"] if result is not None else ["not run", "-"]
         metrics = result.metrics if result is not None else {}
-        values = [format_number(metrics.get(name)) for name in sweep.metrics]
+        values = [f"{metrics[name]:.6g}" if name in metrics else "-" for name in sweep.metrics]
         rows.append([*(choice.shown for choice in combination.choices), *ending, *values])
     return rows
 

@@ -7,7 +7,7 @@ import re
 from npuprof.document import Document, parse_document
 from npuprof.document.keys import format_key_segment, format_toml_value
 from npuprof.model import Finding, NpuprofError, Origin, Path, Place, Record, build_error
-from npuprof.store import LOCK_FILE
+from npuprof.store import LOCK_FILE, read_revision
 from npuprof.store.urls import find_url_fault, mark_texts
 from npuprof.store.versions import parse_version_range, parse_version_request, parse_version_text
 from npuprof.system import lazy_pattern
@@ -48,8 +48,8 @@ def find_locked_version(versions: dict[str, LockedVersion], reference: str) -> L
     """
     if (pin := versions.get(reference)) is not None:
         return pin
-    name, _, wanted = reference.partition("@")
-    if (number := parse_version_text(wanted.strip("\"'"))) is None:
+    name = reference.partition("@")[0]
+    if (number := parse_version_text(read_revision(reference))) is None:
         return None
     pins = [pin for spelled, pin in versions.items() if spelled.partition("@")[0] == name and parse_version_text(pin.version) == number]
     return pins[0] if len({pin.commit for pin in pins}) == 1 else None
@@ -169,7 +169,7 @@ def _is_pin(reference: str, text: object) -> bool:
     pin = parse_locked_version(text) if isinstance(text, str) else None
     if pin is None:
         return False
-    wanted = reference.partition("@")[2].strip("\"'")
+    wanted = read_revision(reference)
     request = parse_version_request(wanted)
     if pin.version == "-":
         return request is None or ("." not in wanted and len(wanted) > 3)  # a revision, also if its id has digits only

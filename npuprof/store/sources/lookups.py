@@ -9,7 +9,7 @@ from npuprof.document.profile import ASKED, Profile, Yank
 from npuprof.model import Finding, NpuprofError, Origin, Place, Record, build_error
 from npuprof.resolve.digests import FORM, compute_preset_digest
 from npuprof.resolve.lineages import Lineages
-from npuprof.store import RELEASED, is_source_reference
+from npuprof.store import RELEASED, is_source_reference, read_revision
 from npuprof.store.around import has_release_tags
 from npuprof.store.base import ReadOnceStore
 from npuprof.store.folder import Folder
@@ -115,7 +115,7 @@ class Lookups:
         """
         source, _, name = reference.partition(":")
         store = self.open_source(home, source, asked)
-        text = name.partition("@")[2].strip("\"'")
+        text = read_revision(name)
         is_range = parse_version_request(text) is not None and parse_version_text(text) is None
         is_open = is_range and name not in store.locked.versions and not self.find_sources(home).label
         if is_open and asked is not None and isinstance(home, ReadOnceStore) and asked.profile in home.names():
@@ -228,7 +228,7 @@ class Lookups:
         profile = pin.home.profile(pin.name, asked)
         if pin.released:
             self.require_unchanged(pin.home, pin.released, asked)
-        yanked = _find_yank(pin, reference.partition("@")[2].strip("\"'"))
+        yanked = _find_yank(pin, read_revision(reference))
         return PinnedProfile(profile, pin.label, pin.version, pin.commit, yanked)
 
     def find_pin(self, home: ProfileSource, reference: str, asked: Origin | None) -> Pin:

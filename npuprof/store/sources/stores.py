@@ -11,7 +11,7 @@ from functools import cached_property
 from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, Place, build_error
-from npuprof.store import FILE, is_profile_name
+from npuprof.store import FILE, is_profile_name, read_revision
 from npuprof.store import project as projects
 from npuprof.store.base import ReadOnceStore
 from npuprof.store.problems import advise_sync_of, build_missing_finding, place_error
@@ -261,8 +261,7 @@ class SourceStore(ReadOnceStore):
 
     def _find_released(self, reference: str, asked: Origin | None) -> LockedVersion:
         """Return the target at the time of locking of a reference that the lock does not list. Raises NpuprofError."""
-        name, _, wanted = reference.partition("@")
-        wanted = wanted.strip("\"'")
+        name, wanted = reference.partition("@")[0], read_revision(reference)
         try:
             if commit := find_named_commit(self.revision.repository, self.commit, wanted) if not _is_number(wanted) else "":
                 return LockedVersion("-", commit)
@@ -301,7 +300,7 @@ class SourceStore(ReadOnceStore):
             return f"{update}, with a rev in npuprof.toml that allows a newer version"
         newest = ""
         with suppress(NpuprofError):  # a vendored copy without its mirror
-            newest = find_newest_kept(load_released_tags(self.locked, lambda: self.revision.repository), name)
+            newest = find_newest_kept(self._released_tags, name)
         return (
             f'write "{source}:{name}@{newest}" in its place, then {update}' if newest else f"put another version after the @, then {update}"
         )

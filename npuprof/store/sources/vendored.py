@@ -80,10 +80,8 @@ class VendoredCopy:
         return self._read_files([name])[0]
 
     def _read_beside(self, name: str) -> bytes | None:
-        return self._prove(name, self.read_unproven(name))
-
-    def _prove(self, path: str, raw: bytes | None) -> bytes | None:
-        return raw if self.proof is None else self.proof.require(f"{self.place}{path}", raw)
+        raw = self.read_unproven(name)
+        return raw if self.proof is None else self.proof.require(f"{self.place}{name}", raw)
 
     def _read_files(self, paths: Sequence[str]) -> list[bytes | None]:
         if self._revision is not None:
