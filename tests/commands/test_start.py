@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from npuprof.system import load_built_part
 from support.building import REPOSITORY
 
 _REPORT = """
@@ -68,6 +69,13 @@ PARTS = [
     ("render bert-training --unset env.ASCEND_GLOBAL_LOG_LEVEL", {"axes", "options", "rules", "texts"}),
     ("option hccl_timeout", {"axes", "options", "rule_texts", "rules", "texts"}),
 ]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def built_forms() -> None:
+    """What the first command after a change builds, and caches for the others."""
+    for package, part in (("catalog", "options"), ("renderers", "targets"), ("commands", "verbs")):
+        load_built_part(package, part)
 
 
 def run_and_report(command: str) -> dict[str, Any]:
