@@ -386,13 +386,12 @@ def _find_version_faults(scope: Scope, framework: str, record: catalog.Variable 
 
 def _find_framework_scope_faults(scope: Scope, section: str, name: str, value: Any) -> Iterator[Fault]:
     """Yield the framework settings that the selected releases do not read, and deprecated ones."""
-    axis = catalog.load_sections()[section].axis
     for path, item in catalog.list_settings(section, name, value):
         dotted = ".".join((name, *path))
         record = catalog.find_setting(section, dotted)
         if record is None:
             continue
-        key = f"{section}.{dotted}"
+        key, axis = f"{section}.{dotted}", catalog.load_sections()[section].axis
         since = record.choices_since.get(str(item), "")
         dated = record._replace(since=since or record.since)
         unread = list(_find_version_faults(scope, axis, dated, f"{key} = {format_short_value(item)}" if since else key))
