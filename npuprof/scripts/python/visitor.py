@@ -128,7 +128,8 @@ class Visitor:
         self._list_surfaces, self._lead, self._reached = cache(choose), lead, reached
         self._surfaces = self._list_surfaces(module)
         self._stack: tuple[ast.AST, ...] = ()
-        self._entered = self._follows = self._order = self._apart = self._turns = 0
+        self._entered = self._follows = self._order = self._turns = 0
+        self._apart = 0  #: added to the lines of conditions: they differ for calls into other files only
         self._visited: set[ast.AST] = set()
         self._idle: set[Function] = set()  #: called functions without settings
         self._waiting: list[Waiting] = []
@@ -174,12 +175,8 @@ class Visitor:
             if leaves_block([statement]):
                 self.dead += 1
             elif isinstance(statement, ast.If) and (test := find_way_on(statement)):
-                tests = (*tests, (self._number(statement), -1, test))
+                tests = (*tests, (self._apart + statement.lineno, -1, test))
         self.dead = dead
-
-    def _number(self, statement: ast.stmt) -> int:
-        """Return the number of a condition: the same in all calls of a script's function."""
-        return self._apart + statement.lineno
 
     def _visit_statement(self, statement: ast.stmt, scope: Scope, tests: Tests) -> None:
         if not statement_blocks(statement):
@@ -210,7 +207,7 @@ class Visitor:
                 continue
             calls = self.module.index.list_calls(expression)
             for call, inner in _iterate_calls(expression) if calls is None else [(call, ()) for call in calls]:
-                self.tests = around = (*tests, *((self._number(statement), 0, test) for test in inner))
+                self.tests = around = (*tests, *((self._apart + statement.lineno, 0, test) for test in inner))
                 for surface in surfaces:
                     surface.read_call(self, call, scope)
                 self._follow(call, statement, scope, around)
@@ -226,14 +223,14 @@ class Visitor:
         while len(rest) == 1 and isinstance(link := rest[0], ast.If):
             self._read(link, [link.test], scope, tests)
             truth = True if is_main_test(link.test) else fold_test(link.test, scope)
-            inside = tests if truth is True and not arm else (*tests, (self._number(statement), arm, link.test))
+            inside = tests if truth is True and not arm else (*tests, (self._apart + statement.lineno, arm, link.test))
             self._visit_arm(link.body, scope, inside, done or truth is False)
             done = done or truth is True
             if truth is not False:
                 arm += 1
                 refused.append(link.test)
             rest = link.orelse
-        inside = (*tests, (self._number(statement), -arm, tuple(refused))) if arm else tests
+        inside = (*tests, (self._apart + statement.lineno, -arm, tuple(refused))) if arm else tests
         self._visit_arm(rest, scope, inside, done)
 
     def _visit_arm(self, body: list[ast.stmt], scope: Scope, tests: Tests, dead: bool) -> None:
@@ -258,11 +255,11 @@ class Visitor:
             self._visit_block(getattr(statement, name, None) or [], scope, tests)
         for arm, handler in enumerate(getattr(statement, "handlers", ())):
             kind = f"except {format_expression(handler.type)}" if handler.type else "except"
-            self._visit_block(handler.body, scope, (*tests, (self._number(statement), arm + 1, kind)))
+            self._visit_block(handler.body, scope, (*tests, (self._apart + statement.lineno, arm + 1, kind)))
         if isinstance(statement, ast.Match):
             for arm, case in enumerate(statement.cases):
                 text = f"{format_expression(statement.subject)} is {format_expression(case.pattern)}"
-                self._visit_block(case.body, scope, (*tests, (self._number(statement), arm, text)))
+                self._visit_block(case.body, scope, (*tests, (self._apart + statement.lineno, arm, text)))
 
     # -- calls ---------------------------------------------------------------------------------------------------------
 
