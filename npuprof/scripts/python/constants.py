@@ -110,7 +110,7 @@ def _fold_bindings(home: Scope, bindings: list[Binding], fold: Fold) -> Any:
     values = [fold(binding.node, home) for binding in bindings]
     if any(type(value) is not type(values[0]) or value != values[0] for value in values):
         raise Unknown(f"depends on the variable {name}, which is set {len(bindings)} times to different values")
-    if isinstance(values[0], (list, dict)) and home.is_aliased(name):
+    if isinstance(values[0], (list, dict)) and home.list_bindings(f"={name}"):
         raise Unknown(f"depends on the variable {name}, which has a second name")
     return values[0]
 

@@ -44,10 +44,6 @@ class NodeIndex:
         """Return the nodes of one class, outermost first."""
         return self._by_kind.get(kind, [])
 
-    def list_statements(self) -> list[ast.stmt]:
-        """Return all statements, class by class."""
-        return [node for kind, nodes in self._by_kind.items() if issubclass(kind, ast.stmt) for node in nodes]
-
     @cached_property
     def definitions(self) -> list[Definition]:
         """The functions and classes, in text order."""

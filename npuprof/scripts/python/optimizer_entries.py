@@ -22,8 +22,8 @@ class AddedEntry(Placed):
     scope: str
     owner: str
     branches: Branches
-    site: str = ""
-    name: str = ""
+    site: str
+    name: str
 
     @property
     def config(self) -> str:

@@ -87,7 +87,7 @@ class Scope:
         return inner
 
     def list_bindings(self, name: str) -> list[Binding]:
-        """Return all bindings of a name in this scope itself."""
+        """Return all bindings of a name in this scope itself; for ``=name``, its aliases, through which a list may be changed."""
         if self._bindings is None:
             self._bindings = _BINDINGS.get(self.node)
         if self._bindings is None:
@@ -99,10 +99,6 @@ class Scope:
         if name not in self._kinds:
             self._kinds[name] = {binding.kind for binding in self.list_bindings(name)}
         return self._kinds[name]
-
-    def is_aliased(self, name: str) -> bool:
-        """Return whether a name has an alias through which a list may be changed."""
-        return bool(self.list_bindings(f"={name}"))
 
     def resolve_name(self, name: str) -> Resolved | None:
         """Return the scope that binds a name, seen from here, with its bindings; None for an unbound name.

@@ -131,7 +131,7 @@ class Calls:
 
     @cached_property
     def _statements(self) -> list[ast.stmt]:
-        return sorted(self._index.list_statements(), key=find_start)
+        return sorted((node for node in self._index.nodes if isinstance(node, ast.stmt)), key=find_start)
 
     def list_around(self, place: Position) -> list[ast.AST]:
         """Return the statement at a place (line and column, from 1) and its ancestors, up to its function or module."""

@@ -64,16 +64,16 @@ class NestedConfig(Record):
     line: int
     offset: int
     made: str
-    file: str = ""
-    label: str = ""
+    file: str
+    label: str
 
 
 class TakenConfig(Record):
     """An object taken by an NPURunConfig: the scope of its settings; ``alone`` if no other object may be passed there."""
 
     scope: str
-    label: str = ""
-    alone: bool = True
+    label: str
+    alone: bool
 
 
 class TableEntry(NamedTuple):
