@@ -59,7 +59,7 @@ def mark_without_effect(
 
 
 def _is_judged(setting: ScriptSetting) -> bool:
-    return bool(setting.key) and not (setting.commented or setting.dead or setting.unused)
+    return bool(setting.key) and not (setting.dead or setting.unused)
 
 
 def _mark(setting: ScriptSetting, reason: str) -> ScriptSetting:

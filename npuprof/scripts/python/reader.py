@@ -84,11 +84,11 @@ def import_python(path: str, data: bytes, modules: Modules | None = None) -> Imp
         script.add_script_problem("the file is nested too deeply to be read", "", "flatten it")
         settings = visitor.found
     others = {scope for scope, site in visitor.sites.items() if site.entry and is_foreign_optimizer(site.entry)}
-    settings = [setting for setting in settings if setting.scope not in others or setting.commented]
+    settings = [setting for setting in settings if setting.scope not in others]
     _tell_what_is_too_much(script, settings, visitor.unfollowed)
     modules.keep_script(script, data)
     sites = tuple(site for scope, site in visitor.sites.items() if scope not in others)
-    remarks, followed = (*visitor.remarks, *idle), tuple(visitor.functions.values())
+    remarks, followed = (*visitor.remarks, *idle), tuple(visitor.functions)
     return ImportedFile(path, tuple(settings), sites, tuple(script.problems), script.text, remarks, followed=followed)
 
 

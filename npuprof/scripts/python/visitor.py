@@ -118,7 +118,7 @@ class Visitor:
         self.nested: dict[str, NestedConfig] = {}
         self.taken: dict[tuple[str, int, int], dict[tuple[str, str], TakenConfig]] = {}  #: by place, then by scope and label
         self.tables: dict[tuple[str, str], list[TableEntry]] = {}  #: by the scope that binds the name, and the name
-        self.functions: dict[tuple[str, int], Followed] = {}  #: functions of other files with settings
+        self.functions: dict[Followed, None] = {}  #: functions of other files with settings
         self.unfollowed: tuple[int, str] | tuple[()] = ()  #: line and name of the first call beyond the limits
         self.shares_options = False  #: whether other code has the options of TensorFlow 2 too
         self.skips = False  #: whether code was skipped that other calls run
@@ -142,8 +142,7 @@ class Visitor:
 
     def visit_module(self) -> None:
         """Visit the script."""
-        scope = self.module.scope
-        self._visit_frame(self.module.tree.body, scope, ())
+        self._visit_frame(self.module.tree.body, self.module.scope, ())
         every = [*self.found, *(setting for name, runs in self._runs.values() for setting in _unite_calls(name, runs))]
         unique = {(*_mark_place(one), one.key, repr(one.value), one.reason): one for one in reversed(every)}  # of equal settings, the first
         for site, several in self._made.items():
@@ -324,9 +323,8 @@ class Visitor:
         for name, site in list(islice(self.sites.items(), before, None)):
             self.sites[name] = site._replace(line=place[0], column=place[1])
         self.found += [setting.with_place(call=place) for setting in settings]
-        if any(not setting.commented for setting in settings):
-            followed = Followed(module.path, function.lineno, function.end_lineno or function.lineno, function.name)
-            self.functions.setdefault((module.path, function.lineno), followed)
+        if settings:
+            self.functions.setdefault(Followed(module.path, function.lineno, function.end_lineno or function.lineno, function.name))
 
     # -- configuration objects -----------------------------------------------------------------------------------------
 

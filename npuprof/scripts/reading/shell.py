@@ -104,8 +104,8 @@ def import_shell_script(path: str, text: str, modules: Modules | None = None, pl
         where = Place(path, reading.too_deep.line, reading.too_deep.column)
         problems.append(build_finding("NP801", what, "Nothing after this place was read.", "flatten it", where=where))
     remarks = (*reading.remarks, *(() if unread else list_reads(path, commands)))  # an unread file may set them
-    followed = {(item.file, item.line): Followed(item.file, item.line, item.line, "") for item in every if item.place.call}
-    return ImportedFile(path, every, tuple(reading.sites), tuple(problems), text, remarks, followed=tuple(followed.values()))
+    followed = dict.fromkeys(Followed(item.file, item.line, item.line, "") for item in every if item.place.call)
+    return ImportedFile(path, every, tuple(reading.sites), tuple(problems), text, remarks, followed=tuple(followed))
 
 
 def _build_open_quote(path: str, word: Word) -> Finding:
