@@ -105,8 +105,7 @@ def detect_named_kind(path: str) -> str:
 
 def may_be_called(path: str) -> bool:
     """Return whether a file's kind can be imported or sourced, by its name."""
-    kind = KINDS.get(detect_named_kind(path))
-    return kind is not None and kind.has_callers
+    return KINDS.get(detect_named_kind(path), _UNKNOWN).has_callers
 
 
 def detect_script_kind(path: str, data: bytes, by_text: bool = False) -> str:
@@ -152,8 +151,8 @@ def may_hold_settings(path: str, data: bytes) -> bool:
 
 def may_call_settings(path: str, data: bytes, modules: Modules) -> bool:
     """Return whether a file can call a function of its tree that sets something, without parsing it."""
-    kind = KINDS.get(detect_script_kind(path, data))
-    if kind is None or not kind.calls or b"\0" in data:
+    kind = KINDS.get(detect_script_kind(path, data), _UNKNOWN)
+    if not kind.calls or b"\0" in data:
         return False
     return _load_function(kind.calls)(path, data, modules)  # type: ignore[no-any-return]
 
