@@ -43,7 +43,7 @@ class Block(Record):
     indent: bytes
     newline: bytes
     text: str
-    facts: dict[str, str] = {}
+    facts: dict[str, str]
 
     def has_line(self, line: int) -> bool:
         """Return whether a line, from 1, is after its first mark and not after its last."""
@@ -56,8 +56,8 @@ class RefreshedBlock(Record):
     block: Block
     state: State
     text: str
-    sidecars: dict[str, str] = {}
-    left_out: tuple[Finding, ...] = ()
+    sidecars: dict[str, str]
+    left_out: tuple[Finding, ...]
 
 
 def find_blocks(path: str, data: bytes) -> list[Block]:
