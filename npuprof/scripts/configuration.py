@@ -154,8 +154,8 @@ def configure_launch(name: str, launch: Launch, asked: Context) -> list[ScriptVi
             is_certain = number in sure and setting.reason != UNSET
             if is_certain or number not in known or setting.reason == UNSET:
                 now, before = (certain, maybe) if is_certain else (maybe, certain)
-                now[setting.key] = before[setting.key] = setting
-                del before[setting.key]
+                now[setting.key] = setting
+                before.pop(setting.key, None)
         if certain:
             result.append(ScriptView(name, certain, maybe, asked, launch.surface, closed))
     return result

@@ -79,7 +79,6 @@ class Scope:
 
     def with_label(self, label: str, rebound: frozenset[str]) -> Scope:
         """Return the same scope for a call from another file; ``rebound`` are names that the file rebinds."""
-        self.list_bindings("")  # computed once for all of them
         inner = self.with_bound({})
         inner.label = label
         if rebound:

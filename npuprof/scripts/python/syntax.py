@@ -46,7 +46,7 @@ class Script:
         if text is None:
             return
         self.text = text
-        self.lines = text.split("\n") if "\r" not in text else text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        self.lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
         self._parse_text()
 
     def add_script_problem(self, what: str, why: str, hint: str, line: int = 0, column: int = 0, severity: str = "warning") -> None:

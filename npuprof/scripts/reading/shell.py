@@ -147,7 +147,6 @@ class _Reading:
         self.path = path
         self.text = text
         self.commands = commands
-        self.plain = plain
         self.command = Command()
         self.number = 0  #: number of the command
         self.found: list[ScriptSetting] = []
