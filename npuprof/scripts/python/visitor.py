@@ -126,7 +126,6 @@ class Visitor:
         self.dead = 0
         self.remarks: dict[Record, None] = {}  #: other records, for the checks
         self._list_surfaces, self._lead, self._reached = cache(choose), lead, reached
-        self._surfaces = self._list_surfaces(module)
         self._stack: tuple[ast.AST, ...] = ()
         self._entered = self._follows = self._order = self._turns = 0
         self._apart = 0  #: added to the lines of conditions: they differ for calls into other files only
@@ -197,7 +196,7 @@ class Visitor:
     def _read(self, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, tests: Tests) -> None:
         """Let the surfaces read one statement, and follow its calls, innermost first."""
         self.tests = tests
-        surfaces = self._surfaces
+        surfaces = self._list_surfaces(self.module)
         for surface in surfaces:
             if surface.read_statement:
                 surface.read_statement(self, statement, scope)
@@ -289,13 +288,13 @@ class Visitor:
         inside = self._open_inside(call, entered, module, scope)
         before, place = len(self.sites), self.place(call)
         self._entered += 1
-        state = self.module, self._surfaces, self._stack, self._apart, self.found, self.skips
-        self.module, self._surfaces = module, self._list_surfaces(module)
+        state = self.module, self._stack, self._apart, self.found, self.skips
+        self.module = module
         self._stack, self._apart = (*self._stack, function), self._apart if module is self.main else self._entered * _APART
         self.found, self.skips = [], False
         self._visit_frame(function.body, inside, tests)
         settings, skips = self.found, self.skips
-        self.module, self._surfaces, self._stack, self._apart, self.found, self.skips = state
+        self.module, self._stack, self._apart, self.found, self.skips = state
         self.skips |= skips
         self._follows += bool(settings)
         if not settings and not skips and len(self.sites) == before:
