@@ -129,7 +129,6 @@ class Visitor:
         self._stack: tuple[ast.AST, ...] = ()
         self._entered = self._follows = self._order = self._turns = 0
         self._apart = 0  #: added to the lines of conditions: they differ for calls into other files only
-        self._visited: set[ast.AST] = set()
         self._idle: set[Function] = set()  #: called functions without settings
         self._waiting: list[Waiting] = []
         self._runs: dict[ast.AST, tuple[str, list[list[ScriptSetting]]]] = {}  #: the settings of each call of a script's function
@@ -156,12 +155,12 @@ class Visitor:
         self._visit_block(body, scope, tests)
         self._waiting.sort(key=lambda entry: entry[0].name != "__init__")  # a constructor comes before methods that use the object
         for function, where, tests in _sort_by_calls(self._waiting, self.module.index):
-            if function not in self._visited or function.name in self.module.index.passed_on:
-                self._visited.add(function)
+            if function not in self._runs or function.name in self.module.index.passed_on:
                 outer_found, self.found = self.found, []
                 inside = Scope(function, where)
+                _, runs = self._runs.setdefault(function, (inside.name, []))
                 self._visit_frame(function.body, inside, tests)
-                self._runs.setdefault(function, (inside.name, []))[1].append(self.found)
+                runs.append(self.found)
                 self.found = outer_found
         self._waiting = outer
 
@@ -300,7 +299,6 @@ class Visitor:
         if not settings and not skips and len(self.sites) == before:
             self._idle.add(function)
         if module is self.main:
-            self._visited.add(function)
             self._runs.setdefault(function, (inside.name, []))[1].append(settings)
         else:
             self._take_over(function, module, settings, before, place)
