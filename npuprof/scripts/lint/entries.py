@@ -50,10 +50,9 @@ def find_idle_configs(imported: ImportedFile) -> Iterator[Finding]:
     for idle in imported.list_remarks(IdleConfig):
         entries = (entry for entry in imported.list_own_remarks(AddedEntry) if entry.site in idle.scopes and not entry.scope)
         settings = (item for item in imported.found if item.scope in idle.scopes and not item.commented and item.file == imported.file)
-        name, session = idle.name, idle.session
-        what = f"{name} has an entry for the adapter, and nothing is given {name}"
-        what = f"{what}: {session}(...) is made without it in line {idle.session_line}"
-        why, hint = "Its settings have no effect on that session.", f"write {session}(config={name})"
+        what = f"{idle.name} has an entry for the adapter, and nothing is given {idle.name}"
+        what = f"{what}: {idle.session}(...) is made without it in line {idle.session_line}"
+        why, hint = "Its settings have no effect on that session.", f"write {idle.session}(config={idle.name})"
         places: list[Placed | ScriptSetting] = [*entries, *settings, Placed(imported.file, idle.line, 1)]
         yield place_fault(Fault("NP823", what, why, hint), places[0])
 

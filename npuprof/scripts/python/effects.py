@@ -47,8 +47,7 @@ def mark_without_effect(
     added = [remark for remark in remarks if isinstance(remark, AddedEntry) and remark.file == module.path]
     if not (added or any(map(_is_judged, marked))):
         return marked, []
-    text = module.script.text
-    is_open = _COMPUTED_NAMES.search(text) is not None
+    is_open = _COMPUTED_NAMES.search(module.script.text) is not None
     uncalled = _find_uncalled(module, is_named_elsewhere) if not is_open else {}
     marked = [_mark(setting, uncalled.get(setting.position[0], "")) for setting in marked]
     calls = Calls(module.index, added)
