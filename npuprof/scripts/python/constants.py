@@ -86,8 +86,7 @@ def _fold_name(node: ast.Name, scope: Scope, fold: Fold) -> Any:
         raise Unknown(f"depends on the name {node.id}")
     home, bindings = resolved
     if not bindings:
-        expression, where = home.bound[node.id]
-        return fold(expression, where)
+        return fold(*home.bound[node.id])
     return _require_own_folder(_fold_bindings(home, bindings, fold), home, scope)
 
 

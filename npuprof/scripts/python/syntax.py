@@ -101,7 +101,7 @@ class Script:
             line = _PRINT.sub(_silence_print, line)
             line = _EXCEPT.sub(r"\1 as \2:", line)
             line = _RAISE.sub(r"\1raise \2(\3)", line)
-            line = _EXEC.sub(r"\1pass;", line) if _EXEC.match(line) else line
+            line = _EXEC.sub(r"\1pass;", line)
             lines.append(_OCTAL.sub(r"0o\1", line).replace("<>", "!=") if is_python2 else line)
         try:
             self.tree = parse_python("\n".join(lines) + "\n")

@@ -43,7 +43,7 @@ def find_constants(commands: Sequence[Command]) -> dict[str, str]:
         for word in command[1:] if first in _GIVING else ():
             values.setdefault(word.text.partition("=")[0], []).append(None)
         words = [word for word in command if ASSIGNMENT.match(word.text)] if first in _DECLARING else command
-        for name, word in list_assignments(words) if words and "=" in words[0].text else ():
+        for name, word in list_assignments(words):
             is_doubtful = word.items or depth or command.join or not word.text.startswith(f"{name}=")
             values.setdefault(name, []).append(None if is_doubtful else word.value)
     known: dict[str, str] = {}

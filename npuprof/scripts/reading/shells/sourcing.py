@@ -49,7 +49,7 @@ class Sourcing:
         known = find_constants(commands)
         has_moved = False
         for command in commands:
-            start = next((at for at, word in enumerate(command) if word.keyword not in _BEFORE), 0) if command[0].text in _BEFORE else 0
+            start = next((at for at, word in enumerate(command) if word.keyword not in _BEFORE), 0)
             first = command[start].keyword
             has_moved |= first in ("cd", "pushd", "popd") and not command.parentheses
             body = None
