@@ -45,7 +45,7 @@ class Rename(StoreVerb):
             if unread and not self.no_check:
                 hint = "fix it first, or pass --no-check"
                 raise NpuprofError([finding._replace(hint=f"{finding.hint}; or {hint}" if finding.hint else hint) for finding in unread])
-            after = moved.build_opener()
+            after = build_opener(moved.changed)
             if not self.no_check:
                 _require_same_results(moved, after)
             problems = list(unread)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from shlex import quote
 
 from npuprof import document
 from npuprof.document.profile import Profile
 from npuprof.edit import renaming
-from npuprof.edit.changed import ChangedStore, build_opener
+from npuprof.edit.changed import ChangedStore
 from npuprof.edit.preset_file import (
     PresetFile,
     encode_like,
@@ -20,16 +20,15 @@ from npuprof.edit.preset_file import (
     require_writable_store,
 )
 from npuprof.edit.schemaline import move_schema_line
-from npuprof.model import Context, Finding, NpuprofError, build_error
+from npuprof.model import Finding, NpuprofError, build_error
 from npuprof.store.folder import Folder
 from npuprof.store.personal import find_personal_file
-from npuprof.store.spec import Workspace
 from npuprof.system.files import read_file_content
 from npuprof.system.writing import Wanted
 
 
 class Moved:
-    """A preset and the files that refer to it, before and after the rename.
+    """A preset and the files that refer to it, before and after the rename; ``changed`` is the renamed store.
 
     Raises NpuprofError if the preset is not a movable file, or the new name is invalid.
     """
@@ -50,7 +49,7 @@ class Moved:
         require_free_name(home, new, besides=old)
         self.new.require_absent()
         self.text = move_schema_line(self.old.text, self.old.path, self.new.path)
-        self._changed = ChangedStore(home, {new: (self.new.source, self.text)}, old)
+        self.changed = ChangedStore(home, {new: (self.new.source, self.text)}, old)
         self._files: list[tuple[PresetFile, str]] = []
         self._pins: list[str] = []
         self._project, self._project_difference = _plan_project_file(home, old, new)
@@ -69,13 +68,9 @@ class Moved:
             renamed = renaming.rename_references(read, self.old_name, self.name)
             if renamed != read.text:
                 self._files.append((read_preset_file(self.home, name), renamed))
-                self._changed.set_text(name, read.source, renamed)  # at once, while its data are cached
+                self.changed.set_text(name, read.source, renamed)  # at once, while its data are cached
             self._pins += [f"{origin} keeps {name}" for origin, name in renaming.list_pinned_references(read, self.old_name)]
         return unread
-
-    def build_opener(self) -> Callable[[Context], Workspace]:
-        """Return a function that opens the renamed store."""
-        return build_opener(self._changed)
 
     def list_wanted(self) -> list[Wanted]:
         """Return the new files, without scripts."""

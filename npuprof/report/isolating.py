@@ -10,21 +10,16 @@ from npuprof.report.text import escape_controls, escape_lines
 from npuprof.system.files import describe_os_error
 
 
-def isolate_faults(path: str, problems: list[Finding], preset: str = "") -> FaultIsolation:
+class isolate_faults:  # noqa: N801 - a context manager; stores need thousands, and contextlib is four times slower
     """Turn an exception of the body into an error finding about ``path`` in ``problems``, and continue after it.
 
     A bug in npuprof is NP831; an operating system error or limit is NP801, or NP001 for the file of a ``preset``. With
     NPUPROF_DEBUG=1 the traceback is printed. NpuprofError and BrokenPipeError are raised unchanged.
     """
-    return FaultIsolation(path, problems, preset)
-
-
-class FaultIsolation:
-    """The context manager of ``isolate_faults``: stores need thousands, and ``contextlib`` is four times slower."""
 
     __slots__ = ("path", "preset", "problems")
 
-    def __init__(self, path: str, problems: list[Finding], preset: str) -> None:
+    def __init__(self, path: str, problems: list[Finding], preset: str = "") -> None:
         self.path, self.problems, self.preset = path, problems, preset
 
     def __enter__(self) -> None:

@@ -98,8 +98,7 @@ def read_clues(argument: str, unread: list[Finding]) -> list[Clue]:
 
 def read_process(pid: int) -> list[Clue]:
     """Return the clues in a live process's environment. Raises NpuprofError if it is unreadable or has none."""
-    path = f"/proc/{pid}/environ"
-    return _read_variables(f"process {pid}", _read_environ(path))
+    return _read_variables(f"process {pid}", _read_environ(f"/proc/{pid}/environ"))
 
 
 def _read_environ(path: str) -> bytes:

@@ -475,7 +475,6 @@ def require_no_blanks(spec: str) -> None:
 
 def build_nameless_revision_finding(revision: str) -> Finding:
     """Return the finding for a revision without a preset name."""
-    if not revision:
-        return Finding("NP004", "'@' names no preset", "NAME@REV is a preset as it was at a revision.", problems.LIST_ADVICE)
     hint = f"write the name of a preset before it, bert-training@{revision}; npuprof check --rev {revision} checks the whole store"
-    return Finding("NP004", f"'@{revision}' names no preset", "NAME@REV is a preset as it was at a revision.", hint)
+    why = "NAME@REV is a preset as it was at a revision."
+    return Finding("NP004", f"'@{revision}' names no preset", why, hint if revision else problems.LIST_ADVICE)

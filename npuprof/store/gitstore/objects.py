@@ -282,14 +282,9 @@ def build_git_environment(top: str, bare: str = "") -> dict[str, str]:
             if name in environ and name != "GIT_PREFIX":
                 environ[name] = os.path.abspath(environ[name])
         return environ
-    is_this = git_folder is None or (os.path.realpath(git_folder) == bare if bare else _is_git_folder_of(git_folder, top))
+    is_this = git_folder is None or os.path.realpath(git_folder) == (bare or os.path.realpath(next(_list_git_folders(top))))
     gone = _REPOSITORY_VARIABLES if is_this else (*_REPOSITORY_VARIABLES, *_OBJECT_VARIABLES)
     return {name: value for name, value in environ.items() if name not in gone}
-
-
-def _is_git_folder_of(folder: str, top: str) -> bool:
-    """Return whether a folder is the git folder of the repository with a top."""
-    return os.path.realpath(folder) == os.path.realpath(next(_list_git_folders(top)))
 
 
 #: Commands that read no work tree files, so that no filters run.

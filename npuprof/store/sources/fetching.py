@@ -107,10 +107,11 @@ def fetch_locked(url: str, commits: Iterable[str], tags: Iterable[tuple[str, str
 
 def keep_commits(url: str, commits: Iterable[str], name: str = "") -> None:
     """Keep commits of a mirror permanently. Raises NpuprofError (NP046) if its refs do not contain one of them."""
-    with hold_mirror(url, name_source(url, name)) as git:
+    label = name_source(url, name)
+    with hold_mirror(url, label) as git:
         reached = list_reached(git, list_refs(git).values())
         if foreign := [commit for commit in commits if commit not in reached]:
-            raise _build_foreign_error(name_source(url, name), foreign)
+            raise _build_foreign_error(label, foreign)
         _keep(git, commits)
 
 

@@ -63,9 +63,8 @@ class KeptRelease(ReadOnceStore):
 
     has_pins = True
 
-    def __init__(self, reference: str, folder: str, shown: str, record: KeptRecord, revision: Revision | None = None) -> None:
+    def __init__(self, folder: str, shown: str, record: KeptRecord, revision: Revision | None = None) -> None:
         super().__init__()
-        self.reference = reference
         self.record = record
         self.commit_in_pins = record.commit[:7]
         self.root = folder
@@ -171,7 +170,7 @@ def _open_release(reference: str, store: str, shown: str, revision: Revision | N
     if match is None or match[1] != name or request is None or number is None or not request.accepts(number):
         what = f"{cited}/{RECORD} does not say which release of {name} was kept for {reference}"
         raise _build_error(what, "It was edited, or merged wrongly.")
-    return KeptRelease(reference, folder, cited, KeptRecord(match[1], match[2], match[3], match[4], int(match[5])), revision)
+    return KeptRelease(folder, cited, KeptRecord(match[1], match[2], match[3], match[4], int(match[5])), revision)
 
 
 def list_kept_references(home: Folder) -> list[str]:

@@ -193,10 +193,10 @@ class SourceStore(ReadOnceStore):
         return self.find_version(reference, asked, is_own=True).profile(reference.partition("@")[0], asked)
 
     def _read_profile(self, name: str, asked: Origin | None) -> Profile:
-        if not is_profile_name(name):
-            raise NpuprofError(self._build_missing_finding(name, asked))
-        self.require_fit()
-        raw = self._copy.read_text(name) if self._copy else self._load_cached(f"{name}.toml", lambda: self._read_text(name, asked))
+        raw: bytes | None = None
+        if is_profile_name(name):
+            self.require_fit()
+            raw = self._copy.read_text(name) if self._copy else self._load_cached(f"{name}.toml", lambda: self._read_text(name, asked))
         if raw is None:
             raise NpuprofError(self._build_missing_finding(name, asked))
         view = f" {self.shown}" if self.is_version else ""
