@@ -208,13 +208,13 @@ def _find_processes(path: str, workspace: Workspace) -> tuple[list[Processes], l
     folder = expand_home(path)
     if not os.path.isdir(folder):
         return None
-    from npuprof.runs import ranks
+    from npuprof.runs import ranks, records
 
     is_path = path.startswith((".", "/", "~"))
     with suppress(NpuprofError):
         if not is_path and path in workspace.store.names():
             return None
-    if not ranks.holds_records(folder):
+    if not records.list_record_names(folder):
         if is_path:
             hint = "name a preset, or a folder where npuprof run NAME --record has left records"
             raise build_error("NP962", f"{path} contains no run record", "", hint, where=Place(folder))

@@ -7,7 +7,7 @@ from typing import Any
 from npuprof.commands.framework import arguments, flag
 from npuprof.commands.framework.parameters import ContextVerb, PrintingVerb, formats
 from npuprof.commands.resolving import open_workspace
-from npuprof.history.verification import WHOLE_STORE, VerifiedVersion, Verifier, asks_for_signatures
+from npuprof.history.verification import WHOLE_STORE, VerifiedVersion, Verifier, asks_for_signatures, find_edits
 from npuprof.model import Finding, NpuprofError, build_usage_error, did_you_mean
 from npuprof.report import Answer
 from npuprof.report.findings import build_finding_dict, format_findings
@@ -62,7 +62,7 @@ class Verify(PrintingVerb, ContextVerb):
         ]
         if versions and not self.signatures and asks_for_signatures(verifier.repository):
             remarks.append("signatures were not looked at, though git's configuration asks for them: --signatures has git check them")
-        remarks += [f"the files here now are not verified by it: {finding.message}" for finding in verifier.find_edits_here()[:1]]
+        remarks += [f"the files here now are not verified by it: {finding.message}" for finding in find_edits(workspace.store)[:1]]
         return Answer(
             {
                 "text": lambda: self._build_table(versions),

@@ -11,7 +11,8 @@ from npuprof.store.around import has_sparse_checkout
 from npuprof.store.folder import Folder
 from npuprof.store.gitstore.repository import TreeFile
 from npuprof.store.gitstore.revisions import Revision
-from npuprof.store.worktree import find_work_tree_layout, list_absent_files
+from npuprof.store.layout import Layout
+from npuprof.store.worktree import list_absent_files
 from npuprof.system import lazy_pattern
 from npuprof.system.files import read_plain_file
 
@@ -32,7 +33,7 @@ class WorkTree:
         if has_sparse_checkout(folder.root) or before.files.keys() - there:
             self.absent = {
                 name: file
-                for name, file in list_absent_files(before.repository, find_work_tree_layout(before.repository, folder)).items()
+                for name, file in list_absent_files(before.repository, Layout(before.repository.prefix, folder.layout.globs)).items()
                 if name not in there
             }
             folder.read_absent = lambda name: self.read_profile_text(name) if name in self.absent else None

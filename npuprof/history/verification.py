@@ -102,13 +102,9 @@ class Verifier:
         if digest != version.digest:
             what = f"the presets of {tag} have another digest than the tag records"
             yield Finding("NP028", what, f"It is {digest or 'that of none'}, and not {version.digest}.", _ADVICE.format(tag))
-        for finding in _find_edits(there):
+        for finding in find_edits(there):
             hint = "release the next version with a lock that npuprof wrote: npuprof source update"
             yield finding._replace(code="NP028", message=f"the sources of {tag}: {finding.message}", hint=hint)
-
-    def find_edits_here(self) -> list[Finding]:
-        """Return manual edits in the lock and vendored copies of the current store."""
-        return _find_edits(self._workspace.store)
 
     def _concerns_store(self, ref: TagRef, commit: str) -> bool:
         """Return whether a tag is about a preset, now or at its commit: other things have versions too."""
@@ -184,7 +180,7 @@ class Verifier:
             yield Finding("NP028", f"{made_with}, whose tag is gone", "The release still resolves, but a new dependent would not.", hint)
 
 
-def _find_edits(home: ProfileSource) -> list[Finding]:
+def find_edits(home: ProfileSource) -> list[Finding]:
     """Return manual edits of a store's lock and vendored copies; an unreadable lock counts as one."""
     try:
         return Lookups().find_edited_copies(home)

@@ -99,7 +99,6 @@ def _read_source(source: Source) -> Adapter:
     classes = Classes()
     libraries: list[str] = []
     keys: frozenset[str] | None = None
-    short_kept = True
     for name in source.names:
         inside = any(part in PACKAGES for part in name.split("/")[:-1])
         try:
@@ -114,8 +113,7 @@ def _read_source(source: Source) -> Adapter:
                     keys = option_names | (keys or frozenset())
         except (OSError, ValueError, RecursionError, MemoryError, zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
             unread.append((os.path.join(source.shown, name), describe_os_error(error)))
-    if keys is not None:
-        short_kept = all(name in keys for name in _list_constant() if len(name) <= _SHORT)
+    short_kept = keys is None or all(name in keys for name in _list_constant() if len(name) <= _SHORT)
     return Adapter(packages, tuple(libraries), keys, short_kept, classes.list_attributes(), tuple(unread))
 
 

@@ -19,7 +19,7 @@ from npuprof.document import keys
 from npuprof.model import Finding, Record
 from npuprof.report.text import escape_controls, format_count
 from npuprof.resolve.config import Config
-from npuprof.runs.records import Fields, list_record_names, read_folder
+from npuprof.runs.records import Fields, read_folder
 from npuprof.store.spec import Workspace
 from npuprof.system import group_pairs
 
@@ -156,11 +156,6 @@ class Processes(Launch):
     def count(self) -> int:
         """The number of processes."""
         return sum(len(group.paths) for group in self.groups)
-
-
-def holds_records(folder: str) -> bool:
-    """Return whether a folder contains records of runs."""
-    return bool(list_record_names(folder))
 
 
 def load_processes(folder: str, workspace: Workspace) -> tuple[list[Processes], list[Finding]]:

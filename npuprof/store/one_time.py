@@ -170,7 +170,7 @@ def _convert_value(value: Any, depth: int) -> TomlValue:
         return [_convert_value(item, depth + 1) for item in value]
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
         return {_convert_value(key, depth + 1): _convert_value(item, depth + 1) for key, item in value.items()}
-    if _is_date(value):
+    if type(value) in (date, datetime, time):
         return value
     plain = value.tolist() if callable(getattr(value, "tolist", None)) else value  # numbers, booleans and arrays of numpy
     if type(plain) is type(value):
@@ -184,7 +184,3 @@ def _require_writable(value: TomlValue) -> TomlValue:
     if isinstance(value, int) and value.bit_length() > _LARGEST_BITS:
         raise _UnfitError("a number of thousands of digits")
     return value
-
-
-def _is_date(value: object) -> bool:
-    return type(value) in (date, datetime, time)

@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from npuprof.store import is_profile_name
-from npuprof.store.folder import Folder
 from npuprof.store.gitstore.repository import Repository, TreeFile
 from npuprof.store.layout import Layout, list_project_paths
 
@@ -66,11 +65,6 @@ def list_absent_files(repository: Repository, layout: Layout) -> dict[str, TreeF
             if located := layout.locate(os.fsdecode(path)):
                 files[located.name] = TreeFile(mode, oid, located.outside)
     return files
-
-
-def find_work_tree_layout(repository: Repository, folder: Folder) -> Layout:
-    """Return the layout of a work tree's presets, from the top of its repository, by its own ``npuprof.toml``."""
-    return Layout(repository.prefix, folder.layout.globs)
 
 
 def find_converted_files(repository: Repository, names: Collection[str], then: dict[str, TreeFile]) -> set[str]:

@@ -101,9 +101,9 @@ class NewerLockError(NpuprofError):
 
 def parse_lock(source: str, raw: bytes, revision: str | None = None) -> Lock:
     """Return the parsed text of a lock. Raises NpuprofError (NP044) for manual edits and merge conflicts."""
-    if re.search(rb"^(<{7}|={7}|>{7})", raw, re.MULTILINE):
+    marks = (b"<<<<<<<", b"=======", b">>>>>>>")
+    if line := next((number for number, text in enumerate(raw.split(b"\n"), 1) if text.startswith(marks)), 0):
         way = "npuprof source update recreates it and shows the differences from HEAD; or take one side: git checkout --ours npuprof.lock"
-        line = next(number for number, text in enumerate(raw.split(b"\n"), 1) if text.startswith((b"<<<<<<<", b"=======", b">>>>>>>")))
         raise build_error("NP044", f"{source} contains conflict markers", "", way, where=Place(source, line, 1))
     hint = "restore it (git checkout npuprof.lock), or recreate it: npuprof source update"
     try:

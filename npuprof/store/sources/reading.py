@@ -51,10 +51,10 @@ def read_sources(home: ProfileSource) -> Sources:
         return read_sources_at(home.repository, home.commit, home.repository.prefix, home.shown)
     if not isinstance(home, Folder) or not home.in_work_tree:
         return Sources(Project(), Lock())
-    path = os.path.join(find_project_folder(home), LOCK_FILE)
+    base = find_project_folder(home)
+    path = os.path.join(base, LOCK_FILE)
     locked = read_file_beside(path)
     lock = locks.parse_lock(os.path.relpath(path), locked) if locked is not None else Lock()
-    base = os.path.dirname(path)
     return Sources(home.project, lock, open_copy=lambda folder: VendoredCopy(find_copy_folder(base, folder)))
 
 
