@@ -11,6 +11,7 @@ from npuprof.model import NpuprofError, build_error
 from npuprof.store.around import find_bare_repository
 from npuprof.store.folder import find_store
 from npuprof.store.gitstore.objects import Git, build_refusal_finding
+from npuprof.store.layout import escape_glob
 from npuprof.system import expand_home, find_shared_folder
 from npuprof.system.files import build_write_error, is_stream
 
@@ -119,8 +120,8 @@ def find_attributes(git: Git, everywhere: bool, store_: str | None) -> tuple[str
         ]
     below = _find_store_path(git, store_)
     above = "" if below == "." else posixpath.dirname(below)
-    presets = _quote_pattern(f"{_escape_pattern(below)}/**/*.toml" if below != "." else "**/*.toml")
-    beside = [_quote_pattern(f"/{_escape_pattern(posixpath.join(above, name))}") for name in _BESIDE]
+    presets = _quote_pattern(f"{escape_glob(below)}/**/*.toml" if below != "." else "**/*.toml")
+    beside = [_quote_pattern(f"/{escape_glob(posixpath.join(above, name))}") for name in _BESIDE]
     return os.path.join(git.folder, ".gitattributes"), [f"{presets} {USE}", *(f"{pattern} {MERGE}" for pattern in beside)]
 
 
@@ -137,10 +138,6 @@ def _find_store_path(git: Git, store_: str | None) -> str:
         what = f"the store {root} is not in the repository {git.folder}"
         raise build_error("NP925", what, "Attributes apply below the folder of their file.", "run it in the store's repository")
     return below.replace(os.sep, "/")
-
-
-def _escape_pattern(path: str) -> str:
-    return "".join(f"\\{char}" if char in "\\*?[]" else char for char in path)
 
 
 def _quote_pattern(pattern: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from npuprof.catalog import find_record_texts, record_names
 from npuprof.model import Record
-from npuprof.resolve.digests import load_sha256
+from npuprof.resolve.digests import digest_bytes
 from npuprof.system import lazy_pattern
 
 TYPE_CHECKING = False
@@ -146,4 +146,4 @@ def _split_header(text: str) -> tuple[str, str]:
 
 
 def _hash_body(text: str) -> str:
-    return str(load_sha256()(text.encode()).hexdigest())[:32]
+    return digest_bytes(text.encode())[:32]

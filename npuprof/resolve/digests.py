@@ -93,7 +93,7 @@ def _sort_texts(value: Any) -> Any:
 
 
 def _hash_text(text: str) -> str:
-    return str(load_sha256()(text.encode()).hexdigest())
+    return digest_bytes(text.encode())
 
 
 def _format_canonical_json(value: Any) -> str:
@@ -122,9 +122,10 @@ def _quote_json_string(text: str) -> str:
     return encode_basestring_ascii(text)
 
 
-def load_sha256() -> Any:
-    """Return SHA-256: that of OpenSSL, several times faster, if ``hashlib`` is loaded, else the one that is quicker to load."""
-    return getattr(sys.modules.get("hashlib"), "sha256", None) or _load_built_in_sha256()
+def digest_bytes(raw: bytes) -> str:
+    """Return a SHA-256: by OpenSSL, several times faster, if ``hashlib`` is loaded, else by the one that is quicker to load."""
+    sha256 = getattr(sys.modules.get("hashlib"), "sha256", None) or _load_built_in_sha256()
+    return str(sha256(raw).hexdigest())
 
 
 @cache

@@ -18,7 +18,7 @@ from npuprof.document import Document, build_command_line_document, is_nested_to
 from npuprof.document.profile import INHERITED_KEYS, Profile
 from npuprof.model import SECTIONS, Finding, NpuprofError, Path, Place, Record, build_error
 from npuprof.report.output import tell_remark
-from npuprof.resolve.digests import load_sha256
+from npuprof.resolve.digests import digest_bytes
 from npuprof.store.base import ComposedParts
 from npuprof.system.files import describe_os_error, read_file_content, read_standard_input
 
@@ -185,8 +185,7 @@ class Command(Record):
 
 def digest_arguments(words: Sequence[str]) -> str:
     """Return the SHA-256 of arguments."""
-    digest: str = load_sha256()(json.dumps(list(words)).encode(errors="surrogateescape")).hexdigest()
-    return digest
+    return digest_bytes(json.dumps(list(words)).encode(errors="surrogateescape"))
 
 
 def read_command(fields: Mapping[str, Any]) -> Command | None:

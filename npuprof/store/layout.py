@@ -97,8 +97,12 @@ class Layout(Record):
         """
         if not self.prefix:
             return (":(top)",)
-        plain = "".join(f"\\{char}" if char in "\\*?[]" else char for char in self.base)
-        return (f":(top,literal){self.prefix.rstrip('/')}", *(f":(top,glob){plain}{glob}" for glob in self.globs))
+        return (f":(top,literal){self.prefix.rstrip('/')}", *(f":(top,glob){escape_glob(self.base)}{glob}" for glob in self.globs))
+
+
+def escape_glob(path: str) -> str:
+    """Return a path as a glob that matches only it."""
+    return "".join(f"\\{char}" if char in "\\*?[]" else char for char in path)
 
 
 def list_project_paths(prefix: str) -> tuple[str, str]:

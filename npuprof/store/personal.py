@@ -12,7 +12,7 @@ import os
 from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Place
-from npuprof.resolve.digests import load_sha256
+from npuprof.resolve.digests import digest_bytes
 from npuprof.resolve.lineages import PERSONAL
 from npuprof.store.folder import Folder, find_project_folder
 from npuprof.system import find_user_folder
@@ -31,7 +31,7 @@ def find_personal_file(shared: Profile) -> str:
         place = "builtin"
     else:
         project = find_project_folder(shared.home)
-        mark = load_sha256()(os.fsencode(os.path.realpath(shared.home.root))).hexdigest()[:8]
+        mark = digest_bytes(os.fsencode(os.path.realpath(shared.home.root)))[:8]
         place = f"{os.path.basename(project) or 'root'}-{mark}"
     return os.path.join(find_personal_folder(), place, f"{shared.name}.toml")
 

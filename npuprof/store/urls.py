@@ -7,7 +7,7 @@ import re
 
 from npuprof.document.secrets import KNOWN_USERS, TOKEN, unquote_url
 from npuprof.document.secrets import hide_credentials as hide_credentials
-from npuprof.resolve.digests import load_sha256
+from npuprof.resolve.digests import digest_bytes
 from npuprof.system import lazy_pattern
 
 #: ``x::rest`` names a git remote helper.
@@ -107,4 +107,4 @@ def normalize_url(url: str) -> str:
 
 def mark_texts(*texts: str) -> str:
     """Return 16 hexadecimal digits that identify some texts: for folder names in the cache, and checksums of the lock."""
-    return str(load_sha256()("\n".join(texts).encode(errors="surrogateescape")).hexdigest()[:16])
+    return digest_bytes("\n".join(texts).encode(errors="surrogateescape"))[:16]

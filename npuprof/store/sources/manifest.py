@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
 
 from npuprof.model import Record, build_error
-from npuprof.resolve.digests import load_sha256
+from npuprof.resolve.digests import digest_bytes
 from npuprof.system import lazy_pattern
 from npuprof.system.tree import is_plain_name
 
@@ -34,19 +34,19 @@ def format_manifest(listed: Mapping[str, Iterable[str]]) -> bytes:
 
 def build_manifest(files: Mapping[str, bytes]) -> bytes:
     """Return the list of the files of a copy."""
-    return format_manifest({path: [load_sha256()(text).hexdigest()] for path, text in files.items()})
+    return format_manifest({path: [digest_bytes(text)] for path, text in files.items()})
 
 
 def digest_manifest(raw: bytes) -> str:
     """Return the digest of a list, as in a lock."""
-    return f"sha256:{load_sha256()(raw).hexdigest()}"
+    return f"sha256:{digest_bytes(raw)}"
 
 
 def find_equal_text(raw: bytes | None, digests: Iterable[str]) -> bytes | None:
     """Return a text with one of the digests, as it is or with its line endings restored; None if it differs."""
     known = {*digests}
     for text in () if raw is None else (raw, raw.replace(b"\r\n", b"\n")):
-        if load_sha256()(text).hexdigest() in known:
+        if digest_bytes(text) in known:
             return text
     return None
 
@@ -91,7 +91,7 @@ class Proof(Record):
         if text is not None:
             return text
         file = f"{self.top}/{path}"
-        there = load_sha256()(raw.replace(b"\r\n", b"\n")).hexdigest()[:7] if raw is not None else "missing"
+        there = digest_bytes(raw.replace(b"\r\n", b"\n"))[:7] if raw is not None else "missing"
         was = next(iter(wanted), "")[:7] or "not copied"
         what = f"the copy of the source {self.label!r} does not match npuprof.lock: {file} is {there}, and was {was}"
         why = "It was edited; presets of a source are changed where they come from."

@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import cached_property
 
 from npuprof.model import Finding, NpuprofError, build_error
-from npuprof.resolve.digests import load_sha256
+from npuprof.resolve.digests import digest_bytes
 from npuprof.store.problems import SYNC
 from npuprof.store.urls import mark_texts, normalize_url
 from npuprof.system import find_user_folder
@@ -100,7 +100,7 @@ class TextCache:
 
 def _seal_text(name: str, text: bytes) -> bytes:
     """Return the digest of a text and its name: on case-insensitive file systems, two presets may share a file."""
-    return str(load_sha256()(name.encode(errors="surrogateescape") + b"\n" + text).hexdigest()).encode()
+    return digest_bytes(name.encode(errors="surrogateescape") + b"\n" + text).encode()
 
 
 def name_source_in_error(error: NpuprofError, source: str) -> NpuprofError:

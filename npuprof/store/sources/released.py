@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable
 
 from npuprof.model import NpuprofError, Record, build_error
 from npuprof.report.text import count_rest
-from npuprof.resolve.digests import load_sha256
+from npuprof.resolve.digests import digest_bytes
 from npuprof.store.sources.lock import LockedSource, LockedVersion
 from npuprof.store.sources.mirror import TextCache
 from npuprof.store.versions import YANKED, VersionText, is_version_tag, parse_tag_ref, parse_version_request, parse_version_text
@@ -68,7 +68,7 @@ def _find_newest(tags: Iterable[str]) -> dict[str, VersionText]:
 def seal_released_tags(tags: list[ReleasedTag]) -> str:
     """Return the lock's record of tags: their number and digest."""
     in_order = sorted(tags, key=lambda released: released.tag)  # a recreated tag has another date, possibly with the same commit
-    return f"{len(tags)} sha256:{load_sha256()(_format(in_order)).hexdigest()}"
+    return f"{len(tags)} sha256:{digest_bytes(_format(in_order))}"
 
 
 def keep_released_tags(locked: LockedSource, tags: list[ReleasedTag]) -> None:

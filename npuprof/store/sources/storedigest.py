@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from npuprof.model import Finding, NpuprofError
-from npuprof.resolve.digests import load_sha256
+from npuprof.resolve.digests import digest_bytes
 from npuprof.store.sources.lock import LockedSource
 from npuprof.store.sources.manifest import digest_manifest
 from npuprof.store.sources.mirror import TextCache
@@ -41,7 +41,7 @@ def load_store_digest(locked: LockedSource, open_revision: Callable[[], Revision
 
 def digest_texts(texts: Mapping[str, bytes]) -> str:
     """Return the digest of a store: SHA-256 of the names and texts of its presets, links followed; empty without presets."""
-    return _digest_files({name: load_sha256()(text).hexdigest() for name, text in texts.items()})
+    return _digest_files({name: digest_bytes(text) for name, text in texts.items()})
 
 
 def digest_listed(listed: Mapping[str, Iterable[str]], place: str) -> str:
