@@ -74,8 +74,9 @@ def find_removals(profile: Profile, data: dict[str, Any], text: str, notes: list
     if path[0] in SECTIONS:
         places.append((("append", *path), 3))
     for place, depth in places:
-        if key and len(place) > depth and isinstance(find_at_path(data, place[:depth]), str):
-            parsed = values.parse_structured_value(key, find_at_path(data, place[:depth]))
+        text_or_table = find_at_path(data, place[:depth])
+        if key and len(place) > depth and isinstance(text_or_table, str):
+            parsed = values.parse_structured_value(key, text_or_table)
             if find_at_path(parsed, place[depth:]) is not MISSING:
                 assign_at_path(parsed, place[depth:], MISSING)
                 assign_at_path(data, place[:depth], parsed)
@@ -88,7 +89,8 @@ def find_removals(profile: Profile, data: dict[str, Any], text: str, notes: list
             assign_at_path(data, gone, MISSING)
             notes.append(f"removed {shown} from {profile.document.source}")
             yield PathChange(gone, MISSING)
-    for index, block in enumerate(find_at_path(data, ("override",)) if isinstance(find_at_path(data, ("override",)), list) else []):
+    blocks = find_at_path(data, ("override",))
+    for index, block in enumerate(blocks if isinstance(blocks, list) else []):
         if path[0] in SECTIONS and find_at_path(block, path) is not MISSING:
             match = keys.format_short_value(block.get("match", {}))
             notes.append(f"{shown} is still set by override {index + 1}, where {match} matches")

@@ -56,7 +56,7 @@ def _list_team_reads(folder: Folder, name: str, code: str) -> tuple[str, ...]:
 
 
 def _concerns_setting(path: Path, concerned: set[str]) -> bool:
-    return any(find_setting_key(path[:end]) in concerned for end in range(2, len(path) + 1) if find_setting_key(path[:end]))
+    return any(key in concerned for end in range(2, len(path) + 1) if (key := find_setting_key(path[:end])))
 
 
 def _find_home(path: str) -> tuple[Folder, str] | None:

@@ -81,14 +81,13 @@ class Snapshots(ProfileSource):
         if file.mode == CLASH:
             paths = (self.layout.path_of(name), self.layout.path_of(name, True))
             raise NpuprofError(problems.build_clash_finding(name, paths, referrer))
-        there = revisions.Revision(self.repository, self._tip, self.files).follow_links(name) if file.is_link else name
+        there = revisions.Revision(self.repository, self._tip, self.files).trace_links(name)[-1] if file.is_link else name
         oid = self.files[there].oid
         if len(self._profiles) > _PROFILES:
             self._profiles.clear()
         path = self.layout.path_of(name, file.outside)
-        return read_once(
-            self._profiles, (path, name, oid), lambda: self._read_profile(name, path, self.ahead.read_content(there, oid), oid)
-        )
 
-    def _read_profile(self, name: str, path: str, content: bytes, oid: str) -> Profile:
-        return Profile(document.parse_document(name, path, content), key=f"{path}@{oid}", home=self)
+        def read() -> Profile:
+            return Profile(document.parse_document(name, path, self.ahead.read_content(there, oid)), key=f"{path}@{oid}", home=self)
+
+        return read_once(self._profiles, (path, name, oid), read)

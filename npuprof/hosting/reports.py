@@ -28,10 +28,6 @@ def _join_sentences(finding: Finding) -> str:
     return " ".join(part if part.endswith(".") else f"{part}." for part in _list_sentences(finding))
 
 
-def _format_github_findings(findings: Sequence[Finding]) -> str:
-    return "".join(map(_format_github_annotation, findings))
-
-
 def _format_github_annotation(finding: Finding) -> str:
     level = {"error": "error", "warning": "warning", "info": "notice"}[finding.severity]
     places = {"file": finding.path, "line": finding.line or None, "col": finding.column or None, "title": f"npuprof {finding.code}"}
@@ -101,6 +97,6 @@ def _format_gitlab_findings(findings: Sequence[Finding]) -> str:
 #: The writers by ``--format``.
 FORMATS: dict[str, Callable[[Sequence[Finding]], str]] = {
     "sarif": _format_sarif_findings,
-    "github": _format_github_findings,
+    "github": lambda findings: "".join(map(_format_github_annotation, findings)),
     "gitlab": _format_gitlab_findings,
 }

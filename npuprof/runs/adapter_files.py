@@ -67,8 +67,8 @@ def _list_folder(folder: str, only_packages: bool) -> Source:
     tops = [folder, *(link for name in PACKAGES if os.path.islink(link := os.path.join(folder, name)))]  # links below are not followed
     if only_packages:
         tops = [os.path.join(folder, name) for name in PACKAGES]
-        names += [f"{entry}/METADATA" for entry in os.listdir(folder) if entry.endswith(".dist-info") and entry.startswith(PACKAGES)]
-        names += [f"{entry}/PKG-INFO" for entry in os.listdir(folder) if entry.endswith(".egg-info") and entry.startswith(PACKAGES)]
+        for suffix, file in ((".dist-info", "METADATA"), (".egg-info", "PKG-INFO")):
+            names += [f"{entry}/{file}" for entry in os.listdir(folder) if entry.endswith(suffix) and entry.startswith(PACKAGES)]
     for top in tops:
         for where, folders, files in os.walk(top):
             folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "__pycache__")

@@ -93,13 +93,13 @@ class BareStore(Folder):
 
     def profile_path(self, name: str) -> str:
         """Raise NpuprofError: there is no file to open or write."""
-        raise NpuprofError(self._build_no_tree_finding(name))
+        raise self._build_no_tree_error(name)
 
     def _load_listing(self) -> dict[str, bool]:
-        raise NpuprofError(self._build_no_tree_finding("NAME"))
+        raise self._build_no_tree_error("NAME")
 
     def _read_profile(self, name: str, asked: Origin | None) -> Profile:
-        raise NpuprofError(self._build_no_tree_finding(name))
+        raise self._build_no_tree_error(name)
 
     def build_sources_finding(self) -> Finding:
         """Return the finding that a bare repository's sources are those of its commits and cannot be changed here."""
@@ -107,10 +107,10 @@ class BareStore(Folder):
         hint = "work in a clone, and push; npuprof source sync fetches the commits in the lock of HEAD here"
         return Finding("NP010", what, "They are in its commits only.", hint)
 
-    def _build_no_tree_finding(self, name: str) -> Finding:
+    def _build_no_tree_error(self, name: str) -> NpuprofError:
         what = f"the repository {self.git_folder} has no work tree"
         hint = f"name a revision: npuprof show {name}@HEAD, npuprof check --rev HEAD"
-        return Finding("NP010", what, "Its presets are in its commits only.", hint)
+        return build_error("NP010", what, "Its presets are in its commits only.", hint)
 
 
 def find_bare_repository(asked: str, environ: dict[str, str] | os._Environ[str]) -> str:

@@ -234,11 +234,7 @@ class Revision(ReadOnceStore):
 
     def read_profile_text(self, name: str) -> bytes:
         """Return the text of an existing profile; of a link, that of its target. Raises NpuprofError."""
-        return self._read_content(self.follow_links(name))
-
-    def follow_links(self, name: str) -> str:
-        """Return the file name with a profile's text: its own, or the target of its links. Raises NpuprofError."""
-        return self.trace_links(name)[-1]
+        return self._read_content(self.trace_links(name)[-1])
 
     def trace_links(self, name: str) -> list[str]:
         """Return the name of a file and of its links' targets, in order. Raises NpuprofError."""
