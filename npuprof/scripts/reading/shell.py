@@ -6,6 +6,7 @@ import re
 from collections import ChainMap
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import dropwhile
 
 from npuprof import catalog
 from npuprof.catalog import build_finding
@@ -294,7 +295,7 @@ class _Reading:
     def _read_words(self, words: list[Word]) -> None:
         first = words[0].text.rpartition("/")[2] if words else ""
         if first in _WRAPPERS:
-            words = words[next((place for place, word in enumerate(words) if word.text == "env"), len(words)) :]
+            words = list(dropwhile(lambda word: word.text != "env", words))
             first = "env" if words else ""
         if not (first in _READ or first in _PREFIX_WORDS or (words and ASSIGNMENT.match(words[0].text))):
             return
@@ -427,8 +428,7 @@ class _Reading:
 
 
 def _strip_prefix(words: list[Word]) -> list[Word]:
-    start = next((at for at, word in enumerate(words) if word.keyword not in _PREFIX_WORDS), len(words))
-    return words[start:]
+    return list(dropwhile(lambda word: word.keyword in _PREFIX_WORDS, words))
 
 
 def _format_words(words: Sequence[Word]) -> str:
