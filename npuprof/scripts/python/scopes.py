@@ -107,11 +107,11 @@ class Scope:
         scope, ways = self.find_binding(name)
         if name in scope.bound:
             return scope, []
-        home = scope.home
+        own, home = (scope, ways) if ways else None, scope.home
         if home is None or (ways and scope.list_binding_kinds(name) != {"import"}):
-            return (scope, ways) if ways else None
+            return own
         imported: Resolved | None = home.find_name(name, ways) if ways else home.find_starred(name, scope.list_bindings("*"))
-        return imported or ((scope, ways) if ways else None)
+        return imported or own
 
     def find_binding(self, name: str) -> tuple[Scope, list[Binding]]:
         """Return the scope that binds a name, seen from here, with its bindings; the module and an empty list for an unbound name."""
