@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
+from operator import attrgetter
 from typing import Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
+from npuprof.scripts.grouping import group_by
 from npuprof.scripts.python.statements import DEFINITIONS, FUNCTIONS
 from npuprof.scripts.python.terms import format_expression
 
-#: A name, its kind of binding (see ``Binding``), and its node.
-NewBinding = tuple[str, str, ast.AST]
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 #: Whether a file, given by path, is relevant to the caller.
 Reached = Callable[[str], bool]
@@ -149,35 +149,33 @@ class Scope:
 
 def _collect_bindings(node: ast.Module | ast.ClassDef | Function) -> dict[str, list[Binding]]:
     """Return all bindings of each name of one scope."""
-    bindings: dict[str, list[Binding]] = {}
+    found: list[Binding] = []
     if isinstance(node, FUNCTIONS):
-        arguments = node.args
-        for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *filter(None, (arguments.vararg, arguments.kwarg))):
-            bindings.setdefault(arg.arg, []).append(Binding("parameter", arg, arg.arg))
-    for statement in iterate_statements(node.body):
-        for name, kind, where in _iterate_new_bindings(statement):
-            bindings.setdefault(name, []).append(Binding(kind, where, name))
-    return bindings
+        given = node.args
+        names = (*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg)))
+        found = [Binding("parameter", arg, arg.arg) for arg in names]
+    found += (binding for statement in iterate_statements(node.body) for binding in _iterate_new_bindings(statement))
+    return group_by(found, attrgetter("name"))
 
 
-def _iterate_new_bindings(statement: ast.stmt) -> Iterator[NewBinding]:
+def _iterate_new_bindings(statement: ast.stmt) -> Iterator[Binding]:
     """Yield the names that a statement binds, without those in its body."""
     if isinstance(statement, ast.Assign):
         for target in statement.targets:
             yield from _bind_target(target, statement.value)
         if isinstance(statement.value, ast.Name) and any(isinstance(target, ast.Name) for target in statement.targets):
-            yield f"={statement.value.id}", "alias", statement
+            yield Binding("alias", statement, f"={statement.value.id}")
     elif isinstance(statement, ast.AnnAssign):
         yield from _bind_target(statement.target, statement.value) if statement.value is not None else ()
     elif isinstance(statement, DEFINITIONS):
-        yield statement.name, "other", statement
+        yield Binding("other", statement, statement.name)
     elif isinstance(statement, (ast.Import, ast.ImportFrom)):
-        yield from (((alias.asname or alias.name).partition(".")[0], "import", statement) for alias in statement.names)
+        yield from (Binding("import", statement, (alias.asname or alias.name).partition(".")[0]) for alias in statement.names)
     elif isinstance(statement, ast.Try):
-        yield from ((handler.name, "other", handler) for handler in statement.handlers if handler.name)
+        yield from (Binding("other", handler, handler.name) for handler in statement.handlers if handler.name)
     else:
         kind, targets = _list_hidden_targets(statement)
-        yield from ((name, kind, statement) for target in targets for name in _iterate_target_names(target))
+        yield from (Binding(kind, statement, name) for target in targets for name in _iterate_target_names(target))
 
 
 def _list_hidden_targets(statement: ast.stmt) -> tuple[str, Sequence[ast.expr | None]]:
@@ -196,13 +194,14 @@ def _list_hidden_targets(statement: ast.stmt) -> tuple[str, Sequence[ast.expr | 
     return "change", []
 
 
-def _bind_target(target: ast.expr, value: ast.expr) -> Iterator[NewBinding]:
+def _bind_target(target: ast.expr, value: ast.expr) -> Iterator[Binding]:
     """Yield the bindings of an assignment target: names, and changed tables."""
     for part, item, is_shown in pair_targets(target, value):
         if isinstance(part, ast.Name) and is_shown:
-            yield part.id, "assign", item
+            yield Binding("assign", item, part.id)
         else:
-            yield from ((name, "change" if isinstance(part, ast.Subscript) else "other", part) for name in _iterate_target_names(part))
+            kind = "change" if isinstance(part, ast.Subscript) else "other"
+            yield from (Binding(kind, part, name) for name in _iterate_target_names(part))
 
 
 def pair_targets(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr, bool]]:
