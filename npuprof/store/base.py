@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     #: The result of reading a profile.
     ProfileOrError = Profile | NpuprofError
 
-    #: A parent: its store, its name there, and the reference that names it.
-    Parent = tuple["ReadOnceStore", str, Origin | None]
+    #: A parent: its store, and its name there.
+    Parent = tuple["ReadOnceStore", str]
 else:
     _problems = lazy_module("npuprof.store.problems")
 
@@ -83,38 +83,42 @@ class ReadOnceStore(ProfileSource):
 
     def _find_pins(self, name: str) -> frozenset[str]:
         """Return the targets of pinned references in a profile and its ancestors; cached for each of them."""
-        waiting: list[Parent] = [(self, name, None)]
+        waiting: list[Parent] = [(self, name)]
         opened: dict[tuple[int, str], tuple[set[str], list[Parent]]] = {}
         while waiting:
-            store, current, asked = waiting[-1]
+            store, current = waiting[-1]
             mark = id(store), current
             if current in store.pins:
                 waiting.pop()
             elif mark not in opened:
-                opened[mark] = store.list_parents(current, asked)
-                waiting += [parent for parent in opened[mark][1] if (id(parent[0]), parent[1]) not in opened]
+                opened[mark] = store.list_parents(current)
+                waiting += [(there, parent) for there, parent in opened[mark][1] if (id(there), parent) not in opened]
             else:
                 own, parents = opened[mark]
-                store.pins[current] = frozenset(own).union(*(there.pins.get(parent, ()) for there, parent, _ in parents))
+                store.pins[current] = frozenset(own).union(*(there.pins.get(parent, ()) for there, parent in parents))
                 waiting.pop()
         return self.pins[name]
 
-    def list_parents(self, name: str, asked: Origin | None) -> tuple[set[str], list[Parent]]:
+    def list_parents(self, name: str) -> tuple[set[str], list[Parent]]:
         """Return the targets of a profile's pinned parents, and all parents that can be looked up."""
         pins: set[str] = set()
         parents: list[Parent] = []
         with suppress(NpuprofError):  # reported when the profile is resolved
-            for reference, origin in self.load_profile(name, asked).iterate_references():
+            for reference, origin in self.load_profile(name).iterate_references():
                 with suppress(NpuprofError):
                     if is_source_reference(reference):
                         continue
                     if "@" not in reference:
-                        parents.append((self, reference, origin))
+                        parents += [(self, reference)] if self.may_have_parent(reference) else []
                     elif pinned := self._find_pinned(reference, origin):
                         there, parent, commit = pinned
                         pins.add(f"{name}@{self.commit_in_pins}:{reference}={parent}@{commit}")
-                        parents += [(there, parent, origin)] if there is not None else []
+                        parents += [(there, parent)] if there is not None and there.may_have_parent(parent) else []
         return pins, parents
+
+    def may_have_parent(self, name: str) -> bool:
+        """Return whether a parent is looked up for its pins: an error found here would not cite the reference."""
+        return is_profile_name(name)
 
     def _find_pinned(self, reference: str, asked: Origin | None) -> tuple[ReadOnceStore | None, str, str] | None:
         """Return the target of a reference with an @: its store if it is open, its name and its commit; None if there is none."""

@@ -193,6 +193,10 @@ class Revision(ReadOnceStore):
             self._found[reference] = self.repository.find_pin(reference, asked, self.release, self.view, self.seen_from)
         return self._found[reference]
 
+    def may_have_parent(self, name: str) -> bool:
+        """Return whether there is such a file."""
+        return name in self.files
+
     def _find_pinned(self, reference: str, asked: Origin | None) -> tuple[Revision, str, str]:
         pin = self.pin_parent(reference, asked)
         return pin.home, pin.name, pin.commit

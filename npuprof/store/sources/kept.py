@@ -74,6 +74,10 @@ class KeptRelease(ReadOnceStore):
         self._revision = revision
         self._nested: dict[str, KeptRelease | None] = {}
 
+    def may_have_parent(self, name: str) -> bool:
+        """Return whether there is such a file."""
+        return self._copy.read_text(name) is not None
+
     def _find_pinned(self, reference: str, asked: Origin | None) -> tuple[KeptRelease, str, str] | None:
         there = self.find_nested(reference)
         return (there, there.record.name, there.record.commit) if there is not None else None
