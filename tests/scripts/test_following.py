@@ -110,6 +110,7 @@ def test_what_an_object_of_a_class_of_another_file_sets_is_of_the_script(
         ({"train.py": f"from settings import PRECISION\n{SET}", "settings.py": 'BASE = "force"\nPRECISION = BASE + "_fp32"\n'}, [FP32]),
         ({"train.py": f"from settings import C\n{SET}".replace("PRECISION", "C.PRECISION"), "settings.py": 'class C:\n    PRECISION = "force_fp32"\n'}, [FP32]),
         ({"train.py": f"import settings\n{HEAD}for k, v in settings.ALL.items():\n    custom_op.parameter_map[k].s = v\n", "settings.py": 'ALL = {"precision_mode": b"force_fp32"}\n'}, [FP32]),
+        ({"train.py": f"from settings import __file__ as PRECISION\n{SET}", "settings.py": "import os\nHERE = os.path.dirname(__file__)\n"}, []),
     ],
 )  # fmt: skip
 def test_constants_of_modules_fold(files: dict[str, str], settings: list[dict[str, Any]], tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ class Scope:
         if home is None or (ways and scope.list_binding_kinds(name) != {"import"}):
             return own
         imported: Resolved | None = home.find_name(name, ways) if ways else home.find_starred(name, scope.list_bindings("*"))
-        return imported or own
+        return imported if imported and imported[1] else own  # __file__ of another file has no binding
 
     def find_binding(self, name: str) -> tuple[Scope, list[Binding]]:
         """Return the scope that binds a name, seen from here, with its bindings; the module and an empty list for an unbound name."""
