@@ -15,6 +15,7 @@ from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.reading.trees import Node, parse_json, parse_yaml
 from npuprof.scripts.records import Position, ScriptPlace, ScriptSetting, ScriptValue
 from npuprof.scripts.shell_lexer import Word
+from npuprof.system import group_pairs
 
 #: The start of a reason for a text that is not a table of keys.
 NO_TABLE = "is not a JSON object"
@@ -26,16 +27,17 @@ Locate = Callable[[int, int], Position]
 
 
 @cache
-def list_starts() -> tuple[tuple[list[str], Program], ...]:
-    """Return the words of each start of a program."""
-    return tuple((start.split(), program) for program in load_programs() for start in program.starts)
+def list_starts() -> dict[str, list[tuple[list[str], Program]]]:
+    """Return the starts of programs by their first word: the other words of each, and its program."""
+    starts = ((start.split(), program) for program in load_programs() for start in program.starts)
+    return group_pairs((words[0], (words[1:], program)) for words, program in starts)
 
 
 @cache
 def _compile_mention() -> re.Pattern[bytes]:
-    names = [re.escape(words[0]) for words, _ in list_starts() if not words[0].startswith("-")]
+    names = [rf"\b{re.escape(name)}\b" for name in list_starts() if not name.startswith("-")]
     tables = [_match_spellings(name) for program in load_programs() for name in program.tables]
-    return re.compile("|".join([*(rf"\b{name}\b" for name in names), *tables]).encode())
+    return re.compile("|".join([*names, *tables]).encode())
 
 
 @cache
@@ -62,17 +64,17 @@ def mentions_arguments(data: bytes) -> bool:
 def find_start(words: Sequence[Word]) -> tuple[Program, Sequence[Word]] | None:
     """Return the program that a command starts, and the words after its start; None for another command."""
     texts = [word.text for word in words]
-    for at in range(len(texts) - 1):
-        for start, program in list_starts():
-            if _begins_with([texts[at].rpartition("/")[2] if start[0][0] != "-" else texts[at], *texts[at + 1 : at + len(start)]], start):
-                return program, words[at + len(start) :]
+    for at, text in enumerate(texts, 1):
+        for start, program in list_starts().get(text.rpartition("/")[2], ()):
+            end = at + len(start)
+            if end <= len(texts) and all(map(_is_start_word, texts[at:end], start)):
+                return program, words[end:]
     return None
 
 
-def _begins_with(texts: list[str], start: list[str]) -> bool:
-    """Return whether words are the start of a program: the words themselves, or a module below the last one."""
-    *first, last = start
-    return texts[:-1] == first and (texts[-1].startswith(last) if last.endswith(".") else texts[-1] == last)
+def _is_start_word(text: str, word: str) -> bool:
+    """Return whether a text is a word of a start, or a module below it."""
+    return text.startswith(word) if word.endswith(".") else text == word
 
 
 def read_arguments(path: str, program: Program, words: Sequence[Word], source: str) -> Iterator[ScriptSetting]:

@@ -40,13 +40,10 @@ _OPTION_EXPORT = re.compile(rb"export[ \t]+([a-z][a-z0-9]*_[a-z0-9_]+)=")
 
 _PREFIX_WORDS = {"nohup", "time", "exec", "sudo", "env", "command", "builtin", "!"}
 #: The supported commands, and commands that can precede them.
-_READ = frozenset(
-    (
-        *(":", ".", "source", "export", "declare", "typeset", "unset", "set", "atc", "atc.bin", "python", "python3"),
-        *LAUNCHERS,
-        *(words[0] for words, _ in arguments.list_starts()),
-    )
-)
+_READ = frozenset((
+    ":", ".", "source", "export", "declare", "typeset", "unset", "set", "atc", "atc.bin", "python", "python3", *LAUNCHERS,
+    *arguments.list_starts(),
+))  # fmt: skip
 #: Programs that run another program after their own arguments.
 _WRAPPERS = frozenset(("timeout", "nice", "numactl", "taskset", "stdbuf"))
 _DEFAULT = re.compile(r"\$\{([A-Za-z_]\w*):?=([^${}`]*)\}")
