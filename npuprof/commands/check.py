@@ -78,7 +78,7 @@ class Check(JudgingVerb):
 
     def run(self) -> Answer:
         """Return the findings. Exit 2 if a preset could not be read or resolved, 1 for errors, else 0."""
-        self.filter.refuse_odd_choice()
+        self.refuse_odd_choice()
         if self.staged:
             return self._answer_staged()
         if self._is_matrix:
@@ -105,14 +105,14 @@ class Check(JudgingVerb):
             return self._answer_outcome(self._check(checked))
 
     def _check(self, checked: CheckedStore) -> Outcome:
-        return self.filter.check_store(checked, self.specs, progress=True)
+        return self.check_store(checked, self.specs, progress=True)
 
     def _answer_outcome(self, outcome: Outcome, done: str = "") -> Answer:
         """Return the findings as an answer; ``done`` describes the fixes that were applied."""
         report, findings = outcome.report, outcome.settled.findings
-        code = self.filter.decide_code(findings, report.unresolved)
-        remark = self.filter.describe_outcome(outcome, done)
-        shown = self.filter.select_told(findings)
+        code = self.decide_code(findings, report.unresolved)
+        remark = self.describe_outcome(outcome, done)
+        shown = self.select_told(findings)
         return self.answer_findings(shown, code, remark, len(report.accepted), report.coverage.format_fields())
 
     def _open_store(self) -> CheckedStore:
@@ -190,10 +190,10 @@ class Check(JudgingVerb):
         contexts = dict.fromkeys(_combine_contexts(self.canns, self.products, self.frameworks))
         names = list(dict.fromkeys(self.specs)) or self._open_for(Context()).home.names()
         matrix = build_support_matrix(names, tuple(contexts), self._open_for)
-        settled = self.filter.settle_findings(matrix.findings, matrix.unresolved, lambda _: False)
+        settled = self.settle_findings(matrix.findings, matrix.unresolved, lambda _: False)
         matrix = matrix.keep_findings(settled.findings)
-        shown = self.filter.select_told(matrix.findings)
-        code = self.filter.decide_code(matrix.findings, matrix.unresolved)
+        shown = self.select_told(matrix.findings)
+        code = self.decide_code(matrix.findings, matrix.unresolved)
         if self.format == "json":
             return Answer({"json": matrix.build_fields}, code=code)
         if self.format != "text":

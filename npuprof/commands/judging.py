@@ -42,16 +42,21 @@ class Outcome(Record):
     settled: Settled
 
 
-class FindingFilter(Record):
-    """Which findings a verb shows and which fail it: minimum severity, codes, and a baseline; ``store`` has the team's codes."""
+class JudgingVerb(Verb):
+    """A verb whose answer is findings: minimum severity, codes, and a baseline choose what it shows and what fails it."""
 
-    least_severity: str
+    severity: str | None
     strict: bool
     select: list[str]
     ignore: list[str]
     baseline: str | None
-    write_baseline: bool
     store: str | None
+    write_baseline: bool = False
+
+    @property
+    def least_severity(self) -> str:
+        """The minimum severity of shown findings; JSON includes everything unless a severity is requested."""
+        return self.severity or ("info" if self.format == "json" else "warning")
 
     def refuse_odd_choice(self) -> None:
         """Raise NpuprofError for unknown codes, and for writing a baseline without naming it; before any work."""
@@ -129,24 +134,6 @@ class FindingFilter(Record):
         result = f"{found_now}{describe_accepted(len(report.accepted))}{outcome.settled.remark}{more}"
         result += f"; {report.coverage.describe()}" if report.coverage.settings or not findings else ""
         return f"{done}{format_count(report.count, 'preset')} checked: {result}"
-
-
-class JudgingVerb(Verb):
-    """A verb whose answer is findings."""
-
-    severity: str | None
-    strict: bool
-    select: list[str]
-    ignore: list[str]
-    baseline: str | None
-    store: str | None
-    write_baseline: bool = False
-
-    @property
-    def filter(self) -> FindingFilter:
-        """The filter of the user's options; machine formats include everything unless a severity is requested."""
-        severity = self.severity or ("info" if self.format == "json" else "warning")
-        return FindingFilter(severity, self.strict, self.select, self.ignore, self.baseline, self.write_baseline, self.store)
 
     def answer_findings(
         self, findings: Sequence[Finding], code: int, remark: str, accepted: int = 0, coverage: Mapping[str, Any] | None = None

@@ -112,17 +112,17 @@ class Review(JudgingVerb):
     def _judge(self, found: _Found) -> None:
         """Record the findings of the work tree, or why it cannot be checked."""
         try:
-            self.filter.refuse_odd_choice()
-            outcome = self.filter.check_store(CheckedStore(open_workspace(self.store)))
+            self.refuse_odd_choice()
+            outcome = self.check_store(CheckedStore(open_workspace(self.store)))
         except NpuprofError as error:
             found.note_failures(error.findings)
             return
         findings = outcome.settled.findings
-        found.told = self.filter.select_told(findings)
-        found.failing += [one for one in findings if self.filter.decide_code([one])]
+        found.told = self.select_told(findings)
+        found.failing += [one for one in findings if self.decide_code([one])]
         found.unresolved = outcome.report.unresolved
-        found.code = max(found.code, self.filter.decide_code(findings, found.unresolved))
-        found.remarks.append(self.filter.describe_outcome(outcome))
+        found.code = max(found.code, self.decide_code(findings, found.unresolved))
+        found.remarks.append(self.describe_outcome(outcome))
 
     def _write_report(self, path: str, job: Job, found: _Found) -> None:
         try:
@@ -141,7 +141,7 @@ class Review(JudgingVerb):
             self._complete_checkout(job)
             is_whole = True
             survey = compare_revisions(spec.Workspace(self.store).store, rev, Context())
-            states = States(job, self.store, self.filter.least_severity == "info")
+            states = States(job, self.store, self.least_severity == "info")
         except NpuprofError as error:
             found.note_failures(error.findings)
         if survey is not None:
@@ -176,7 +176,7 @@ class Review(JudgingVerb):
 
     def _leave_out_known(self, job: Job, states: States, found: _Found) -> None:
         """Keep the findings that the pull request adds and those that fail the job; a note counts the others."""
-        aside = [finding for finding in found.told if not self.filter.decide_code([finding])]
+        aside = [finding for finding in found.told if not self.decide_code([finding])]
         new = {id(finding) for finding in states.drop_known(aside, states.left)}
         omitted = [finding for finding in aside if id(finding) not in new]
         if not omitted:

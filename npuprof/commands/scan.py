@@ -61,7 +61,7 @@ class Scan(PrintingVerb, ContextVerb, JudgingVerb):
 
     def run(self) -> Answer:
         """Return the findings. Exit 2 if a named file could not be read, 1 for errors, else 0."""
-        self.filter.refuse_odd_choice()
+        self.refuse_odd_choice()
         context = self.build_context()
         survey = self._begin_survey(context)
         scanned = scan_scripts(self.paths or ["."], context, self.store, survey, self.docs)
@@ -75,13 +75,13 @@ class Scan(PrintingVerb, ContextVerb, JudgingVerb):
             path = os.path.join(os.path.dirname(self.baseline or ""), mark.path)
             return os.path.abspath(path) in scanned.seen or not os.path.lexists(path)
 
-        settled = self.filter.settle_findings(findings, unread, is_judged)
+        settled = self.settle_findings(findings, unread, is_judged)
         findings = settled.findings
-        code = self.filter.decide_code(findings, unread)
+        code = self.decide_code(findings, unread)
         if survey is not None:
             survey.findings = findings
             return self._answer_statistics(survey, accepted, code)
-        shown = self.filter.select_told(findings)
+        shown = self.select_told(findings)
         hidden = len(findings) - len(shown)
         more = f" ({hidden} more with --severity info)" if hidden else ""
         found_now = f"{format_severity_counts(shown) or 'no findings'}{describe_accepted(accepted)}"
