@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from npuprof.checks import is_fixable
 from npuprof.commands.framework import Verb
+from npuprof.commands.framework.parameters import BASELINE, IGNORE, SELECT, SEVERITY, STORE, STRICT
 from npuprof.model import SEVERITIES, Finding, NpuprofError, Record, build_error, build_usage_error, did_you_mean
 from npuprof.report import Answer
 from npuprof.report import findings as written
@@ -45,13 +46,13 @@ class Outcome(Record):
 class JudgingVerb(Verb):
     """A verb whose answer is findings: minimum severity, codes, and a baseline choose what it shows and what fails it."""
 
-    severity: str | None
-    strict: bool
-    select: list[str]
-    ignore: list[str]
-    baseline: str | None
-    store: str | None
-    write_baseline: bool = False
+    severity = SEVERITY
+    strict = STRICT
+    select = SELECT
+    ignore = IGNORE
+    baseline = BASELINE
+    store = STORE
+    write_baseline = False
 
     @property
     def least_severity(self) -> str:

@@ -11,7 +11,6 @@ from npuprof import hosting
 from npuprof.catalog import build_finding
 from npuprof.checks.store import check_store
 from npuprof.commands.framework import flag, option
-from npuprof.commands.framework.parameters import BASELINE, IGNORE, SELECT, SEVERITY, STORE, STRICT
 from npuprof.commands.judging import JudgingVerb
 from npuprof.commands.resolving import open_workspace
 from npuprof.compare.markdown import format_faults, format_survey_markdown
@@ -77,12 +76,6 @@ class Review(JudgingVerb):
         "--report", metavar="FILE", text="Write the findings to FILE too, as SARIF on GitHub or code quality on GitLab"
     )
     sync: bool = flag("--sync", text="Fetch the locked sources first, of the work tree and of both compared commits")
-    severity: str | None = SEVERITY
-    strict: bool = STRICT
-    select: list[str] = SELECT
-    ignore: list[str] = IGNORE
-    baseline: str | None = BASELINE
-    store: str | None = STORE
 
     def run(self) -> Answer:
         """Return the findings. Exit codes as for ``check``, and 2 if the changes are unknown. Raises NpuprofError.
@@ -177,16 +170,14 @@ class Review(JudgingVerb):
     def _leave_out_known(self, job: Job, states: States, found: _Found) -> None:
         """Keep the findings that the pull request adds and those that fail the job; a note counts the others."""
         aside = [finding for finding in found.told if not self.decide_code([finding])]
-        new = {id(finding) for finding in states.drop_known(aside, states.left)}
-        omitted = [finding for finding in aside if id(finding) not in new]
+        omitted = _leave_out(aside, states.drop_known(aside, states.left))
         if not omitted:
             return
         are = "is" if len(omitted) == 1 else "are"
         found.remarks.append(
             f"{format_severity_counts(omitted)} that this {_name_request(job)} did not introduce {are} omitted here (npuprof check)"
         )
-        gone = set(map(id, omitted))
-        found.told = [finding for finding in found.told if id(finding) not in gone]
+        found.told = _leave_out(found.told, omitted)
 
     def _publish(self, job: Job, page: str, short: str, wanted: bool, found: _Found) -> None:
         """Write the summary and the comment, which is the ``short`` page; record failures."""
@@ -200,8 +191,7 @@ class Review(JudgingVerb):
                 what = f"the summary of the job cannot be written: {error.strerror}"
                 found.problems.append(build_finding("NP062", what, "", "see the comment, or npuprof diff"))
         if job.comments is None:
-            hint = job.token_hint
-            found.problems.append(Finding("NP062", "no comment is written: there is no token", "", hint, severity="info"))
+            found.problems.append(Finding("NP062", "no comment is written: there is no token", "", job.token_hint, severity="info"))
             return
         from npuprof.hosting import comments, service
 
