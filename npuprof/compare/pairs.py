@@ -124,21 +124,20 @@ def _read_document(side: StoreSide, name: str) -> tuple[Document | None, tuple[F
 class _Verdict(Record):
     """The errors and warnings of one side of a pair; ``label`` is the name of its store in them.
 
-    If not ``judged``, the preset could not be read or resolved and its findings are unknown.
+    If not ``judged``, the preset is missing, or it could not be read or resolved, as its errors report.
     """
 
-    is_there: bool
+    judged: bool
     faults: tuple[Finding, ...]
     label: str
-    judged: bool = True
     accepted: tuple[Accepted, ...] = ()
 
     @property
     def valid(self) -> bool | None:
         """Whether it has no errors; None if it is missing or unknown."""
-        if is_untold(self.faults):
+        if is_untold(self.faults) or not (self.judged or self.faults):
             return None
-        return not any(fault.severity == "error" for fault in self.faults) if self.is_there else None
+        return not any(fault.severity == "error" for fault in self.faults)
 
     def list_marks(self) -> list[tuple[str, str, str]]:
         """Return the identity of each fault on both sides, independent of the store's name."""
@@ -148,14 +147,14 @@ class _Verdict(Record):
 
 def _judge_side(side: Config | NpuprofError | None, label: str) -> _Verdict:
     if isinstance(side, NpuprofError):
-        return _Verdict(True, tuple(side.findings), label, judged=False)
+        return _Verdict(False, tuple(side.findings), label)
     if side is None:
         return _Verdict(False, (), label)
     try:
         has_ignores = View(side).find_acceptance() is not None  # notes are only needed if one may be accepted
         verdict = checks.judge_config(side, notes=has_ignores)
     except NpuprofError as error:  # an invalid team policy in that tree
-        return _Verdict(True, tuple(error.findings), label, judged=False)
+        return _Verdict(False, tuple(error.findings), label)
     faults = tuple(finding for finding in verdict.findings if finding.severity != "info")
     return _Verdict(True, faults, label, accepted=tuple(verdict.accepted))
 
@@ -183,5 +182,4 @@ def _add_fault_changes(pair: Pair, before: _Verdict, after: _Verdict) -> Pair:
     marks = before.list_marks(), after.list_marks()
     broken = tuple(fault for fault, mark in zip(after.faults, marks[1], strict=True) if mark not in marks[0])
     mended = tuple(fault for fault, mark in zip(before.faults, marks[0], strict=True) if mark not in marks[1])
-    known = after.is_there and after.judged
-    return pair._replace(broken=broken, mended=mended if known else (), accepted=_list_newly_accepted(before, after))
+    return pair._replace(broken=broken, mended=mended if after.judged else (), accepted=_list_newly_accepted(before, after))
