@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from npuprof.compare.changes import Change
 from npuprof.compare.folds import (
     fold_shared_changes,
@@ -70,15 +68,11 @@ class Changes(list[Change]):
     """The changes from one config to another: a list that notebooks show as a table."""
 
     def _repr_html_(self) -> str:
-        return format_changes_html(self)
-
-
-def format_changes_html(changes: Iterable[Change]) -> str:
-    """Return changes as a table: before, after, what they may affect, and their cause."""
-    rows = [
-        (Code(change.sign), fold_long_text(format_change_sentence(change)), ", ".join(change.risk), format_change_cause(change))
-        for change in changes
-    ]
-    if not rows:
-        return "<p>no difference</p>"
-    return format_notebook_table(format_count(len(rows), "change"), [], ("", "change", "risk", "cause"), rows)
+        """Return a table: before, after, what the changes may affect, and their cause."""
+        rows = [
+            (Code(change.sign), fold_long_text(format_change_sentence(change)), ", ".join(change.risk), format_change_cause(change))
+            for change in self
+        ]
+        if not rows:
+            return "<p>no difference</p>"
+        return format_notebook_table(format_count(len(rows), "change"), [], ("", *_COLUMNS), rows)
