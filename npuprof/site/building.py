@@ -53,8 +53,7 @@ class _Building:
         self.store = workspace.listed_store
         if os.path.isabs(self.store.label):  # files are cited as on any other machine
             self.store.label = os.path.basename(self.store.label)
-        self.names = self.store.names()
-        self.paths = data.name_pages(self.names)
+        self.paths = data.name_pages(self.store.names())
         self.writer = Writer(os.path.basename(self.store.label) or self.store.label, self.paths)
         self.files: dict[str, bytes] = {}
         self.presets: list[Preset] = []
@@ -115,7 +114,7 @@ class _Building:
         name, path = preset.name, self.paths[preset.name]
         config, findings = preset.config, preset.findings
         details = build_details(config, findings, self.inherited) if config is not None else Details()
-        cells = judge_everywhere(config, findings) if config is not None else ()
+        self.cells[name] = judge_everywhere(config, findings) if config is not None else ()
         around = {"children": self.children.get(name, ()), "owners": list_owners(preset, past)}
         known = {"versions": past.versions.get(name, ()), "commits": past.commits.get(name, ())}
         page = self.writer.fill("preset.html", path, name, preset=preset, about=preset.head, details=details, **around, **known)
@@ -123,7 +122,6 @@ class _Building:
         if side := paths.get(name):
             self.files[side] = data.build_side(name, details.compared)
             self.settings[name] = data.list_values(details.compared)
-        self.cells[name] = cells
         self.presets.append(preset)
 
     def _build_sides(self) -> dict[str, list[list[Any]]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
@@ -80,11 +81,7 @@ def build_search(presets: Sequence[Preset], paths: Mapping[str, str], settings: 
 def count_settings(settings: Mapping[str, Sequence[tuple[str, str]]]) -> dict[str, int]:
     """Return the number of presets that set each record of the catalogue, by path."""
     known = {row.key for row in list_catalogue_rows()}
-    counts: dict[str, int] = {}
-    for rows in settings.values():
-        for key in {_find_record(key, known) for key, _ in rows}:
-            counts[key] = counts.get(key, 0) + 1
-    return counts
+    return Counter(key for rows in settings.values() for key in {_find_record(key, known) for key, _ in rows})
 
 
 def _find_record(key: str, known: Container[str]) -> str:
