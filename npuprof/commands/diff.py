@@ -250,13 +250,12 @@ def _list_differences(differences: dict[str, tuple[str | None, str | None]]) -> 
 
 def _compare_around(before: Config, after: Config) -> Around:
     """Return other differences of two records: variables that no preset set, who started them. Raises NpuprofError."""
-    keys = [config.lineage[-1].key if config.lineage else "" for config in (before, after)]
-    if not any(key.startswith(_RECORD) for key in keys):
+    authors = [config.lineage[-1] for config in (before, after) if config.lineage]
+    if not any(author.key.startswith(_RECORD) for author in authors):
         return Around()
     from npuprof.runs import ranks, records
 
-    found_fields = [records.find_fields(config.lineage[-1]) if config.lineage else None for config in (before, after)]
-    read = [fields for fields in found_fields if fields is not None]
+    read = [fields for author in authors if (fields := records.find_fields(author)) is not None]
     if len(read) < 2:
         return Around()
     left, right = read
