@@ -103,8 +103,10 @@ class Bisect(PrintingVerb, ResolvingVerb):
     def _bisect(self, difference: Difference, setup: Setup) -> Answer:
         judgement = Judgement(BAD if self.hang == "bad" else UNKNOWN, self.signal or "", self.repeat or 1, self.metric or "")
         context = difference.before.context
-        identity: dict[str, Any] = {"command": list(setup.command), "context": context.describe(), "target": context.target}
-        identity |= {"metrics": sorted(setup.metrics), "timeout": setup.timeout}
+        identity: dict[str, Any] = {
+            "command": list(setup.command), "context": context.describe(), "target": context.target,
+            "metrics": sorted(setup.metrics), "timeout": setup.timeout,
+        }  # fmt: skip
         combinations = Combinations(difference, "trial", build_fit(setup))
         units, drops = tie_changes(combinations)
         journal = Journal(identity, self.fresh)
@@ -116,9 +118,6 @@ class Bisect(PrintingVerb, ResolvingVerb):
                 bisection.find(self.tolerance, tell)
         finally:
             journal.close()
-        return self._build_answer(bisection, (*newer, *bisection.remarks, *sorted(runner.told)))
-
-    def _build_answer(self, bisection: Bisection, notes: tuple[str, ...]) -> Answer:
         cause = bisection.cause
         return Answer(
             {
@@ -126,7 +125,7 @@ class Bisect(PrintingVerb, ResolvingVerb):
                 "toml": lambda: _format_smallest(bisection),
                 "json": lambda: answers.build_answer_fields(bisection, self.command),
             },
-            notes,
+            (*newer, *bisection.remarks, *sorted(runner.told)),
             2 if cause is None else int(bool(cause.undecided)),
         )
 

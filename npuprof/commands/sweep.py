@@ -120,9 +120,10 @@ class Sweep(PrintingVerb, ContextVerb):
             hint = "vary other values; npuprof check explains each one"
             nothing = Finding("NP954", "no combination is left to run", "--where or the checks exclude all combinations.", hint)
             raise NpuprofError([nothing, *(combinations[0].errors if combinations else ())])
-        context = configs[0].context.describe()
-        identity: dict[str, Any] = {"command": list(setup.command), "context": context, "target": target, "sweep": True}
-        identity |= {"metrics": dict(sorted(metrics.items())), "timeout": setup.timeout}
+        identity: dict[str, Any] = {
+            "command": list(setup.command), "context": configs[0].context.describe(), "target": target, "sweep": True,
+            "metrics": dict(sorted(metrics.items())), "timeout": setup.timeout,
+        }  # fmt: skip
         journal = Journal(identity, self.fresh)
         try:
             if engine and not self._tells():
@@ -179,7 +180,7 @@ class Sweep(PrintingVerb, ContextVerb):
 
     # -- answers ---------------------------------------------------------------------------------------------------
 
-    def _answer(self, setup: Setup, journal: Journal, axes: Sequence[Axis], combinations: Sequence[Combination]) -> Answer:
+    def _answer(self, setup: Setup, journal: Journal, axes: tuple[Axis, ...], combinations: Sequence[Combination]) -> Answer:
         names = tuple(setup.metrics)
         goal = parse_goal(self.best, names) if self.best else None
         take_results(journal, setup.metrics, setup.timeout)
@@ -188,7 +189,7 @@ class Sweep(PrintingVerb, ContextVerb):
             notes, is_complete = self._run_all(setup, journal, combinations)
         rows = tuple((combination, find_result(combination, journal)) for combination in combinations)
         notes = (*notes, *list_missing_metrics(setup.metrics, [result.metrics for _, result in rows if result is not None]))
-        sweep = tables.Sweep(self.spec, tuple(axes), rows, names)
+        sweep = tables.Sweep(self.spec, axes, rows, names)
         if goal is not None:
             return _answer_best(sweep, goal, notes)
         return Answer(
