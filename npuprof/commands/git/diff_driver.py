@@ -30,13 +30,13 @@ class DiffDriver(Verb):
         if len(words) < 7:
             return Answer(f"* Unmerged path {words[0]}\n" if words else "")
         path, old, _, _, new = words[:5]
-        before, after = (b"" if side == os.devnull else read_file_content(side) for side in (old, new))
+        before, after = (None if side == os.devnull else read_file_content(side) for side in (old, new))
         named = words[7] if len(words) > 7 else path
         try:
-            text = _format_changes(path, before if old != os.devnull else None, named, after if new != os.devnull else None)
+            text = _format_changes(path, before, named, after)
         except UNREADABLE:
             text = ""
-        body = text.encode() or _format_lines(f"a/{path}", before, f"b/{named}", after)
+        body = text.encode() or _format_lines(f"a/{path}", before or b"", f"b/{named}", after or b"")
         return Answer(f"diff --npuprof a/{path} b/{named}\n".encode() + body)
 
 
