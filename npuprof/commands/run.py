@@ -87,13 +87,15 @@ class Run(ResolvingVerb):
         """Run the command as a child, record it, and verify its settings. Raises NpuprofError if it was not started."""
         if self.record is not None:
             recording.require_folder(self.record)
+            if self.record_args:
+                output.tell_remark(
+                    "the record contains the arguments of the command; only those with a name of something secret are redacted"
+                )
         request = {
             "spec": self.spec, "with": self.mixin, "set": recording.hide_arguments(self.set_), "unset": self.unset, "cann": self.cann,
             "product": self.product, "store": self.store, "no_personal": self.no_personal, "no_check": self.no_check, "trust": self.trust,
             "framework": self.frameworks,
         }  # fmt: skip
-        if self.record is not None and self.record_args:
-            output.tell_remark("the record contains the arguments of the command; only those with a name of something secret are redacted")
         watched = WatchedCommand(config, request, self.command, variables, rest, self.record_args)
         return watched.run(self.record, self.prove, _explain_start)
 
