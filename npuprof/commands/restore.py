@@ -149,9 +149,8 @@ def _read_checked_out(then: Revision, name: str) -> bytes:
 
 def _is_committed(workspace: Workspace, name: str, raw: bytes) -> bool:
     """Return whether an ancestor of HEAD contains this content of the preset file."""
-    home = workspace.store
-    repository = home.repository
-    head = home.repository.load_revision(repository.resolve_commit("HEAD"))
+    repository = workspace.store.repository
+    head = repository.load_revision(repository.resolve_commit("HEAD"))
     if name in head.files and find_converted_files(repository, [name], head.files):
         return True
     for content in {raw, raw.replace(b"\r\n", b"\n")}:

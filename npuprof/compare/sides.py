@@ -60,7 +60,7 @@ class WorkTree:
         if name in self.absent:
             return self.absent[name] == file
         text = self.read_profile_text(name)
-        for content in (text, text.replace(b"\r\n", b"\n")) if b"\r\n" in text else (text,):
+        for content in {text, text.replace(b"\r\n", b"\n")}:
             if compute_blob_id(content, len(file.oid)) == file.oid:
                 return not os.path.islink(self.store.profile_path(name))
         return False
