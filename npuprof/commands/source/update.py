@@ -154,7 +154,7 @@ class Update(Verb):
         return {
             "text": lambda: f"{head}\n{plain.format_survey_text(survey, False, self.coloured)}",
             "markdown": lambda: f"{''.join(f'- {line}{chr(10)}' for line in steps)}\n{markdown.format_survey_markdown(survey)}",
-            "json": lambda: data.format_survey_json(survey, False, False),
+            "json": lambda: data.format_survey_json(survey),
         }
 
 
