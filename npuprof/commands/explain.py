@@ -197,9 +197,9 @@ class _Explained:
 
     def _describe_winners(self) -> list[str]:
         config, key, tail = self._config, self._key, self._tail
-        there, value = values.find_value(key, config.traced_value(key), tail) if key in config.settings else (False, None)
-        if not there:
+        if not self._is_set:
             return []
+        value = values.find_value(key, config.traced_value(key), tail)[1]
         authors = origins.collect_authors(value)
         if len(set(map(str, authors))) <= 1:
             origin = authors[0] if authors else config.origin(key, tail)
