@@ -76,8 +76,7 @@ class Upgrade(Record):
 @cache
 def _list_columns() -> tuple[Names, Names]:
     """Return the releases and the products of the matrices."""
-    families = dict.fromkeys(products.find_product_family(name) for name in products.product_names())
-    return tuple(releases.load_releases()[-_RELEASES:]), tuple(families)
+    return tuple(releases.load_releases()[-_RELEASES:]), tuple(products.load_products())
 
 
 @cache
@@ -86,18 +85,18 @@ def _list_contexts() -> tuple[Context, ...]:
     return (*(Context(cann=release) for release in shown), *(Context(product=name) for name in families))
 
 
-def judge_everywhere(config: Config, findings: Iterable[Finding]) -> tuple[Cell | None, ...]:
-    """Return the results of a preset's checks on each release and product; None if it is abstract.
+def judge_everywhere(config: Config, findings: Iterable[Finding]) -> tuple[Cell, ...]:
+    """Return the results of a preset's checks on each release and product; none if it is abstract.
 
     ``findings`` are those of the preset in its own context.
     """
     if config.abstract:
-        return (None,) * len(_list_contexts())
+        return ()
     known = zip(checks.find_clean_contexts(config, findings, _list_contexts()), _list_contexts(), strict=True)
     return tuple([_judge_there(config, context) if codes is None else Cell(0, 0, codes, not codes) for codes, context in known])
 
 
-def build_matrices(cells: Mapping[str, tuple[Cell | None, ...]]) -> list[Matrix]:
+def build_matrices(cells: Mapping[str, tuple[Cell, ...]]) -> list[Matrix]:
     """Return the matrices of releases and products, from the cells of ``judge_everywhere`` by preset."""
     shown, families = _list_columns()
     count = len(shown)
@@ -107,9 +106,9 @@ def build_matrices(cells: Mapping[str, tuple[Cell | None, ...]]) -> list[Matrix]
     ]
 
 
-def _group_rows(columns: Sequence[str], cells: Mapping[str, tuple[Cell | None, ...]]) -> tuple[Row, ...]:
+def _group_rows(columns: Sequence[str], cells: Mapping[str, tuple[Cell, ...]]) -> tuple[Row, ...]:
     """Return the rows of a matrix, those with faults first; presets with equal cells share a row, abstract ones have none."""
-    alike = group_pairs((tuple(cell for cell in row if cell is not None), name) for name, row in cells.items())
+    alike = group_pairs((row, name) for name, row in cells.items())
     alike.pop((), None)
     rows = []
     for known, names in alike.items():

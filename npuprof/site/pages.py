@@ -226,10 +226,9 @@ def build_catalogue(set_by: Mapping[str, int]) -> dict[str, Any]:
             "set_by": set_by.get(row.key, 0),
         }
         groups.setdefault((row.kind, row.framework), []).append({**row._asdict(), **shown})
-    families = dict.fromkeys(products.find_product_family(name) for name in products.product_names())
     return {
         "count": len(rows), "groups": groups, "kinds": list(dict.fromkeys(row.kind for row in rows)), "releases": list(reversed(known)),
-        "products": list(families), "frameworks": sorted({row.framework for row in rows if row.framework}),
+        "products": list(products.load_products()), "frameworks": sorted({row.framework for row in rows if row.framework}),
         "surfaces": sorted({surface for row in rows for surface, _ in row.spelling}),
         "risks": sorted({risk for row in rows for risk in row.risk}), "changes": list_release_rows(),
     }  # fmt: skip
