@@ -112,7 +112,7 @@ class Diff(PrintingVerb, ContextVerb):
         return self._build_answer(forms, different, different or around.lines, untold, result.has_unread)
 
     def _build_answer(
-        self, forms: Forms, names: Iterable[str], differences: Sequence[object], remarks: Sequence[str] = (), unread: bool = False
+        self, forms: Forms, names: Iterable[str], differences: Sequence[object], remarks: Sequence[str], unread: bool = False
     ) -> Answer:
         """Return differences as an answer, with ``name_only`` only their ``names``; exit 2 if some are unknown."""
         code = 2 if unread or self._unread else int(self.exit_code and bool(differences))

@@ -190,7 +190,7 @@ class _Fault(NamedTuple):
     name: str = ""
 
 
-def count_survey(survey: Survey, more: Sequence[str] = ()) -> str:
+def count_survey(survey: Survey, more: Sequence[str]) -> str:
     """Return the first line: ``1 broken, 24 changed, 1 new, 1 removed, 1 renamed``."""
     touched = survey.touched_pairs
     numbers = [

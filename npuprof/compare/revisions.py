@@ -38,7 +38,7 @@ def compare_revisions(store: Folder, rev: str, context: Context, names: Sequence
     return compare_store_states(start, after, (first, second), context, names, raw)._replace(committed=here)
 
 
-def build_page(survey: Survey, command: str, link: str | None = None) -> Page:
+def build_page(survey: Survey, command: str, link: str | None) -> Page:
     """Return the context of a page of changes: links to lines, owners of presets, the command that prints everything.
 
     Only revisions have links and owners. Raises NpuprofError.
