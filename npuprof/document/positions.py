@@ -74,19 +74,19 @@ class Positions:
                 continue
             if text[position] == "[":
                 many, start = text.startswith("[[", position), position
-                position, names = self._scan_key(position + 1 + many)
+                position, names, offsets = self._scan_key(position + 1 + many)
                 header = ()
-                for name, offset in zip(names[:-1], names.offsets, strict=False):
+                for name, offset in zip(names[:-1], offsets, strict=False):
                     header = (*header, name)
                     self._at.setdefault(header, offset)  # a table defined only by the headers of its subtables
                     if header in tables:
                         header = (*header, tables[header])  # continues inside an array of tables: [[a]] [a.b]
                 header = (*header, names[-1])
                 if many:
-                    self._at.setdefault(header, names.offset)
+                    self._at.setdefault(header, offsets[-1])
                     tables[header] = tables.get(header, -1) + 1
                     header = (*header, tables[header])
-                self._at.setdefault(header, names.offset)
+                self._at.setdefault(header, offsets[-1])
                 position += 1 + many
                 self._spans.append((header, True, start, start, position))
             else:
@@ -105,8 +105,8 @@ class Positions:
         self._spans.append(((*header, name), False, start, *plain.span(3)))
         return header
 
-    def _scan_key(self, position: int) -> tuple[int, _KeySegments]:
-        """Read a dotted key and the blanks after it."""
+    def _scan_key(self, position: int) -> tuple[int, list[str], list[int]]:
+        """Read a dotted key and the blanks after it; return its end, its segments and the offset of each."""
         names: list[str] = []
         offsets: list[int] = []
         while True:
@@ -117,17 +117,17 @@ class Positions:
             offsets.append(position)
             position = _find_match_end(_SPACE, self._text, match.end())
             if not self._text.startswith(".", position):
-                return position, _KeySegments(names, offsets)
+                return position, names, offsets
             position += 1
 
     def _scan_pair(self, position: int, base: Path) -> tuple[Path, bool, int, int, int]:
         """Read ``key = value`` below ``base``, record its positions, and return its span."""
-        position, names = self._scan_key(position)
-        for name, offset in zip(names, names.offsets, strict=True):
+        position, names, offsets = self._scan_key(position)
+        for name, offset in zip(names, offsets, strict=True):
             base = (*base, name)
             self._at.setdefault(base, offset)
         value = _find_match_end(_SPACE, self._text, position + 1)
-        return base, False, names.offset, value, self._scan_value(value, base)
+        return base, False, offsets[-1], value, self._scan_value(value, base)
 
     def _scan_value(self, position: int, path: Path) -> int:
         """Read the value at ``path``, record the positions of its elements, and return its end."""
@@ -149,21 +149,6 @@ class Positions:
         match = (_STRING if text[position] in "\"'" else _SCALAR).match(text, position)
         assert match is not None, "the text has been parsed before"
         return match.end()
-
-
-class _KeySegments(tuple[str, ...]):
-    """The segments of a dotted key, with the offset of each."""
-
-    offsets: list[int]
-
-    def __new__(cls, names: list[str], offsets: list[int]) -> _KeySegments:
-        self = super().__new__(cls, names)
-        self.offsets = offsets
-        return self
-
-    @property
-    def offset(self) -> int:
-        return self.offsets[-1]
 
 
 def _find_match_end(pattern: re.Pattern[str], text: str, position: int) -> int:
