@@ -211,8 +211,7 @@ class Profile:
             return ()
         from npuprof.document.policy import Ignore  # few profiles accept findings
 
-        places = (("profile", "ignore", index) for index in range(len(said)))
-        return tuple(Ignore(one["code"], one["reason"], self.origin(*path)) for one, path in zip(said, places, strict=True))
+        return tuple(Ignore(one["code"], one["reason"], self.origin("profile", "ignore", index)) for index, one in enumerate(said))
 
     @property
     def abstract(self) -> bool:
@@ -299,7 +298,7 @@ class _Reader:
 
     def _read_versions(self, table: dict[str, Any], cann: str | None) -> dict[str, Any]:
         """Return ``versions`` as keys of ``[profile]``: the ranges for CANN and frameworks. Faults are added to the problems."""
-        ranges: dict[str, str] = {}
+        ranges: dict[str, Any] = {}
         for name, value in table.items():
             path = ("profile", "versions", name)
             if not isinstance(value, str):
@@ -307,11 +306,12 @@ class _Reader:
             elif name == "cann" and cann not in (None, value):
                 what = f"cann = {keys.format_toml_value(cann)} and versions.cann = {keys.format_toml_value(value)} contradict each other"
                 self.add_problem("NP007", what, path, "both say for which releases of CANN the preset is: remove one of them")
+            elif name == "cann":
+                ranges["cann"] = value
             else:
-                ranges[name] = value
-        self.named += [("profile", "versions", name) for name in ranges if name != "cann"]
-        frameworks = {name: value for name, value in ranges.items() if name != "cann"}
-        return {name: ranges[name] for name in ("cann",) if name in ranges} | ({"versions": frameworks} if frameworks else {})
+                self.named.append(path)
+                ranges.setdefault("versions", {})[name] = value
+        return ranges
 
     def _read_ignores(self, said: list[dict[str, Any]]) -> bool:
         """Return whether every ``ignore`` table has exactly a code and a reason. Faults are added to the problems."""
