@@ -212,8 +212,7 @@ def build_command_line_document(name: str, data: dict[str, Any]) -> Document:
 def _decode_utf8(source: str, raw: bytes) -> str:
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise _build_encoding_error(source, 1, 1, "it looks like UTF-16")
-    if raw.startswith(b"\xef\xbb\xbf"):
-        raw = raw[3:]
+    raw = raw.removeprefix(b"\xef\xbb\xbf")
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
