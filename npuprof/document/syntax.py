@@ -25,12 +25,12 @@ _NOTHINGS = frozenset(("none", "null", "nil", "~", "undefined"))
 
 
 class Fault(NamedTuple):
-    """A syntax error: its message, its line and column (from 1), and its hint."""
+    """A syntax error: its message and its hint, its line and column (from 1)."""
 
     what: str
+    hint: str
     line: int
     column: int
-    hint: str
 
 
 def build_syntax_finding(source: str, text: str, message: str) -> Finding:
@@ -57,19 +57,19 @@ def _find_fault(lines: list[str], message: str, line: int, column: int, ended: b
         return _find_open_block(lines)
     told = f"{message[:1].lower()}{message[1:]}"
     if (char := lines[line - 1][column - 1 : column]) and not char.isprintable() and ord(char) > _LAST_ASCII:
-        return Fault(f"U+{ord(char):04X} looks like a blank and is none", line, column, "write a blank in its place, or delete it")
+        return Fault(f"U+{ord(char):04X} looks like a blank and is none", "write a blank in its place, or delete it", line, column)
     if message.startswith(("Cannot overwrite a value", "Duplicate inline table key")):
         found = _find_repeated_key(lines, line)
-        return found or Fault("a key is set twice", line, column, "a key can occur only once in its table: remove one of them")
+        return found or Fault("a key is set twice", "a key can occur only once in its table: remove one of them", line, column)
     if message.startswith("Cannot declare"):
-        return _find_repeated_table(lines, line) or Fault(told, line, column, "write each [table] once, with all its keys below it")
+        return _find_repeated_table(lines, line) or Fault(told, "write each [table] once, with all its keys below it", line, column)
     if message.startswith("Invalid value"):
         before, said = lines[line - 1][: column - 1], lines[line - 1].partition("#")[0]
         if ended and ("=" not in said or before.count("[") > before.count("]")):
-            return _place_saying("Unclosed array", line, column)
+            return Fault(*_SAYINGS["Unclosed array"], line, column)
         if not before.strip() and _STATEMENT.match(said):
-            return _place_saying("Unclosed array", *_find_open_list(lines, line))
-        return _describe_bare_value(lines[line - 1], line, column)
+            return Fault(*_SAYINGS["Unclosed array"], *_find_open_list(lines, line))
+        return Fault(*_describe_bare_value(lines[line - 1], column), line, column)
     if message.startswith("Expected newline or end of document"):
         return _describe_rest(lines[line - 1], line, column)
     if message.startswith("Expected '=' after a key"):
@@ -79,18 +79,18 @@ def _find_fault(lines: list[str], message: str, line: int, column: int, ended: b
             hint = f"write [{table[1]}], and key = value below it"
         if blanks := re.match(r"[ \t]*([\w-]+(?:[ \t]+[\w-]+)+)[ \t]*=", lines[line - 1]):
             hint = f"write {'_'.join(blanks[1].split())} = ...; a key with blanks in it needs quotes"
-        return Fault("a key without a value", line, column, hint)
+        return Fault("a key without a value", hint, line, column)
     before = lines[line - 1][: column - 1]
     if message.startswith("Invalid statement") and re.match(r"[ \t]*[{}\"]", lines[line - 1]):
-        return Fault("neither a key nor a [table]; it looks like JSON", line, column, "write [options], and key = value below it")
+        return Fault("neither a key nor a [table]; it looks like JSON", "write [options], and key = value below it", line, column)
     if "inline table" in message or (message.startswith("Invalid") and before.count("{") > before.count("}")):
         hint = "write { a = 1, b = 2 } on one line, or a [table] of its own"
-        return Fault("a table in braces is not closed on its line", line, column, hint)
-    for beginning in _SAYINGS:
+        return Fault("a table in braces is not closed on its line", hint, line, column)
+    for beginning, saying in _SAYINGS.items():
         if message.startswith(beginning):
-            return _place_saying(beginning, line, column)
+            return Fault(*saying, line, column)
     hint = "correct the line; strings need quotes, and a key can occur only once in its table"
-    return Fault(f"the text ends too early: {told}" if ended else told, line, column, hint)
+    return Fault(f"the text ends too early: {told}" if ended else told, hint, line, column)
 
 
 def _describe_rest(text: str, line: int, column: int) -> Fault:
@@ -98,16 +98,16 @@ def _describe_rest(text: str, line: int, column: int) -> Fault:
     rest = text[column - 1 :].strip()
     number = re.search(r"=[ \t]*([-+]?[0-9][0-9_]*(?:\.[0-9]+)?)[ \t]*$", text[: column - 1])
     if not rest:
-        return Fault("the line ends with a lone carriage return", line, column, "end lines with a line feed")
+        return Fault("the line ends with a lone carriage return", "end lines with a line feed", line, column)
     if rest in (",", ";"):
-        return Fault(f"{format_short_value(rest)} follows the value", line, column, f"take the {rest} out")
+        return Fault(f"{format_short_value(rest)} follows the value", f"take the {rest} out", line, column)
     if number and number[1].lstrip("+-") == "0" and (digits := re.match(r"[0-9]+", rest)):
-        return Fault("a number begins with 0", line, number.start(1) + 1, f"write {int(digits[0])}")
+        return Fault("a number begins with 0", f"write {int(digits[0])}", line, number.start(1) + 1)
     if number and re.fullmatch("[A-Za-z%]+", rest):
         what = f"{text[number.start(1) :].strip()} is no value"
-        return Fault(what, line, number.start(1) + 1, f"write {number[1]}, in the unit of the option; text needs quotes")
+        return Fault(what, f"write {number[1]}, in the unit of the option; text needs quotes", line, number.start(1) + 1)
     hint = "write one key = value on a line; text needs quotes"
-    return Fault(f"{format_short_value(rest)} follows the value", line, column, hint)
+    return Fault(f"{format_short_value(rest)} follows the value", hint, line, column)
 
 
 _SAYINGS = {
@@ -121,11 +121,6 @@ _SAYINGS = {
     ),
     "Expected ']'": ("the name of a table is not closed", "write [table], or [table.below]"),
 }
-
-
-def _place_saying(beginning: str, line: int, column: int) -> Fault:
-    said, hint = _SAYINGS[beginning]
-    return Fault(said, line, column, hint)
 
 
 def _find_open_string(lines: list[str], line: int) -> Fault:
@@ -145,7 +140,7 @@ def _find_open_string(lines: list[str], line: int) -> Fault:
         elif char == "#":
             break
     hint = f"end it with {quote or 'its quote'} on the same line, or use three quotes for a multi-line string"
-    return Fault("a string is not closed", line, place + 1 if quote else len(lines[line - 1]) + 1, hint)
+    return Fault("a string is not closed", hint, line, place + 1 if quote else len(lines[line - 1]) + 1)
 
 
 def _find_open_list(lines: list[str], line: int) -> tuple[int, int]:
@@ -160,7 +155,7 @@ def _find_open_block(lines: list[str]) -> Fault:
     """Return the start of the multi-line string that is never closed: the last three quotes."""
     marks = [(number, match) for number, text in enumerate(lines, 1) for match in re.finditer("|".join(_BLOCK_MARKS), text)]
     line, match = marks[-1]
-    return Fault("a string of several lines is not closed", line, match.start() + 1, f"end it with {match[0]}")
+    return Fault("a string of several lines is not closed", f"end it with {match[0]}", line, match.start() + 1)
 
 
 def _find_repeated_key(lines: list[str], line: int) -> Fault | None:
@@ -178,7 +173,7 @@ def _find_repeated_key(lines: list[str], line: int) -> Fault | None:
         return None
     where = f" in [{table}]" if table else ""
     what = f"{format_short_value(match[1])} is set twice{where}, first in line {first}"
-    return Fault(what, line, match.start(1) + 1, "keep one of the two lines")
+    return Fault(what, "keep one of the two lines", line, match.start(1) + 1)
 
 
 def _find_repeated_table(lines: list[str], line: int) -> Fault | None:
@@ -190,7 +185,7 @@ def _find_repeated_table(lines: list[str], line: int) -> Fault | None:
         if (other := _HEADER.match(text)) and _normalize_key(other[1]) == _normalize_key(match[1]):
             hint = f"move its keys into the table of line {number}"
             hint += "; each override is written [[override]]" if match[1] == "override" else ""
-            return Fault(f"[{match[1]}] is defined twice, first in line {number}", line, match.start(1) + 1, hint)
+            return Fault(f"[{match[1]}] is defined twice, first in line {number}", hint, line, match.start(1) + 1)
     return None
 
 
@@ -205,21 +200,21 @@ def _say_how_to_leave_out(before: str) -> str:
     return "omit the key; to remove a parent's value, list its name in profile.unset"
 
 
-def _describe_bare_value(text: str, line: int, column: int) -> Fault:
-    """Return the fault for an invalid bare value, with the value to write."""
+def _describe_bare_value(text: str, column: int) -> tuple[str, str]:
+    """Return the message and hint for an invalid bare value, with the value to write."""
     rest = text[column - 1 :]
     if not rest.split("#")[0].strip():
-        return Fault("a key without a value", line, column, 'write one after the =: a number, true, false, or "text" in quotes')
+        return "a key without a value", 'write one after the =: a number, true, false, or "text" in quotes'
     word = re.split(r"[\s,\]}#]", rest, maxsplit=1)[0] or rest[0]
     what = f"{format_short_value(word)} is no value"
     if word.lower() in _WORDS:
         number = {"true": 1, "false": 0}[_WORDS[word.lower()]]
-        return Fault(what, line, column, f"write {_WORDS[word.lower()]}, or {number} where the option takes a number")
+        return what, f"write {_WORDS[word.lower()]}, or {number} where the option takes a number"
     if word.lower() in _NOTHINGS:
-        return Fault(f"{what}: TOML has no null value", line, column, _say_how_to_leave_out(text[: column - 1]))
+        return f"{what}: TOML has no null value", _say_how_to_leave_out(text[: column - 1])
     if word[0] in _CURLY_QUOTES:
         straight = format_short_value(rest.split("#")[0].strip().strip(_CURLY_QUOTES))
-        return Fault(f"{what}: its quotes are not straight ones", line, column, f"write {straight}")
+        return f"{what}: its quotes are not straight ones", f"write {straight}"
     if re.fullmatch(r"[A-Za-z_./~$-][^\"']*", word):
-        return Fault(what, line, column, f"text needs quotes: {format_short_value(word)}")
-    return Fault(what, line, column, 'write a number, true, false, or "text" in quotes')
+        return what, f"text needs quotes: {format_short_value(word)}"
+    return what, 'write a number, true, false, or "text" in quotes'
