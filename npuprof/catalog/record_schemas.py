@@ -89,7 +89,7 @@ def _build_plain_option_schema(option: catalog.Option) -> Schema:
     """Return the schema of an option's text, number or switch, in any release and on any surface."""
     if option.value_field == "b":
         return {"type": "boolean"}
-    flag = catalog.find_flag(option.spelling["atc"].removeprefix("--")) if "atc" in option.spelling else None
+    flag = catalog.find_flag(option.flag)
     odd: list[Any] = [*option.doubtful_values, *option.choices_until]
     if option.field == "i":
         odd = [int(text) for text in odd if text.lstrip("-").isdigit()]
@@ -143,13 +143,11 @@ def _build_plain_variable_schemas(variable: catalog.Variable) -> list[Schema]:
         return [*known, {"type": "string"}, {"type": "number"}]
     if variable.choices:
         texts = [*variable.choices, *variable.tolerated]
-        numbers: list[Schema] = (
-            [{"enum": digits}] if (digits := [int(text) for text in texts if text.isdigit() and str(int(text)) == text]) else []
-        )
+        digits = [int(text) for text in texts if text.isdigit() and str(int(text)) == text]
         if variable.separator or _find_taken_habits(variable):
             listed: Schema = {"enum": texts}  # in addition to the pattern, since editors suggest listed values
-            return [listed, _build_word_schema(variable, texts), *numbers]
-        return [{"enum": [*texts, *(digits if numbers else [])]}]
+            return [listed, _build_word_schema(variable, texts), *([{"enum": digits}] if digits else [])]
+        return [{"enum": [*texts, *digits]}]
     if variable.kind in ("int", "float"):
         step: Schema = {"multipleOf": variable.multiple_of} if variable.multiple_of > 1 else {}
         kind = "integer" if variable.kind == "int" else "number"

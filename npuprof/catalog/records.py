@@ -121,6 +121,11 @@ class Option(Record):
         """The protobuf field for values of its type, also if nothing reads the key."""
         return self.field or ("b" if self.kind == "bool" else "s")
 
+    @property
+    def flag(self) -> str:
+        """The equivalent ATC flag without dashes, empty if there is none."""
+        return self.spelling.get("atc", "").removeprefix("--")
+
     def write_on(self, surface: str, value: Any) -> tuple[bool, Any]:
         """Return whether a surface can express a value, and the value in that surface's form."""
         table = self.surface_values.get(surface)

@@ -38,11 +38,6 @@ def load_axis(axis: str) -> Axis:
     return Axis(parse_framework_version, **load_built_part("frameworks").get(axis, {"releases": {}}))
 
 
-def is_known_by_documentation(axis: str) -> bool:
-    """Return whether a framework's first releases of variables are known from its documentation only."""
-    return load_axis(axis).documented
-
-
 def describe_known_releases(axis: str) -> str:
     """Return the releases of a framework as text, in all its numberings."""
     packages = sorted(load_axis(axis).packages.items(), key=lambda item: item[1][0])

@@ -137,7 +137,7 @@ def find_flag_name(key: str) -> str:
     if section == "atc":
         return name
     option = catalog.find_option(name) if section == "options" else None
-    return option.spelling.get("atc", "").removeprefix("--") if option else ""
+    return option.flag if option else ""
 
 
 def _check_conflict(view: View, record: Flag, own: str, excluded: str, key: str, excluded_key: str) -> Iterator[Finding]:

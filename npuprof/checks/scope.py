@@ -371,7 +371,7 @@ def _find_version_faults(scope: Scope, framework: str, record: catalog.Variable 
     span = f"{framework} reads it {' '.join(filter(None, bounds))}"
     hint = f"unset it there, or narrow {framework}"
     where = f"{framework} {releases.format_release_span(missing, framework)}"
-    if releases.is_known_by_documentation(framework):
+    if releases.load_axis(framework).documented:
         why = f"Its documentation lists it {' '.join(filter(None, bounds))}."
         yield Fault("NP405", f"it is not known whether {where} reads {key}", why, hint)
         return

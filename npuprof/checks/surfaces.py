@@ -26,10 +26,8 @@ OFFLINE = "offline-inference"
 
 def find_twin_flag(scope: Scope, option: Option) -> Flag | None:
     """Return the flag that is equivalent to an option if ATC reads the preset, None if a session does."""
-    converted = scope.scenario == OFFLINE or scope.surface == "atc"
-    if not converted or "atc" not in option.spelling:
-        return None
-    return catalog.find_flag(option.spelling["atc"].removeprefix("--"))
+    is_converted = scope.scenario == OFFLINE or scope.surface == "atc"
+    return catalog.find_flag(option.flag) if is_converted else None
 
 
 def is_taken_by_flag(scope: Scope, option: Option, value: Any) -> bool:

@@ -95,11 +95,10 @@ def _collect_atc_flags(config: Config) -> tuple[dict[str, Any], dict[str, str]]:
             lost[name] = option.not_carried.get("atc", "") if option else ""
             continue
         carried, written = encode_flag(config, option, value, "atc")
-        flag = option.spelling["atc"].removeprefix("--")
         if not carried:
-            lost[name] = f"--{flag} takes {' or '.join(option.surface_values['atc'].values())} there."
+            lost[name] = f"--{option.flag} takes {' or '.join(option.surface_values['atc'].values())} there."
             continue
-        flags[flag], keys[flag] = written, name
+        flags[option.flag], keys[option.flag] = written, name
     if lost:
         raise build_not_carried_error(config, lost, "atc")
     for name, value in config.shared_sections["atc"].items():

@@ -84,7 +84,7 @@ def format_parameter_map(config: Config, names: Iterable[str] | None, indent: st
             lines.append(_format_parameter(option, f"os.path.join({SCRIPT_FOLDER}, {format_literal(files[name][0])})", indent))
         else:
             value = options[name]
-            text = _format_plain_parameter(name, type(value).__name__, value, indent) if type(value) in (str, int, bool) else ""
+            text = _format_plain_parameter(name, value, indent) if type(value) in (str, int, bool) else ""
             lines.append(text or _format_parameter(option, format_literal(encode_fitting_value(config, option, value, target)), indent))
     if lost:
         raise build_not_carried_error(config, lost, target)
@@ -94,8 +94,8 @@ def format_parameter_map(config: Config, names: Iterable[str] | None, indent: st
     return text
 
 
-@lru_cache(4096)  # most presets inherit most values; True and 1 differ by their type only
-def _format_plain_parameter(name: str, kind: str, value: Any, indent: str) -> str:
+@lru_cache(4096, typed=True)  # most presets inherit most values; True and 1 differ by their type only
+def _format_plain_parameter(name: str, value: Any, indent: str) -> str:
     """Return the lines of an option, an empty string if the value does not fit its field."""
     option = catalog.find_option(name)
     return _format_parameter(option, format_literal(value), indent) if option and fits_proto_field(option, value) else ""

@@ -27,20 +27,17 @@ _PLAIN = frozenset((str, int, bool))
 
 def compute_digest(settings: dict[str, Any], form: int = FORM) -> str:
     """Return the SHA-256, in hexadecimal, of settings by full key. Raises KeyError for an unknown form."""
-    pairs = [
-        _write_plain_setting(key, type(value).__name__, value) if type(value) in _PLAIN else _write_setting(key, value)
-        for key, value in sorted(settings.items())
-    ]
-    return _hash_text({1: "{%s}", 2: '{"form":2,"settings":{%s}}'}[form] % ",".join(pairs))
+    pairs = [(_write_plain_setting if type(value) in _PLAIN else _write_setting)(key, value) for key, value in sorted(settings.items())]
+    text = {1: "{%s}", 2: '{"form":2,"settings":{%s}}'}[form] % ",".join(pairs)
+    return digest_bytes(text.encode())
 
 
 def _write_setting(key: str, value: Any) -> str:
     return f"{_quote_json_string(key)}:{_format_canonical_json(values.build_canonical_value(key, value))}"
 
 
-@lru_cache(4096)  # most presets inherit most values; True and 1 differ by their type only
-def _write_plain_setting(key: str, kind: str, value: Any) -> str:
-    return _write_setting(key, value)
+#: The same, cached: most presets inherit most values; True and 1 differ by their type only.
+_write_plain_setting = lru_cache(4096, typed=True)(_write_setting)
 
 
 def list_digests(settings: dict[str, Any]) -> list[str]:
@@ -56,7 +53,7 @@ def compute_preset_digest(lineage: Sequence[Profile]) -> str:
     """
     layers = ",".join(filter(None, [_write_layer(profile) if profile.layer is None else profile.layer for profile in lineage]))
     abstract = "true" if lineage and lineage[-1].abstract else "false"
-    return _hash_text(f'{{"abstract":{abstract},"form":{FORM},"layers":[{layers}]}}')
+    return digest_bytes(f'{{"abstract":{abstract},"form":{FORM},"layers":[{layers}]}}'.encode())
 
 
 def _write_layer(profile: Profile) -> str:
@@ -90,10 +87,6 @@ def _describe_steps(steps: Sequence[Step]) -> dict[str, Any]:
 
 def _sort_texts(value: Any) -> Any:
     return sorted(map(str, value)) if isinstance(value, list) else value
-
-
-def _hash_text(text: str) -> str:
-    return digest_bytes(text.encode())
 
 
 def _format_canonical_json(value: Any) -> str:
