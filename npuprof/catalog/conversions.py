@@ -6,6 +6,7 @@ A preset contains the path of such a file; its content is checked when a script 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from npuprof.catalog.dropped import find_repeated_keys
@@ -39,16 +40,14 @@ def _parse_names(text: str) -> Any:
     return [line.strip() for line in text.split("\n") if line.strip()]
 
 
-def _find_name_faults(value: Any) -> list[Fault]:
-    faults: list[Fault] = []
+def _find_name_faults(value: Any) -> Iterator[Fault]:
     for index, name in enumerate(value):
         prefix, colons, kind = name.partition("::")
         if colons and prefix == "OpType" and not re.fullmatch(r"[A-Z][a-zA-Z0-9]*", kind):
             right = kind[:1].upper() + kind[1:]
-            faults.append(((index,), f"{kind!r} is not an operator type", f"write OpType::{right}" if right.isalnum() else "write a type"))
+            yield (index,), f"{kind!r} is not an operator type", f"write OpType::{right}" if right.isalnum() else "write a type"
         elif name.startswith("#"):
-            faults.append(((index,), f"{name!r} is read as the name of an operator", "remove the line: the file takes no comments"))
-    return faults
+            yield (index,), f"{name!r} is read as the name of an operator", "remove the line: the file takes no comments"
 
 
 def _parse_blocks(text: str) -> Any:
@@ -95,70 +94,67 @@ def _parse_fields(tokens: list[str], place: int) -> tuple[dict[str, Any], int] |
     return None
 
 
-def _find_block_faults(value: Any) -> list[Fault]:
-    faults: list[Fault] = []
+def _find_block_faults(value: Any) -> Iterator[Fault]:
     for name, blocks in value.items():
         if name != "aipp_op":
-            faults.append(((name,), f"unknown block {name!r}", "write aipp_op"))
+            yield (name,), f"unknown block {name!r}", "write aipp_op"
             continue
         for index, fields in enumerate(blocks):
-            faults += _find_field_faults(fields, (name, index))
-    return faults
+            yield from _find_field_faults(fields, (name, index))
 
 
-def _find_field_faults(fields: dict[str, str], path: Path) -> list[Fault]:
-    faults: list[Fault] = [
-        ((*path, name), f"unknown field {name!r}", hint)
-        for name in fields
-        if name not in _FIELDS and (hint := did_you_mean(name, _FIELDS, ""))  # the fields of other products are not all listed
-    ]
+def _find_field_faults(fields: dict[str, str], path: Path) -> Iterator[Fault]:
+    for name in fields:
+        if name not in _FIELDS and (hint := did_you_mean(name, _FIELDS, "")):  # the fields of other products are not all listed
+            yield (*path, name), f"unknown field {name!r}", hint
     mode = fields.get("aipp_mode")
     if mode not in _MODES:
         what = "no aipp_mode" if mode is None else f"{mode!r} is not a mode"
-        faults.append(((*path, "aipp_mode"), what, "write aipp_mode: static or aipp_mode: dynamic"))
+        yield (*path, "aipp_mode"), what, "write aipp_mode: static or aipp_mode: dynamic"
     if mode == "dynamic" and "max_src_image_size" not in fields:
-        faults.append(
-            ((*path, "aipp_mode"), "the dynamic mode needs max_src_image_size", "write max_src_image_size: and a number of bytes")
-        )
+        yield (*path, "aipp_mode"), "the dynamic mode needs max_src_image_size", "write max_src_image_size: and a number of bytes"
     form = fields.get("input_format", "")
     if form and form not in _FORMATS and (hint := did_you_mean(form, _FORMATS, "")):
-        faults.append(((*path, "input_format"), f"{form!r} is not an image format", hint))
+        yield (*path, "input_format"), f"{form!r} is not an image format", hint
     for name, (low, high, also) in _RANGES.items():
         number = fields.get(name, str(low))
         if re.fullmatch(r"-?\d{1,18}", number, re.ASCII) and not low <= int(number) <= high and int(number) != also:
-            faults.append(((*path, name), f"{name} is out of range", f"write {low} to {high}"))
-    return faults
+            yield (*path, name), f"{name} is out of range", f"write {low} to {high}"
 
 
-def _find_engine_faults(value: Any) -> list[Fault]:
-    faults: list[Fault] = []
+def _find_engine_faults(value: Any) -> Iterator[Fault]:
     for part, levels in value.items():
         if part not in _ENGINE["properties"]:
-            faults.append(((part,), f"unknown key {part!r}", did_you_mean(part, _ENGINE["properties"], 'write "compile options"')))
+            yield (part,), f"unknown key {part!r}", did_you_mean(part, _ENGINE["properties"], 'write "compile options"')
         for level, options in list_entries(levels):
             if level not in _OPTIONS["properties"]:
-                faults.append(((part, level), f"unknown key {level!r}", "write global, session or graph"))
+                yield (part, level), f"unknown key {level!r}", "write global, session or graph"
             for name, text in list_entries(options):
                 if not name or not isinstance(text, str):
-                    faults.append(((part, level, name), f"{name!r} has no text", "write the key of an option, and its value in quotes"))
-    return faults
+                    yield (part, level, name), f"{name!r} has no text", "write the key of an option, and its value in quotes"
 
 
 def _refuse_to_write(value: Any) -> str:
     raise TypeError(value)  # presets contain the path of such a file
 
 
+def _build_form(
+    shape: str, schema: Schema, parse: Callable[[str], Any], find_faults: Callable[[Any], Iterator[Fault]], file: str, **named: Any
+) -> Structure:
+    return Structure(shape, schema, parse, _refuse_to_write, lambda value: list(find_faults(value)), file, **named)
+
+
 #: Structures by the name that flags use.
 CONVERSIONS: dict[str, Structure] = {
-    "kept-types": Structure(
-        "a name or OpType::Type a line", list_schema(NAME), _parse_names, _refuse_to_write, _find_name_faults, "exceptionlist.cfg",
+    "kept-types": _build_form(
+        "a name or OpType::Type a line", list_schema(NAME), _parse_names, _find_name_faults, "exceptionlist.cfg",
     ),
-    "preprocessing": Structure(
-        "aipp_op { ... } for each input, with a field: value a line", {"type": "object"}, _parse_blocks, _refuse_to_write,
-        _find_block_faults, "insert_op.cfg",
+    "preprocessing": _build_form(
+        "aipp_op { ... } for each input, with a field: value a line", {"type": "object"}, _parse_blocks, _find_block_faults,
+        "insert_op.cfg",
     ),
-    "engine-options": Structure(
-        '{"compile options": {"session": {"ge.key": "value"}}}', _ENGINE, parse_json, _refuse_to_write, _find_engine_faults,
-        "ge_options.json", dropped=find_repeated_keys,
+    "engine-options": _build_form(
+        '{"compile options": {"session": {"ge.key": "value"}}}', _ENGINE, parse_json, _find_engine_faults, "ge_options.json",
+        dropped=find_repeated_keys,
     ),
 }  # fmt: skip

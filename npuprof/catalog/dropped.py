@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from npuprof.system import lazy_pattern
 
 #: An ignored part: its line, what it is, and what to write.
@@ -40,9 +42,8 @@ def find_repeated_keys(text: str) -> list[Dropped]:
     return repeated
 
 
-def find_dropped_modes(text: str) -> list[Dropped]:
-    """Return the ignored lines of an op_precision.ini."""
-    dropped: list[Dropped] = []
+def find_dropped_modes(text: str) -> Iterator[Dropped]:
+    """Yield the ignored lines of an op_precision.ini."""
     section = _TAGS[0]
     named: set[tuple[str, str]] = set()
     for number, line in enumerate(text.split("\n"), 1):
@@ -52,52 +53,40 @@ def find_dropped_modes(text: str) -> list[Dropped]:
         if not equals and name in _TAGS:
             section = name
         elif not equals and name.startswith("["):
-            dropped.append(
-                (number, f"unknown tag {_shorten(name)}: the lines after it are read as part of {section}", f"write {' or '.join(_TAGS)}")
-            )
+            yield number, f"unknown tag {_shorten(name)}: the lines after it are read as part of {section}", f"write {' or '.join(_TAGS)}"
         elif not equals:
             left, colon, right = (part.strip() for part in name.partition(":"))
-            dropped.append(
-                (
-                    number,
-                    f"{_shorten(name)} is not a line Name=mode",
-                    f"write {_shorten(f'{left}={right}')}" if colon else "write Conv2D=high_precision",
-                )
-            )
+            hint = f"write {_shorten(f'{left}={right}')}" if colon else "write Conv2D=high_precision"
+            yield number, f"{_shorten(name)} is not a line Name=mode", hint
         elif not name or not mode:
-            dropped.append((number, f"{_shorten(line.strip())} has no {'mode' if name else 'name'}", "write Name=mode, or omit it"))
+            yield number, f"{_shorten(line.strip())} has no {'mode' if name else 'name'}", "write Name=mode, or omit it"
         elif (section, name) in named:
-            dropped.append((number, f"{_shorten(name)} is set twice in {section}: the first line counts", "write it once"))
+            yield number, f"{_shorten(name)} is set twice in {section}: the first line counts", "write it once"
         else:
             named.add((section, name))
-    return dropped
 
 
-def find_repeated_rules(text: str) -> list[Dropped]:
-    """Return the lines of a customize_dtypes.cfg for an operator that an earlier line already covers."""
-    repeated: list[Dropped] = []
+def find_repeated_rules(text: str) -> Iterator[Dropped]:
+    """Yield the lines of a customize_dtypes.cfg for an operator that an earlier line already covers."""
     named: set[str] = set()
     for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
         by_type = "OpType::" if line.startswith("OpType::") else ""
         name = by_type + line.strip().removeprefix("OpType::").partition(":")[0]
         if name in named:
-            repeated.append((number, f"{_shorten(name)} is set twice: the first line counts", "write it once"))
+            yield number, f"{_shorten(name)} is set twice: the first line counts", "write it once"
         named.add(name)
-    return repeated
 
 
-def find_dropped_debug_lines(text: str) -> list[Dropped]:
-    """Return the ignored lines of an op_debug.cfg: the last line of a key wins."""
-    dropped: list[Dropped] = []
+def find_dropped_debug_lines(text: str) -> Iterator[Dropped]:
+    """Yield the ignored lines of an op_debug.cfg: the last line of a key wins."""
     last: dict[str, int] = {}
     for number, line in enumerate(map(str.strip, text.split("\n")), 1):
         if not line or line.startswith("#"):
             continue
         if not _DEBUG_KEY.search(line):
-            dropped.append((number, f"{_shorten(line)} is not a line op_debug_config=... or op_debug_list=...", "correct it, or omit it"))
+            yield number, f"{_shorten(line)} is not a line op_debug_config=... or op_debug_list=...", "correct it, or omit it"
             continue
         name = line.partition("=")[0].strip()
         if name in last:
-            dropped.append((last[name], f"{_shorten(name)} is set twice: the last line counts", "write it once"))
+            yield last[name], f"{_shorten(name)} is set twice: the last line counts", "write it once"
         last[name] = number
-    return dropped

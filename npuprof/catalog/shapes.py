@@ -39,7 +39,7 @@ class Structure(Record):
     ordered_keys: bool = False
     members: tuple[str, ...] = ()
     is_exact: bool = False
-    dropped: Callable[[str], list[tuple[int, str, str]]] | None = None
+    dropped: Callable[[str], Iterable[tuple[int, str, str]]] | None = None
     doubt: Callable[[Any], Iterable[Fault]] | None = None
 
 
