@@ -25,25 +25,25 @@ if TYPE_CHECKING:
 _DIMENSIONS = {1: "the first dimension", 2: "height and width"}
 
 
-def check_flags(view: View, about: About | None = None) -> Iterator[Finding]:
+def check_flags(view: View, about: About) -> Iterator[Finding]:
     """Yield flags that exclude each other, lack a required flag, or are set twice; for presets that ATC reads."""
     setters_by_flag = group_pairs((flag, key) for key in view.settings if (flag := find_flag_name(key)))
     yield from _check_chip(view, about)
     for flag, setters in setters_by_flag.items():
-        if len(setters) == 2 and (about is None or about(setters)):
+        if len(setters) == 2 and about(setters):
             yield from _check_twice_given(view, flag, *sorted(setters))
         record = catalog.find_flag(flag)
         for own, excluded in _list_conflicts(record):
             name = excluded.removeprefix("--").partition("=")[0]
             pair = [setters[0], setters_by_flag[name][0]] if name in setters_by_flag else []
-            if record is not None and pair and (about is None or about(pair)):
+            if record is not None and pair and about(pair):
                 yield from _check_conflict(view, record, own, excluded, *pair)
         if record is not None and not view.config.abstract:
             yield from _check_requirements(view, record, setters[0], setters_by_flag, about)
     for flag, excluded in _list_sized_pairs():
         pair = [setters_by_flag[flag][0], setters_by_flag[excluded][0]] if flag in setters_by_flag and excluded in setters_by_flag else []
         counter, counted = catalog.find_flag(flag), catalog.find_flag(excluded)
-        if counter and counted and pair and all(map(view.is_decided, pair)) and (about is None or about(pair)):
+        if counter and counted and pair and all(map(view.is_decided, pair)) and about(pair):
             text, named = (str(_format_value(view.settings[key], key)) for key in pair)
             if fault := _find_size_fault(counter, text, counted, named):
                 yield view.build_finding(fault, pair[0])
@@ -103,14 +103,14 @@ def _parse_requirement(text: str) -> tuple[Term, ...]:
     return tuple(terms)
 
 
-def _check_requirements(view: View, flag: Flag, key: str, setters_by_flag: dict[str, list[str]], about: About | None) -> Iterator[Finding]:
+def _check_requirements(view: View, flag: Flag, key: str, setters_by_flag: dict[str, list[str]], about: About) -> Iterator[Finding]:
     """Yield the flags that another flag requires and that are certainly missing."""
     if flag.requires_unless and (not view.is_decided(key) or _format_value(view.settings[key], key) in flag.requires_unless):
         return
     for requirement in flag.requires:
         terms = _parse_requirement(requirement)
         reads = (key, *(setter for term in terms for setter in _list_setters().get(term.name, ())))
-        if (about is None or about(reads)) and not any(_may_be_met(view, term, setters_by_flag) for term in terms):
+        if about(reads) and not any(_may_be_met(view, term, setters_by_flag) for term in terms):
             wanted = " or ".join(map(str, terms))
             why = f"ATC stops{'' if flag.stops_without else ', or ignores the flag'}."
             fault = Fault("NP912", f"--{flag.name} needs {wanted}", why, f"give {wanted}, or omit --{flag.name}")
@@ -156,10 +156,10 @@ def _check_conflict(view: View, record: Flag, own: str, excluded: str, key: str,
     yield view.build_finding(fault._replace(severity="error") if stops else fault, key)
 
 
-def _check_chip(view: View, about: About | None) -> Iterator[Finding]:
+def _check_chip(view: View, about: About) -> Iterator[Finding]:
     """Yield the finding for a conversion whose chip belongs to none, or not all, of the selected products."""
     chip = find_chip(view.settings) if view.named else None
-    if chip is None or (about is not None and not about((chip[0],))):
+    if chip is None or not about((chip[0],)):
         return
     key, family = chip
     others = [name for name in view.named if name != family]

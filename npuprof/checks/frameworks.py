@@ -50,7 +50,7 @@ def _find_item_faults(section: str, name: str, path: Path, value: Any) -> list[F
     return [fault._replace(tail=(*path, *fault.tail), why=fault.why or record.otherwise) for fault in faults]
 
 
-def check_settings(view: View, about: About | None = None) -> Iterator[Finding]:
+def check_settings(view: View, about: About) -> Iterator[Finding]:
     """Yield the framework settings that contradict another setting, or have no effect without it."""
     pairs: set[frozenset[str]] = set()
     for key in view.settings:
@@ -61,7 +61,7 @@ def check_settings(view: View, about: About | None = None) -> Iterator[Finding]:
                 continue
             for partner, fault in _find_pair_faults(view, section, record, value):
                 pair = frozenset((f"{section}.{record.name}", partner))
-                if pair not in pairs and (about is None or about((key, _parse_key(partner)[0]))):
+                if pair not in pairs and about((key, _parse_key(partner)[0])):
                     pairs.add(pair)
                     yield view.build_finding(fault._replace(tail=path), key)
 

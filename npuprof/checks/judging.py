@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 from npuprof import catalog
 from npuprof.catalog import condition
 from npuprof.checks import rules, scope, settings, sharing, surfaces
-from npuprof.checks.view import Fault, Scope, View
+from npuprof.checks.view import Fault, Scope, View, select_all
 from npuprof.model import Finding
 
 TYPE_CHECKING = False
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _PLAIN = frozenset((str, int, bool))
 
 
-def judge_view(view: View, notes: bool, about: About | None = None) -> list[Told]:
+def judge_view(view: View, notes: bool, about: About = select_all) -> list[Told]:
     """Return the findings about the settings, each with its conditions; without ``notes``, some notes are omitted.
 
     With ``about``, only findings about the selected settings are returned.
@@ -51,7 +51,7 @@ def judge_view(view: View, notes: bool, about: About | None = None) -> list[Told
     return [*view.sift_findings(findings), *((view.build_finding(fault, key), ()) for fault, key in refused)]
 
 
-def judge_unasked(view: View, names: Collection[str], about: About | None = None) -> list[Told]:
+def judge_unasked(view: View, names: Collection[str], about: About = select_all) -> list[Told]:
     """Return the values that targets cannot write although they support each option, when no target was requested."""
     words = rules.describe_place(view)
     unwritable = collect_faults(view, about)[3]
@@ -61,7 +61,7 @@ def judge_unasked(view: View, names: Collection[str], about: About | None = None
     return view.sift_findings([(finding, words) for finding in findings])
 
 
-def _check_unasked_conversion(view: View, about: About | None) -> Iterator[Finding]:
+def _check_unasked_conversion(view: View, about: About) -> Iterator[Finding]:
     """Yield why ATC rejects a preset that may be meant for it: it sets no scenario, and each option has a flag.
 
     ATC has its own rules for values and combinations of flags, so everything is checked as ATC reads it.
@@ -76,7 +76,7 @@ def _check_unasked_conversion(view: View, about: About | None) -> Iterator[Findi
             yield surfaces.build_conversion_finding(finding)
 
 
-def judge_together(view: View, team: Sequence[TeamRule], about: About | None = None) -> Iterator[Told]:
+def judge_together(view: View, team: Sequence[TeamRule], about: About = select_all) -> Iterator[Told]:
     """Yield the findings about the settings of a preset or a launch together: broken rules, team rules, combinations of flags."""
     yield from rules.check_rules(view, about)
     if team and not view.config.abstract:
@@ -96,7 +96,7 @@ def has_framework_settings(names: Collection[str]) -> bool:
     return any(name.startswith(prefixes) for name in names)
 
 
-def _check_frameworks(view: View, about: About | None) -> Iterable[Finding]:
+def _check_frameworks(view: View, about: About) -> Iterable[Finding]:
     if not has_framework_settings(view.names):
         return ()
     from npuprof.checks.frameworks import check_settings  # few presets have framework sections
@@ -119,15 +119,15 @@ def list_value_reads(key: str) -> tuple[str, ...]:
     return (key, *(path[0] for tree in excuses for path in condition.collect_condition_paths(tree)))
 
 
-def collect_faults(view: View, about: About | None = None) -> Judged:
+def collect_faults(view: View, about: About = select_all) -> Judged:
     """Return the faults of each setting taken alone; equal values are checked once for all presets of a store."""
-    if about is None and view.faults is not None:
+    if about is select_all and view.faults is not None:
         return view.faults
     judged_view: Judged = ([], [], [], [])
     memory = view.memory
     clean = memory.setdefault("clean", {})  # the last value without faults of each setting; most presets inherit that object
     for key, value in view.settings.items():
-        if clean.get(key, clean) is value or (about is not None and not about(list_value_reads(key))):
+        if clean.get(key, clean) is value or (about is not select_all and not about(list_value_reads(key))):
             continue
         kind = type(value)
         mark = (key, kind, value if kind in _PLAIN else id(value))
@@ -141,7 +141,7 @@ def collect_faults(view: View, about: About | None = None) -> Judged:
             judged_view[3].extend((fault, key) for fault in known[0][3])
         else:
             clean[key] = value
-    if about is None:
+    if about is select_all:
         view.faults = judged_view
     return judged_view
 

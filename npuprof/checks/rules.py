@@ -9,7 +9,7 @@ from itertools import product as combinations
 from npuprof import catalog
 from npuprof.catalog import Rule, condition, releases, values
 from npuprof.checks.surfaces import find_count_faults
-from npuprof.checks.view import Fault, View
+from npuprof.checks.view import Fault, View, select_all
 from npuprof.model import Finding, Record
 from npuprof.system import join_boxes
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Result = TypeVar("Result", bound=tuple[Any, ...])
 
 
-def check_rules(view: View, about: About | None = None) -> Iterator[Told]:
+def check_rules(view: View, about: About) -> Iterator[Told]:
     """Yield every rule that the settings break, with its conditions; with ``about``, only rules that read the selected settings.
 
     Abstract profiles break no rules.
@@ -37,7 +37,7 @@ def check_rules(view: View, about: About | None = None) -> Iterator[Told]:
     for rule, guilty in _find_broken_rules(view, about):
         yield from _build_rule_findings(rule, view, guilty)
     for check, reads in _COUNTING_CHECKS.items():
-        if reads[0] in view.settings and (about is None or about(reads)):
+        if reads[0] in view.settings and about(reads):
             words = describe_place(view)
             yield from ((finding, words) for finding in check(view))
 
@@ -67,10 +67,10 @@ def _plan_rules(names: tuple[str, ...]) -> tuple[tuple[RulePlan, ...], tuple[str
     return plans, tuple(dict.fromkeys(key for plan in plans for key in plan.compared))
 
 
-def _find_broken_rules(view: View, about: About | None) -> tuple[Broken, ...]:
+def _find_broken_rules(view: View, about: About) -> tuple[Broken, ...]:
     """Return the rules that the settings break, each with the products and releases for which it is broken."""
     plans, compared = _plan_rules(view.names)
-    if about is None:
+    if about is select_all:
         return _find_once(view, (view.names,), compared, lambda: tuple(_judge_rules(view, plans)))
     return tuple(_judge_rules(view, [plan for plan in plans if about(plan.rule.reads)]))
 

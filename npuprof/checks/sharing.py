@@ -126,7 +126,7 @@ def list_locked_keys(config: Config) -> list[str]:
     return [(keys.parse_key(name) or (name, ()))[0] for name in written]
 
 
-def check_locked_keys(view: View, about: About | None = None) -> Iterator[Finding]:
+def check_locked_keys(view: View, about: About) -> Iterator[Finding]:
     """Yield locked keys whose value has changed since they were locked; with ``about``, only selected ones."""
     lineage = view.config.lineage
     if not lineages.says_anywhere(lineage, "locked"):
@@ -136,7 +136,7 @@ def check_locked_keys(view: View, about: About | None = None) -> Iterator[Findin
         if "locked" not in profile.table:
             continue
         locks = [(index, *(keys.parse_key(written) or (written, ()))) for index, written in enumerate(profile.locked)]
-        wanted = locks if about is None else [lock for lock in locks if about((lock[1],))]
+        wanted = [lock for lock in locks if about((lock[1],))]
         then = view.resolver.fold_lineage(lineage[: place + 1], view.scenario) if wanted else {}
         named: set[str] = set()
         for index, key, tail in wanted:

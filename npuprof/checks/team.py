@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from npuprof.checks.view import Told
 
 
-def check_team_rules(view: View, rules: Sequence[TeamRule], about: About | None = None) -> Iterator[Told]:
+def check_team_rules(view: View, rules: Sequence[TeamRule], about: About) -> Iterator[Told]:
     """Yield every team rule that the settings break, with its conditions; with ``about``, only the selected ones."""
     for rule in rules:
-        if about is None or about(written_condition.list_team_reads(rule)):
+        if about(written_condition.list_team_reads(rule)):
             families = _list_families(view, rule)
             guilty = tuple(family for family in families if _is_broken(view, rule, family))
             if guilty:

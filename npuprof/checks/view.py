@@ -35,6 +35,11 @@ else:
     products = lazy_module("npuprof.catalog.products")
 
 
+def select_all(reads: Iterable[str]) -> bool:
+    """Select every check, whatever settings it reads: the default of ``about``."""
+    return True
+
+
 class _PageSeverity:
     """The default severity of a fault: that of its code's page."""
 
