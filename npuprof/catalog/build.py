@@ -55,9 +55,7 @@ def build_parts() -> dict[str, Any]:
             kept[name] = {field: _freeze_lists(value) for field, value in fields.items() if field in known}
             texts[name] = {field: value for field, value in fields.items() if field not in known}
         parts[section], parts["texts"][section] = _pack_records(kept), _pack_records(texts)
-    parts["classes"] = {name: _freeze_lists(record) for name, record in _read_toml_file("classes.toml").items()}
-    parts["wire"] = _freeze_lists(_read_toml_file("wire.toml"))
-    parts["attributes"] = _freeze_lists(_read_toml_file("attributes.toml"))
+    parts |= {name: _freeze_lists(_read_toml_file(f"{name}.toml")) for name in ("classes", "wire", "attributes", "reads")}
     parts["axes"] = {
         "first": _find_first_releases(options),
         "products": _read_toml_file("products.toml"),
@@ -66,7 +64,6 @@ def build_parts() -> dict[str, Any]:
     }
     parts["names"] = _read_toml_file("names.toml")
     parts["readers"] = {name: habits for file in _read_toml_file("readers.toml").values() for name, habits in file.items() if habits}
-    parts["reads"] = _freeze_lists(_read_toml_file("reads.toml"))
     parts["frameworks"] = {
         name: _index_framework(files["framework"])
         for name, files in sorted(frameworks.items(), key=lambda item: "section" not in item[1])  # those with a section come first
@@ -272,7 +269,8 @@ def _build_rules(
     source: dict[str, Any], options: dict[str, Any], variables: dict[str, Any], names: set[str], axes: dict[str, Axis]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the rules as checks use them and, separately, their texts."""
-    rules, required, texts = [], {}, {}
+    by_code: dict[str, Any] = {}
+    required, texts = {}, {}
     facts = {"product", "scenario", *axes}
     for record in source["rule"]:
         place = f"rules.toml: {record['code']}"
@@ -282,11 +280,11 @@ def _build_rules(
         read = _list_names(*trees)
         varied = read & facts - {"scenario"} | {"product" for name in read if "default_by_product" in options.get(name, {})}
         atc = record.get("atc", "" if record["enforced"] == "adapter" else record["why"])
-        rules.append((
+        by_code[record["code"]] = (
             record["code"], record["name"], tuple(record["options"]), when, needs,
             record["what"], record["why"], record["hint"], tuple(sorted(read - facts)), tuple(sorted(_list_names(when) - facts)),
             tuple(sorted(varied)), tuple(sorted(_list_compared_names(trees) - facts)), atc,
-        ))  # fmt: skip
+        )  # fmt: skip
         required[record["code"]] = tuple(sorted(_find_required(when, options) - facts))
         texts[record["code"]] = record
     advice = tuple(source.get("advice", ()))
@@ -308,7 +306,6 @@ def _build_rules(
         for field, code in (("deprecated_unless", "NP501"), ("empty_unless", "NP203"), ("unread_while", "NP203"), ("unread_while", "NP205"))
         if field in record
     }
-    by_code: dict[str, Any] = {rule[0]: rule for rule in rules}
     outside = tuple(name for name, record in variables.items() if record.get("freeze") in ("never", "launcher"))
     index = {"rules": _pack_records(by_code), "twins": _freeze_lists(twins), "excuses": excuses, "outside": outside}
     index |= {
