@@ -56,8 +56,7 @@ def fill_config_proto(config: Config, config_proto: Any, folder: str | None = No
 
 def strip_environment(environ: Mapping[str, str], removed: Collection[str]) -> dict[str, str]:
     """Return an environment without earlier exports of presets, and without the variables ``removed``."""
-    remaining = {name: text for name, text in environ.items() if not name.startswith("NPUPROF_") or name in _OBEYED}
-    return {name: text for name, text in remaining.items() if name not in removed}
+    return {name: text for name, text in environ.items() if name not in removed and (name in _OBEYED or not name.startswith("NPUPROF_"))}
 
 
 def sidecar_cache_folder(config: Config) -> str:
