@@ -124,7 +124,7 @@ init_sess.close()
 def _render_migrated_target(target: str, config: Config, inline: bool) -> Rendered:
     names, later = _split_early_options(config) if target == "initialize-system" else (None, [])
     notes = (f"{', '.join(later)} {'count' if len(later) > 1 else 'counts'} in the session that trains",) if later else ()
-    return _render_session_shape(config, target, _SHAPES[target], inline, names, notes)
+    return _render_session_shape(config, target, _SHAPES[target], inline, names)._replace(notes=notes)
 
 
 def _split_early_options(config: Config) -> tuple[list[str], list[str]]:
@@ -138,10 +138,8 @@ def _split_early_options(config: Config) -> tuple[list[str], list[str]]:
     return early, later
 
 
-def _render_session_shape(
-    config: Config, target: str, shape: Shape, inline: bool, names: list[str] | None = None, notes: tuple[str, ...] = ()
-) -> Rendered:
-    rendered = render_shape(config, target, shape, inline, names, notes)
+def _render_session_shape(config: Config, target: str, shape: Shape, inline: bool, names: list[str] | None = None) -> Rendered:
+    rendered = render_shape(config, target, shape, inline, names)
     return rendered._replace(findings=(*rendered.findings, *_check_initial_options(config, target)))
 
 

@@ -180,9 +180,7 @@ class Shape(Record):
     loop: str = ""
 
 
-def render_shape(
-    config: Config, target: str, shape: Shape, inline: bool, names: list[str] | None = None, notes: tuple[str, ...] = ()
-) -> Rendered:
+def render_shape(config: Config, target: str, shape: Shape, inline: bool, names: list[str] | None = None) -> Rendered:
     """Return the module with ``session_config(config=None)``, or the bare lines for an existing ``config``.
 
     ``names`` are the options to set, all if None.
@@ -197,7 +195,7 @@ def render_shape(
         imports = format_session_imports({*shape.standard, *(("os",) if files else ())}, shape.bridge)
         function = _HEAD.format(doc=shape.doc) + FIND_OPTIMIZER + lines + SWITCH_REWRITES_OFF + _TAIL.format(result=shape.result)
         body = f"\n{imports}\n\n{function}{shape.functions}"
-    return Rendered(add_render_header(config, target, body, files), files, notes, findings)
+    return Rendered(add_render_header(config, target, body, files), files, findings=findings)
 
 
 def render_session(config: Config, inline: bool) -> Rendered:
