@@ -134,8 +134,8 @@ def _give_example(key: str) -> str:
     if option is None:
         kind = _find_kind(key)
         value = SCENARIOS[0] if key == "scenario" else _find_example(key) if kind and kind[0] != (str,) else "..."
-        return keys.format_toml_value(value)
-    value = option.choices[0] if option.choices else {"b": True, "i": option.minimum or 1}.get(option.field or "s", "...")
+    else:
+        value = option.choices[0] if option.choices else {"b": True, "i": option.minimum or 1}.get(option.field or "s", "...")
     return keys.format_toml_value(value)
 
 
