@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from npuprof.catalog.records import OPERATORS
 from npuprof.document import keys
 from npuprof.model import SECTIONS
 
@@ -22,12 +23,7 @@ Lookup = "Callable[[tuple[str, ...]], tuple[bool | None, Any]]"
 
 _WORDS = {"true": True, "false": False}
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
-    "==": lambda a, b: bool(a == b),
-    "!=": lambda a, b: bool(a != b),
-    "<": lambda a, b: bool(a < b),
-    "<=": lambda a, b: bool(a <= b),
-    ">": lambda a, b: bool(a > b),
-    ">=": lambda a, b: bool(a >= b),
+    **OPERATORS,
     "in": lambda a, b: a in b,
     "not in": lambda a, b: a not in b,
 }

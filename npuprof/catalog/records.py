@@ -393,7 +393,8 @@ def parse_framework_version(version: str) -> Key | None:
     return 0, int(major), int(minor), int(patch), {"rc": 0, "0": 1, "post": 2}[stage.lower()], int(number or 0)
 
 
-_OPERATORS = {">=": ge, "<=": le, "==": eq, "!=": ne, "<": lt, ">": gt}
+#: The comparison operators of ranges and conditions.
+OPERATORS = {">=": ge, "<=": le, "==": eq, "!=": ne, "<": lt, ">": gt}
 
 
 class Axis(Record):
@@ -438,7 +439,7 @@ class Axis(Record):
             text = clause.strip()
             version = text.lstrip("<>=!")
             op, bound = text.removesuffix(version) or "==", self.parse(version)
-            if op not in _OPERATORS or bound is None or (self.packages and self.newest_package < bound[:2] < oldest[:2]):
+            if op not in OPERATORS or bound is None or (self.packages and self.newest_package < bound[:2] < oldest[:2]):
                 return None
             clauses.append((op, bound))
         return clauses
@@ -451,4 +452,4 @@ class Axis(Record):
 
 def is_inside(version: Key, clauses: Iterable[tuple[str, Key]]) -> bool:
     """Return whether a sort key satisfies every clause of a range."""
-    return all(_OPERATORS[op](version, bound) for op, bound in clauses)
+    return all(OPERATORS[op](version, bound) for op, bound in clauses)
