@@ -184,8 +184,7 @@ def _refuse_unlike_sides(word: str, left: Any, right: Any, guess: Guess | None, 
             continue
         said = ", ".join(repr(value) if isinstance(value, str) else str(value).lower() for value in wanted)
         option = catalog.find_option(key)
-        names = {bool: "bool", int: "int", float: "float", str: "str"}
-        meant = guess(key, wanted[0], names[kind[0][-1]]) if guess is not None and len(wanted) == 1 else None
+        meant = guess(key, wanted[0], kind[0][-1].__name__) if guess is not None and len(wanted) == 1 else None
         good = meant is not None and not (option is None and kind is _TEXT and key == "scenario")
         example = keys.format_toml_value(meant) if good and type(meant) in kind[0] else _give_example(key)
         sign = word if word not in ("in", "not in") and one is left and kind[0] not in ((bool,), (str,)) else "!=" if word == "!=" else "=="
