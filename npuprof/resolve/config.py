@@ -175,17 +175,13 @@ class Config(Mapping[str, "Any"]):
         value: Result = self.memo[mark]
         return value
 
-    def section(self, section: str) -> dict[str, Any]:
-        """Return the settings of one section by plain name: first those of the catalogue, in its order."""
-        return self.sections()[section]
-
     @property
     def shared_sections(self) -> dict[str, dict[str, Any]]:
         """All settings as ``sections`` returns them, computed once; not to be modified."""
         return self.remember("sections", self.sections)
 
     def sections(self) -> dict[str, dict[str, Any]]:
-        """Return all settings by section and plain name, each section as ``section`` returns it."""
+        """Return all settings by section and plain name: in each section, first those of the catalogue, in its order."""
         by_section: dict[str, dict[str, Any]] = {section: {} for section in catalog.load_sections()}
         for key, value in self.settings.items():
             section, name = keys.split_section_and_name(key)

@@ -49,7 +49,7 @@ def read_back(target: str, config: Any, inline: bool) -> dict[str, Any] | None:
 def differences(target: str, config: Any, found: dict[str, Any]) -> dict[str, Any]:
     wanted = dict(config.options)
     for section in {"estimator": ("estimator",), "atc": ("atc",)}.get(target, ()):
-        wanted |= {f"{section}.{name}": value for name, value in config.section(section).items()}
+        wanted |= {f"{section}.{name}": value for name, value in config.shared_sections[section].items()}
     if target == "atc" and wanted.get("graph_run_mode") == 0:
         del wanted["graph_run_mode"]  # a conversion is for inference whatever it is told
     if target == "estimator" and "compile_hybrid_mode" not in wanted and found.get("compile_hybrid_mode") == 0:
