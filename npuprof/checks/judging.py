@@ -83,7 +83,7 @@ def judge_together(view: View, team: Sequence[TeamRule], about: About = select_a
         from npuprof.checks.team import check_team_rules  # few stores have team rules
 
         yield from check_team_rules(view, team, about)
-    if view.scenario == surfaces.OFFLINE or view.scope.surface == "atc":
+    if view.is_converted or view.scope.surface == "atc":
         from npuprof.checks.flags import check_flags
 
         yield from ((finding, rules.describe_place(view)) for finding in check_flags(view, about))

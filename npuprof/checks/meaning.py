@@ -58,11 +58,6 @@ def strip_noise(value: Any) -> Any:
     return plain
 
 
-def has_remark(value: Any) -> bool:
-    """Return whether a text contains a comment, which a fix would remove."""
-    return isinstance(value, str) and len(value) <= _LONGEST_NOISY and _REMARK.search(value.strip()) is not None
-
-
 def read_truth(value: Any) -> bool | None:
     """Return a value as a boolean: ``"off"``, 0 and ``"disabled"`` are False; None if it is neither."""
     if isinstance(value, (bool, int, float)):
@@ -162,7 +157,7 @@ def suggest_value(name: str, guess: Any, otherwise: str, written: Any = None) ->
     """
     if guess is UNKNOWN:
         return otherwise, None
-    if has_remark(written):
+    if isinstance(written, str) and len(written) <= _LONGEST_NOISY and _REMARK.search(written.strip()):
         return f"write {name} = {format_short_value(guess)}, and the comment after # on its line", None
     return f"write {name} = {format_short_value(guess)}", Fix(guess)
 

@@ -76,10 +76,10 @@ def _find_broken_rules(view: View, about: About) -> tuple[Broken, ...]:
 
 
 def _judge_rules(view: View, plans: Iterable[RulePlan]) -> Iterator[Broken]:
-    is_offline = view.scenario == "offline-inference"
+    is_converted = view.is_converted
     for plan in plans:
         rule = plan.rule
-        if (rule.atc or not is_offline) and (
+        if (rule.atc or not is_converted) and (
             guilty := _find_once(view, (rule.code, plan.present), plan.compared, partial(_find_guilty, rule, view))
         ):
             yield rule, guilty
@@ -111,7 +111,7 @@ def _build_rule_findings(rule: Rule, view: View, guilty: tuple[Spans, ...]) -> l
     key = present[0] if present else next(key for key in rule.triggers if key in view.settings)
     if view.region is not None:
         key = next((name for name in present if _is_overridden(view, name)), key)
-    why = rule.atc if view.scenario == "offline-inference" else rule.why
+    why = rule.atc if view.is_converted else rule.why
     finding = view.build_finding(Fault(rule.code, rule.what, why, rule.hint), key)
     return [(finding, describe_place(view, narrowed)) for narrowed in guilty]
 
@@ -173,17 +173,16 @@ def check_size_profiles(view: View) -> Iterator[Finding]:
     shapes = values.parse_structured_value("input_shape", view.settings.get("input_shape"))
     if not isinstance(shapes, dict) or not all(isinstance(shape, list) for shape in shapes.values()):
         return
-    is_offline = view.scenario == "offline-inference"
     opened = sum(shape.count(-1) for shape in shapes.values())
     for index, sizes in enumerate(dims):
         if len(sizes) != opened:
             what = f"size profile {index + 1} has {len(sizes)} numbers, input_shape has {opened} open dimensions"
-            stops = "atc stop" if is_offline else "the job exit"
+            stops = "atc stop" if view.is_converted else "the job exit"
             why = f"The numbers fill the -1 of input_shape from left to right; a mismatch makes {stops}."
             yield view.build_finding(Fault("NP382", what, why, f"write {opened} numbers", (index,)), "dynamic_dims")
     names = list(shapes)
     # GE sorts only if dynamic_node_type says what varies: multi_batch_clone_pass.cc
-    if names != sorted(names) and "dynamic_node_type" in view.settings and not is_offline:
+    if names != sorted(names) and "dynamic_node_type" in view.settings and not view.is_converted:
         why = "The engine takes the inputs in alphabetical order, so the sizes would fill other dimensions."
         hint = f"write them in the order {', '.join(sorted(names))}"
         yield view.build_finding(Fault("NP383", "input_shape does not list the inputs in alphabetical order", why, hint), "input_shape")

@@ -100,7 +100,7 @@ def check_unasked_surfaces(view: View, unwritable: Sequence[tuple[tuple[str, Fau
     """Yield the values that a target cannot write although it supports each option."""
     for target, row in targets.load_target_index().items() if unwritable else ():
         faults = [(fault, key) for (name, fault), key in unwritable if name == target]
-        if faults and (row.surface == "atc") == (view.scenario == OFFLINE) and has_place(view, target):
+        if faults and (row.surface == "atc") == view.is_converted and has_place(view, target):
             for fault, key in faults:
                 yield view.build_finding(fault, key)
 
