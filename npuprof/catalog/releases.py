@@ -67,7 +67,7 @@ def find_release(version: str, axis: str = CANN) -> str | None:
 
 def find_newest_stable(axis: str) -> str:
     """Return the newest release that is not a release candidate, alpha or beta; post-releases are stable."""
-    return [name for name in load_releases(axis) if not re.search("(?i)rc|alpha|beta", name)][-1]
+    return [name for name in load_releases(axis) if not any(stage in name.lower() for stage in ("rc", "alpha", "beta"))][-1]
 
 
 @cache

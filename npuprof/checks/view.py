@@ -264,7 +264,8 @@ class View:
         Releases are those of the region or the scope, else those of the preset's range, else the newest stable one.
         """
         known = {"product": self.families or (None,), releases.CANN: self.releases, **dict(self.scope.versions), **self.spans}
-        meant = releases.find_releases_in_range(self.config.list_ranges().get(axis, ""), axis)
+        span = self.config.list_ranges().get(axis)
+        meant = releases.find_releases_in_range(span, axis) if span else ()
         return known.get(axis) or meant or (releases.find_newest_stable(axis),)
 
     def lookup_operand(self, path: tuple[str, ...], point: Mapping[str, str | None]) -> tuple[bool | None, Any]:

@@ -35,7 +35,8 @@ def list_starts() -> dict[str, list[tuple[list[str], Program]]]:
 
 @cache
 def _compile_mention() -> re.Pattern[bytes]:
-    names = [rf"\b{re.escape(name)}\b" for name in list_starts() if not name.startswith("-")]
+    words = {start.removeprefix("-m ").partition(" ")[0].rstrip(".") for program in load_programs() for start in program.starts}
+    names = [rf"\b{re.escape(word)}\b" for word in sorted(words)]
     tables = [_match_spellings(name) for program in load_programs() for name in program.tables]
     return re.compile("|".join([*names, *tables]).encode())
 
@@ -43,7 +44,7 @@ def _compile_mention() -> re.Pattern[bytes]:
 @cache
 def _compile_mark() -> re.Pattern[bytes]:
     marks = (_match_spellings(name) for program in load_programs() for name in program.marks)
-    return re.compile(rf"^(?:[ \t{{]*\")?(?:{'|'.join(marks)})\b".encode(), re.MULTILINE)
+    return re.compile(rf"(?:^|\")(?:{'|'.join(marks)})\b".encode(), re.MULTILINE)
 
 
 def _match_spellings(name: str) -> str:
@@ -57,7 +58,7 @@ def mentions_program(data: bytes) -> bool:
 
 
 def mentions_arguments(data: bytes) -> bool:
-    """Return whether a line of a file begins with an argument of one program only."""
+    """Return whether a line or a quoted text of a file begins with an argument of one program only."""
     return _compile_mark().search(data) is not None
 
 
@@ -118,7 +119,9 @@ def _build_argument(path: str, program: Program, word: Word, name: str, values: 
         if name
         else "is not the full name of an argument"
     )
-    texts = [_read_text(value.text) for value in values]
+    record = catalog.find_setting(program.section, name)
+    truths = {"true": True, "false": False} if record is not None and record.kind == "bool" else {}
+    texts = [truths.get(value.text, _read_text(value.text)) for value in values]
     value = None if reason else texts if len(texts) > 1 else texts[0] if texts else True
     place, key = ScriptPlace(path, word.line, word.column), format_full_key(program.section, name) if name else ""
     given = ScriptValue(value, reason, type(value).__name__, value)

@@ -31,6 +31,7 @@ def test_one_place_is_enough(what: str, checkout: Checkout) -> None:
     (checkout.folder / "old.toml").write_text('[options]\nwork_path = "./x"\n')
     (checkout.folder / "script.newsh").write_text("\n")
     for name, content in addition.get("scripts", {}).items():
+        (checkout.folder / name).parent.mkdir(exist_ok=True)
         (checkout.folder / name).write_text(content)
     for said in shows:
         then = checkout.start(*said.words.split(), stdin=said.stdin)
