@@ -89,8 +89,10 @@ class _Building:
         upgrades = build_upgrades(self.presets, self.asked.release, self.faults)
         unresolved = [preset.name for preset in self.presets if preset.config is None]
         changed = {column for upgrade in upgrades for column, effects in upgrade._asdict().items() if effects}
-        asked = {"release": self.asked.release, "scripts": self.asked.scripts, "changed": changed}
-        return {"matrices": build_matrices(self.cells), "unresolved": unresolved, "upgrades": upgrades, **asked}
+        return {
+            "matrices": build_matrices(self.cells), "unresolved": unresolved, "upgrades": upgrades,
+            "release": self.asked.release, "scripts": self.asked.scripts, "changed": changed,
+        }  # fmt: skip
 
     def _list_sides(self, names: tuple[str, ...]) -> dict[str, Any]:
         """Return the sides of comparisons, and examples: presets with one of their parents, then presets with the same parents."""
@@ -115,9 +117,10 @@ class _Building:
         config, findings = preset.config, preset.findings
         details = build_details(config, findings, self.inherited) if config is not None else Details()
         self.cells[name] = judge_everywhere(config, findings) if config is not None else ()
-        around = {"children": self.children.get(name, ()), "owners": list_owners(preset, past)}
-        known = {"versions": past.versions.get(name, ()), "commits": past.commits.get(name, ())}
-        page = self.writer.fill("preset.html", path, name, preset=preset, about=preset.head, details=details, **around, **known)
+        page = self.writer.fill(
+            "preset.html", path, name, preset=preset, about=preset.head, details=details, children=self.children.get(name, ()),
+            owners=list_owners(preset, past), versions=past.versions.get(name, ()), commits=past.commits.get(name, ()),
+        )  # fmt: skip
         self.files[path] = page.encode()
         if side := paths.get(name):
             self.files[side] = data.build_side(name, details.compared)

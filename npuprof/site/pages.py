@@ -106,12 +106,11 @@ class Writer:
     def fill(self, template: str, here: str, title: str, **values: Any) -> str:
         """Return a page, given its template, path, title and values."""
         up = "../" * here.count("/")
-        base = {
+        return self.open(template).render({
             "policy": POLICY, "title": title, "up": up, "menu": _format_menu(here if here in _MENU else "", up), "store": self.store,
             "version": __version__, "head": "", "paths": self.paths, "link": partial(self._link_preset, up),
-            "shared_link": self.shared_link,
-        }  # fmt: skip
-        return self.open(template).render({**base, **values})
+            "shared_link": self.shared_link, **values,
+        })  # fmt: skip
 
     def _link_preset(self, up: str, name: str) -> Any:
         """Return the name of a preset, as a link if it has a page."""
