@@ -11,7 +11,7 @@ from npuprof.model import SEVERITIES, Finding, NpuprofError, Record, build_error
 from npuprof.report import Answer
 from npuprof.report import findings as written
 from npuprof.report.findings import format_severity_counts
-from npuprof.report.text import format_count
+from npuprof.report.text import count_rest, format_count
 
 #: The values of ``--format`` for findings.
 FORMATS = ("text", "json", *written.WITH_PLAIN_PATHS)
@@ -153,8 +153,7 @@ class JudgingVerb(Verb):
 def _describe_moved(moved: Mapping[str, str]) -> str:
     """Return the moved files of a baseline as the end of a sentence; empty if there are none."""
     listed = [f"{now} as {was}" for was, now in moved.items()]
-    more = f" and {len(listed) - _SHOWN} more" if listed[_SHOWN:] else ""
-    return f", which knows {', '.join(listed[:_SHOWN])}{more}" if listed else ""
+    return f", which knows {count_rest(listed, _SHOWN)}" if listed else ""
 
 
 def describe_accepted(number: int) -> str:
@@ -162,7 +161,7 @@ def describe_accepted(number: int) -> str:
     return f", {number} accepted" if number else ""
 
 
-def read_codes(texts: Sequence[str], flag: str, store: str | None = None) -> Callable[[str], bool]:
+def read_codes(texts: Sequence[str], flag: str, store: str | None) -> Callable[[str], bool]:
     """Return whether a code is among a user's arguments: codes and prefixes, separated by commas or not.
 
     ``store`` is the user's ``--store``. Raises NpuprofError for an unknown one.
