@@ -54,15 +54,12 @@ class List(PrintingVerb):
         """Return the presets, or their released versions. Unreadable presets are reported and make the exit code 2."""
         return _list_versions(self.store) if self.versions else self._list_presets()
 
-    def _read_conditions(self) -> Conditions | None:
-        if not self.where:
-            return None
-        from npuprof.edit.conditions import Conditions
-
-        return Conditions(self.where)
-
     def _list_presets(self) -> Answer:
-        conditions = self._read_conditions()
+        conditions: Conditions | None = None
+        if self.where:
+            from npuprof.edit.conditions import Conditions
+
+            conditions = Conditions(self.where)
         workspace = spec.Workspace(self.store)
         presets: list[tuple[Profile, Config | None]] = []
         problems: dict[tuple[str, ...], Finding] = {}
