@@ -96,8 +96,7 @@ class Doctor(PrintingVerb, ResolvingVerb):
             unread = [name for name, known in diagnosis.read.items() if known is False]
             counted = f"{len(diagnosis.read) - len(unread) - len(unknown)} of {format_count(len(diagnosis.read), 'option')} read"
             lines.append(f"preset       {config.name}: {counted}" + (f", of {', '.join(unknown)} it is unknown" if unknown else ""))
-        findings_text = format_findings(diagnosis.findings, self.coloured) if diagnosis.findings else ""
-        return "".join(f"{escape_controls(line)}\n" for line in lines) + findings_text
+        return "".join(f"{escape_controls(line)}\n" for line in lines) + format_findings(diagnosis.findings, self.coloured)
 
 
 def _build_fields(diagnosis: _Diagnosis, config: Config | None) -> dict[str, Any]:

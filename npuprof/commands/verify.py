@@ -97,7 +97,6 @@ class Verify(PrintingVerb, ContextVerb):
 
     def _build_table(self, versions: list[VerifiedVersion]) -> Table:
         findings = [finding for version in versions for finding in version.findings]
-        findings_text = format_findings(findings, self.coloured) if findings else ""
         rows = [
             (
                 version.name, version.version, version.commit[:7] or "-", _SAID[version.status],
@@ -105,7 +104,7 @@ class Verify(PrintingVerb, ContextVerb):
             )
             for version in versions
         ]  # fmt: skip
-        return Table(rows, after=findings_text, header=("preset", "version", "commit", "its tag", "yanked"))
+        return Table(rows, after=format_findings(findings, self.coloured), header=("preset", "version", "commit", "its tag", "yanked"))
 
 
 def _refuse_unknown_names(workspace: spec.Workspace, names: list[str]) -> None:

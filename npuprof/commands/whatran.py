@@ -99,9 +99,7 @@ class WhatRan(StoreVerb, PrintingVerb):
             called = escape_controls(f"renamed to {match.renamed}, ") if match.renamed else ""
             changes = f"{format_count(len(match.now.changes), 'change')} since" if match.now.is_touched else "the same"
             lines.append(f"  now      {called}{changes}")
-            lines += (
-                [f"    {line}" for line in format_pair_text(match.now, coloured=self.coloured).splitlines()] if match.now.is_touched else []
-            )
+            lines += [f"    {line}" for line in format_pair_text(match.now, coloured=self.coloured).splitlines()]
         return lines
 
 
