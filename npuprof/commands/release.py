@@ -165,11 +165,11 @@ class Release(Verb):
 
 
 def _format_dry_run(planned: PlannedRelease, head: str) -> str:
-    why = "".join(f"  {reason}\n" for reason in planned.proposal.reasons)
-    why += f"  was {planned.proposal.former}\n" if planned.proposal.former else ""
+    proposal = planned.proposal
+    why = "".join(f"  {reason}\n" for reason in proposal.reasons)
+    why += f"  was {proposal.former}\n" if proposal.former else ""
     parents = "".join(f"{parent}\n" for parent in planned.record.parents)
     changes = plain.format_pair_text(planned.pair) if planned.pair else ""
-    proposal = planned.proposal
     details = f"{proposal.step}: {VersionText(proposal.number)} is next\n{why}{changes}digest {planned.config.digest}\n{parents}"
     return f"{planned.tag} at {head[:7]}\n{details}"
 

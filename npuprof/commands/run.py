@@ -76,11 +76,12 @@ class Run(ResolvingVerb):
         for note in (*notes, *describe_kept_variables(unchanged, os.environ)):
             output.tell_remark(note)
         environment = strip_environment(os.environ, removed)
+        complete = {**environment, **variables}
         if not self.no_check:
-            _warn_of_host_variables(config, {**environment, **variables})
+            _warn_of_host_variables(config, complete)
         require_lone_thread()
         if self.record is None and not self.prove:
-            return _become_command(self.command, {**environment, **variables})
+            return _become_command(self.command, complete)
         return self._watch_command(config, variables, environment)
 
     def _watch_command(self, config: Config, variables: dict[str, str], rest: dict[str, str]) -> Answer:

@@ -115,11 +115,8 @@ def _list_refs(store: str | None) -> list[str]:
 def _list_folder_refs(git: str) -> list[str]:
     """Return the tags and branches in a .git folder."""
     refs: set[str] = set()
-    try:
-        with open(os.path.join(git, "packed-refs"), encoding="utf-8", errors="replace") as file:
-            refs.update(line.split(" ", 1)[1].strip() for line in file if " refs/" in line)
-    except OSError:
-        pass
+    with suppress(OSError), open(os.path.join(git, "packed-refs"), encoding="utf-8", errors="replace") as file:
+        refs.update(line.split(" ", 1)[1].strip() for line in file if " refs/" in line)
     for kind in ("refs/tags", "refs/heads"):
         base = os.path.join(git, kind)
         for folder, _, names in os.walk(base):

@@ -70,7 +70,7 @@ class Install(StoreVerb):
         path, lines = find_attributes(git, self.everywhere, self.store)
         wanted: dict[str, str | None] = {
             **list_settings(),
-            **{name: (value if self.diff else None) for name, value in list_diff_settings().items()},
+            **(list_diff_settings() if self.diff else dict.fromkeys(list_diff_settings())),
         }
         done: list[str] = []
         gone: list[str] = []

@@ -58,8 +58,11 @@ def _describe_sources(lookups: Lookups, sources: Sources, seen: set[tuple[str, s
                 state = "edited" if not sources.label and store.find_edits() else "copied"
             nested = lookups.find_sources(store)
         except NpuprofError as error:
-            states = {"NP043": "not fetched", "NP044": "lock out of date" if locked else "not locked", "NP054": "damaged"}
-            state = {**states, "NP049": "edited" if source.vendor else "lock edited"}.get(error.findings[0].code, "unusable")
+            states = {
+                "NP043": "not fetched", "NP044": "lock out of date" if locked else "not locked",
+                "NP049": "edited" if source.vendor else "lock edited", "NP054": "damaged",
+            }  # fmt: skip
+            state = states.get(error.findings[0].code, "unusable")
         yield {
             "name": f"{sources.label}{source.name}", "url": source.url, "path": source.path, "rev": source.rev,
             "tag": locked.tag if locked else "", "commit": locked.commit if locked else "", "digest": locked.digest if locked else "",
