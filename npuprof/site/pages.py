@@ -136,8 +136,7 @@ class Writer:
 
 def list_owners(preset: Preset, past: Past) -> list[str]:
     """Return the owners of a preset: its own ``owner``, then those of CODEOWNERS."""
-    owner = preset.head["owner"]
-    return list(dict.fromkeys([*([owner] if owner else []), *past.owners.get(preset.name, ())]))
+    return list(dict.fromkeys(filter(None, (preset.head["owner"], *past.owners.get(preset.name, ())))))
 
 
 def list_shown(presets: Sequence[Preset], apart: Sequence[Finding], past: Past) -> dict[str, dict[str, Any]]:
@@ -163,8 +162,7 @@ def _build_row(preset: Preset, past: Past) -> dict[str, Any]:
     """Return one preset's row in the list of all."""
     found = [word for word, number in zip(("broken", *SEVERITIES[:2]), (preset.config is None, *preset.counts), strict=False) if number]
     return {
-        "name": preset.name, "about": preset.head, "owners": list_owners(preset, past), "found": found, "counts": preset.counts,
-        "is_broken": preset.config is None, "kind": _find_kind(preset),
+        "preset": preset, "owners": list_owners(preset, past), "found": found, "kind": _find_kind(preset),
     }  # fmt: skip
 
 
@@ -180,9 +178,9 @@ def _find_kind(preset: Preset) -> str:
 def _list_kinds(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return the rows by kind, the columns that are not entirely empty, and the choices of the filters."""
     values = {
-        "scenario": {row["about"]["scenario"] for row in rows},
-        "framework": {name for row in rows for name in row["about"]["frameworks"]},
-        "product": {name for row in rows for name in row["about"]["products"]},
+        "scenario": {row["preset"].head["scenario"] for row in rows},
+        "framework": {name for row in rows for name in row["preset"].head["frameworks"]},
+        "product": {name for row in rows for name in row["preset"].head["products"]},
         "owner": {name for row in rows for name in row["owners"]},
         "found": {word for row in rows for word in row["found"]},
     }
