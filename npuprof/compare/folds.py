@@ -113,7 +113,7 @@ def format_pair_headline(pair: Pair) -> str:
             words.append(format_count(len(pair.changes), "setting"))
     if pair.untold:
         words.append("unknown here")
-    elif pair.valid == (True, False) or (pair.valid[0] is None and pair.valid[1] is False):
+    elif pair.valid[1] is False and pair.valid[0] is not False:
         words.append("INVALID NOW" if pair.valid[0] else "invalid")
     elif pair.valid == (False, True):
         words.append("valid again")

@@ -25,7 +25,7 @@ def find_owners(survey: Survey, at: Revision) -> dict[str, tuple[str, ...]]:
         config = pair.after or pair.before
         declared = config.lineage[-1].table.get("owner") if config else None
         listed = match_owners(rules, at.source_path(pair.name))
-        if owners := tuple(dict.fromkeys([*([declared] if declared else []), *listed])):
+        if owners := tuple(dict.fromkeys(filter(None, (declared, *listed)))):
             owners_of[pair.name] = owners
     return owners_of
 

@@ -125,7 +125,7 @@ def select_named_presets(names: Sequence[str], known: list[str], renamed: dict[s
             problems.append(Finding("NP008", f"no preset {name!r} on either side", "", did_you_mean(name, known)))
     if problems:
         raise NpuprofError(problems)
-    return sorted(dict.fromkeys(selected))
+    return sorted(set(selected))
 
 
 def find_reached_presets(old: StoreSide, new: StoreSide, changed: set[str]) -> set[str]:
@@ -193,11 +193,11 @@ def have_other_policies(before: Revision | Folder, after: Revision | Folder) -> 
     """Return whether two states have different team rules or accepted findings; invalid ones count as different."""
     from npuprof.store.sources.lookups import Lookups
 
-    policies: list[list[Record] | None] = []
+    policies: list[list[Record]] = []
     for home in (before, after):
         try:
             policy = Lookups().load_policy(home) if home.may_have_policy() else None
-            policies.append([table._replace(origin=None) for table in (*policy.rules, *policy.ignores)] if policy else [])
         except NpuprofError:
-            policies.append(None)
-    return policies[0] is None or policies[0] != policies[1]
+            return True
+        policies.append([table._replace(origin=None) for table in (*policy.rules, *policy.ignores)] if policy else [])
+    return policies[0] != policies[1]
