@@ -178,9 +178,8 @@ class Verb:
         for name, parameter in self.parameters.items():
             value = given.get(name)
             setattr(self, name, parameter.copy_default() if value is None else value)
-        for name, parameter in self.parameters.items():
             if not self.hidden:
-                parameter.require_text(given.get(name))
+                parameter.require_text(value)
             parameter.require_choice(getattr(self, name))
 
     @property
