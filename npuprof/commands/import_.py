@@ -104,17 +104,17 @@ class Import(Verb):
 
     def _write_presets(self, good: list[Draft], scripts: _Scripts) -> tuple[str | None, list[str]]:
         """Return the text of the presets, None if they were written to a folder, and the notes. Raises NpuprofError."""
-        path, texts = self.output, scripts.texts
+        path, texts = None if self.output == "-" else self.output, scripts.texts
         nothing = [_tell_nothing(scripts.nothing)] if scripts.nothing else []
         if self.base:
             family = build_family(good, _find_folder_in_store(path))
             remarks = [describe_family(family), *nothing]
-            if path is None or path == "-":
+            if path is None:
                 return "\n".join(f"# --- {name}.toml\n{written}" for name, written in family.files.items()), remarks
             return None, [_write_folder(family.files, path, self.force), *remarks]
         left_out = _count_left_out(good)
         notes = [f"{left_out} not carried over; see the comments at the end, or --format text"] if left_out else []
-        if path is not None and path != "-" and not path.endswith(".toml"):
+        if path is not None and not path.endswith(".toml"):
             return None, [*nothing, _write_folder(texts, path, self.force), *notes]
         if len(texts) > 1:
             names = ", ".join(list(texts)[:8]) + (", ..." if len(texts) > 8 else "")

@@ -274,8 +274,8 @@ def _resolve_committed(workspace: Workspace, name: str, committed: Revision) -> 
 def _require_committed(committed: Revision, configs: list[Config], dry_run: bool) -> None:
     """Raise NpuprofError if a required file differs from the last commit; a dry run starts no git filters."""
     repository = committed.repository
-    revised = [profile.name for config in configs for profile in config.lineage if profile.document.revision == committed.commit]
-    members = dict.fromkeys(revised)
+    lineages = (profile for config in configs for profile in config.lineage)
+    members = dict.fromkeys(profile.name for profile in lineages if profile.document.revision == committed.commit)
     names = {committed.source_path(name): name for member in members for name in committed.trace_links(member)}
     work_tree = repository if dry_run else repository.with_git(repository.git.with_filters())
     changed = list_changed_paths(work_tree, committed.layout).changed

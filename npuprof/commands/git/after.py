@@ -38,23 +38,23 @@ class After(Verb):
         """Return the findings that neither side has, nothing if there are none. Raises NpuprofError."""
         rewritten = sys.stdin.read() if self.deed == "rewrite" else ""
         if self.deed == "rewrite" and self.words[:1] != ["rebase"]:
-            return Answer(None)
+            return Answer()
         try:
             home = find_store(None, os.environ)
         except NpuprofError:
-            return Answer(None)
+            return Answer()
         now = _find_faults(home, home.root)
         git = Git(home.root)
         sides = _find_sides(git, self.deed, self.words, rewritten) if now else []
         if not sides:
-            return Answer(None)
+            return Answer()
         for side in sides:
             revision = home.repository.load_revision(side)
             revision.shown = None  # files are cited as in the work tree
             for mark in _find_faults(revision, revision.repository.prefix.rstrip("/") or revision.label):
                 now.pop(mark, None)
         if not now:
-            return Answer(None)
+            return Answer()
         findings_now = fold_findings(now.values())
         done = "rebase" if self.deed == "rewrite" else "merge"
         remark = f"the {done} is done, and introduces findings that neither side had: {format_severity_counts(findings_now)}"
