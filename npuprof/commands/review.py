@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
@@ -85,22 +86,20 @@ class Review(JudgingVerb):
         job = hosting.read_job(os.environ)
         job = replace(job, base=self.base) if self.base else job
         found = _Found()
-        if unsynced := self._sync_sources():
-            found.note_failures(unsynced)
+        try:
+            self._sync_sources()
+        except NpuprofError as error:
+            found.note_failures(error.findings)
         self._judge(found)
         if self.report is not None:
             self._write_report(self.report, job, found)
         page = self._review(job, found) if job.number else ""
         return Answer(self._format_answer(job, found, page), tuple(found.remarks), found.code, problems=found.problems)
 
-    def _sync_sources(self, rev: str | None = None) -> list[Finding]:
-        """Fetch the sources in the lock of the work tree or a revision; return findings for those that failed."""
-        try:
-            if self.sync:
-                sync_sources(self.store, rev=rev)
-        except NpuprofError as error:
-            return list(error.findings)
-        return []
+    def _sync_sources(self, rev: str | None = None) -> None:
+        """Fetch the sources in the lock of the work tree or a revision, if requested. Raises NpuprofError."""
+        if self.sync:
+            sync_sources(self.store, rev=rev)
 
     def _judge(self, found: _Found) -> None:
         """Record the findings of the work tree, or why it cannot be checked."""
@@ -165,7 +164,8 @@ class Review(JudgingVerb):
             folder = os.getcwd()
         complete_checkout(folder, job.base, job.head, job.depth)
         for side in (job.base, job.head):
-            self._sync_sources(side)  # the comparison reports a missing side
+            with suppress(NpuprofError):  # the comparison reports a missing side
+                self._sync_sources(side)
 
     def _leave_out_known(self, job: Job, states: States, found: _Found) -> None:
         """Keep the findings that the pull request adds and those that fail the job; a note counts the others."""
