@@ -80,7 +80,8 @@ class Set(StoreVerb):
     def _require_clear_arguments(self) -> None:
         """Raise NpuprofError (NP902) for conflicting or missing arguments."""
         what = hint = ""
-        is_assignment = bool(self.spec) and "=" in str(self.spec) and not self.append and not os.path.exists(str(self.spec))
+        spec = self.spec or ""
+        is_assignment = "=" in spec and not self.append and not os.path.exists(spec)
         if not self.where and (self.spec is None or is_assignment):
             what, hint = "which preset is to be changed?", f"npuprof set NAME {self.spec or 'KEY=VALUE'}, or choose presets with --where"
         elif not (self.assignments or self.append or (self.where and self.spec)):
@@ -88,7 +89,7 @@ class Set(StoreVerb):
             what, hint = f"what is to be set {where}?", "say KEY=VALUE, as in hccl_timeout=600"
         elif self.where and self.personal:
             what, hint = "--where and --personal do not go together", "a personal layer lies over one preset: name it"
-        elif self.where and self.spec is not None and "=" not in self.spec:
+        elif self.where and spec and "=" not in spec:
             what, hint = f"--where chooses the presets, and {self.spec!r} names one", "omit one of them"
         elif not self.where and self.yes:
             what, hint = "--yes has no place without --where", "one preset is changed without asking"
