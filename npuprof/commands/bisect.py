@@ -85,10 +85,9 @@ class Bisect(PrintingVerb, ResolvingVerb):
 
     def run(self) -> Answer:
         """Return the cause. Exit 1 if a member of it is undecided, 2 if there is no cause. Raises NpuprofError."""
-        target = self.to or "session"
         parse_tolerance(self.tolerance, 1.0)  # checked before anything runs
         metrics = {self.metric: compile_pattern(self.metric)} if self.metric else {}
-        setup = build_setup(self, metrics, target)
+        setup = build_setup(self, metrics, self.to or "session")
         workspace = open_workspace(self.store, self.build_context(self.to or "env"))
         changes = one_time.parse_assignments(self.set_, self.unset)
         ends = [workspace.resolve_spec(spec_, self.mixin, changes) for spec_ in (self.good, self.bad)]

@@ -100,8 +100,7 @@ class Release(Verb):
         if last and wanted is None:
             _require_unchanged_release(workspace, last)
         taken = frozenset(version.number for version in repository.load_versions(name) if not version.pre)
-        asks = wanted is None
-        pair, proposal = propose_version(workspace, config, last, taken, asks, self.uncompared)
+        pair, proposal = propose_version(workspace, config, last, taken, wanted is None, self.uncompared)
         number = wanted or VersionText(proposal.number)
         _require_free_number(repository, name, number, proposal, earlier)
         if proposal.step == "none" and wanted is None:

@@ -77,9 +77,7 @@ def _format_shared(folds: Sequence[Fold], verdicts: Mapping[str, tuple[str, ...]
 
 def format_pair_text(pair: Pair, everything: bool = False, coloured: bool = False) -> str:
     """Return the differences of two presets as text; with ``everything``, also the equal values."""
-    out = []
-    for change in pair.changes:
-        out += format_change_lines(change, "", coloured)
+    out = [line for change in pair.changes for line in format_change_lines(change, "", coloured)]
     verdicts = format_verdict_lines([*format_accepted([pair]), *format_pair_verdicts(pair)], "", coloured)
     out += ["", *verdicts] if out and verdicts else verdicts
     if everything and pair.before and pair.after:
