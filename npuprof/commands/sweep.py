@@ -110,9 +110,9 @@ class Sweep(PrintingVerb, ContextVerb):
 
     def run(self) -> Answer:
         """Return the result of each combination, the best one, or the scheduler's job. Exit 2 for missing results. Raises NpuprofError."""
-        engine, target = self._split_targets()
+        engine = self._split_targets()
         metrics = self._parse_metrics()
-        setup = build_setup(self, metrics, target)
+        setup = build_setup(self, metrics, self.to or "session")
         axes = tuple(build_axes(self.vary, self.mixin))
         combinations = self._combine(setup, axes)
         configs = list_configs(combinations)
@@ -121,7 +121,7 @@ class Sweep(PrintingVerb, ContextVerb):
             nothing = Finding("NP954", "no combination is left to run", "--where or the checks exclude all combinations.", hint)
             raise NpuprofError([nothing, *(combinations[0].errors if combinations else ())])
         identity: dict[str, Any] = {
-            "command": list(setup.command), "context": configs[0].context.describe(), "target": target, "sweep": True,
+            "command": list(setup.command), "context": configs[0].context.describe(), "target": setup.target, "sweep": True,
             "metrics": dict(sorted(metrics.items())), "timeout": setup.timeout,
         }  # fmt: skip
         journal = Journal(identity, self.fresh)
@@ -138,8 +138,8 @@ class Sweep(PrintingVerb, ContextVerb):
 
     # -- arguments -------------------------------------------------------------------------------------------------
 
-    def _split_targets(self) -> tuple[str, str]:
-        """Return the scheduler (empty for none), and the target of rendered files."""
+    def _split_targets(self) -> str:
+        """Return the scheduler, empty for none, and set ``to``, the target of rendered files. Raises NpuprofError."""
         known = (*renderers.load_target_index(), *ENGINES)
         for name in self.engines:
             if name not in known:
@@ -154,7 +154,7 @@ class Sweep(PrintingVerb, ContextVerb):
             hint = "say --image registry/train:1.0"
             raise build_error("NP914", "a k8s-indexed-job needs the image of its containers", "", hint)
         self.to = targets[0] if targets else None
-        return engines[0] if engines else "", targets[0] if targets else "session"
+        return engines[0] if engines else ""
 
     def _parse_metrics(self) -> dict[str, str]:
         metrics = {}
