@@ -155,7 +155,8 @@ def configure_launch(name: str, launch: Launch, asked: Context) -> list[ScriptVi
             if is_certain or number not in known or setting.reason == UNSET:
                 now, before = (certain, maybe) if is_certain else (maybe, certain)
                 now[setting.key] = setting
-                before.pop(setting.key, None)
+                if setting.key in before:
+                    del before[setting.key]
         if certain:
             result.append(ScriptView(name, certain, maybe, asked, launch.surface, closed))
     return result
