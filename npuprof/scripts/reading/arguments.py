@@ -34,17 +34,19 @@ def list_starts() -> dict[str, list[tuple[list[str], Program]]]:
 
 
 @cache
-def _compile_mention() -> re.Pattern[bytes]:
-    words = {start.removeprefix("-m ").partition(" ")[0].rstrip(".") for program in load_programs() for start in program.starts}
-    names = [rf"\b{re.escape(word)}\b" for word in sorted(words)]
-    tables = [_match_spellings(name) for program in load_programs() for name in program.tables]
-    return re.compile("|".join([*names, *tables]).encode())
+def _compile_mention() -> tuple[list[bytes], re.Pattern[bytes]]:
+    """Return words of which a file must have one to name a program or a table, and a pattern for these names."""
+    starts = {start.removeprefix("-m ").partition(" ")[0].rstrip(".") for program in load_programs() for start in program.starts}
+    tables = [name for program in load_programs() for name in program.tables]
+    names = (*(rf"\b{re.escape(start)}\b" for start in sorted(starts)), *map(_match_spellings, tables))
+    words = (*starts, *(re.split("[-_]", name)[0] for name in tables))
+    return list(map(str.encode, words)), re.compile("|".join(names).encode())
 
 
 @cache
 def _compile_mark() -> re.Pattern[bytes]:
     marks = (_match_spellings(name) for program in load_programs() for name in program.marks)
-    return re.compile(rf"(?:^|\")(?:{'|'.join(marks)})\b".encode(), re.MULTILINE)
+    return re.compile(rf"(?:{'|'.join(marks)})\b".encode())
 
 
 def _match_spellings(name: str) -> str:
@@ -54,11 +56,12 @@ def _match_spellings(name: str) -> str:
 
 def mentions_program(data: bytes) -> bool:
     """Return whether a file names a program, or an argument whose value is a table of another section."""
-    return _compile_mention().search(data) is not None
+    words, names = _compile_mention()
+    return any(word in data for word in words) and names.search(data) is not None
 
 
 def mentions_arguments(data: bytes) -> bool:
-    """Return whether a line or a quoted text of a file begins with an argument of one program only."""
+    """Return whether a file has an argument of one program only."""
     return _compile_mark().search(data) is not None
 
 
