@@ -34,8 +34,8 @@ class Option(Record):
     unknown. ``level`` is the part of the engine that receives the option (``init``: once per process). ``spelling`` is the
     name on each other surface, ``surface_values`` the values on a surface that writes them differently (a missing value
     cannot be written there), and ``class_checks`` what the class of a surface validates instead of the choices:
-    ``nothing``, or ``choices or None``. Fields that are not listed here, such as ``summary`` and
-    ``source``, are texts (``find_record_texts``).
+    ``nothing``, or ``choices or None``. Fields that are not listed here, such as ``summary``
+    and ``source``, are texts (``find_record_texts``).
 
     Per surface: ``not_carried`` is the reason why a surface lacks the option, ``always`` the fixed value of a surface,
     ``closed_by`` the required end of a text, ``engine_choices`` the values that the engine supports among those the surface

@@ -144,7 +144,7 @@ def configure_launch(name: str, launch: Launch, asked: Context) -> list[ScriptVi
         for branch in place:
             arms.setdefault(branch[0], {}).setdefault(branch[1], set()).add(number)
     result = []
-    ways = {setting.branches for setting in usable} | {base}
+    ways = {setting.branches for setting in usable if setting.surface == launch.surface} | {base}  # not those of its environment
     for way in sorted(ways, key=lambda branches: (len(branches), str(branches)))[:_MOST_WAYS]:
         sure = always.union(numbers[way[:end]] for end in range(len(way) + 1) if way[:end] in numbers)
         known = sure.union(*(places for branch in way for arm, places in arms.get(branch[0], {}).items() if arm != branch[1]))

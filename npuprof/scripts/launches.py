@@ -5,7 +5,6 @@ Two objects are two launches, even if they have much in common. An NPURunConfig 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from operator import attrgetter
 
 from npuprof.model import Record
@@ -20,8 +19,9 @@ class Launch(Record):
 
     ``scope`` is the reader's name for it (``vllm@7``, ``main:custom_op@12``), ``surface`` how scripts set it. ``settings`` are
     those of its command line, of its files, or of the object; variables of a process that starts nothing known are a launch
-    of their own (``env``). ``environment`` are the variables set before it; none in a manifest with several launches, whose
-    containers have their own. ``site`` is its creation, ``entry`` the record that adds an object to a session config, if any.
+    of their own (``env``). ``environment`` are the variables set before it, each as it was last set; none in a manifest with
+    several launches, whose containers have their own. ``site`` is its creation, ``entry`` the record that adds an object to a
+    session config, if any.
     """
 
     scope: str
@@ -65,21 +65,30 @@ def list_launches(imported: ImportedFile) -> list[Launch]:
     entries = {entry.site: entry for entry in imported.list_remarks(AddedEntry) if entry.site}
     live = sorted((setting for setting in imported.found if not setting.commented), key=attrgetter("order"))
     groups = group_by(live, attrgetter("scope"))
-    starts = [scope for scope, same in groups.items() if same[0].surface != "env"]
-    launches = []
-    for scope, same in groups.items():
-        reaching = _list_reaching(imported, live, same[-1]) if scope in starts and not (imported.declarative and starts[1:]) else ()
-        launches.append(Launch(scope, same[0].surface, tuple(same), tuple(reaching), sites.get(scope), entries.get(scope)))
-    return launches
+    ends = {id(same[-1]): scope for scope, same in groups.items() if same[0].surface != "env"}
+    reaching = _find_environments(live, ends, imported.declarative)
+    return [
+        Launch(scope, same[0].surface, tuple(same), reaching.get(scope, ()), sites.get(scope), entries.get(scope))
+        for scope, same in groups.items()
+    ]
 
 
-def _list_reaching(imported: ImportedFile, live: list[ScriptSetting], last: ScriptSetting) -> Iterator[ScriptSetting]:
-    """Yield the variables that are set before the last setting of a launch, for all commands or for its own."""
+def _find_environments(live: list[ScriptSetting], ends: dict[int, str], declarative: bool) -> dict[str, tuple[ScriptSetting, ...]]:
+    """Return the variables set before the last setting of each launch: of each variable the last setting, and those of its command.
+
+    ``ends`` has the scope of each launch by the identity of its last setting. One pass: a script may have many of both.
+    """
+    variables: dict[str, ScriptSetting] = {}
+    of_command: dict[str, list[ScriptSetting]] = {}
+    found = {}
     for setting in live:
-        if setting is last and not imported.declarative:
-            return
-        if setting.surface == "env" and setting.command in ("", last.command):
-            yield setting
+        if scope := ends.get(id(setting)):
+            found[scope] = (*variables.values(), *of_command.get(setting.command, ()))
+        elif setting.surface == "env" and setting.command:
+            of_command.setdefault(setting.command, []).append(setting)
+        elif setting.surface == "env":
+            variables[setting.name] = setting
+    return {scope: tuple(variables.values()) if len(ends) == 1 else () for scope in found} if declarative else found
 
 
 def find_given_sessions(imported: ImportedFile, launches: list[Launch]) -> dict[str, Launch]:

@@ -98,6 +98,11 @@ SCRIPTS: dict[str, tuple[str, str, Callable[[int], str]]] = {
     "branches in Python": ("scan", "a.py", lambda n: BASE + "".join(f'if a{i}:\n  {MAP}"x{i}"\n' for i in range(n))),
     "commented settings": ("scan", "a.py", lambda n: BASE + f'# {MAP}"x"\ny = """\n"""\n' * n),
     "branches in a shell": ("scan", "a.sh", lambda n: "if x; then\nexport HCCL_ALGO=1\nfi\n" * n),
+    "launches with branches": (
+        "scan",
+        "a.sh",
+        lambda n: "".join(f"if [ $1 = {i} ]; then\nexport HCCL_ALGO=a{i}\nfi\natc --model=x{i} --framework=3\n" for i in range(n)),
+    ),
     "branches in branches": ("scan", "a.sh", lambda n: "if x; then\nexport HCCL_ALGO=1\n" * n),
     "remarks that accept": ("scan", "a.py", lambda n: BASE + "# npuprof: ignore[NP201] x\n" * n + 'op.parameter_map["no_such"].s = b"x"\n'),
     "conversions": ("import", "a.sh", lambda n: "".join(f"atc --model=x{i} --framework=3\n" for i in range(n))),
