@@ -29,7 +29,7 @@ class Site(StoreVerb):
     group = "output"
     usage_hint = "The folder is named: npuprof site public"
 
-    folder = argument("DIR", "Folder to write: new, empty, or written by an earlier npuprof site", "store")
+    folder = argument("DIR", "Folder to write: new, empty, or written by an earlier npuprof site")
     also = many(
         "--also", metavar="SPEC", text="Include a revision, version, run record or run log for comparison; can be repeated", complete="spec"
     )
