@@ -1,4 +1,6 @@
-"""The built forms of packages in a wheel: those of the catalogue, the render targets and the verbs."""
+"""The built forms of packages in a wheel: those of the catalogue, the render targets
+and the verbs.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class BuiltFormHook(BuildHookInterface):
-    """Adds ``_built`` to each package with a module ``build``, except for editable installs, which build it themselves."""
+    """Adds ``_built`` to each package with a module ``build``, except for editable installs, which
+    build it themselves.
+    """
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Write the files before hatchling collects the files of the wheel."""

@@ -1,7 +1,9 @@
-"""What the package says of its home, once it has one: the addresses, and in the README links that lead somewhere from an index as well.
+"""What the package says of its home, once it has one: the addresses, and in the README links that
+lead somewhere from an index as well.
 
-Where a release is made, ``NPUPROF_HOME`` is the address of the repository and ``NPUPROF_REVISION`` the commit. Without them no address is
-made up: there is none, and what leads into the repository is left out of the README, pictures as a whole, of links all but their words.
+Where a release is made, ``NPUPROF_HOME`` is the address of the repository and ``NPUPROF_REVISION``
+the commit. Without them no address is made up: there is none, and what leads into the repository is
+left out of the README, pictures as a whole, of links all but their words.
 """
 
 from __future__ import annotations
@@ -35,9 +37,13 @@ class HomeHook(MetadataHookInterface):
                 "Issues": f"{home}/issues",
             }
             revision = os.environ.get("NPUPROF_REVISION") or "main"
-            text = _PICTURE.sub(lambda found: _SOURCE.sub(rf'\1="{home}/raw/{revision}/\2"', found[0]), text)
+            text = _PICTURE.sub(
+                lambda found: _SOURCE.sub(rf'\1="{home}/raw/{revision}/\2"', found[0]), text
+            )
             text = _IMAGE.sub(rf"![\1]({home}/raw/{revision}/\2)", text)
             text = _LINK.sub(rf"[\1]({home}/blob/{revision}/\2)", text)
         else:
-            text = _LINK.sub(r"\1", re.sub(r"\n{3,}", "\n\n", _IMAGE.sub("", _PICTURE.sub("", text))))
+            text = _LINK.sub(
+                r"\1", re.sub(r"\n{3,}", "\n\n", _IMAGE.sub("", _PICTURE.sub("", text)))
+            )
         metadata["readme"] = {"content-type": "text/markdown", "text": text}

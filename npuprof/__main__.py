@@ -11,12 +11,15 @@ if TYPE_CHECKING:  # import nothing else before ``script`` has deferred garbage 
 
     from npuprof.commands.framework import Verb
 
-#: The number of new objects before the first garbage collection: more than reading a store once creates.
+#: The number of new objects before the first garbage collection: more than reading a store once
+#: creates.
 _NEW_OBJECTS = 100_000
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: 0 success, 1 findings or differences, 2 usage or input error, 70 a bug in npuprof."""
+    """Run one command and return its exit code: 0 success, 1 findings or differences, 2 usage or
+    input error, 70 a bug in npuprof.
+    """
     import os
 
     from npuprof.model import NpuprofError, failed_reads, renew_hints, shorten_values
@@ -32,14 +35,23 @@ def main(words: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has closed the pipe: avoid an error message at exit
+        os.dup2(
+            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+        )  # the reader has closed the pipe: avoid an error message at exit
         return 141
     except Exception as error:
         if os.environ.get("NPUPROF_DEBUG") == "1":
             raise
         if isinstance(error, (RecursionError, MemoryError)):
-            what = "files or folders are nested too deeply" if isinstance(error, RecursionError) else "not enough memory"
-            sys.stderr.write(f"npuprof: cannot continue: {what}\n  try: name fewer files; NPUPROF_DEBUG=1 shows where\n")
+            what = (
+                "files or folders are nested too deeply"
+                if isinstance(error, RecursionError)
+                else "not enough memory"
+            )
+            sys.stderr.write(
+                f"npuprof: cannot continue: {what}\n"
+                "  try: name fewer files; NPUPROF_DEBUG=1 shows where\n"
+            )
             return 2
         if isinstance(error, OSError):
             _tell_system_error(error)
@@ -49,13 +61,16 @@ def main(words: Sequence[str] | None = None) -> int:
         message = escape_controls(shorten_values(f"{type(error).__name__}: {error}"))
         sys.stderr.write(
             f"npuprof: a bug in npuprof, not in your files: {message}\n"
-            "  try: NPUPROF_DEBUG=1 shows where; please report it with the preset that brought it about\n"
+            "  try: NPUPROF_DEBUG=1 shows where; please report "
+            "it with the preset that brought it about\n"
         )
         return 70
 
 
 def _dispatch_words(words: list[str]) -> int:
-    """Run the verb named by the arguments, with the fast parser if the arguments are plain, else with Typer."""
+    """Run the verb named by the arguments, with the fast parser if the arguments are plain, else
+    with Typer.
+    """
     import os
 
     if (instruction := os.environ.get("_NPUPROF_COMPLETE", "")).startswith("complete_"):
@@ -77,7 +92,10 @@ def _dispatch_words(words: list[str]) -> int:
 
 
 def run_verb(verb: type[Verb], parameters: dict[str, Any]) -> int:
-    """Run a verb with its parameters, print its answer, and return the exit code. Raises NpuprofError."""
+    """Run a verb with its parameters, print its answer, and return the exit code.
+
+    Raises NpuprofError.
+    """
     from npuprof.model import failed_reads
     from npuprof.report import output
 
@@ -87,7 +105,9 @@ def run_verb(verb: type[Verb], parameters: dict[str, Any]) -> int:
         output.tell_remark(note)
     text = answer.write_form(command.format)
     if text is not None:
-        pieces = output.encode_pieces(text, command.output, command.coloured, command.prose and command.format in ("", "text"))
+        pieces = output.encode_pieces(
+            text, command.output, command.coloured, command.prose and command.format in ("", "text")
+        )
         if command.output is None and not command.hidden and sys.stdout.isatty():
             from npuprof.report.terminal import page_answer
 
@@ -103,11 +123,17 @@ def run_verb(verb: type[Verb], parameters: dict[str, Any]) -> int:
         output.write_to_stderr(answer.aside.rstrip("\n"))
     for remark in answer.remarks:
         output.tell_remark(remark)
-    unread = [finding._replace(severity="warning") for finding in failed_reads.values() if finding not in answer.problems]
+    unread = [
+        finding._replace(severity="warning")
+        for finding in failed_reads.values()
+        if finding not in answer.problems
+    ]
     if problems := (*answer.problems, *unread):
         from npuprof.report.findings import format_findings
 
-        output.write_to_stderr(format_findings(problems, output.is_colour_wanted("auto", sys.stderr)).rstrip("\n"))
+        output.write_to_stderr(
+            format_findings(problems, output.is_colour_wanted("auto", sys.stderr)).rstrip("\n")
+        )
     return answer.code
 
 
@@ -131,22 +157,28 @@ def _tell_system_error(error: OSError) -> None:
 
     path = error.filename2 or error.filename
     name = path if isinstance(path, str) else repr(path)
-    what = f"cannot use {name}: {describe_os_error(error, name)}" if path is not None else f"cannot write: {describe_os_error(error)}"
+    what = (
+        f"cannot use {name}: {describe_os_error(error, name)}"
+        if path is not None
+        else f"cannot write: {describe_os_error(error)}"
+    )
     sys.stderr.write(f"npuprof: {escape_controls(shorten_values(what))}\n")
 
 
 def script() -> None:
     """Run as the installed command.
 
-    A short command collects no garbage and frees nothing at exit. A long-running command must collect garbage, because
-    stores and their presets refer to each other.
+    A short command collects no garbage and frees nothing at exit. A long-running command must
+    collect garbage, because stores and their presets refer to each other.
     """
     import gc
     import os
 
     gc.set_threshold(_NEW_OBJECTS, 50, 50)
     for name, way in (("stdin", os.O_WRONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
-        if getattr(sys, name) is None:  # the caller closed it: reads and writes fail, messages are dropped
+        if (
+            getattr(sys, name) is None
+        ):  # the caller closed it: reads and writes fail, messages are dropped
             setattr(sys, name, os.fdopen(os.open(os.devnull, way), "r" if name == "stdin" else "w"))
     code = main()
     try:

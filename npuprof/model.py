@@ -1,7 +1,8 @@
-"""Core records shared by all packages: origins, findings, contexts, steps, errors and did-you-mean hints.
+"""Core records shared by all packages: origins, findings, contexts, steps, errors and did-you-mean
+hints.
 
-They are records, not dataclasses: importing ``dataclasses`` alone takes as long as ``npuprof render`` spends after
-reading its files.
+They are records, not dataclasses: importing ``dataclasses`` alone takes as long as
+``npuprof render`` spends after reading its files.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
     from typing import Any, Protocol, Self, TypeAlias, dataclass_transform
 
     class SourceText(Protocol):
-        """The text that values come from: its name, the path to cite, the commit it was read at, and its content."""
+        """The text that values come from: its name, the path to cite, the commit it was read at,
+        and its content.
+        """
 
         name: str
         source: str
@@ -25,16 +28,22 @@ if TYPE_CHECKING:
         revision: str | None
 
         def locate_path(self, path: Path) -> tuple[int, int]:
-            """Return line and column of a key or list element, from 1; (0, 0) if there is no text."""
+            """Return line and column of a key or list element, from 1.
+
+            (0, 0) if there is no text.
+            """
 
 else:
 
     def dataclass_transform(**_: object) -> Callable[[type], type]:
-        """Return a decorator that changes nothing: the real one is for type checkers, and importing ``typing`` takes too long."""
+        """Return a decorator that changes nothing: the real one is for type checkers, and importing
+        ``typing`` takes too long.
+        """
         return lambda decorated: decorated
 
 
-#: The version of npuprof. It is defined here because the package itself exports the library, which imports every other package.
+#: The version of npuprof. It is defined here because the package itself exports the library, which
+#: imports every other package.
 __version__ = "0.2.0"
 
 #: A key below a document or a setting: table keys as ``str``, list positions as ``int``.
@@ -46,17 +55,25 @@ TomlTable = dict[str, TomlValue]
 
 
 def _list_framework_sections() -> tuple[str, ...]:
-    """Return the frameworks that presets have a section for, by name: the folders of ``catalog/frameworks`` that describe one."""
+    """Return the frameworks that presets have a section for, by name: the folders of
+    ``catalog/frameworks`` that describe one.
+    """
     folder = os.path.join(os.path.dirname(__file__), "catalog", "frameworks")
-    names = sorted(os.listdir(folder), key=lambda name: f"{name}~")  # vllm_ascend before vllm: hints name the first that a text starts with
-    return tuple(name for name in names if os.path.exists(os.path.join(folder, name, "section.toml")))
+    names = sorted(
+        os.listdir(folder), key=lambda name: f"{name}~"
+    )  # vllm_ascend before vllm: hints name the first that a text starts with
+    return tuple(
+        name for name in names if os.path.exists(os.path.join(folder, name, "section.toml"))
+    )
 
 
-#: Sections with a framework's own settings and names. Values are never converted between these sections and others.
+#: Sections with a framework's own settings and names. Values are never converted between these
+#: sections and others.
 FRAMEWORK_SECTIONS = _list_framework_sections()
 SECTIONS = ("options", "env", "estimator", "atc", *FRAMEWORK_SECTIONS)
 SCENARIOS = ("training", "online-inference", "offline-inference")
-#: The maximum size of a command argument or ``NAME=value`` variable, in bytes: Linux rejects larger ones.
+#: The maximum size of a command argument or ``NAME=value`` variable, in bytes: Linux rejects larger
+#: ones.
 LONGEST_WORD = 131_071
 SEVERITIES = ("error", "warning", "info")
 #: Codes of findings about variables whose export needs trust, the most serious first.
@@ -69,7 +86,10 @@ def is_utf8(text: str) -> bool:
 
 
 def has_only_digits(text: str) -> bool:
-    """Return whether a text consists of ASCII digits; compiling a pattern for that takes too long."""
+    """Return whether a text consists of ASCII digits.
+
+    Compiling a pattern for that takes too long.
+    """
     return text.isascii() and text.isdigit()
 
 
@@ -79,8 +99,9 @@ class Record:
 
     A class with ``kw_only`` has no fields by position. Raises TypeError for unknown fields.
 
-    Two records are equal if they have the same class and equal fields; ``1`` and ``true`` differ. Records are hashable even
-    if their fields are not. Equal records have the same hash, also in another process after unpickling.
+    Two records are equal if they have the same class and equal fields; ``1`` and ``true`` differ.
+    Records are hashable even if their fields are not. Equal records have the same hash, also in
+    another process after unpickling.
     """
 
     _fields: tuple[str, ...] = ()
@@ -93,8 +114,12 @@ class Record:
         cls._fields = (*cls._fields, *cls.__annotations__)
         cls._positional = () if kw_only else cls._fields
         cls._known = frozenset(cls._fields)
-        cls._required = frozenset([name for name in (*cls._required, *cls.__annotations__) if name not in cls.__dict__])
-        cls._least = max((place for place, name in enumerate(cls._fields, 1) if name in cls._required), default=0)
+        cls._required = frozenset(
+            [name for name in (*cls._required, *cls.__annotations__) if name not in cls.__dict__]
+        )
+        cls._least = max(
+            (place for place, name in enumerate(cls._fields, 1) if name in cls._required), default=0
+        )
 
     def __init__(self, *values: Any, **named: Any) -> None:
         fields = self.__dict__
@@ -103,7 +128,10 @@ class Record:
         if not named and self._least <= len(values) <= len(self._positional):  # the common case
             return
         fields.update(named)
-        if len(fields) != len(values) + len(named) or not self._required <= fields.keys() <= self._known:
+        if (
+            len(fields) != len(values) + len(named)
+            or not self._required <= fields.keys() <= self._known
+        ):
             raise TypeError(_explain_fields(type(self)))
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -127,7 +155,11 @@ class Record:
         return hash((type(self), *[_hash_value(getattr(self, name)) for name in self._fields]))
 
     def __repr__(self) -> str:
-        fields = {name: value for name, value in self._asdict().items() if value is not getattr(type(self), name, self)}
+        fields = {
+            name: value
+            for name, value in self._asdict().items()
+            if value is not getattr(type(self), name, self)
+        }
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in fields.items())})"
 
     def _asdict(self) -> dict[str, Any]:
@@ -144,23 +176,33 @@ class Record:
 
 
 def _explain_fields(cls: type[Record]) -> str:
-    return f"{cls.__name__} takes {', '.join(cls._fields)}, and needs {', '.join(sorted(cls._required)) or 'none of them'}"
+    return (
+        f"{cls.__name__} takes {', '.join(cls._fields)}, and needs "
+        f"{', '.join(sorted(cls._required)) or 'none of them'}"
+    )
 
 
 def _is_same_value(one: Any, other: Any) -> bool:
-    """Return whether two field values are equal at any depth: ``1`` and ``true`` differ, and NaN equals NaN."""
+    """Return whether two field values are equal at any depth: ``1`` and ``true`` differ, and NaN
+    equals NaN.
+    """
     if isinstance(one, (bool, int, float)) and isinstance(other, (bool, int, float)):
         return type(one) is type(other) and (one == other or (one != one and other != other))
     if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
         alike = isinstance(one, list) is isinstance(other, list) and len(one) == len(other)
         return alike and all(map(_is_same_value, one, other))
     if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_is_same_value(value, other[name]) for name, value in one.items())
+        return one.keys() == other.keys() and all(
+            _is_same_value(value, other[name]) for name, value in one.items()
+        )
     return bool(one == other)
 
 
 def _hash_value(value: Any) -> int:
-    """Return a hash that equal field values share. An unhashable value gets the hash of its type."""
+    """Return a hash that equal field values share.
+
+    An unhashable value gets the hash of its type.
+    """
     if isinstance(value, dict):
         return hash(frozenset((name, _hash_value(item)) for name, item in value.items()))
     if isinstance(value, (list, tuple)):
@@ -174,10 +216,11 @@ def _hash_value(value: Any) -> int:
 
 
 class Origin(Record):
-    """The origin of a value: a path inside a document, and the layer of that document it belongs to.
+    """The origin of a value: a path inside a document, and the layer of that document
+    it belongs to.
 
-    ``layer`` is ``values``, ``append``, ``unset``, ``override 2``, or ``command line``. Line and column are counted from 1,
-    in characters, and computed on first use.
+    ``layer`` is ``values``, ``append``, ``unset``, ``override 2``, or ``command line``. Line and
+    column are counted from 1, in characters, and computed on first use.
     """
 
     document: SourceText
@@ -191,7 +234,9 @@ class Origin(Record):
 
     @property
     def file(self) -> str:
-        """The path to cite: relative to the repository root at a revision, ``--set`` on the command line, ``set`` in Python."""
+        """The path to cite: relative to the repository root at a revision, ``--set`` on the command
+        line, ``set`` in Python.
+        """
         return self.document.source
 
     @property
@@ -227,13 +272,16 @@ class Place(Record):
 
 
 class Fix(Record):
-    """The edit of a safe hint: a new value for the setting that a finding points at, or a new ``name`` for its key."""
+    """The edit of a safe hint: a new value for the setting that a finding points at, or a new
+    ``name`` for its key.
+    """
 
     value: TomlValue = None
     name: str = ""
 
 
-#: Longer words, quoted texts and lists are cut in messages and hints; shorter ones may be a path or a line to paste.
+#: Longer words, quoted texts and lists are cut in messages and hints; shorter ones may be a path or
+#: a line to paste.
 _LONGEST_IN_MESSAGE = 200
 _LONGEST_IN_HINT = 2000
 _LONGEST_IN_TALK = 400
@@ -242,7 +290,9 @@ _LONGEST_TEXT = 6000
 
 
 def shorten_values(text: str, longest: int = _LONGEST_IN_TALK) -> str:
-    """Return a message with long words, quoted texts and bracketed lists cut, and everything after 6,000 characters."""
+    """Return a message with long words, quoted texts and bracketed lists cut, and everything after
+    6,000 characters.
+    """
     if len(text) <= longest:
         return text
     return _cut_values(text, longest)
@@ -258,9 +308,10 @@ def _cut_values(text: str, longest: int) -> str:
 class Finding(Record):
     """A problem that npuprof reports: what is wrong, where, why, and how to fix it.
 
-    ``code`` is stable and has a page (``npuprof rule CODE``); ``severity`` is ``error``, ``warning`` or ``info``.
-    ``profiles`` names the affected profiles, starting with the one that contains the fault. ``fix`` is the edit that the
-    hint describes, if only one is possible. Long values in ``message``, ``why`` and ``hint`` are cut.
+    ``code`` is stable and has a page (``npuprof rule CODE``); ``severity`` is ``error``,
+    ``warning`` or ``info``. ``profiles`` names the affected profiles, starting with the one that
+    contains the fault. ``fix`` is the edit that the hint describes, if only one is possible. Long
+    values in ``message``, ``why`` and ``hint`` are cut.
     """
 
     code: str
@@ -275,13 +326,30 @@ class Finding(Record):
     fix: Fix | None = None
 
     def __init__(
-        self, code: str, message: str, why: str = "", hint: str = "", origin: Origin | None = None, key: str = "",
-        profiles: tuple[str, ...] = (), where: Place | None = None, severity: str = "error", fix: Fix | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        code: str,
+        message: str,
+        why: str = "",
+        hint: str = "",
+        origin: Origin | None = None,
+        key: str = "",
+        profiles: tuple[str, ...] = (),
+        where: Place | None = None,
+        severity: str = "error",
+        fix: Fix | None = None,
+    ) -> None:
         self.__dict__.update(
-            code=code, message=shorten_values(message, _LONGEST_IN_MESSAGE), why=shorten_values(why, _LONGEST_IN_HINT),
-            hint=shorten_values(hint, _LONGEST_IN_HINT), origin=origin, key=key, profiles=profiles, where=where, severity=severity, fix=fix,
-        )  # fmt: skip
+            code=code,
+            message=shorten_values(message, _LONGEST_IN_MESSAGE),
+            why=shorten_values(why, _LONGEST_IN_HINT),
+            hint=shorten_values(hint, _LONGEST_IN_HINT),
+            origin=origin,
+            key=key,
+            profiles=profiles,
+            where=where,
+            severity=severity,
+            fix=fix,
+        )
 
     @property
     def path(self) -> str | None:
@@ -291,7 +359,9 @@ class Finding(Record):
         if self.origin is None:
             return None
         document = self.origin.document
-        return f"{document.revision[:7]}:{document.source}" if document.revision else document.source
+        return (
+            f"{document.revision[:7]}:{document.source}" if document.revision else document.source
+        )
 
     @property
     def position(self) -> tuple[int, int]:
@@ -314,7 +384,9 @@ class Finding(Record):
     def place(self) -> str:
         """The place as ``path:line:col``, without the parts that are unknown."""
         path = self.path
-        return ":".join([path, *(str(number) for number in self.position if number)]) if path else ""
+        return (
+            ":".join([path, *(str(number) for number in self.position if number)]) if path else ""
+        )
 
     def __str__(self) -> str:
         place = f"{self.place}: " if self.place else ""
@@ -323,7 +395,9 @@ class Finding(Record):
 
 
 class Context(Record):
-    """The context of a resolution: a CANN release, a product, a render target, releases of frameworks. None means any."""
+    """The context of a resolution: a CANN release, a product, a render target, releases of
+    frameworks. None means any.
+    """
 
     cann: str | None = None
     product: str | None = None
@@ -334,11 +408,19 @@ class Context(Record):
         return hash((self.cann, self.product, self.target, self.versions))
 
     def find_value(self, axis: str) -> str | None:
-        """Return the requested value of an axis: ``cann``, ``product``, ``target`` or a framework."""
-        return dict(self.versions).get(axis) or {"cann": self.cann, "product": self.product, "target": self.target}.get(axis)
+        """Return the requested value of an axis: ``cann``, ``product``, ``target`` or a
+        framework.
+        """
+        return dict(self.versions).get(axis) or {
+            "cann": self.cann,
+            "product": self.product,
+            "target": self.target,
+        }.get(axis)
 
     def describe(self) -> str:
-        """Return the context without its target: ``cann 9.0.0, product atlas-a2, torch_npu 7.3.0``, or ``any``."""
+        """Return the context without its target: ``cann 9.0.0, product atlas-a2, torch_npu 7.3.0``,
+        or ``any``.
+        """
         asked = ("cann", self.cann), ("product", self.product), *self.versions
         return ", ".join(f"{name} {value}" for name, value in asked if value) or "any"
 
@@ -351,13 +433,15 @@ class Context(Record):
 class Step:
     """One operation of a layer on a setting: ``op`` is ``set``, ``append`` or ``unset``.
 
-    ``key`` is the full key (``precision_mode``, ``env.JOB_ID``), ``tail`` the path below it (unset only), ``path`` its path
-    in the document.
+    ``key`` is the full key (``precision_mode``, ``env.JOB_ID``), ``tail`` the path below it (unset
+    only), ``path`` its path in the document.
     """
 
     __slots__ = ("key", "op", "path", "tail", "value")
 
-    def __init__(self, op: str, key: str, value: Any, path: Path, tail: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, op: str, key: str, value: Any, path: Path, tail: tuple[str, ...] = ()
+    ) -> None:
         self.op = op
         self.key = key
         self.value = value
@@ -368,7 +452,9 @@ class Step:
         return Step, (self.op, self.key, self.value, self.path, self.tail)
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Step) and _is_same_value(self.__reduce__()[1], other.__reduce__()[1]))
+        return self is other or (
+            isinstance(other, Step) and _is_same_value(self.__reduce__()[1], other.__reduce__()[1])
+        )
 
     def __hash__(self) -> int:
         return hash((self.op, self.key, self.path, self.tail))
@@ -387,8 +473,8 @@ class Event(Record):
 class NpuprofError(Exception):
     """An error that the user can fix, with its findings.
 
-    ``findings`` lists every problem, each with its place and a hint; the text of the exception is their short form. Any
-    other exception is a bug in npuprof.
+    ``findings`` lists every problem, each with its place and a hint; the text of the exception is
+    their short form. Any other exception is a bug in npuprof.
     """
 
     def __init__(self, findings: Finding | Iterable[Finding]) -> None:
@@ -414,9 +500,15 @@ class NpuprofError(Exception):
 
 
 def build_error(
-    code: str, message: str, why: str = "", hint: str = "", origin: Origin | None = None, key: str = "",
-    profiles: tuple[str, ...] = (), where: Place | None = None,
-) -> NpuprofError:  # fmt: skip
+    code: str,
+    message: str,
+    why: str = "",
+    hint: str = "",
+    origin: Origin | None = None,
+    key: str = "",
+    profiles: tuple[str, ...] = (),
+    where: Place | None = None,
+) -> NpuprofError:
     """Return an error with a single finding."""
     return NpuprofError(Finding(code, message, why, hint, origin, key, profiles, where))
 
@@ -427,7 +519,10 @@ def build_usage_error(message: str, hint: str, why: str = "") -> NpuprofError:
 
 
 def _tell_once(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Yield findings without duplicates. Findings without a place, such as a missing source, are yielded once for all presets."""
+    """Yield findings without duplicates.
+
+    Findings without a place, such as a missing source, are yielded once for all presets.
+    """
     placeless: list[Finding] = []
     for finding in findings:
         if finding.origin is None and finding.where is None:
@@ -439,13 +534,17 @@ def _tell_once(findings: Iterable[Finding]) -> Iterator[Finding]:
 
 #: Longer words are not treated as misspelt names.
 _LONGEST_NAME = 200
-#: How many names are compared for all hints of one operation; nobody reads the hints of thousands of typos.
+#: How many names are compared for all hints of one operation; nobody reads the hints of thousands
+#: of typos.
 _HINT_BUDGET = 100_000
 _hint_budget = _HINT_BUDGET
 
 
 class _NameIndex:
-    """An index of names in lower case. The characters of each name are bits: one for the first ``a``, one for the second, and so on."""
+    """An index of names in lower case.
+
+    The characters of each name are bits: one for the first ``a``, one for the second, and so on.
+    """
 
     def __init__(self, names: Iterable[str]) -> None:
         self.names: dict[str, str] = {}
@@ -453,24 +552,38 @@ class _NameIndex:
             if len(name) <= _LONGEST_NAME:
                 self.names.setdefault(name.lower(), name)
         self._bits: dict[tuple[str, int], int] = {}
-        self._marks = sorted((len(name), name, self._collect_bits(name, True)) for name in self.names)
+        self._marks = sorted(
+            (len(name), name, self._collect_bits(name, True)) for name in self.names
+        )
 
     def list_candidates(self, word: str, likeness: float) -> list[str]:
         """Return the names that share enough characters with a word, in any order."""
         from bisect import bisect_left
 
         size, mark = len(word), self._collect_bits(word, False)
-        bounds = size * likeness / (2 - likeness), size * (2 - likeness) / likeness  # outside: cannot reach the likeness
-        first, last = bisect_left(self._marks, (int(bounds[0]),)), bisect_left(self._marks, (int(bounds[1]) + 1,))
+        bounds = (
+            size * likeness / (2 - likeness),
+            size * (2 - likeness) / likeness,
+        )  # outside: cannot reach the likeness
+        first, last = (
+            bisect_left(self._marks, (int(bounds[0]),)),
+            bisect_left(self._marks, (int(bounds[1]) + 1,)),
+        )
         return [
-            name for length, name, bits in self._marks[first:last] if 2 * (bits & mark).bit_count() >= likeness * (length + size)
-        ]  # fmt: skip
+            name
+            for length, name, bits in self._marks[first:last]
+            if 2 * (bits & mark).bit_count() >= likeness * (length + size)
+        ]
 
     def _collect_bits(self, text: str, new: bool) -> int:
         mask, counts = 0, dict[str, int]()
         for char in text:
             counts[char] = count = counts.get(char, 0) + 1
-            bit = self._bits.setdefault((char, count), len(self._bits)) if new else self._bits.get((char, count))
+            bit = (
+                self._bits.setdefault((char, count), len(self._bits))
+                if new
+                else self._bits.get((char, count))
+            )
             if bit is not None:
                 mask |= 1 << bit
         return mask
@@ -481,8 +594,12 @@ def _index_names(names: tuple[str, ...]) -> _NameIndex:
     return _NameIndex(names)
 
 
-def find_nearest_names(word: str, names: Iterable[str], count: int = 3, likeness: float = 0.72) -> list[str]:
-    """Return up to ``count`` of ``names`` that resemble ``word``, best match first; letter case counts little.
+def find_nearest_names(
+    word: str, names: Iterable[str], count: int = 3, likeness: float = 0.72
+) -> list[str]:
+    """Return up to ``count`` of ``names`` that resemble ``word``, best match first.
+
+    Letter case counts little.
 
     ``likeness``, up to 1, is the lowest accepted ratio of ``difflib.SequenceMatcher.ratio``.
     """
@@ -494,18 +611,27 @@ def find_nearest_names(word: str, names: Iterable[str], count: int = 3, likeness
         return []
     import difflib
 
-    return [index.names[match] for match in difflib.get_close_matches(word.lower(), candidates, count, likeness)]
+    return [
+        index.names[match]
+        for match in difflib.get_close_matches(word.lower(), candidates, count, likeness)
+    ]
 
 
 def suggest_name(word: str, names: Iterable[str], otherwise: str = "") -> tuple[str, Fix | None]:
-    """Return the did-you-mean hint for a word, with the fix if the names differ only in case, dashes and underscores."""
+    """Return the did-you-mean hint for a word, with the fix if the names differ only in case,
+    dashes and underscores.
+    """
     known = tuple(names)
     same = find_same_name(word, known)
-    return (f"write {same}", Fix(None, same)) if same else (did_you_mean(word, known, otherwise), None)
+    return (
+        (f"write {same}", Fix(None, same)) if same else (did_you_mean(word, known, otherwise), None)
+    )
 
 
 def find_same_name(word: str, names: Iterable[str]) -> str:
-    """Return the single name that differs only in case, dashes and underscores, else an empty string."""
+    """Return the single name that differs only in case, dashes and underscores, else an
+    empty string.
+    """
     plain = _fold_name(word)
     same = [name for name in names if _fold_name(name) == plain]
     return same[0] if len(same) == 1 and same[0] != word else ""
@@ -516,7 +642,9 @@ def _fold_name(name: str) -> str:
 
 
 def did_you_mean(word: str, names: Iterable[str], otherwise: str = "") -> str:
-    """Return ``did you mean 'a' or 'b'?``, or ``otherwise`` if no name is similar or the comparison budget is spent."""
+    """Return ``did you mean 'a' or 'b'?``, or ``otherwise`` if no name is similar or the comparison
+    budget is spent.
+    """
     global _hint_budget
     known = tuple(names) if _hint_budget > 0 else ()
     _hint_budget -= len(known)
@@ -524,17 +652,23 @@ def did_you_mean(word: str, names: Iterable[str], otherwise: str = "") -> str:
     return f"did you mean {' or '.join(repr(name) for name in similar)}?" if similar else otherwise
 
 
-#: Reads that failed since the start of the command, by message: a command that goes on without them reports them.
+#: Reads that failed since the start of the command, by message: a command that goes on without them
+#: reports them.
 failed_reads: dict[str, Finding] = {}
 
 
 def fail_read(finding: Finding) -> NpuprofError:
-    """Return the error for a read that failed, to be raised; if it is caught, the command reports it as a warning."""
+    """Return the error for a read that failed, to be raised.
+
+    If it is caught, the command reports it as a warning.
+    """
     failed_reads[finding.message] = finding
     return NpuprofError(finding)
 
 
 def renew_hints() -> None:
-    """Reset the comparison budget of hints, at the start of a command or before a preset is read or checked."""
+    """Reset the comparison budget of hints, at the start of a command or before a preset is read or
+    checked.
+    """
     global _hint_budget
     _hint_budget = _HINT_BUDGET

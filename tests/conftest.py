@@ -1,4 +1,6 @@
-"""Fixtures: stores in a temporary folder, the command in this process, golden files, and nobody's home folder."""
+"""Fixtures: stores in a temporary folder, the command in this process, golden files, and nobody's
+home folder.
+"""
 
 from __future__ import annotations
 
@@ -52,17 +54,27 @@ settings.register_profile(
     max_examples=500,
     derandomize=False,
     print_blob=True,
-    database=DirectoryBasedExampleDatabase(REPOSITORY / ".hypothesis" / "examples"),  # what failed is tried first the next time
+    database=DirectoryBasedExampleDatabase(
+        REPOSITORY / ".hypothesis" / "examples"
+    ),  # what failed is tried first the next time
 )
 settings.load_profile("npuprof")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     gc.disable()  # collecting thousands of tests makes no garbage
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell that runs the tests in the background hands that on to all commands
+    if (
+        signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    ):  # a shell that runs the tests in the background hands that on to all commands
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    config.addinivalue_line("markers", "nightly(gate): runs with --nightly only; FILE::FUNCTION stands for it in the gate")
-    config.addinivalue_line("markers", "at_night: one of the rows that run with --nightly only; lanes.more_at_night marks them")
+    config.addinivalue_line(
+        "markers",
+        "nightly(gate): runs with --nightly only; FILE::FUNCTION stands for it in the gate",
+    )
+    config.addinivalue_line(
+        "markers",
+        "at_night: one of the rows that run with --nightly only; lanes.more_at_night marks them",
+    )
     config.addinivalue_line("markers", "accepted: compares with what was accepted before")
     if config.getoption("--fast"):
         settings.load_profile("fast")
@@ -78,12 +90,15 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(_NEW_OBJECTS, 5, 5)
 
 
-#: How many open files there may be before repositories that nobody holds any more are asked to give theirs back.
+#: How many open files there may be before repositories that nobody holds any more are asked to give
+#: theirs back.
 _files = {"most": 150}
 
 
 def pytest_runtest_logfinish() -> None:
-    """Keep the files of this process few: git's reader of a repository is open until the garbage that it is part of is looked for."""
+    """Keep the files of this process few: git's reader of a repository is open until the garbage
+    that it is part of is looked for.
+    """
     if len(os.listdir("/dev/fd")) > _files["most"]:
         gc.collect()
         _files["most"] = len(os.listdir("/dev/fd")) + 100
@@ -104,7 +119,12 @@ def kept_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep the user's home, cache, git settings and launcher out of every test."""
     for name in list(os.environ):
-        if name.startswith(("NPUPROF", "GIT_", "SLURM_", "OMPI_", "PMI")) or name in ("NO_COLOR", "RANK", "RANK_ID", "RANK_SIZE"):
+        if name.startswith(("NPUPROF", "GIT_", "SLURM_", "OMPI_", "PMI")) or name in (
+            "NO_COLOR",
+            "RANK",
+            "RANK_ID",
+            "RANK_SIZE",
+        ):
             monkeypatch.delenv(name)
     home = tmp_path / "home"
     home.mkdir()
@@ -136,11 +156,17 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
         with monkeypatch.context() as patch:
             patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8"))
             patch.setattr(sys, "stdout", io.TextIOWrapper(out, encoding="utf-8", newline="\n"))
-            patch.setattr(sys, "stderr", io.TextIOWrapper(err, encoding="utf-8", newline="\n", errors="backslashreplace"))
+            patch.setattr(
+                sys,
+                "stderr",
+                io.TextIOWrapper(err, encoding="utf-8", newline="\n", errors="backslashreplace"),
+            )
             code = main([str(word) for word in words])
             sys.stdout.flush()
             sys.stderr.flush()
-            return Result(code, out.getvalue().decode(errors="surrogateescape"), err.getvalue().decode())
+            return Result(
+                code, out.getvalue().decode(errors="surrogateescape"), err.getvalue().decode()
+            )
 
     return command
 
@@ -151,7 +177,9 @@ EXPORTING = ("env", "run", "inject", "adopt", "bisect", "sweep")
 
 @pytest.fixture
 def trusting_run(run: Run) -> Run:
-    """Run the command as a user who trusts what presets set: for tests with variables that the catalogue does not know."""
+    """Run the command as a user who trusts what presets set: for tests with variables that the
+    catalogue does not know.
+    """
 
     def command(*words: str | Path, stdin: bytes = b"") -> Result:
         more = ["--trust"] if words[0] in EXPORTING else []
@@ -177,7 +205,10 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
 
 @pytest.fixture(scope="session")
 def tensorflow() -> Any:
-    """TensorFlow, imported once and quietly; tests that need it are skipped where it is not installed."""
+    """TensorFlow, imported once and quietly.
+
+    Tests that need it are skipped where it is not installed.
+    """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
     return pytest.importorskip("tensorflow")
@@ -211,7 +242,10 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, committer: None) -> Re
 
 @pytest.fixture
 def team(request: pytest.FixtureRequest, tmp_path: Path) -> Team:
-    """Presets of a team, published as 1.0.0; the one that the test's repository uses, if it has one."""
+    """Presets of a team, published as 1.0.0.
+
+    The one that the test's repository uses, if it has one.
+    """
     shared = [name for name in request.fixturenames if name.startswith("shared")]
     found: Team = request.getfixturevalue(shared[0]).team if shared else copy_team(tmp_path)
     return found

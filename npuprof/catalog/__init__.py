@@ -1,9 +1,10 @@
-"""The catalogue of Ascend settings: session options, environment variables, ATC flags, estimator arguments, rules.
+"""The catalogue of Ascend settings: session options, environment variables, ATC flags, estimator
+arguments, rules.
 
-Its source is the TOML files of this folder, one record per setting. The records drive code, checks, help, the editor
-schema and the documentation. Parsing TOML takes ten times as long as a typical command, so an installed npuprof
-contains the catalogue as marshalled values (``_built``, what ``build`` returns); in a checkout, ``system.checkout``
-creates and caches them.
+Its source is the TOML files of this folder, one record per setting. The records drive code, checks,
+help, the editor schema and the documentation. Parsing TOML takes ten times as long as a typical
+command, so an installed npuprof contains the catalogue as marshalled values (``_built``, what
+``build`` returns); in a checkout, ``system.checkout`` creates and caches them.
 """
 
 from __future__ import annotations
@@ -39,23 +40,27 @@ OBEYED_VARIABLES = ("DEBUG", "PAGER", "RECORD", "STORE", "TIMEOUT")
 class Section(Record):
     """One section of presets: what its entries are called, and what the catalogue knows of them.
 
-    The first four are described in ``sections.toml``. Any other section is named like its framework, a folder of
-    ``frameworks``, and ``section.toml`` there describes it. It is ``dotted``: its names are paths below its tables, as in
-    ``matmul.allow_hf32``, and its values are never converted to or from other sections. ``settings.toml`` lists its entries;
-    without one, its values are passed through. ``variables.toml`` lists the variables that the framework reads first.
+    The first four are described in ``sections.toml``. Any other section is named like its
+    framework, a folder of ``frameworks``, and ``section.toml`` there describes it. It is
+    ``dotted``: its names are paths below its tables, as in ``matmul.allow_hf32``, and its values
+    are never converted to or from other sections. ``settings.toml`` lists its entries; without one,
+    its values are passed through. ``variables.toml`` lists the variables that the framework reads
+    first.
 
-    ``framework.toml`` has the ``place`` of a framework in all output and the ``title`` that pages show. ``releases`` are
-    what presets can select in [profile.versions], ``match`` and --framework, oldest first, from a ``source``. ``since`` and
-    ``until`` of variables and settings are such releases, both included. If they are ``documented``, ``since`` of a variable
-    comes from documentation, and an earlier release may read it too. ``packages`` are a second numbering: the versions on
-    PyPI of each release. A range is read in the numbering that its numbers belong to; one over packages selects the
-    releases that have a package in it.
+    ``framework.toml`` has the ``place`` of a framework in all output and the ``title`` that pages
+    show. ``releases`` are what presets can select in [profile.versions], ``match`` and --framework,
+    oldest first, from a ``source``. ``since`` and ``until`` of variables and settings are such
+    releases, both included. If they are ``documented``, ``since`` of a variable comes from
+    documentation, and an earlier release may read it too. ``packages`` are a second numbering: the
+    versions on PyPI of each release. A range is read in the numbering that its numbers belong to;
+    one over packages selects the releases that have a package in it.
 
-    ``place`` is the index of the section in all output. Listings print names after ``prefix``, and call an entry ``noun``.
-    ``unknown`` is what the framework does with an unknown key, ``conflict`` what it does with two settings that exclude each
-    other, unless they have an ``otherwise``. ``tables`` maps keys of the framework to the sections that contain their values.
-    ``option_call`` is the code for settings without a ``call``, with ``NAME`` for the name: they take numbers as text too.
-    ``launch`` is how scripts start the program: the fields of ``programs.Program``.
+    ``place`` is the index of the section in all output. Listings print names after ``prefix``, and
+    call an entry ``noun``. ``unknown`` is what the framework does with an unknown key, ``conflict``
+    what it does with two settings that exclude each other, unless they have an ``otherwise``.
+    ``tables`` maps keys of the framework to the sections that contain their values. ``option_call``
+    is the code for settings without a ``call``, with ``NAME`` for the name: they take numbers as
+    text too. ``launch`` is how scripts start the program: the fields of ``programs.Program``.
     """
 
     name: str
@@ -78,7 +83,10 @@ class Section(Record):
 
     @cached_property
     def positions(self) -> dict[str, int]:
-        """The position of each key in catalogue order; a table of settings has the position of its first setting."""
+        """The position of each key in catalogue order.
+
+        A table of settings has the position of its first setting.
+        """
         positions: dict[str, int] = {}
         for index, name in enumerate(self.names):
             positions.setdefault(name.partition(".")[0], index)
@@ -86,7 +94,10 @@ class Section(Record):
 
     @property
     def axis(self) -> str:
-        """The axis of the releases that read its entries; variables have that of their framework."""
+        """The axis of the releases that read its entries.
+
+        Variables have that of their framework.
+        """
         return self.name if self.dotted else "cann"
 
     @property
@@ -115,13 +126,18 @@ def load_sections() -> dict[str, Section]:
 
 
 def load_built_part(name: str) -> Any:
-    """Return one part of the built form: a section, or ``texts``, ``rules``, ``pages``, ``releases``, ..."""
+    """Return one part of the built form: a section, or ``texts``, ``rules``, ``pages``,
+    ``releases``, ...
+    """
     return system.load_built_part("catalog", name)
 
 
 @cache
 def _load_records(part: str, inner: str = "") -> tuple[dict[str, int], memoryview]:
-    """Return the offset of each packed record of a part by name, and the bytes; a command unpacks only the records it needs."""
+    """Return the offset of each packed record of a part by name, and the bytes.
+
+    A command unpacks only the records it needs.
+    """
     built = load_built_part(part)
     packed: Packed = built[inner] if inner else built
     return dict(zip(packed[0].split(), packed[1], strict=True)), memoryview(packed[2])
@@ -185,12 +201,21 @@ def find_setting(section: str, name: str) -> Setting | None:
 
 
 def list_settings(section: str, name: str, value: Any) -> Iterator[tuple[Path, Any]]:
-    """Yield the settings in a value with their paths below ``name``: the leaves of its tables, and tables that are values themselves."""
-    if not isinstance(value, dict) or not value or load_sections()[section].is_passed_through or find_setting(section, name):
+    """Yield the settings in a value with their paths below ``name``: the leaves of its tables, and
+    tables that are values themselves.
+    """
+    if (
+        not isinstance(value, dict)
+        or not value
+        or load_sections()[section].is_passed_through
+        or find_setting(section, name)
+    ):
         yield (), value
         return
     for key, item in value.items():
-        yield from (((key, *path), leaf) for path, leaf in list_settings(section, f"{name}.{key}", item))
+        yield from (
+            ((key, *path), leaf) for path, leaf in list_settings(section, f"{name}.{key}", item)
+        )
 
 
 def list_settings_below(section: str, name: str) -> list[Setting]:
@@ -201,7 +226,10 @@ def list_settings_below(section: str, name: str) -> list[Setting]:
 
 
 def find_record_place(key: str, tail: Path = ()) -> tuple[str, str]:
-    """Return section and name of a key's record; the name of a framework setting includes the path below the key."""
+    """Return section and name of a key's record.
+
+    The name of a framework setting includes the path below the key.
+    """
     section, name = keys.split_section_and_name(key)
     names = (".".join(map(str, (name, *tail[:end]))) for end in range(len(tail) + 1))
     return section, next((dotted for dotted in names if find_setting(section, dotted)), name)
@@ -213,14 +241,19 @@ def find_key_record(key: str) -> Entry | None:
 
 
 def find_key_elsewhere(key: str, known: Collection[str] = ()) -> str:
-    """Return the key that an unknown option name has in another section: one of the ``known`` keys, else one of the catalogue.
+    """Return the key that an unknown option name has in another section: one of the ``known`` keys,
+    else one of the catalogue.
 
     Empty if there is none, and for the key of an option.
     """
     if "." in key or key in known or find_option(key) is not None:
         return ""
-    full_keys = {section.format_key(key): key in section.positions for section in load_sections().values()}
-    found = [full for full in full_keys if full in known] or [full for full, is_listed in full_keys.items() if is_listed]
+    full_keys = {
+        section.format_key(key): key in section.positions for section in load_sections().values()
+    }
+    found = [full for full in full_keys if full in known] or [
+        full for full, is_listed in full_keys.items() if is_listed
+    ]
     return found[0] if found else ""
 
 
@@ -237,28 +270,41 @@ def list_records(kind: type[Kind], section: str = "options") -> Iterator[Kind]:
 @cache
 def options_by_spelling(surface: str) -> dict[str, str]:
     """Return the option for each name that options have on another surface."""
-    return {option.spelling[surface]: option.name for option in list_records(Option) if surface in option.spelling}
+    return {
+        option.spelling[surface]: option.name
+        for option in list_records(Option)
+        if surface in option.spelling
+    }
 
 
 @cache
 def estimator_defaults() -> dict[str, Any]:
-    """Return the values that NPUEstimator sets on every run if the argument is missing; they override the session_config."""
+    """Return the values that NPUEstimator sets on every run if the argument is missing.
+
+    They override the session_config.
+    """
     defaults: dict[str, Any] = {}
     for option in list_records(Option):
         if option.estimator_sends:
             plain = option.default_training if option.default is None else option.default
-            defaults[option.name] = plain if option.estimator_default is None else option.estimator_default
+            defaults[option.name] = (
+                plain if option.estimator_default is None else option.estimator_default
+            )
     return defaults
 
 
 @cache
 def load_config_classes() -> dict[str, ConfigClass]:
     """Return the classes for arguments of NPURunConfig by name, NPURunConfig first."""
-    return {name: ConfigClass(name, **record) for name, record in load_built_part("classes").items()}
+    return {
+        name: ConfigClass(name, **record) for name, record in load_built_part("classes").items()
+    }
 
 
 def load_attributes() -> dict[str, dict[str, Any]]:
-    """Return the attributes of ``global_options()`` that are not options, by table of ``attributes.toml`` and path."""
+    """Return the attributes of ``global_options()`` that are not options, by table of
+    ``attributes.toml`` and path.
+    """
     attributes: dict[str, dict[str, Any]] = load_built_part("attributes")
     return attributes
 
@@ -287,7 +333,9 @@ def list_rule_reads() -> dict[str, tuple[str, ...]]:
 
 
 def list_triggered_rules(names: tuple[str, ...]) -> list[str]:
-    """Return the codes of the rules that settings can break: one of the triggers and all required settings are among the names."""
+    """Return the codes of the rules that settings can break: one of the triggers and all required
+    settings are among the names.
+    """
     known, index = frozenset(names), load_built_part("rules")
     triggered = {code for name in names for code in index["codes_by_trigger"].get(name, ())}
     return sorted(code for code in triggered if known.issuperset(index["required"][code]))
@@ -300,13 +348,19 @@ def list_outside_variables() -> frozenset[str]:
 
 
 def find_severity(code: str) -> str:
-    """Return the severity of a code's findings according to its page; error for codes without a page."""
+    """Return the severity of a code's findings according to its page.
+
+    Error for codes without a page.
+    """
     severities: dict[str, str] = load_built_part("severities")
     return severities.get(code, "error")
 
 
 def build_finding(code: str, *fields: Any, **named: Any) -> Finding:
-    """Return a finding with the severity of its code's page. The other fields are those of ``Finding``."""
+    """Return a finding with the severity of its code's page.
+
+    The other fields are those of ``Finding``.
+    """
     return Finding(code, *fields, **{"severity": find_severity(code), **named})
 
 
@@ -317,7 +371,9 @@ def load_advice() -> tuple[dict[str, Any], ...]:
 
 @cache
 def load_excuses() -> dict[tuple[str, str], Any]:
-    """Return, by key and code, the condition under which a deprecated option is needed or a text is harmless."""
+    """Return, by key and code, the condition under which a deprecated option is needed or a text is
+    harmless.
+    """
     excuses: dict[tuple[str, str], Any] = load_built_part("rules")["excuses"]
     return excuses
 

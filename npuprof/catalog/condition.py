@@ -1,9 +1,10 @@
-"""Conditions between options, in the syntax of the catalogue: ``enable_dump == true and dump_path is unset``.
+"""Conditions between options, in the syntax of the catalogue:
+``enable_dump == true and dump_path is unset``.
 
-Option names denote their values, ``env.X`` an environment variable, ``product`` and ``scenario`` the job. A condition
-is parsed into nested tuples when the catalogue is built; evaluation walks the tuples and never runs code. Unknown
-operands (no product was selected, a file is given only by its path) make a condition neither true nor false, so results
-have three values.
+Option names denote their values, ``env.X`` an environment variable, ``product`` and ``scenario``
+the job. A condition is parsed into nested tuples when the catalogue is built; evaluation walks the
+tuples and never runs code. Unknown operands (no product was selected, a file is given only by its
+path) make a condition neither true nor false, so results have three values.
 """
 
 from __future__ import annotations
@@ -30,11 +31,23 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 
 #: Comparison operators by ``ast`` class.
-_COMPARISONS = {"Eq": "==", "NotEq": "!=", "Lt": "<", "LtE": "<=", "Gt": ">", "GtE": ">=", "In": "in", "NotIn": "not in"}
+_COMPARISONS = {
+    "Eq": "==",
+    "NotEq": "!=",
+    "Lt": "<",
+    "LtE": "<=",
+    "Gt": ">",
+    "GtE": ">=",
+    "In": "in",
+    "NotIn": "not in",
+}
 
 
 def parse_condition(text: str) -> Any:
-    """Return ``text`` as nested tuples. Raises ValueError for syntax outside the condition language."""
+    """Return ``text`` as nested tuples.
+
+    Raises ValueError for syntax outside the condition language.
+    """
     import ast  # needed only when the catalogue is built
 
     return _parse_expression(ast.parse(text, mode="eval").body, text)
@@ -47,7 +60,9 @@ def _parse_expression(node: Any, text: str) -> Any:
             return (word, *(_parse_expression(value, text) for value in node.values))
         case "UnaryOp" if type(node.op).__name__ == "Not":
             return ("not", _parse_expression(node.operand, text))
-        case "UnaryOp" if type(node.op).__name__ == "USub" and type(node.operand).__name__ == "Constant":
+        case "UnaryOp" if (
+            type(node.op).__name__ == "USub" and type(node.operand).__name__ == "Constant"
+        ):
             return ("const", -node.operand.value)
         case "Compare" if len(node.ops) == 1:
             return _parse_comparison(node, text)
@@ -82,9 +97,18 @@ def _parse_dotted_name(node: Any, text: str) -> tuple[str, ...]:
 
 
 def find_misplaced_operand(tree: Any) -> Any:
-    """Return an operand of the wrong kind (a value in place of a condition, or a condition in place of a value), or None."""
+    """Return an operand of the wrong kind (a value in place of a condition, or a condition in place
+    of a value), or None.
+    """
     if tree[0] in ("and", "or", "not"):
-        return next((operand for child in tree[1:] if (operand := find_misplaced_operand(child)) is not None), None)
+        return next(
+            (
+                operand
+                for child in tree[1:]
+                if (operand := find_misplaced_operand(child)) is not None
+            ),
+            None,
+        )
     if tree[0] in ("set", "unset"):
         return None
     if tree[0] not in _COMPARE:
@@ -97,7 +121,12 @@ def list_comparisons(tree: Any) -> list[tuple[str, Any, Any]]:
     if tree[0] in _COMPARE:
         return [tree]
     return (
-        [comparison for child in tree[1:] if isinstance(child, tuple) for comparison in list_comparisons(child)]
+        [
+            comparison
+            for child in tree[1:]
+            if isinstance(child, tuple)
+            for comparison in list_comparisons(child)
+        ]
         if tree[0] in ("and", "or", "not")
         else []
     )
@@ -122,7 +151,10 @@ def collect_condition_paths(tree: Any) -> list[tuple[str, ...]]:
 
 
 def collect_compared_paths(tree: Any) -> set[tuple[str, ...]]:
-    """Return the dotted names whose values a condition compares; all others are only tested for being set."""
+    """Return the dotted names whose values a condition compares.
+
+    All others are only tested for being set.
+    """
     if tree[0] == "value":
         return {tree[1]}
     if tree[0] in ("set", "unset", "const"):
@@ -130,7 +162,9 @@ def collect_compared_paths(tree: Any) -> set[tuple[str, ...]]:
     return {path for child in tree[1:] for path in collect_compared_paths(child)}
 
 
-def evaluate_condition(tree: Any, lookup: Callable[[tuple[str, ...]], tuple[bool | None, Any]]) -> bool | None:
+def evaluate_condition(
+    tree: Any, lookup: Callable[[tuple[str, ...]], tuple[bool | None, Any]]
+) -> bool | None:
     """Return whether a condition is true, false, or unknown (None)."""
     word = tree[0]
     if word in ("set", "unset"):
@@ -157,7 +191,9 @@ def evaluate_condition(tree: Any, lookup: Callable[[tuple[str, ...]], tuple[bool
         return None
 
 
-def _evaluate_operand(tree: Any, lookup: Callable[[tuple[str, ...]], tuple[bool | None, Any]]) -> Any:
+def _evaluate_operand(
+    tree: Any, lookup: Callable[[tuple[str, ...]], tuple[bool | None, Any]]
+) -> Any:
     if tree[0] == "const":
         return tree[1]
     if tree[0] == "value":

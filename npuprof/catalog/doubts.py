@@ -25,29 +25,49 @@ def _index_names(kind: str) -> dict[str, str]:
 
 
 def find_name_doubts(kind: str, names: Any, path: Path = ()) -> Iterator[Fault]:
-    """Yield the names in a list or table that are known in another letter case only; ``kind`` is a list of ``names.toml``."""
-    for place, name in enumerate(names) if isinstance(names, list) else zip(names, names, strict=True):
+    """Yield the names in a list or table that are known in another letter case only.
+
+    ``kind`` is a list of ``names.toml``.
+    """
+    for place, name in (
+        enumerate(names) if isinstance(names, list) else zip(names, names, strict=True)
+    ):
         right = _index_names(kind).get(str(name).lower(), name)
         if right != name:
-            yield (*path, place), f"{name!r}: {_REASONS[kind].format(right=right)}", f"write {right}"
+            yield (
+                (*path, place),
+                f"{name!r}: {_REASONS[kind].format(right=right)}",
+                f"write {right}",
+            )
 
 
 def find_mixlist_doubts(value: dict[str, Any]) -> Iterator[Fault]:
     """Yield the doubtful operators of a mixed-precision list."""
-    removed = {name for side in ("black", "white") for name in value.get(f"{side}-list", {}).get("to-remove", ())}
+    removed = {
+        name
+        for side in ("black", "white")
+        for name in value.get(f"{side}-list", {}).get("to-remove", ())
+    }
     for name, table in value.items():
         for action, operators in table.items():
             yield from find_name_doubts("operators", operators, (name, action))
             if (name, action) == ("gray-list", "to-add"):
                 yield from (
-                    ((name, action, index), f"{operator} is only added to the gray list, which changes nothing", _explain_gray(operator))
+                    (
+                        (name, action, index),
+                        f"{operator} is only added to the gray list, which changes nothing",
+                        _explain_gray(operator),
+                    )
                     for index, operator in enumerate(operators)
                     if operator not in removed
                 )
 
 
 def _explain_gray(operator: str) -> str:
-    return f"remove {operator} from the list that it is in by default: white-list or black-list, to-remove"
+    return (
+        f"remove {operator} from the list that it is in "
+        "by default: white-list or black-list, to-remove"
+    )
 
 
 def find_mode_doubts(value: dict[str, Any]) -> Iterator[Fault]:
@@ -57,7 +77,9 @@ def find_mode_doubts(value: dict[str, Any]) -> Iterator[Fault]:
 
 def find_typed_doubts(names: Any, path: Path = ()) -> Iterator[Fault]:
     """Yield each ``OpType::Name`` in a list or table whose names are in another letter case."""
-    for place, entry in enumerate(names) if isinstance(names, list) else zip(names, names, strict=True):
+    for place, entry in (
+        enumerate(names) if isinstance(names, list) else zip(names, names, strict=True)
+    ):
         prefix, colons, name = entry.partition("::") if isinstance(entry, str) else ("", "", "")
         if colons and prefix.lower() == "optype":
             for _, what, hint in find_name_doubts("operators", [name]):
@@ -74,4 +96,8 @@ def find_device_doubts(value: list[int]) -> Iterator[Fault]:
     """Yield the device ids that their reader takes for two."""
     for index, device in enumerate(value):
         if device > 9:
-            yield (index,), f"{device} is read as two devices: the reader of the list takes ids of one digit", "write ids from 0 to 9"
+            yield (
+                (index,),
+                f"{device} is read as two devices: the reader of the list takes ids of one digit",
+                "write ids from 0 to 9",
+            )

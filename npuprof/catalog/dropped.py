@@ -36,7 +36,11 @@ def find_repeated_keys(text: str) -> list[Dropped]:
                 return []
             if name in open_tables[-1]:
                 repeated.append(
-                    (text.count("\n", 0, token.start()) + 1, f"{_shorten(name)} is set twice: the last one counts", "write it once")
+                    (
+                        text.count("\n", 0, token.start()) + 1,
+                        f"{_shorten(name)} is set twice: the last one counts",
+                        "write it once",
+                    )
                 )
             open_tables[-1].add(name)
     return repeated
@@ -53,21 +57,37 @@ def find_dropped_modes(text: str) -> Iterator[Dropped]:
         if not equals and name in _TAGS:
             section = name
         elif not equals and name.startswith("["):
-            yield number, f"unknown tag {_shorten(name)}: the lines after it are read as part of {section}", f"write {' or '.join(_TAGS)}"
+            yield (
+                number,
+                f"unknown tag {_shorten(name)}: the lines after it are read as part of {section}",
+                f"write {' or '.join(_TAGS)}",
+            )
         elif not equals:
             left, colon, right = (part.strip() for part in name.partition(":"))
-            hint = f"write {_shorten(f'{left}={right}')}" if colon else "write Conv2D=high_precision"
+            hint = (
+                f"write {_shorten(f'{left}={right}')}" if colon else "write Conv2D=high_precision"
+            )
             yield number, f"{_shorten(name)} is not a line Name=mode", hint
         elif not name or not mode:
-            yield number, f"{_shorten(line.strip())} has no {'mode' if name else 'name'}", "write Name=mode, or omit it"
+            yield (
+                number,
+                f"{_shorten(line.strip())} has no {'mode' if name else 'name'}",
+                "write Name=mode, or omit it",
+            )
         elif (section, name) in named:
-            yield number, f"{_shorten(name)} is set twice in {section}: the first line counts", "write it once"
+            yield (
+                number,
+                f"{_shorten(name)} is set twice in {section}: the first line counts",
+                "write it once",
+            )
         else:
             named.add((section, name))
 
 
 def find_repeated_rules(text: str) -> Iterator[Dropped]:
-    """Yield the lines of a customize_dtypes.cfg for an operator that an earlier line already covers."""
+    """Yield the lines of a customize_dtypes.cfg for an operator that an earlier line
+    already covers.
+    """
     named: set[str] = set()
     for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
         by_type = "OpType::" if line.startswith("OpType::") else ""
@@ -84,9 +104,17 @@ def find_dropped_debug_lines(text: str) -> Iterator[Dropped]:
         if not line or line.startswith("#"):
             continue
         if not _DEBUG_KEY.search(line):
-            yield number, f"{_shorten(line)} is not a line op_debug_config=... or op_debug_list=...", "correct it, or omit it"
+            yield (
+                number,
+                f"{_shorten(line)} is not a line op_debug_config=... or op_debug_list=...",
+                "correct it, or omit it",
+            )
             continue
         name = line.partition("=")[0].strip()
         if name in last:
-            yield last[name], f"{_shorten(name)} is set twice: the last line counts", "write it once"
+            yield (
+                last[name],
+                f"{_shorten(name)} is set twice: the last line counts",
+                "write it once",
+            )
         last[name] = number

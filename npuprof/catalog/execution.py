@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 #: Variables that decide where npuprof finds the user's configuration and trust.
 _OWN = ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME")
-#: Characters at which a shell splits, expands or evaluates a value that a script uses unquoted or in a calculation.
+#: Characters at which a shell splits, expands or evaluates a value that a script uses unquoted or
+#: in a calculation.
 _ACTIVE = frozenset("$`[;|&<>(){}*?~#'\"\\")
 #: Parts of a pattern that match any character but a few.
 _OPEN_PART = lazy_pattern(r"\\[DSWs]|\[\^|(?<!\\)\.")
@@ -33,33 +34,53 @@ def is_own_variable(name: str) -> bool:
 
 @cache
 def find_execution(name: str) -> str:
-    """Return how a variable affects code execution or loading, an empty string if no effect is known."""
+    """Return how a variable affects code execution or loading.
+
+    An empty string if no effect is known.
+    """
     if (record := find_variable(name)) is not None:
         return str(record.executes or "")
     if (effect := _list_effects().get(name)) is not None:
         return effect
-    return next((does for beginning, does in load_built_part("variables")[1].items() if name.startswith(beginning)), "")
+    return next(
+        (
+            does
+            for beginning, does in load_built_part("variables")[1].items()
+            if name.startswith(beginning)
+        ),
+        "",
+    )
 
 
 @cache
 def _list_effects() -> dict[str, str]:
-    return {name: effect for effect, names in load_built_part("variables")[0] for name in names.split()}
+    return {
+        name: effect for effect, names in load_built_part("variables")[0] for name in names.split()
+    }
 
 
 def find_weakening(name: str, text: str = "") -> str:
-    """Return what a text of a variable takes away from the user, an empty string if nothing; without a text, what an ``unset`` does."""
+    """Return what a text of a variable takes away from the user, an empty string if nothing.
+
+    Without a text, what an ``unset`` does.
+    """
     reason, kept = _find_protection(name)
     return "" if text.lower() in kept else reason
 
 
 @cache
 def _find_protection(name: str) -> tuple[str, tuple[str, ...]]:
-    """Return what a variable protects, and the values (in lower case) that keep the protection; empty if nothing."""
+    """Return what a variable protects, and the values (in lower case) that keep the protection.
+
+    Empty if nothing.
+    """
     record = find_variable(name)
     if record is not None:
         return record.protects, record.kept_by
     exact, endings = load_built_part("variables")[6]
-    return exact.get(name) or next((row for ending, row in endings.items() if name.upper().endswith(ending)), ("", ()))
+    return exact.get(name) or next(
+        (row for ending, row in endings.items() if name.upper().endswith(ending)), ("", ())
+    )
 
 
 def find_value_execution(name: str, text: str) -> str:
@@ -68,17 +89,24 @@ def find_value_execution(name: str, text: str) -> str:
 
 
 def find_text_effect(name: str, text: str) -> str:
-    """Return what a script may do with a text other than use it as one value, an empty string if nothing.
+    """Return what a script may do with a text other than use it as one value.
 
-    A script may use any variable unquoted (``torchrun --master_addr $MASTER_ADDR``) or in a calculation, where bash runs
-    ``x[$(command)]``. Texts of the variable's documented form are free.
+    An empty string if nothing.
+
+    A script may use any variable unquoted (``torchrun --master_addr $MASTER_ADDR``) or in a
+    calculation, where bash runs ``x[$(command)]``. Texts of the variable's documented form are
+    free.
     """
     if has_only_digits(text):
         return ""
     if "NPUPROF_" in text:
         return "in a calculation, it stands for the text of an option"
     record = find_variable(name)
-    is_number = record.framework != "cann" and record.kind == "int" if record else name in load_built_part("variables")[2]
+    is_number = (
+        record.framework != "cann" and record.kind == "int"
+        if record
+        else name in load_built_part("variables")[2]
+    )
     active = find_active_part(text)
     if not active and not is_number:
         return ""
@@ -89,12 +117,15 @@ def find_text_effect(name: str, text: str) -> str:
     if is_number:
         return "scripts take it for a number, and put other text into their command lines"
     return (
-        "a program can take its value for an option" if active == "-" else f"a shell can split, expand or evaluate its value at {active!r}"
+        "a program can take its value for an option"
+        if active == "-"
+        else f"a shell can split, expand or evaluate its value at {active!r}"
     )
 
 
 def find_active_part(text: str) -> str:
-    """Return the first character at which a shell splits, expands or evaluates a text, or a leading ``-``; else an empty string.
+    """Return the first character at which a shell splits, expands or evaluates a text, or a leading
+    ``-``; else an empty string.
 
     A path may begin with ``~/``.
     """
@@ -104,29 +135,43 @@ def find_active_part(text: str) -> str:
 
 
 def _has_form(record: Variable | None, name: str, text: str) -> bool:
-    """Return whether a text has the documented form of a variable, a form that leaves no room for other text."""
+    """Return whether a text has the documented form of a variable, a form that leaves no room for
+    other text.
+    """
     form = record.form if record is not None else load_built_part("variables")[5].get(name, "")
     if form or record is None:
         return bool(form) and re.fullmatch(form, text) is not None
     if record.kind == "pairs":
         return _has_plain_pairs(record, text)
     if record.structure:
-        structure = load_form(record.structure)  # JSON; a key that occurs twice hides its first value from the parser
+        structure = load_form(
+            record.structure
+        )  # JSON; a key that occurs twice hides its first value from the parser
         value = structure.parse(text)
-        return value is not None and not structure.faults(value) and not any(map(find_active_part, _JSON_STRING.findall(text)))
+        return (
+            value is not None
+            and not structure.faults(value)
+            and not any(map(find_active_part, _JSON_STRING.findall(text)))
+        )
     if record.pattern and not record.choices and _OPEN_PART.search(record.pattern):
         return False
     return bool(record.choices or record.pattern) and is_documented(record, text)
 
 
 def _has_plain_pairs(record: Variable, text: str) -> bool:
-    """Return whether a text consists of known keys, each with a plain value; a list in brackets is one value."""
+    """Return whether a text consists of known keys, each with a plain value.
+
+    A list in brackets is one value.
+    """
     from npuprof.catalog.pairs import find_pair_faults, is_known_key, parse_pairs
 
     pairs = parse_pairs(record, text)
     if pairs is None or find_pair_faults(record, text) or " ".join(text.split()) != text:
         return False
-    known = all(key in record.items or (is_known_key(record, key) and not find_active_part(key)) for key in pairs)
+    known = all(
+        key in record.items or (is_known_key(record, key) and not find_active_part(key))
+        for key in pairs
+    )
     texts = map(str, pairs.values())
     plain = (value[1:-1] if value[:1] == "[" and value[-1:] == "]" else value for value in texts)
     return known and not any(map(find_active_part, plain))
@@ -139,24 +184,39 @@ def format_exported_text(name: str, value: Any) -> str | None:
         return pairs.format(value) if pairs else None
     if isinstance(value, bool):
         record = find_variable(name)
-        return str(int(value)) if record is not None and "1" in map(str, record.choices) else str(value).lower()
+        return (
+            str(int(value))
+            if record is not None and "1" in map(str, record.choices)
+            else str(value).lower()
+        )
     return str(value)
 
 
 def is_unknown_variable(name: str) -> bool:
-    """Return whether a valid variable name is neither npuprof's own nor in any table of the catalogue."""
-    return name.isascii() and name.isidentifier() and not is_own_variable(name) and not is_known_variable(name)
+    """Return whether a valid variable name is neither npuprof's own nor in any table of
+    the catalogue.
+    """
+    return (
+        name.isascii()
+        and name.isidentifier()
+        and not is_own_variable(name)
+        and not is_known_variable(name)
+    )
 
 
 @cache
 def is_known_variable(name: str) -> bool:
-    """Return whether a variable is in the catalogue, in its table of other programs' variables, or set by a launcher."""
+    """Return whether a variable is in the catalogue, in its table of other programs' variables, or
+    set by a launcher.
+    """
     if find_variable(name) is not None:
         return True
     from npuprof.catalog.launchers import FACTS
 
     known = (_list_effects(), *FACTS.values())
-    return any(name in names for names in known) or name.startswith(tuple(load_built_part("variables")[1]))
+    return any(name in names for names in known) or name.startswith(
+        tuple(load_built_part("variables")[1])
+    )
 
 
 def has_complete_prefix(name: str) -> bool:
@@ -165,7 +225,9 @@ def has_complete_prefix(name: str) -> bool:
 
 
 def list_option_calls() -> dict[str, tuple[str, str]]:
-    """Return, by name, the options that no program reads as variables: the API that takes the option, and the call that sets it."""
+    """Return, by name, the options that no program reads as variables: the API that takes the
+    option, and the call that sets it.
+    """
     calls: dict[str, tuple[str, str]] = load_built_part("variables")[4]
     return calls
 
@@ -173,11 +235,16 @@ def list_option_calls() -> dict[str, tuple[str, str]]:
 @cache
 def list_ascend_names() -> tuple[str, ...]:
     """Return the variables that Ascend software reads, without names common to other programs."""
-    return tuple(variable.name for variable in list_records(Variable, "env") if not variable.common_name)
+    return tuple(
+        variable.name for variable in list_records(Variable, "env") if not variable.common_name
+    )
 
 
 def _sort_words(name: str) -> tuple[str, ...]:
-    """Return the words of a name with doubled letters merged; words of three or more letters are sorted."""
+    """Return the words of a name with doubled letters merged.
+
+    Words of three or more letters are sorted.
+    """
     words = re.sub(r"([A-Z_])\1", r"\1", name).split("_")
     return tuple(sorted(words) if len(words) > 2 else words)
 
@@ -188,6 +255,10 @@ def _index_words() -> dict[tuple[str, ...], str]:
 
 
 def find_rewritten_name(name: str) -> str:
-    """Return the variable whose words match an unknown name in another order, or with other doubled letters; else an empty string."""
+    """Return the variable whose words match an unknown name in another order, or with other doubled
+    letters; else an empty string.
+    """
     known = "" if is_known_variable(name) else _index_words().get(_sort_words(name), "")
-    return known if known and not name.startswith(known) else ""  # with a suffix it is the script's own variable
+    return (
+        known if known and not name.startswith(known) else ""
+    )  # with a suffix it is the script's own variable

@@ -1,4 +1,6 @@
-"""The page of each finding code (meaning, reason, fix, examples), and whether its findings can be accepted."""
+"""The page of each finding code (meaning, reason, fix, examples), and whether its findings can be
+accepted.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,11 @@ _NEVER = {
 
 
 class Page(Record):
-    """The page of one code. ``bad`` and ``good`` are example presets (name to text); ``ask`` is the context to check them in."""
+    """The page of one code.
+
+    ``bad`` and ``good`` are example presets (name to text); ``ask`` is the context to check them
+    in.
+    """
 
     code: str
     title: str
@@ -37,16 +43,30 @@ def load_pages() -> dict[str, Page]:
     pages: dict[str, Page] = {}
     for code, record in load_built_part("pages").items():
         pages[code] = Page(
-            code, record["title"], record["severity"], record["why"], record["fix"],
-            _example_files(record.get("bad", {})), _example_files(record.get("good", {})),
-            record.get("ask", {}), record.get("ask", {}), tuple(record.get("source", ())),
-        )  # fmt: skip
+            code,
+            record["title"],
+            record["severity"],
+            record["why"],
+            record["fix"],
+            _example_files(record.get("bad", {})),
+            _example_files(record.get("good", {})),
+            record.get("ask", {}),
+            record.get("ask", {}),
+            tuple(record.get("source", ())),
+        )
     for code, record in load_built_part("rule_texts")["rules"].items():
         pages[code] = Page(
-            code, record["what"], record["severity"], record["why"], record["hint"],
-            _example_files(record["bad"]), _example_files(record["good"]),
-            _example_context(record, "bad"), _example_context(record, "good"), tuple(record["source"]),
-        )  # fmt: skip
+            code,
+            record["what"],
+            record["severity"],
+            record["why"],
+            record["hint"],
+            _example_files(record["bad"]),
+            _example_files(record["good"]),
+            _example_context(record, "bad"),
+            _example_context(record, "good"),
+            tuple(record["source"]),
+        )
     return dict(sorted(pages.items(), key=lambda row: (len(row[0]), row[0])))
 
 
@@ -59,7 +79,10 @@ def _example_context(record: dict[str, Any], side: str) -> dict[str, str]:
 
 
 def find_acceptance_fault(code: str) -> str:
-    """Return why findings of a code cannot be accepted, an empty string if they can; team codes always can."""
+    """Return why findings of a code cannot be accepted, an empty string if they can.
+
+    Team codes always can.
+    """
     if code in _NEVER:
         return f"it cannot be accepted: {_NEVER[code]}"
     if not code.startswith("NP"):
@@ -68,4 +91,6 @@ def find_acceptance_fault(code: str) -> str:
         return "there is no such code"
     if code[2:] < "2" and len(code) == 5:
         return "it cannot be accepted: a preset that cannot be read or resolved has no values"
-    return "it cannot be accepted: a target or a command rejects it" if code.startswith("NP9") else ""
+    return (
+        "it cannot be accepted: a target or a command rejects it" if code.startswith("NP9") else ""
+    )

@@ -1,4 +1,6 @@
-"""Product families and their product lines: ``atlas-a2`` has ``atlas-a2-training`` and ``atlas-a2-inference``."""
+"""Product families and their product lines: ``atlas-a2`` has ``atlas-a2-training`` and
+``atlas-a2-inference``.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +17,20 @@ if TYPE_CHECKING:
 
 @cache
 def load_products() -> dict[str, Any]:
-    """Return the families with ``title``, ``lines``, ``chips``, ``scenarios``, ``untabled`` and ``also`` (trade names)."""
+    """Return the families with ``title``, ``lines``, ``chips``, ``scenarios``, ``untabled`` and
+    ``also`` (trade names).
+    """
     families: dict[str, Any] = load_built_part("axes")["products"]
     return families
 
 
 def product_names() -> tuple[str, ...]:
     """Return every family and line that a preset may name."""
-    return tuple(name for family, record in load_products().items() for name in (family, *record.get("lines", ())))
+    return tuple(
+        name
+        for family, record in load_products().items()
+        for name in (family, *record.get("lines", ()))
+    )
 
 
 @cache
@@ -36,7 +44,9 @@ def find_chip_family(name: str) -> str | None:
     """Return the family of a chip by its soc_version, None if the chip is unknown."""
     for family, record in load_products().items():
         if any(
-            name == pattern if pattern.isalnum() else name.startswith(_find_head(pattern)) and re.fullmatch(pattern, name)
+            name == pattern
+            if pattern.isalnum()
+            else name.startswith(_find_head(pattern)) and re.fullmatch(pattern, name)
             for pattern in record["chips"]
         ):
             return family
@@ -72,24 +82,47 @@ def suggest_product(name: str) -> tuple[str, Fix | None]:
     """Return the hint for an unknown product name, and its fix if only one product is possible."""
     plain, chip = _read_chip(name)
     family = find_chip_family(chip)
-    if families := _list_families_of_chips(chip):  # 910B is a chip, but users mean Ascend910B1 to B4
+    if families := _list_families_of_chips(
+        chip
+    ):  # 910B is a chip, but users mean Ascend910B1 to B4
         single = f", or {chip!r}, a chip of {family!r}" if family and family not in families else ""
-        return f"did you mean {' or '.join(map(repr, families))}, whose chips begin with {chip}{single}?", None
+        return (
+            (
+                f"did you mean {' or '.join(map(repr, families))}, "
+                f"whose chips begin with {chip}{single}?"
+            ),
+            None,
+        )
     if family:
         return f"did you mean {chip!r}, a chip of {family!r}?", Fix(chip)
     words = re.findall(r"\w+", plain.lower())
-    traded = [product for product, record in load_products().items() for title in record.get("also", ()) if title.lower() in name.lower()]
-    similar = traded or [product for product in product_names() if set(words) & set(product.split("-")[1:])]
+    traded = [
+        product
+        for product, record in load_products().items()
+        for title in record.get("also", ())
+        if title.lower() in name.lower()
+    ]
+    similar = traded or [
+        product for product in product_names() if set(words) & set(product.split("-")[1:])
+    ]
     if similar:
-        return f"did you mean {' or '.join(map(repr, similar[:4]))}?", Fix(similar[0]) if len(similar) == 1 else None
-    known = f"known are {', '.join(product_names())}; or a chip, as npu-smi calls it: Ascend910B2; npuprof help products says what each is"
+        return f"did you mean {' or '.join(map(repr, similar[:4]))}?", Fix(similar[0]) if len(
+            similar
+        ) == 1 else None
+    known = (
+        f"known are {', '.join(product_names())}; or a chip, as npu-smi calls it: Ascend910B2; "
+        "npuprof help products says what each is"
+    )
     hint, fix = suggest_name(name, product_names(), known)
     return hint, Fix(fix.name) if fix else None
 
 
 def _list_families_of_chips(beginning: str) -> list[str]:
     """Return the families with chips whose names start with a prefix."""
-    heads = {name: [_find_head(chip) for chip in record["chips"] if _find_head(chip) != chip] for name, record in load_products().items()}
+    heads = {
+        name: [_find_head(chip) for chip in record["chips"] if _find_head(chip) != chip]
+        for name, record in load_products().items()
+    }
     return [name for name in heads if any(head.startswith(beginning) for head in heads[name])]
 
 
@@ -104,11 +137,18 @@ def find_product_family(name: str) -> str:
 
 @cache
 def is_product_covered(pattern: str, name: str) -> bool:
-    """Return whether ``pattern``, a family, a line or a chip, covers the product ``name``; a chip covers only itself."""
+    """Return whether ``pattern``, a family, a line or a chip, covers the product ``name``.
+
+    A chip covers only itself.
+    """
     return pattern in (name, find_product_family(name))
 
 
 def may_contain(pattern: str, name: str) -> bool:
-    """Return whether ``pattern`` covers a product, or is a line of a chip's family: which chips a line has is undocumented."""
+    """Return whether ``pattern`` covers a product, or is a line of a chip's family: which chips a
+    line has is undocumented.
+    """
     chip_family = find_chip_family(name)
-    return is_product_covered(pattern, name) or (chip_family is not None and pattern in load_products()[chip_family].get("lines", ()))
+    return is_product_covered(pattern, name) or (
+        chip_family is not None and pattern in load_products()[chip_family].get("lines", ())
+    )

@@ -23,14 +23,25 @@ def build_choice_schema(choices: Iterable[Schema]) -> Schema:
 
 
 def build_text_schema(patterns: Iterable[str]) -> Schema:
-    """Return the schema of a text that matches one of some patterns in full; of any text without patterns."""
+    """Return the schema of a text that matches one of some patterns in full.
+
+    Of any text without patterns.
+    """
     alternatives = "|".join(f"(?:{pattern})" for pattern in dict.fromkeys(patterns) if pattern)
-    return {"type": "string", "pattern": f"^(?:{alternatives})$"} if alternatives else {"type": "string"}
+    return (
+        {"type": "string", "pattern": f"^(?:{alternatives})$"}
+        if alternatives
+        else {"type": "string"}
+    )
 
 
 def build_launcher_schema(facts: Iterable[str] = FACTS) -> Schema:
     """Return the schema of ``{ launcher = FACT }``."""
-    return table_schema({"launcher": {"enum": list(facts)}}, ["launcher"], "Filled at start, for each process, from the launcher.")
+    return table_schema(
+        {"launcher": {"enum": list(facts)}},
+        ["launcher"],
+        "Filled at start, for each process, from the launcher.",
+    )
 
 
 def build_product_schema() -> Schema:
@@ -39,7 +50,9 @@ def build_product_schema() -> Schema:
 
 
 def _build_chip_schema() -> Schema:
-    return build_text_schema(pattern for family in products.load_products().values() for pattern in family["chips"])
+    return build_text_schema(
+        pattern for family in products.load_products().values() for pattern in family["chips"]
+    )
 
 
 def build_option_schema(option: catalog.Option) -> Schema:
@@ -61,12 +74,19 @@ def build_appended_schema(option: catalog.Option) -> Schema | None:
     lists = _keep_lists(structure.schema) if structure is not None else None
     if structure is None or lists is None:
         return None
-    kinds = [lists] if structure.file or lists == table_schema({}) else [_build_plain_option_schema(option), lists]
+    kinds = (
+        [lists]
+        if structure.file or lists == table_schema({})
+        else [_build_plain_option_schema(option), lists]
+    )
     return build_description("options", option.name, examples=False) | build_choice_schema(kinds)
 
 
 def _keep_lists(schema: Schema) -> Schema | None:
-    """Return a schema reduced to its lists, without length limits; None if there is none, and a table becomes empty."""
+    """Return a schema reduced to its lists, without length limits.
+
+    None if there is none, and a table becomes empty.
+    """
     if "anyOf" in schema:
         lists = [listed for listed in map(_keep_lists, schema["anyOf"]) if listed is not None]
         return {"anyOf": lists} if lists else None
@@ -80,13 +100,23 @@ def _keep_lists(schema: Schema) -> Schema | None:
         return None
     if "properties" not in schema and "additionalProperties" not in schema:
         return schema
-    inner = {name: inner_lists for name, value in schema.get("properties", {}).items() if (inner_lists := _keep_lists(value)) is not None}
+    inner = {
+        name: inner_lists
+        for name, value in schema.get("properties", {}).items()
+        if (inner_lists := _keep_lists(value)) is not None
+    }
     rest = schema.get("additionalProperties", False)
-    return {"type": "object", "properties": inner, "additionalProperties": (_keep_lists(rest) or False) if isinstance(rest, dict) else rest}
+    return {
+        "type": "object",
+        "properties": inner,
+        "additionalProperties": (_keep_lists(rest) or False) if isinstance(rest, dict) else rest,
+    }
 
 
 def _build_plain_option_schema(option: catalog.Option) -> Schema:
-    """Return the schema of an option's text, number or switch, in any release and on any surface."""
+    """Return the schema of an option's text, number or switch, in any release and on
+    any surface.
+    """
     if option.value_field == "b":
         return {"type": "boolean"}
     flag = catalog.find_flag(option.flag)
@@ -94,23 +124,42 @@ def _build_plain_option_schema(option: catalog.Option) -> Schema:
     if option.field == "i":
         odd = [int(text) for text in odd if text.lstrip("-").isdigit()]
     if option.choices:
-        converted = [choice for choice in flag.choices if type(choice) is type(option.choices[0])] if flag else []
+        converted = (
+            [choice for choice in flag.choices if type(choice) is type(option.choices[0])]
+            if flag
+            else []
+        )
         enum = {"enum": list(dict.fromkeys((*option.choices, *option.tolerated, *odd, *converted)))}
-        more = [build_text_schema([flag.pattern])] if flag and flag.pattern and option.field != "i" else []
+        more = (
+            [build_text_schema([flag.pattern])]
+            if flag and flag.pattern and option.field != "i"
+            else []
+        )
         return build_choice_schema([enum, *more])
     if option.field == "i":
         plain = {"type": "integer", **build_bounds(option.minimum, option.maximum)}
-        taken = [plain, {"type": "integer", **build_bounds(flag.minimum, flag.maximum)}] if flag and flag.kind == "int" else [plain]
+        taken = (
+            [plain, {"type": "integer", **build_bounds(flag.minimum, flag.maximum)}]
+            if flag and flag.kind == "int"
+            else [plain]
+        )
         return build_choice_schema([*taken, *([{"enum": odd}] if odd and len(plain) > 1 else [])])
     if option.kind.startswith("path"):
-        return {"type": "string", **({} if (option.name, "NP203") in catalog.load_excuses() else {"minLength": 1})}
+        return {
+            "type": "string",
+            **({} if (option.name, "NP203") in catalog.load_excuses() else {"minLength": 1}),
+        }
     if option.pattern and not (option.structure and _is_spelt_freely(option)):
-        return build_text_schema([option.pattern, option.lax_pattern, *(_list_read_patterns(flag) if flag else ())])
+        return build_text_schema(
+            [option.pattern, option.lax_pattern, *(_list_read_patterns(flag) if flag else ())]
+        )
     return {"type": "string"}
 
 
 def _is_spelt_freely(option: catalog.Option) -> bool:
-    """Return whether the text of a structured option may differ from its pattern: odd names are only warned about, 0.9 is 00.9."""
+    """Return whether the text of a structured option may differ from its pattern: odd names are
+    only warned about, 0.9 is 00.9.
+    """
     return option.kind == "list" or "'number'" in repr(load_form(option.structure).schema)
 
 
@@ -121,7 +170,12 @@ def build_variable_schema(variable: catalog.Variable) -> Schema:
         described["deprecated"] = True
     facts = _list_taken_facts(variable)
     launcher = LAUNCHER if facts == list(FACTS) else build_launcher_schema(facts)
-    return {**described, **build_choice_schema([*_build_plain_variable_schemas(variable), *([launcher] if facts else [])])}
+    return {
+        **described,
+        **build_choice_schema(
+            [*_build_plain_variable_schemas(variable), *([launcher] if facts else [])]
+        ),
+    }
 
 
 def _list_taken_facts(variable: catalog.Variable) -> list[str]:
@@ -132,7 +186,11 @@ def _list_taken_facts(variable: catalog.Variable) -> list[str]:
     known = NUMBERS if variable.kind in ("int", "float") else FACTS
     if not meant:
         return list(known)
-    return [fact for fact in FACTS if (fact == meant and fact in known) or {fact, meant} == {"rank", "local-rank"}]
+    return [
+        fact
+        for fact in FACTS
+        if (fact == meant and fact in known) or {fact, meant} == {"rank", "local-rank"}
+    ]
 
 
 def _build_plain_variable_schemas(variable: catalog.Variable) -> list[Schema]:
@@ -145,19 +203,35 @@ def _build_plain_variable_schemas(variable: catalog.Variable) -> list[Schema]:
         texts = [*variable.choices, *variable.tolerated]
         digits = [int(text) for text in texts if text.isdigit() and str(int(text)) == text]
         if variable.separator or _find_taken_habits(variable):
-            listed: Schema = {"enum": texts}  # in addition to the pattern, since editors suggest listed values
-            return [listed, _build_word_schema(variable, texts), *([{"enum": digits}] if digits else [])]
+            listed: Schema = {
+                "enum": texts
+            }  # in addition to the pattern, since editors suggest listed values
+            return [
+                listed,
+                _build_word_schema(variable, texts),
+                *([{"enum": digits}] if digits else []),
+            ]
         return [{"enum": [*texts, *digits]}]
     if variable.kind in ("int", "float"):
         step: Schema = {"multipleOf": variable.multiple_of} if variable.multiple_of > 1 else {}
         kind = "integer" if variable.kind == "int" else "number"
-        odd = "[^A-Za-z]+" if variable.kind == "int" else "[^A-DF-Za-df-z]+|[^A-Za-z]*(?:[Ii][Nn][Ff][A-Za-z]*|[Nn][Aa][Nn])[^A-Za-z]*"
-        return [{"type": kind, **build_bounds(variable.minimum, variable.maximum), **step}, build_text_schema([odd])]
+        odd = (
+            "[^A-Za-z]+"
+            if variable.kind == "int"
+            else "[^A-DF-Za-df-z]+|[^A-Za-z]*(?:[Ii][Nn][Ff][A-Za-z]*|[Nn][Aa][Nn])[^A-Za-z]*"
+        )
+        return [
+            {"type": kind, **build_bounds(variable.minimum, variable.maximum), **step},
+            build_text_schema([odd]),
+        ]
     return [build_text_schema(_list_read_patterns(variable)), {"type": "number"}]
 
 
 def _list_read_patterns(record: catalog.Variable | catalog.Flag) -> list[str]:
-    """Return patterns for the texts that a reader accepts; empty if it ignores case, which JSON Schema cannot express."""
+    """Return patterns for the texts that a reader accepts.
+
+    Empty if it ignores case, which JSON Schema cannot express.
+    """
     habits = find_habits(record)
     plain = record.pattern.removeprefix("^").removesuffix("$") if "trailing" in habits else ""
     more = [rf"(?:{plain}){habits['trailing']}"] if plain else []
@@ -166,31 +240,45 @@ def _list_read_patterns(record: catalog.Variable | catalog.Flag) -> list[str]:
 
 
 def _find_taken_habits(record: catalog.Variable | catalog.Flag) -> dict[str, Any]:
-    """Return what the reader ignores; letter case if the reader is unknown, since the checks then only print a note."""
+    """Return what the reader ignores.
+
+    Letter case if the reader is unknown, since the checks then only print a note.
+    """
     return {"any_case": True} if record.reader == NOT_FOUND else find_habits(record)
 
 
 def _build_word_schema(record: catalog.Variable | catalog.Flag, texts: Sequence[Any]) -> Schema:
-    """Return the schema of one of some words, or of several if they can be joined, as the reader accepts them."""
+    """Return the schema of one of some words, or of several if they can be joined, as the reader
+    accepts them.
+    """
     habits = _find_taken_habits(record)
     alternatives = "|".join(_build_word_pattern(str(text), "any_case" in habits) for text in texts)
     word = f"{'0*' if 'number' in habits else ''}(?:{alternatives})"
     word = rf"\s*{word}\s*" if "blanks" in habits else word
-    return build_text_schema([word + (f"(?:{_escape(record.separator)}{word})*" if record.separator else "")])
+    return build_text_schema(
+        [word + (f"(?:{_escape(record.separator)}{word})*" if record.separator else "")]
+    )
 
 
 def _build_word_pattern(text: str, any_case: bool) -> str:
     if not any_case:
         return _escape(text)
-    return "".join(f"[{letter.upper()}{letter.lower()}]" if letter.isalpha() else _escape(letter) for letter in text)
+    return "".join(
+        f"[{letter.upper()}{letter.lower()}]" if letter.isalpha() else _escape(letter)
+        for letter in text
+    )
 
 
 def _escape(text: str) -> str:
-    """Return a text escaped for every regular expression dialect: some reject what ``re.escape`` escapes."""
+    """Return a text escaped for every regular expression dialect: some reject what ``re.escape``
+    escapes.
+    """
     return "".join(f"\\{char}" if char in r".^$*+?()[]{}|\/" else char for char in text)
 
 
-def build_value_schema(section: str, record: catalog.Argument | catalog.Flag | catalog.Setting) -> Schema:
+def build_value_schema(
+    section: str, record: catalog.Argument | catalog.Flag | catalog.Setting
+) -> Schema:
     """Return the schema of an estimator argument, an ATC flag, or a plain framework setting."""
     described = build_description(section, record.name)
     if isinstance(record, catalog.Flag) and record.deprecated:
@@ -198,21 +286,32 @@ def build_value_schema(section: str, record: catalog.Argument | catalog.Flag | c
     if record.default is not None:
         described["default"] = record.default
     if isinstance(record, catalog.Flag) and record.choices and _find_taken_habits(record):
-        return described | build_choice_schema([{"enum": list(record.choices)}, _build_word_schema(record, record.choices)])
+        return described | build_choice_schema(
+            [{"enum": list(record.choices)}, _build_word_schema(record, record.choices)]
+        )
     if record.choices:
         return described | {"enum": list(record.choices)}
     kind = {"int": "integer", "bool": "boolean", "float": "number"}.get(record.kind, "string")
     if kind in ("integer", "number"):
         return described | {"type": kind, **build_bounds(record.minimum, record.maximum)}
     if isinstance(record, catalog.Flag) and record.kind == "chip":
-        return described | {"anyOf": [_build_chip_schema(), {"type": "string", "not": {"type": "string", "pattern": "^Ascend"}}]}
+        return described | {
+            "anyOf": [
+                _build_chip_schema(),
+                {"type": "string", "not": {"type": "string", "pattern": "^Ascend"}},
+            ]
+        }
     patterns = _list_read_patterns(record) if isinstance(record, catalog.Flag) else []
-    return described | {"type": kind} if kind != "string" else described | build_text_schema(patterns)
+    return (
+        described | {"type": kind} if kind != "string" else described | build_text_schema(patterns)
+    )
 
 
 def build_bounds(low: float | None, high: float | None) -> Schema:
     """Return the bounds of a number that are set."""
-    return {name: bound for name, bound in (("minimum", low), ("maximum", high)) if bound is not None}
+    return {
+        name: bound for name, bound in (("minimum", low), ("maximum", high)) if bound is not None
+    }
 
 
 def build_description(section: str, name: str, examples: bool = True) -> Schema:

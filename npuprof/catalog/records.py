@@ -1,4 +1,6 @@
-"""What the built catalogue contains: the records of settings and rules, and versions as sort keys."""
+"""What the built catalogue contains: the records of settings and rules, and versions as
+sort keys.
+"""
 
 from __future__ import annotations
 
@@ -27,32 +29,35 @@ _FINAL_STAGE = 10**6
 class Option(Record):
     """One session option.
 
-    ``field`` is the protobuf field that the adapter reads (``b``, ``i``, ``s``), None if nothing reads the key.
-    ``choices``, ``minimum``, ``maximum`` and ``pattern`` limit the value; ``lax_pattern`` and ``doubtful_values`` are what
-    the adapter accepts beyond the documentation, ``tolerated`` old spellings of a choice. ``structure`` names the
-    structured form. ``states`` has one letter per release of ``load_releases()``: ``Y`` read, ``.`` not read, ``?``
-    unknown. ``level`` is the part of the engine that receives the option (``init``: once per process). ``spelling`` is the
-    name on each other surface, ``surface_values`` the values on a surface that writes them differently (a missing value
-    cannot be written there), and ``class_checks`` what the class of a surface validates instead of the choices:
-    ``nothing``, or ``choices or None``. Fields that are not listed here, such as ``summary``
-    and ``source``, are texts (``find_record_texts``).
+    ``field`` is the protobuf field that the adapter reads (``b``, ``i``, ``s``), None if nothing
+    reads the key. ``choices``, ``minimum``, ``maximum`` and ``pattern`` limit the value;
+    ``lax_pattern`` and ``doubtful_values`` are what the adapter accepts beyond the documentation,
+    ``tolerated`` old spellings of a choice. ``structure`` names the structured form. ``states`` has
+    one letter per release of ``load_releases()``: ``Y`` read, ``.`` not read, ``?`` unknown.
+    ``level`` is the part of the engine that receives the option (``init``: once per process).
+    ``spelling`` is the name on each other surface, ``surface_values`` the values on a surface that
+    writes them differently (a missing value cannot be written there), and ``class_checks`` what the
+    class of a surface validates instead of the choices: ``nothing``, or ``choices or None``. Fields
+    that are not listed here, such as ``summary`` and ``source``, are texts (``find_record_texts``).
 
-    Per surface: ``not_carried`` is the reason why a surface lacks the option, ``always`` the fixed value of a surface,
-    ``closed_by`` the required end of a text, ``engine_choices`` the values that the engine supports among those the surface
-    accepts. NPUEstimator ``estimator_sends`` the option if the argument is missing, with ``estimator_default`` unless that
-    is the default; the option may be lost without the argument ``needs_argument``; ``estimator_bytes`` is stored unchanged.
-    ``field_until`` maps releases to fields that the adapter read before. ``repeated_at_start`` is required in the session
-    of initialize_system as well. ``surface_states`` are the ``states`` of a surface with its own history, and
-    ``surface_range`` limits its numbers.
+    Per surface: ``not_carried`` is the reason why a surface lacks the option, ``always`` the fixed
+    value of a surface, ``closed_by`` the required end of a text, ``engine_choices`` the values that
+    the engine supports among those the surface accepts. NPUEstimator ``estimator_sends`` the option
+    if the argument is missing, with ``estimator_default`` unless that is the default; the option
+    may be lost without the argument ``needs_argument``; ``estimator_bytes`` is stored unchanged.
+    ``field_until`` maps releases to fields that the adapter read before. ``repeated_at_start`` is
+    required in the session of initialize_system as well. ``surface_states`` are the ``states`` of a
+    surface with its own history, and ``surface_range`` limits its numbers.
 
-    Content: ``path_characters`` are the characters that the manual allows in a path, as the inside of a regular expression
-    class, empty if it lists none. ``listed`` are the documented names of a list, ``names`` their kind (a list of
-    ``names.toml``). ``value_products`` and ``doubtful_values`` apply to the members of a structured value too. Other tools
-    share a ``common_name``, so the name alone does not indicate Ascend. ``numbered`` choices are codes, not booleans: 0 is
-    not "off", nor 1 "on".
+    Content: ``path_characters`` are the characters that the manual allows in a path, as the inside
+    of a regular expression class, empty if it lists none. ``listed`` are the documented names of a
+    list, ``names`` their kind (a list of ``names.toml``). ``value_products`` and
+    ``doubtful_values`` apply to the members of a structured value too. Other tools share a
+    ``common_name``, so the name alone does not indicate Ascend. ``numbered`` choices are codes, not
+    booleans: 0 is not "off", nor 1 "on".
 
-    ``topic`` is the purpose in one or two words, unless its page gives it, ``value_topics`` the purpose of each value: they
-    name presets created from scripts.
+    ``topic`` is the purpose in one or two words, unless its page gives it, ``value_topics`` the
+    purpose of each value: they name presets created from scripts.
     """
 
     name: str
@@ -136,28 +141,36 @@ class Option(Record):
 
     def is_always(self, surface: str, value: Any) -> bool:
         """Return whether a surface always has this value."""
-        return surface in self.always and type(value) is type(self.always[surface]) and value == self.always[surface]
+        return (
+            surface in self.always
+            and type(value) is type(self.always[surface])
+            and value == self.always[surface]
+        )
 
 
 class Variable(Record):
     """One environment variable.
 
-    ``freeze`` is who may set it: ``ok`` a preset, ``site`` the machine, ``launcher`` the job, ``never`` only the process
-    itself. ``session_option`` is its documented equivalent. With a ``separator``, several of the ``choices`` may be joined.
-    ``tolerated`` are values of old scripts, ``replacement_since`` the release that introduced the replacement.
-    ``product_range`` and ``product_pattern`` are narrower on a family, ``pattern_before`` applies to releases before the
-    given one. ``structure`` is the form of a compound text. ``topic`` is the purpose, unless its ``scope`` gives it.
-    ``risk`` is what a change may affect, for variables without an equivalent option. ``numbered`` as for options.
-    ``otherwise`` is what the reader does with any other value. ``executes`` is how it affects code execution or loading,
-    False if it does not. ``protects`` is what is lost with other values than ``kept_by``. ``reader`` is the
-    function of ``readers.toml`` that parses it.
+    ``freeze`` is who may set it: ``ok`` a preset, ``site`` the machine, ``launcher`` the job,
+    ``never`` only the process itself. ``session_option`` is its documented equivalent. With a
+    ``separator``, several of the ``choices`` may be joined. ``tolerated`` are values of old
+    scripts, ``replacement_since`` the release that introduced the replacement. ``product_range``
+    and ``product_pattern`` are narrower on a family, ``pattern_before`` applies to releases before
+    the given one. ``structure`` is the form of a compound text. ``topic`` is the purpose, unless
+    its ``scope`` gives it. ``risk`` is what a change may affect, for variables without an
+    equivalent option. ``numbered`` as for options. ``otherwise`` is what the reader does with any
+    other value. ``executes`` is how it affects code execution or loading, False if it does not.
+    ``protects`` is what is lost with other values than ``kept_by``. ``reader`` is the function of
+    ``readers.toml`` that parses it.
 
-    ``framework`` is the (first) framework that reads it, as described in ``reads.toml``, in its releases from ``since`` to
-    ``until``, both included; ``dead`` variables are read by no current release. A ``set_env.sh`` in a folder whose path
-    contains a word of ``overwritten_in`` overwrites it. A text of kind ``pairs`` consists of ``items``, ``joined`` by a
-    separator, each a key and a value separated by ``pair``; it may begin with one of the words in ``first``, whose key in
-    the table form is ``first_name``. ``unknown`` is what the reader does with an unknown key. Other programs share a
-    ``common_name``. A text that fits the pattern ``form`` needs no trust, although a shell would act on its characters.
+    ``framework`` is the (first) framework that reads it, as described in ``reads.toml``, in its
+    releases from ``since`` to ``until``, both included; ``dead`` variables are read by no current
+    release. A ``set_env.sh`` in a folder whose path contains a word of ``overwritten_in``
+    overwrites it. A text of kind ``pairs`` consists of ``items``, ``joined`` by a separator, each a
+    key and a value separated by ``pair``; it may begin with one of the words in ``first``, whose
+    key in the table form is ``first_name``. ``unknown`` is what the reader does with an unknown
+    key. Other programs share a ``common_name``. A text that fits the pattern ``form`` needs no
+    trust, although a shell would act on its characters.
     """
 
     name: str
@@ -213,18 +226,30 @@ class Variable(Record):
 
 
 class Flag(Record):
-    """One flag of the ATC compiler, named without dashes. A flag of kind ``chip`` selects the chip to convert for.
+    """One flag of the ATC compiler, named without dashes.
 
-    ``twin`` is the equivalent session option. ``required`` flags are needed by each conversion. Two flags that are both
-    ``stops`` and exclude each other end the conversion; otherwise one overrides the other. ``requires`` lists required
-    flags: ``--name``, some of its values (``--name=a|b``), none of them (``--name!=a|b``), or alternatives (``--a or
-    --b``); it does not apply to the values ``requires_unless``. If it is not met, the conversion ends if the flag
-    ``stops_without`` is set. ``value_conflicts`` are conflicts of one value. A list of values joined by a ``separator`` has
-    as many elements as ``default_count`` allows, on a family ``product_count``, or ``one_per`` part of another flag. In
-    shapes, these are sizes of ``filled`` open dimensions, one of them the first; the open dimensions are those of the flag
-    with the shapes. ``product_pattern`` is narrower on a family. ``structure`` is the format of the file that the flag
-    names. ``risk`` is what a change may affect, for flags without an equivalent option. ``doubtful_values`` are choices
-    that a conversion accepts and the manual warns about; those of the equivalent option do not apply. ``numbered`` as for
+    A flag of kind ``chip`` selects the chip to convert for.
+
+    ``twin`` is the equivalent session option. ``required`` flags are needed by each conversion. Two
+    flags that are both
+    ``stops`` and exclude each other end the conversion; otherwise one overrides the other.
+    ``requires`` lists required
+    flags: ``--name``, some of its values (``--name=a|b``), none of them (``--name!=a|b``), or
+    alternatives (``--a or
+    --b``); it does not apply to the values ``requires_unless``. If it is not met, the conversion
+    ends if the flag
+    ``stops_without`` is set. ``value_conflicts`` are conflicts of one value. A list of values
+    joined by a ``separator`` has
+    as many elements as ``default_count`` allows, on a family ``product_count``, or ``one_per`` part
+    of another flag. In
+    shapes, these are sizes of ``filled`` open dimensions, one of them the first; the open
+    dimensions are those of the flag
+    with the shapes. ``product_pattern`` is narrower on a family. ``structure`` is the format of the
+    file that the flag
+    names. ``risk`` is what a change may affect, for flags without an equivalent option.
+    ``doubtful_values`` are choices
+    that a conversion accepts and the manual warns about; those of the equivalent option do not
+    apply. ``numbered`` as for
     options, ``reader`` as for variables.
     """
 
@@ -263,9 +288,12 @@ class Flag(Record):
 
 
 class Argument(Record):
-    """One argument of NPURunConfig that is not a session option. Kind ``object`` is a Python object of the script.
+    """One argument of NPURunConfig that is not a session option.
 
-    ``run_config`` is set if tf.estimator.RunConfig has the argument too. Floats are accepted as integers unless ``whole``.
+    Kind ``object`` is a Python object of the script.
+
+    ``run_config`` is set if tf.estimator.RunConfig has the argument too. Floats are accepted as
+    integers unless ``whole``.
     """
 
     name: str
@@ -280,7 +308,10 @@ class Argument(Record):
 
 
 class ConfigClass(Record):
-    """A class that NPURunConfig takes as an argument, or NPURunConfig itself; the fields are documented in ``classes.toml``."""
+    """A class that NPURunConfig takes as an argument, or NPURunConfig itself.
+
+    The fields are documented in ``classes.toml``.
+    """
 
     name: str
     argument: str
@@ -297,21 +328,27 @@ class ConfigClass(Record):
 
     @property
     def taken_as(self) -> str:
-        """The argument that takes an object of the class, without its prefix; empty for NPURunConfig."""
+        """The argument that takes an object of the class, without its prefix.
+
+        Empty for NPURunConfig.
+        """
         return self.given_as or self.argument.rpartition(".")[2]
 
 
 class Setting(Record):
-    """One setting of a framework, in that framework's section: ``name`` is its path there, such as ``matmul.allow_hf32``.
+    """One setting of a framework, in that framework's section: ``name`` is its path there, such as
+    ``matmul.allow_hf32``.
 
-    ``kind`` is ``bool``, ``int``, ``float``, ``str``, ``path``, ``list`` or ``json`` (a table that is not checked).
-    ``call`` is the code that sets it, with ``{}`` for the value; without a call, it is a key of the framework's own table
-    of options. Settings whose calls differ only in the last argument are set by one call. ``otherwise`` is what the
-    framework does with other values. Releases from ``since`` to ``until`` read it, both included. ``counterparts`` are
-    equivalent options of [options] and variables (``env.NAME``), each with the agreeing values for each value here, as text
-    (the best first), or a pattern with ``{}`` for the value here; empty if equal values agree. A table with ``closed`` keys
-    is rejected if it contains another key; unknown keys of other tables are ignored. The framework evaluates a ``truthy``
-    switch as a Python truth value: any non-empty text is true.
+    ``kind`` is ``bool``, ``int``, ``float``, ``str``, ``path``, ``list`` or ``json`` (a table that
+    is not checked). ``call`` is the code that sets it, with ``{}`` for the value; without a call,
+    it is a key of the framework's own table of options. Settings whose calls differ only in the
+    last argument are set by one call. ``otherwise`` is what the framework does with other values.
+    Releases from ``since`` to ``until`` read it, both included. ``counterparts`` are equivalent
+    options of [options] and variables (``env.NAME``), each with the agreeing values for each value
+    here, as text (the best first), or a pattern with ``{}`` for the value here; empty if equal
+    values agree. A table with ``closed`` keys is rejected if it contains another key; unknown keys
+    of other tables are ignored. The framework evaluates a ``truthy`` switch as a Python truth
+    value: any non-empty text is true.
     """
 
     name: str
@@ -338,18 +375,25 @@ class Setting(Record):
     numbered: bool = False
 
 
-#: The record of an entry of any section, and the kinds of records of the sections that belong to no framework.
+#: The record of an entry of any section, and the kinds of records of the sections that belong to no
+#: framework.
 Entry = Option | Variable | Flag | Argument | Setting
-KINDS: dict[str, type[Entry]] = {"options": Option, "env": Variable, "estimator": Argument, "atc": Flag}
+KINDS: dict[str, type[Entry]] = {
+    "options": Option,
+    "env": Variable,
+    "estimator": Argument,
+    "atc": Flag,
+}
 
 
 class Rule(Record):
     """A rule between options: broken if ``when`` is true and ``needs`` (if any) is false.
 
-    ``reads`` are all settings in the conditions, ``triggers`` those in ``when``: a preset that sets no trigger cannot break
-    the rule. ``axes`` are ``product`` and the release axes on which the result may depend. ``compares`` are the settings
-    whose values are compared; the others are only tested for being set. ``atc`` is what ATC does if the rule is broken,
-    empty for a rule of the TensorFlow adapter that ATC lacks.
+    ``reads`` are all settings in the conditions, ``triggers`` those in ``when``: a preset that sets
+    no trigger cannot break the rule. ``axes`` are ``product`` and the release axes on which the
+    result may depend. ``compares`` are the settings whose values are compared; the others are only
+    tested for being set. ``atc`` is what ATC does if the rule is broken, empty for a rule of the
+    TensorFlow adapter that ATC lacks.
     """
 
     code: str
@@ -373,7 +417,9 @@ def parse_release_version(version: str) -> Key | None:
     20.1 and 20.2 came before 5.0.1; release candidates and alphas come before their release.
     """
     words = version.strip().split(".")
-    if len(words) <= 3 and all(word.isdecimal() and word.isascii() and len(word) < 7 for word in words):
+    if len(words) <= 3 and all(
+        word.isdecimal() and word.isascii() and len(word) < 7 for word in words
+    ):
         major, minor, patch = (*map(int, words), 0, 0)[:3]
         return int(major < 20), major, minor, 1, patch, _FINAL_STAGE
     match = re.fullmatch(_VERSION, version.strip(), re.IGNORECASE | re.ASCII)
@@ -381,16 +427,32 @@ def parse_release_version(version: str) -> Key | None:
         return None
     number, minor_, candidate, patch_, preview = match.groups()
     stage = _FINAL_STAGE if preview is None else int(preview or 0)
-    return int(int(number) < 20), int(number), int(minor_ or 0), int(not candidate), int(candidate or patch_ or 0), stage
+    return (
+        int(int(number) < 20),
+        int(number),
+        int(minor_ or 0),
+        int(not candidate),
+        int(candidate or patch_ or 0),
+        stage,
+    )
 
 
 def parse_framework_version(version: str) -> Key | None:
-    """Return the sort key of a framework or package version (``6.0.RC1``, ``2.7.1.post8``), or None."""
+    """Return the sort key of a framework or package version (``6.0.RC1``,
+    ``2.7.1.post8``), or None.
+    """
     match = re.fullmatch(_PACKAGE_VERSION, version.strip(), re.IGNORECASE | re.ASCII)
     if match is None:
         return None
     major, minor, patch, stage, number = match.groups("0")
-    return 0, int(major), int(minor), int(patch), {"rc": 0, "0": 1, "post": 2}[stage.lower()], int(number or 0)
+    return (
+        0,
+        int(major),
+        int(minor),
+        int(patch),
+        {"rc": 0, "0": 1, "post": 2}[stage.lower()],
+        int(number or 0),
+    )
 
 
 #: The comparison operators of ranges and conditions.
@@ -398,10 +460,12 @@ OPERATORS = {">=": ge, "<=": le, "==": eq, "!=": ne, "<": lt, ">": gt}
 
 
 class Axis(Record):
-    """The releases of CANN or of a framework with their sort keys, oldest first; ``parse`` returns the sort key of a version.
+    """The releases of CANN or of a framework with their sort keys, oldest first.
 
-    ``packages`` have a separate numbering: each has a sort key and its release. ``documented`` is set if the first releases
-    of variables are known from documentation only.
+    ``parse`` returns the sort key of a version.
+
+    ``packages`` have a separate numbering: each has a sort key and its release. ``documented`` is
+    set if the first releases of variables are known from documentation only.
     """
 
     parse: Callable[[str], Key | None]
@@ -410,7 +474,9 @@ class Axis(Record):
     documented: bool = False
 
     def find_release(self, version: str) -> str | None:
-        """Return the release for a user's version: ``8.0`` is 8.0.0, ``8.1`` the newest 8.1, a package its release; None if unknown."""
+        """Return the release for a user's version: ``8.0`` is 8.0.0, ``8.1`` the newest 8.1, a
+        package its release; None if unknown.
+        """
         wanted = self.parse(version.removeprefix("CANN").strip())
         if wanted is None:
             return None
@@ -428,18 +494,32 @@ class Axis(Record):
             return None
         of_packages = [clause for clause in clauses if clause[1][:2] <= self.newest_package]
         others = [clause for clause in clauses if clause not in of_packages]
-        matched = {release for key, release in self.packages.values() if is_inside(key, of_packages)} if of_packages else None
-        return tuple(name for name, key in self.releases.items() if is_inside(key, others) and (matched is None or name in matched))
+        matched = (
+            {release for key, release in self.packages.values() if is_inside(key, of_packages)}
+            if of_packages
+            else None
+        )
+        return tuple(
+            name
+            for name, key in self.releases.items()
+            if is_inside(key, others) and (matched is None or name in matched)
+        )
 
     def parse_range(self, spec: str) -> list[tuple[str, Key]] | None:
-        """Return operators and bounds of a range, None if it is invalid or a bound fits no numbering of the framework."""
+        """Return operators and bounds of a range, None if it is invalid or a bound fits no
+        numbering of the framework.
+        """
         clauses: list[tuple[str, Key]] = []
         oldest = next(iter(self.releases.values()), ())
         for clause in spec.split(","):
             text = clause.strip()
             version = text.lstrip("<>=!")
             op, bound = text.removesuffix(version) or "==", self.parse(version)
-            if op not in OPERATORS or bound is None or (self.packages and self.newest_package < bound[:2] < oldest[:2]):
+            if (
+                op not in OPERATORS
+                or bound is None
+                or (self.packages and self.newest_package < bound[:2] < oldest[:2])
+            ):
                 return None
             clauses.append((op, bound))
         return clauses

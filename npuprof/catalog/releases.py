@@ -1,7 +1,7 @@
 """Releases of CANN and of the frameworks in ``frameworks``: their order and ranges (``>=8.0,<10``).
 
-An ``axis`` is ``cann`` or the name of a framework. The packages of torch_npu have their own numbering: a range over it
-selects the releases that have a package inside.
+An ``axis`` is ``cann`` or the name of a framework. The packages of torch_npu have their own
+numbering: a range over it selects the releases that have a package inside.
 """
 
 from __future__ import annotations
@@ -11,7 +11,14 @@ from collections.abc import Iterable
 from functools import cache
 
 from npuprof.catalog import load_built_part
-from npuprof.catalog.records import Axis, Key, Option, is_inside, parse_framework_version, parse_release_version
+from npuprof.catalog.records import (
+    Axis,
+    Key,
+    Option,
+    is_inside,
+    parse_framework_version,
+    parse_release_version,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +42,9 @@ def load_axis(axis: str) -> Axis:
     """Return the releases of an axis, none for an unknown name (NP006 reports it)."""
     if axis == CANN:
         return Axis(parse_release_version, load_built_part("axes")["releases"])
-    return Axis(parse_framework_version, **load_built_part("frameworks").get(axis, {"releases": {}}))
+    return Axis(
+        parse_framework_version, **load_built_part("frameworks").get(axis, {"releases": {}})
+    )
 
 
 def describe_known_releases(axis: str) -> str:
@@ -46,7 +55,10 @@ def describe_known_releases(axis: str) -> str:
 
 
 def find_release_inside(text: str) -> str:
-    """Return the longest release inside a text, ``9.0.0`` in ``CANN-9.0.0.RC1``; empty if there is none."""
+    """Return the longest release inside a text, ``9.0.0`` in ``CANN-9.0.0.RC1``.
+
+    Empty if there is none.
+    """
     match = re.search(r"\d{1,4}(?:\.\w{1,9}){1,3}", text, re.ASCII)
     parts = match[0].split(".") if match else []
     names = (find_release(".".join(parts[:count])) for count in range(len(parts), 1, -1))
@@ -61,13 +73,22 @@ def load_releases(axis: str = CANN) -> tuple[str, ...]:
 
 @cache
 def find_release(version: str, axis: str = CANN) -> str | None:
-    """Return the release for a user's version: ``8.0`` is 8.0.0, ``8.1`` the newest 8.1, a package its release; None if unknown."""
+    """Return the release for a user's version: ``8.0`` is 8.0.0, ``8.1`` the newest 8.1, a package
+    its release; None if unknown.
+    """
     return load_axis(axis).find_release(version)
 
 
 def find_newest_stable(axis: str) -> str:
-    """Return the newest release that is not a release candidate, alpha or beta; post-releases are stable."""
-    return [name for name in load_releases(axis) if not any(stage in name.lower() for stage in ("rc", "alpha", "beta"))][-1]
+    """Return the newest release that is not a release candidate, alpha or beta.
+
+    post-releases are stable.
+    """
+    return [
+        name
+        for name in load_releases(axis)
+        if not any(stage in name.lower() for stage in ("rc", "alpha", "beta"))
+    ][-1]
 
 
 @cache
@@ -88,11 +109,15 @@ def find_releases_in_range(spec: str, axis: str = CANN) -> tuple[str, ...] | Non
 
 
 def list_covered_releases(asked: str | None, spec: str | None) -> tuple[str, ...]:
-    """Return the CANN releases to check: the requested one, else those of a range, none without a range."""
+    """Return the CANN releases to check: the requested one, else those of a range, none without a
+    range.
+    """
     return (asked,) if asked else (find_releases_in_range(spec) or () if spec else ())
 
 
-def resolve_default(option: Option, scenario: str | None, covered: tuple[str, ...], family: str | None) -> Any:
+def resolve_default(
+    option: Option, scenario: str | None, covered: tuple[str, ...], family: str | None
+) -> Any:
     """Return the effective default of an option, None if it is unknown."""
     if family in option.default_by_product and scenario == "training":
         return option.default_by_product[family]
@@ -109,8 +134,15 @@ def resolve_default(option: Option, scenario: str | None, covered: tuple[str, ..
 
 
 def find_releases_read(since: str, until: str, axis: str) -> tuple[str, ...]:
-    """Return a framework's releases between two of them, both included; an empty string is no bound."""
-    bounds = [(op, key) for op, text in ((">=", since), ("<=", until)) if text and (key := parse_framework_version(text))]
+    """Return a framework's releases between two of them, both included.
+
+    An empty string is no bound.
+    """
+    bounds = [
+        (op, key)
+        for op, text in ((">=", since), ("<=", until))
+        if text and (key := parse_framework_version(text))
+    ]
     return tuple(name for name, key in load_axis(axis).releases.items() if is_inside(key, bounds))
 
 
@@ -128,7 +160,14 @@ def format_release_span(names: Iterable[str | None], axis: str = CANN) -> str:
 
 def suggest_range(spec: object, axis: str = CANN) -> str:
     """Return the corrected form of an invalid range, an example if it cannot be guessed."""
-    text = str(spec).strip().replace("=>", ">=").replace("=<", "<=").replace("≥", ">=").replace("≤", "<=")
+    text = (
+        str(spec)
+        .strip()
+        .replace("=>", ">=")
+        .replace("=<", "<=")
+        .replace("≥", ">=")
+        .replace("≤", "<=")
+    )
     if span := re.fullmatch(rf"({_RELEASE})\s*(?:-|\.\.+|to)\s*({_RELEASE})", text):
         text = f">={span[1]},<={span[2]}"
     elif later := re.fullmatch(rf"({_RELEASE})\s*\+", text):
@@ -137,18 +176,31 @@ def suggest_range(spec: object, axis: str = CANN) -> str:
         first = line[1] or line[2]
         text = f">={first},<{int(first.partition('.')[0]) + 1}"
     else:
-        text = re.sub(r"\s*(?:[,;&\s]|\band\b)+\s*(?=[<>=!])", ",", re.sub(r"(?<=[<>=])\s+", "", text))
+        text = re.sub(
+            r"\s*(?:[,;&\s]|\band\b)+\s*(?=[<>=!])", ",", re.sub(r"(?<=[<>=])\s+", "", text)
+        )
     if find_releases_in_range(text, axis) is not None:
         return f'write "{text}"'
-    return 'write ">=8.0,<10"' if axis == CANN else f'write ">={load_releases(axis)[-3]}"; {describe_known_releases(axis)}'
+    return (
+        'write ">=8.0,<10"'
+        if axis == CANN
+        else f'write ">={load_releases(axis)[-3]}"; {describe_known_releases(axis)}'
+    )
 
 
 def is_range_within(inner: str, outer: str, axis: str = CANN) -> bool:
-    """Return whether a range is contained in another, future releases included; an invalid range contains only itself."""
+    """Return whether a range is contained in another, future releases included.
+
+    An invalid range contains only itself.
+    """
     ranges = load_axis(axis).parse_range(inner), load_axis(axis).parse_range(outer)
     if ranges[0] is None or ranges[1] is None:
         return inner == outer
     bounds = [bound for clauses in ranges for _, bound in clauses or ()]
     neighbours = [(*bound[:-1], bound[-1] + step) for bound in bounds for step in (-1, 0, 1)]
     known = [set(find_releases_in_range(spec, axis) or ()) for spec in (inner, outer)]
-    return known[0] <= known[1] and all(is_inside(probe, ranges[1]) for probe in (*neighbours, _FUTURE) if is_inside(probe, ranges[0]))
+    return known[0] <= known[1] and all(
+        is_inside(probe, ranges[1])
+        for probe in (*neighbours, _FUTURE)
+        if is_inside(probe, ranges[0])
+    )

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from npuprof.catalog import Flag, Option, Variable, find_option, find_record, find_record_place, list_settings_below
+from npuprof.catalog import (
+    Flag,
+    Option,
+    Variable,
+    find_option,
+    find_record,
+    find_record_place,
+    list_settings_below,
+)
 from npuprof.model import Path
 
 TYPE_CHECKING = False
@@ -16,9 +24,11 @@ EXECUTES = "executes"
 
 
 def find_unit_and_risk(setting: str, tail: Path = (), *sides: Any) -> tuple[str, tuple[str, ...]]:
-    """Return the unit of a setting and what a change of it may affect, as far as the catalogue has them.
+    """Return the unit of a setting and what a change of it may affect, as far as the catalogue has
+    them.
 
-    ``sides`` are its values before and after, None if unset: either can affect execution, whatever the variable.
+    ``sides`` are its values before and after, None if unset: either can affect execution, whatever
+    the variable.
     """
     section, name = find_record_place(setting, tail)
     record = find_record(section, name)
@@ -39,7 +49,13 @@ def find_unit_and_risk(setting: str, tail: Path = (), *sides: Any) -> tuple[str,
 
 
 def _affects_execution(name: str, sides: Collection[Any]) -> bool:
-    from npuprof.catalog.execution import find_execution, find_value_execution, format_exported_text  # only variables need it
+    from npuprof.catalog.execution import (
+        find_execution,
+        find_value_execution,
+        format_exported_text,
+    )  # only variables need it
 
     texts = [format_exported_text(name, side) for side in sides if side is not None]
-    return bool(find_execution(name)) or any(find_value_execution(name, text) for text in texts if text is not None)
+    return bool(find_execution(name)) or any(
+        find_value_execution(name, text) for text in texts if text is not None
+    )

@@ -1,7 +1,8 @@
-"""The JSON Schema (draft 7, supported by TOML editors) of a profile file, generated from the catalogue.
+"""The JSON Schema (draft 7, supported by TOML editors) of a profile file, generated from the
+catalogue.
 
-It accepts every preset that ``check`` calls clean. Rules between options, releases and inheritance are left to
-``check``.
+It accepts every preset that ``check`` calls clean. Rules between options, releases and inheritance
+are left to ``check``.
 """
 
 from __future__ import annotations
@@ -19,15 +20,25 @@ from npuprof.catalog.record_schemas import (
     build_variable_schema,
 )
 from npuprof.catalog.shapes import Schema, list_schema, table_schema
-from npuprof.document.profile import ACCEPTED, MATCH_KEYS, NAMES, PROFILE_KEYS, RELEASES, SWITCH, TEXT
+from npuprof.document.profile import (
+    ACCEPTED,
+    MATCH_KEYS,
+    NAMES,
+    PROFILE_KEYS,
+    RELEASES,
+    SWITCH,
+    TEXT,
+)
 from npuprof.model import SCENARIOS
 
-#: Taplo (Even Better TOML) and Schema Store support no later draft: they ignore unknown keywords of 2020-12.
+#: Taplo (Even Better TOML) and Schema Store support no later draft: they ignore unknown keywords of
+#: 2020-12.
 DIALECT = "http://json-schema.org/draft-07/schema#"
 _RELEASE = r"[0-9]+(?:\.[0-9]+){0,2}(?:\.[Rr][Cc][0-9]+)?(?:[.-]?(?:[Aa][Ll][Pp][Hh][Aa]|[Bb][Ee][Tt][Aa])[0-9]*)?"
 _VERSION = r"[vV]?[0-9]+(?:\.[0-9]+){0,2}(?:[.-]?(?:[Rr][Cc]|[Pp][Oo][Ss][Tt])[0-9]*)?"
 _SEGMENT = "[A-Za-z0-9_][A-Za-z0-9._-]*"
-#: An element of ``extends``: a preset, optionally of another store, optionally at a version or revision.
+#: An element of ``extends``: a preset, optionally of another store, optionally at a version or
+#: revision.
 _REFERENCE: Schema = {
     "type": "string",
     "pattern": rf"^(?:[A-Za-z0-9][A-Za-z0-9_-]*:)?{_SEGMENT}(?:/{_SEGMENT})*(?:@\S.*)?$",
@@ -81,17 +92,28 @@ def _list_framework_ranges() -> dict[str, Schema]:
 
 def build_code_schema() -> Schema:
     """Return the schema of a code whose findings can be accepted: npuprof's or a team's."""
-    known = [code for code in catalog.load_built_part("severities") if not pages.find_acceptance_fault(code)]
+    known = [
+        code
+        for code in catalog.load_built_part("severities")
+        if not pages.find_acceptance_fault(code)
+    ]
     return {"anyOf": [{"enum": known}, {**_SOME, "not": {"type": "string", "pattern": "^NP"}}]}
 
 
 def _build_profile_table_schema() -> Schema:
     keys: Schema = {"$ref": "#/definitions/keys"}
-    accepted = table_schema({"code": {"$ref": "#/definitions/code"}, "reason": _SOME}, ["code", "reason"])
+    accepted = table_schema(
+        {"code": {"$ref": "#/definitions/code"}, "reason": _SOME}, ["code", "reason"]
+    )
     kinds: dict[str, Schema] = {
-        TEXT: {"type": "string"}, NAMES: list_schema({"type": "string"}), SWITCH: {"type": "boolean"}, ACCEPTED: list_schema(accepted),
-        RELEASES: table_schema({"cann": {"$ref": "#/definitions/release-range"}, **_list_framework_ranges()}),
-    }  # fmt: skip
+        TEXT: {"type": "string"},
+        NAMES: list_schema({"type": "string"}),
+        SWITCH: {"type": "boolean"},
+        ACCEPTED: list_schema(accepted),
+        RELEASES: table_schema(
+            {"cann": {"$ref": "#/definitions/release-range"}, **_list_framework_ranges()}
+        ),
+    }
     closer: dict[str, Schema] = {
         "scenario": {"enum": list(SCENARIOS)},
         "cann": {"$ref": "#/definitions/release-range"},
@@ -100,32 +122,63 @@ def _build_profile_table_schema() -> Schema:
         "unset": list_schema(keys),
         "locked": list_schema({"allOf": [keys, _build_known_key_schema()]}),
     }
-    properties = {name: {**closer.get(name, kinds[key.kind]), "description": key.help} for name, key in PROFILE_KEYS.items()}
+    properties = {
+        name: {**closer.get(name, kinds[key.kind]), "description": key.help}
+        for name, key in PROFILE_KEYS.items()
+    }
     properties["cann"]["description"] += f"; known up to {releases.load_releases()[-1]}."
-    properties["products"]["description"] += f": {', '.join(products.product_names())}; or a chip, as Ascend910B2."
-    return {**table_schema(properties), "description": "Metadata of the preset: its purpose and its parents."}
+    properties["products"]["description"] += (
+        f": {', '.join(products.product_names())}; or a chip, as Ascend910B2."
+    )
+    return {
+        **table_schema(properties),
+        "description": "Metadata of the preset: its purpose and its parents.",
+    }
 
 
 def _build_keys_schema() -> Schema:
-    """Return the schema of a setting key. Editors suggest the catalogue's keys; other keys are allowed, as a parent may contain one."""
-    return {"anyOf": [{"enum": _list_keys()}, {"type": "string", "pattern": "^\\s*(?:[A-Za-z0-9_-]|'[^'\\n]*'|\"[^\\n]*\")"}]}
+    """Return the schema of a setting key.
+
+    Editors suggest the catalogue's keys; other keys are allowed, as a parent may contain one.
+    """
+    return {
+        "anyOf": [
+            {"enum": _list_keys()},
+            {"type": "string", "pattern": "^\\s*(?:[A-Za-z0-9_-]|'[^'\\n]*'|\"[^\\n]*\")"},
+        ]
+    }
 
 
 def _build_known_key_schema() -> Schema:
     """Return the schema of a known key: an option, or any name of another section."""
-    return {"anyOf": [{"enum": list(catalog.record_names())}, {"type": "string", "pattern": "[.'\"\\s]"}]}
+    return {
+        "anyOf": [
+            {"enum": list(catalog.record_names())},
+            {"type": "string", "pattern": "[.'\"\\s]"},
+        ]
+    }
 
 
 def _list_keys() -> list[str]:
-    return [section.format_key(name) for section in catalog.load_sections().values() for name in section.names]
+    return [
+        section.format_key(name)
+        for section in catalog.load_sections().values()
+        for name in section.names
+    ]
 
 
 def _build_append_schema() -> Schema:
-    schemas = {option.name: build_appended_schema(option) for option in catalog.list_records(catalog.Option)}
+    schemas = {
+        option.name: build_appended_schema(option)
+        for option in catalog.list_records(catalog.Option)
+    }
     listed = {name: schema for name, schema in schemas.items() if schema is not None}
     none = {**table_schema({}), "description": "Nothing here is a list."}
     sections = {**dict.fromkeys(catalog.load_sections(), none), "options": table_schema(listed)}
-    return {**table_schema(sections), "description": "Values to append to inherited lists instead of replacing them."}
+    return {
+        **table_schema(sections),
+        "description": "Values to append to inherited lists instead of replacing them.",
+    }
 
 
 def _build_override_schema(refs: Schema) -> Schema:
@@ -136,14 +189,23 @@ def _build_override_schema(refs: Schema) -> Schema:
         "target": {"enum": list(targets.list_target_names())},
     }
     axes = {**{key: axes[key] for key in MATCH_KEYS}, **_list_framework_ranges()}
-    match = {**table_schema({key: {"anyOf": [axis, list_schema(axis)]} for key, axis in axes.items()}), "minProperties": 1}
+    match = {
+        **table_schema({key: {"anyOf": [axis, list_schema(axis)]} for key, axis in axes.items()}),
+        "minProperties": 1,
+    }
     names = list_schema({"$ref": "#/definitions/keys"})
     parts = {"match": match, "unset": names, **refs, "append": {"$ref": "#/definitions/append"}}
-    return {**table_schema(parts, ["match"]), "description": "Values that hold only where the match is met."}
+    return {
+        **table_schema(parts, ["match"]),
+        "description": "Values that hold only where the match is met.",
+    }
 
 
 def _build_section(section: catalog.Section) -> Schema:
-    """Return the schema of a section, with a table for each group of settings; without objects that only a script can create."""
+    """Return the schema of a section, with a table for each group of settings.
+
+    Without objects that only a script can create.
+    """
     if section.name == "env":
         return _build_env_schema(section.description)
     if section.is_passed_through:
@@ -157,16 +219,26 @@ def _build_section(section: catalog.Section) -> Schema:
         record = section.find(name)
         if isinstance(record, catalog.Option):
             properties[leaf] = build_option_schema(record)
-        elif isinstance(record, catalog.Setting) and (kind := {"json": "object", "list": "array"}.get(record.kind)):
+        elif isinstance(record, catalog.Setting) and (
+            kind := {"json": "object", "list": "array"}.get(record.kind)
+        ):
             properties[leaf] = {**build_description(section.name, name), "type": kind}
-        elif isinstance(record, (catalog.Flag, catalog.Argument, catalog.Setting)) and record.kind != "object":
+        elif (
+            isinstance(record, (catalog.Flag, catalog.Argument, catalog.Setting))
+            and record.kind != "object"
+        ):
             properties[leaf] = build_value_schema(section.name, record)
     return schema
 
 
 def _build_env_schema(description: str) -> Schema:
-    known = {variable.name: build_variable_schema(variable) for variable in catalog.list_records(catalog.Variable, "env")}
-    filled_in = "|".join((*catalog.SAID_VARIABLES, *(name.upper() for name in catalog.record_names())))
+    known = {
+        variable.name: build_variable_schema(variable)
+        for variable in catalog.list_records(catalog.Variable, "env")
+    }
+    filled_in = "|".join(
+        (*catalog.SAID_VARIABLES, *(name.upper() for name in catalog.record_names()))
+    )
     return {
         "type": "object",
         "description": description,

@@ -1,7 +1,8 @@
-"""Files that options name by their path: mixed-precision lists, operator modes, fusion switches, ...
+"""Files that options name by their path: mixed-precision lists, operator modes, fusion
+switches, ...
 
-The formats are those of the parsers in CANN, which are stricter than the documented samples: JSON without comments, no
-blank lines in customize_dtypes.cfg, no operator in two contradicting lists.
+The formats are those of the parsers in CANN, which are stricter than the documented samples: JSON
+without comments, no blank lines in customize_dtypes.cfg, no operator in two contradicting lists.
 """
 
 from __future__ import annotations
@@ -9,7 +10,12 @@ from __future__ import annotations
 import re
 
 from npuprof.catalog import doubts, load_built_part
-from npuprof.catalog.dropped import find_dropped_debug_lines, find_dropped_modes, find_repeated_keys, find_repeated_rules
+from npuprof.catalog.dropped import (
+    find_dropped_debug_lines,
+    find_dropped_modes,
+    find_repeated_keys,
+    find_repeated_rules,
+)
 from npuprof.catalog.shapes import (
     NAME,
     SWITCH,
@@ -30,40 +36,70 @@ if TYPE_CHECKING:
     from typing import Any
 
 IMPLEMENTATION_MODES = (
-    "high_performance", "high_precision", "super_performance", "enable_float_32_execution",
-    "enable_hi_float_32_execution", "support_out_of_bound_index", "keep_fp16",
-)  # fmt: skip
+    "high_performance",
+    "high_precision",
+    "super_performance",
+    "enable_float_32_execution",
+    "enable_hi_float_32_execution",
+    "support_out_of_bound_index",
+    "keep_fp16",
+)
 #: The characters that no name in a file of modes contains.
 _NO_NAME = frozenset("=\r\n")
 DEBUG_OPTIONS = ("oom", "dump_cce", "dump_loc", "ccec_O0", "ccec_g", "check_flag", "dump_bin")
 
 #: The valid combinations of an operator's roles in a mixed-precision list; CANN rejects all others.
-_ROLES = {frozenset(roles.split()) for roles in (
-    "black.to-add", "black.to-add white.to-remove", "black.to-add gray.to-remove",
-    "white.to-add", "white.to-add black.to-remove", "white.to-add gray.to-remove",
-    "gray.to-add", "gray.to-add black.to-remove", "gray.to-add white.to-remove",
-    "black.to-remove", "white.to-remove",
-)}  # fmt: skip
+_ROLES = {
+    frozenset(roles.split())
+    for roles in (
+        "black.to-add",
+        "black.to-add white.to-remove",
+        "black.to-add gray.to-remove",
+        "white.to-add",
+        "white.to-add black.to-remove",
+        "white.to-add gray.to-remove",
+        "gray.to-add",
+        "gray.to-add black.to-remove",
+        "gray.to-add white.to-remove",
+        "black.to-remove",
+        "white.to-remove",
+    )
+}
 
 
 _MIXLIST = table_schema(
-    dict.fromkeys(("black-list", "white-list", "gray-list"), table_schema({"to-add": list_schema(NAME), "to-remove": list_schema(NAME)}))
+    dict.fromkeys(
+        ("black-list", "white-list", "gray-list"),
+        table_schema({"to-add": list_schema(NAME), "to-remove": list_schema(NAME)}),
+    )
 )
-_PRECISION = table_schema(dict.fromkeys(("ByOpType", "ByNodeName"), map_schema({"enum": list(IMPLEMENTATION_MODES)}, 0)))
+_PRECISION = table_schema(
+    dict.fromkeys(("ByOpType", "ByNodeName"), map_schema({"enum": list(IMPLEMENTATION_MODES)}, 0))
+)
 _DTYPES: Schema = {
-    **table_schema({side: list_schema({"type": "string"}) for side in ("InputDtype", "OutputDtype")}), "minProperties": 1
-}  # fmt: skip
+    **table_schema(
+        {side: list_schema({"type": "string"}) for side in ("InputDtype", "OutputDtype")}
+    ),
+    "minProperties": 1,
+}
 #: The keys of a rule for an operator; their types are checked separately.
 _SIDES = table_schema({side: {} for side in _DTYPES["properties"]})
 _PASSES = table_schema(dict.fromkeys(("GraphFusion", "UBFusion"), map_schema(SWITCH, 0)))
 _FUSION = table_schema({"Switch": _PASSES, "Priority": {}, "ExceptionalPassOfO1Level": {}})
-_DEBUG = table_schema({"op_debug_config": list_schema({"enum": list(DEBUG_OPTIONS)}, 1), "op_debug_list": list_schema(NAME)})
-_TUNING = table_schema({
-    "tune_ops_name": list_schema(NAME),
-    "tune_ops_type": list_schema(NAME),
-    "tune_optimization_level": {"enum": ["O1", "O2"]},
-    "feature": list_schema({"enum": ["deeper_opat", "nonhomo_split"]}),
-})  # fmt: skip
+_DEBUG = table_schema(
+    {
+        "op_debug_config": list_schema({"enum": list(DEBUG_OPTIONS)}, 1),
+        "op_debug_list": list_schema(NAME),
+    }
+)
+_TUNING = table_schema(
+    {
+        "tune_ops_name": list_schema(NAME),
+        "tune_ops_type": list_schema(NAME),
+        "tune_optimization_level": {"enum": ["O1", "O2"]},
+        "feature": list_schema({"enum": ["deeper_opat", "nonhomo_split"]}),
+    }
+)
 
 
 def _format_json_file(value: Any) -> str:
@@ -83,15 +119,21 @@ def _find_mixlist_faults(value: Any) -> list[Fault]:
     for operator, places in roles.items():
         if not faults and frozenset(places) not in _ROLES:
             what = f"{operator} is in {' and '.join(places)}, which CANN rejects"
-            faults.append((list(places.values())[-1], what, "name an operator in one to-add, with at most the matching to-remove"))
+            faults.append(
+                (
+                    list(places.values())[-1],
+                    what,
+                    "name an operator in one to-add, with at most the matching to-remove",
+                )
+            )
     return faults
 
 
 def resolve_mixlist_outcome(value: dict[str, Any], operator: str, base: str | None) -> str | None:
     """Return the list (black, white, gray) of an operator, or None if it depends on ``base``.
 
-    ``base`` is the operator's built-in list, None if unknown. Source: CANN's parser applies additions to black or white
-    first, then removals; a gray addition alone changes nothing.
+    ``base`` is the operator's built-in list, None if unknown. Source: CANN's parser applies
+    additions to black or white first, then removals; a gray addition alone changes nothing.
     """
     for name in ("black", "white"):
         if operator in value.get(f"{name}-list", {}).get("to-add", ()):
@@ -105,10 +147,21 @@ def resolve_mixlist_outcome(value: dict[str, Any], operator: str, base: str | No
 def resolve_mixlist_outcomes(value: dict[str, Any]) -> dict[str, dict[str, str]]:
     """Return, for each operator in a mixed-precision list, its resulting list by built-in list."""
     lists = [value.get(f"{name}-list", {}) for name in ("black", "white", "gray")]
-    operators = dict.fromkeys(operator for table in lists for action in ("to-add", "to-remove") for operator in table.get(action, ()))
-    lists_by_name = {name: {action: frozenset(names) for action, names in table.items()} for name, table in value.items()}
+    operators = dict.fromkeys(
+        operator
+        for table in lists
+        for action in ("to-add", "to-remove")
+        for operator in table.get(action, ())
+    )
+    lists_by_name = {
+        name: {action: frozenset(names) for action, names in table.items()}
+        for name, table in value.items()
+    }
     return {
-        operator: {base: str(resolve_mixlist_outcome(lists_by_name, operator, base)) for base in ("white", "black", "gray")}
+        operator: {
+            base: str(resolve_mixlist_outcome(lists_by_name, operator, base))
+            for base in ("white", "black", "gray")
+        }
         for operator in operators
     }
 
@@ -119,8 +172,14 @@ def describe_mixlist_outcome(outcomes: dict[str, str]) -> str:
         return f"{next(iter(outcomes.values()))} for any built-in list"
     moved = {base: end for base, end in outcomes.items() if end != base}
     if not moved:
-        return "as built in: an addition to gray-list alone changes nothing, add the matching to-remove"
-    return "; ".join(f"{end} if it is {base} by default" for base, end in moved.items()) + ", else as built in"
+        return (
+            "as built in: an addition to gray-list alone "
+            "changes nothing, add the matching to-remove"
+        )
+    return (
+        "; ".join(f"{end} if it is {base} by default" for base, end in moved.items())
+        + ", else as built in"
+    )
 
 
 def _parse_modes(text: str) -> Any:
@@ -131,7 +190,11 @@ def _parse_modes(text: str) -> Any:
             continue
         name, equals, mode = (part.strip() for part in line.partition("="))
         if not equals:
-            section = name[1:-1] if name[:1] == "[" and name[1:-1] in _PRECISION["properties"] and name[-1:] == "]" else section
+            section = (
+                name[1:-1]
+                if name[:1] == "[" and name[1:-1] in _PRECISION["properties"] and name[-1:] == "]"
+                else section
+            )
         elif name and mode:
             sections.setdefault(section, {}).setdefault(name, mode)
     return sections
@@ -150,7 +213,11 @@ def _find_modes_faults(value: Any) -> list[Fault]:
     faults = find_schema_faults(value, _PRECISION)
     for section, entries in list_entries(value):
         faults += [
-            ((section, name), f"{name!r} cannot be written as a name", "omit '=', '#' and blanks at the ends")
+            (
+                (section, name),
+                f"{name!r} cannot be written as a name",
+                "omit '=', '#' and blanks at the ends",
+            )
             for name in (entries if isinstance(entries, dict) else ())
             if not name or name[0] in "#[" or name != name.strip() or not _NO_NAME.isdisjoint(name)
         ]
@@ -199,28 +266,62 @@ def _suggest_dtype(dtype: str) -> str:
 
 def _find_dtypes_faults(value: Any) -> list[Fault]:
     if not isinstance(value, dict) or not value:
-        return [((), "not a table of operators", 'write { "OpType::Add" = { InputDtype = ["float16", "float16"] } }')]
+        return [
+            (
+                (),
+                "not a table of operators",
+                'write { "OpType::Add" = { InputDtype = ["float16", "float16"] } }',
+            )
+        ]
     faults: list[Fault] = []
     for name, rule in value.items():
-        if not re.fullmatch(r"(OpType::)?[^:\s]+", name) or "InputDtype" in name or "OutputDtype" in name:
-            faults.append(((name,), f"{name!r} cannot be written as a name", "write a node name without ':', or OpType::Type"))
+        if (
+            not re.fullmatch(r"(OpType::)?[^:\s]+", name)
+            or "InputDtype" in name
+            or "OutputDtype" in name
+        ):
+            faults.append(
+                (
+                    (name,),
+                    f"{name!r} cannot be written as a name",
+                    "write a node name without ':', or OpType::Type",
+                )
+            )
         faults += find_schema_faults(rule, _SIDES, (name,))
         if isinstance(rule, dict) and not rule:
             faults.append(((name,), "no types", 'write { InputDtype = ["float16"] }'))
         for side, types in list_entries(rule):
-            if not isinstance(types, list) or not all(isinstance(t, str) and re.fullmatch(r"\w*", t, re.ASCII) for t in types):
-                faults.append(((name, side), "not a list of types", 'write ["float16", "float"]; "" keeps the type'))
+            if not isinstance(types, list) or not all(
+                isinstance(t, str) and re.fullmatch(r"\w*", t, re.ASCII) for t in types
+            ):
+                faults.append(
+                    (
+                        (name, side),
+                        "not a list of types",
+                        'write ["float16", "float"]; "" keeps the type',
+                    )
+                )
                 continue
             known = load_built_part("names")["dtypes"]
             faults += [
-                ((name, side, index), f"CANN knows no type {dtype!r}, and the build stops", _suggest_dtype(dtype))
+                (
+                    (name, side, index),
+                    f"CANN knows no type {dtype!r}, and the build stops",
+                    _suggest_dtype(dtype),
+                )
                 for index, dtype in enumerate(types)
                 if dtype and dtype.lower() not in known
             ]
     if not faults:
         for line, name in zip(_format_dtypes(value).split("\n"), value, strict=False):
             if len(line.encode()) >= 1023:
-                faults.append(((name,), "the line is longer than 1022 bytes: CANN drops it and all after it", "shorten the node name"))
+                faults.append(
+                    (
+                        (name,),
+                        "the line is longer than 1022 bytes: CANN drops it and all after it",
+                        "shorten the node name",
+                    )
+                )
     return faults
 
 
@@ -245,13 +346,20 @@ def _parse_debug(text: str) -> Any:
     lists: dict[str, list[str]] = {}
     for line in map(str.strip, text.split("\n")):
         name, equals, rest = line.partition("=")
-        if equals and not line.startswith("#") and name.strip() in _DEBUG["properties"] and rest.strip():
+        if (
+            equals
+            and not line.startswith("#")
+            and name.strip() in _DEBUG["properties"]
+            and rest.strip()
+        ):
             lists[name.strip()] = [item.strip() for item in rest.split(",")]
     return lists or None
 
 
 def _format_debug(value: dict[str, list[str]]) -> str:
-    return "".join(f"{name}={','.join(value[name])}\n" for name in _DEBUG["properties"] if name in value)
+    return "".join(
+        f"{name}={','.join(value[name])}\n" for name in _DEBUG["properties"] if name in value
+    )
 
 
 def _find_debug_faults(value: Any) -> list[Fault]:
@@ -263,41 +371,86 @@ def _find_debug_faults(value: Any) -> list[Fault]:
     entries = value.get("op_debug_list", [])
     for index, entry in enumerate(entries if isinstance(entries, list) else []):
         if isinstance(entry, str) and ("," in entry or entry != entry.strip()):
-            faults.append((("op_debug_list", index), f"{entry!r} cannot be written in the list", "one operator an element"))
+            faults.append(
+                (
+                    ("op_debug_list", index),
+                    f"{entry!r} cannot be written in the list",
+                    "one operator an element",
+                )
+            )
     return faults
 
 
 #: The structured forms that are written to files.
 SIDECARS: dict[str, Structure] = {
     "mixlist": Structure(
-        'lists of operator types, as black-list = { to-add = ["MatMul"] }', _MIXLIST,
-        parse_json, _format_json_file, _find_mixlist_faults, "ops_info.json", unordered=True,
-        dropped=find_repeated_keys, is_exact=True, doubt=doubts.find_mixlist_doubts,
+        'lists of operator types, as black-list = { to-add = ["MatMul"] }',
+        _MIXLIST,
+        parse_json,
+        _format_json_file,
+        _find_mixlist_faults,
+        "ops_info.json",
+        unordered=True,
+        dropped=find_repeated_keys,
+        is_exact=True,
+        doubt=doubts.find_mixlist_doubts,
     ),
     "op-precision": Structure(
-        'modes, as ByOpType = { Conv2D = "high_performance" }', _PRECISION,
-        _parse_modes, _format_modes, _find_modes_faults, "op_precision.ini", dropped=find_dropped_modes,
+        'modes, as ByOpType = { Conv2D = "high_performance" }',
+        _PRECISION,
+        _parse_modes,
+        _format_modes,
+        _find_modes_faults,
+        "op_precision.ini",
+        dropped=find_dropped_modes,
         doubt=doubts.find_mode_doubts,
     ),
     "custom-dtypes": Structure(
-        'types by operator, as "OpType::Add" = { InputDtype = ["float16"] }', map_schema(_DTYPES),
-        _parse_dtypes, _format_dtypes, _find_dtypes_faults, "customize_dtypes.cfg", dropped=find_repeated_rules,
+        'types by operator, as "OpType::Add" = { InputDtype = ["float16"] }',
+        map_schema(_DTYPES),
+        _parse_dtypes,
+        _format_dtypes,
+        _find_dtypes_faults,
+        "customize_dtypes.cfg",
+        dropped=find_repeated_rules,
         doubt=doubts.find_typed_doubts,
     ),
     "fusion-switch": Structure(
-        'passes, as Switch.GraphFusion = { SoftmaxFusionPass = "off" }', _FUSION,
-        _parse_fusion, _format_json_file, _find_fusion_faults, "fusion_switch.cfg", dropped=find_repeated_keys,
-        is_exact=True, doubt=doubts.find_switch_doubts,
+        'passes, as Switch.GraphFusion = { SoftmaxFusionPass = "off" }',
+        _FUSION,
+        _parse_fusion,
+        _format_json_file,
+        _find_fusion_faults,
+        "fusion_switch.cfg",
+        dropped=find_repeated_keys,
+        is_exact=True,
+        doubt=doubts.find_switch_doubts,
     ),
     "op-debug": Structure(
-        'op_debug_config = ["oom"], op_debug_list = ["OpType::Conv2D"]', _DEBUG,
-        _parse_debug, _format_debug, _find_debug_faults, "op_debug.cfg", unordered=True,
-        dropped=find_dropped_debug_lines, doubt=lambda value: doubts.find_typed_doubts(value.get("op_debug_list", []), ("op_debug_list",)),
+        'op_debug_config = ["oom"], op_debug_list = ["OpType::Conv2D"]',
+        _DEBUG,
+        _parse_debug,
+        _format_debug,
+        _find_debug_faults,
+        "op_debug.cfg",
+        unordered=True,
+        dropped=find_dropped_debug_lines,
+        doubt=lambda value: doubts.find_typed_doubts(
+            value.get("op_debug_list", []), ("op_debug_list",)
+        ),
     ),
     "aoe-config": Structure(
-        'tune_ops_type = ["MatMul"], tune_optimization_level = "O1"', _TUNING,
-        parse_json, _format_json_file, lambda value: find_schema_faults(value, _TUNING), "tuning_config.cfg", unordered=True,
-        dropped=find_repeated_keys, is_exact=True,
-        doubt=lambda value: doubts.find_name_doubts("operators", value.get("tune_ops_type", []), ("tune_ops_type",)),
+        'tune_ops_type = ["MatMul"], tune_optimization_level = "O1"',
+        _TUNING,
+        parse_json,
+        _format_json_file,
+        lambda value: find_schema_faults(value, _TUNING),
+        "tuning_config.cfg",
+        unordered=True,
+        dropped=find_repeated_keys,
+        is_exact=True,
+        doubt=lambda value: doubts.find_name_doubts(
+            "operators", value.get("tune_ops_type", []), ("tune_ops_type",)
+        ),
     ),
-}  # fmt: skip
+}

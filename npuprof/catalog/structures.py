@@ -1,7 +1,7 @@
 """Structured forms of options that are transferred as one delimited string.
 
-Each structure converts the documented text to plain lists and tables and back. The text of a preset is never rewritten:
-it is parsed only to compare, merge and check.
+Each structure converts the documented text to plain lists and tables and back. The text of a preset
+is never rewritten: it is parsed only to compare, merge and check.
 """
 
 from __future__ import annotations
@@ -42,19 +42,33 @@ _NO_NAME = frozenset(",: \t\n\r\f\v")
 _IDS = list_schema(WHOLE, 1)
 _SHAPES = map_schema(list_schema(DIMENSION, 1), names=r"[^:;,\s]+")
 _SIZE_PROFILES = list_schema(list_schema(WHOLE, 1), 1)
-_STEPS = list_schema({"anyOf": [WHOLE, {"type": "string", "pattern": "^[0-9]{1,18}-[0-9]{1,18}$"}]}, 1)
+_STEPS = list_schema(
+    {"anyOf": [WHOLE, {"type": "string", "pattern": "^[0-9]{1,18}-[0-9]{1,18}$"}]}, 1
+)
 #: Counts by engine name.
 _COUNTS = map_schema(COUNT, names="[A-Za-z_][A-Za-z0-9_]*")
 _CORES: Schema = {**list_schema(COUNT, 2), "maxItems": 2}
 #: Excludes characters that would end a name or are invisible.
 _NODES = list_schema(
-    {"type": "string", "pattern": r"""^[^',\[\]"\s\\\u0000-\u0020\u007f-\u00a0\u00ad\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff]+$"""}, 1
+    {
+        "type": "string",
+        "pattern": r"""^[^',\[\]"\s\\\u0000-\u0020\u007f-\u00a0\u00ad\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff]+$""",
+    },
+    1,
 )
 _NODE_RANGES: Schema = {**list_schema({**list_schema(_NODES, 2), "maxItems": 2}, 1), "maxItems": 1}
 _KINDS, _TRIGGERS = {"enum": ["fast", "fast1"]}, {"enum": ["step", "loss"]}
-_ACCELERATION: Schema = {"anyOf": [tuple_schema([_KINDS, _TRIGGERS]), tuple_schema([_KINDS, _TRIGGERS, {"type": "number"}])]}
+_ACCELERATION: Schema = {
+    "anyOf": [
+        tuple_schema([_KINDS, _TRIGGERS]),
+        tuple_schema([_KINDS, _TRIGGERS, {"type": "number"}]),
+    ]
+}
 _SIZE: Schema = {"anyOf": [DIMENSION, {"type": "string", "pattern": "^[0-9]+~[0-9]+$"}]}
-_SHAPE_RANGES: Schema = {**table_schema({kind: list_schema(list_schema(_SIZE), 1) for kind in ("getnext", "data")}), "minProperties": 1}
+_SHAPE_RANGES: Schema = {
+    **table_schema({kind: list_schema(list_schema(_SIZE), 1) for kind in ("getnext", "data")}),
+    "minProperties": 1,
+}
 _SWITCHES = map_schema(SWITCH, names=r"[^:;\s]+")
 
 
@@ -66,8 +80,18 @@ def _build_form(
     find_more: Callable[[Any], list[Fault]] = lambda value: [],
     **named: Any,
 ) -> Structure:
-    """Return a form whose schema covers nearly all faults; ``find_more`` finds the others in a value that matches it."""
-    return Structure(shape, schema, parse, write, lambda value: find_form_faults(value, schema, shape) or find_more(value), **named)
+    """Return a form whose schema covers nearly all faults.
+
+    ``find_more`` finds the others in a value that matches it.
+    """
+    return Structure(
+        shape,
+        schema,
+        parse,
+        write,
+        lambda value: find_form_faults(value, schema, shape) or find_more(value),
+        **named,
+    )
 
 
 def _build_word_list(separator: str, example: str) -> Structure:
@@ -89,7 +113,12 @@ def _parse_shapes(text: str) -> Any:
     for part in text.split(";"):
         name, _, sizes = part.partition(":")
         numbers = sizes.split(",")
-        if not name or name in shapes or not _NO_NAME.isdisjoint(name) or not all(size == "-1" or _is_whole(size) for size in numbers):
+        if (
+            not name
+            or name in shapes
+            or not _NO_NAME.isdisjoint(name)
+            or not all(size == "-1" or _is_whole(size) for size in numbers)
+        ):
             return None
         shapes[name] = [int(size) for size in numbers]
     return shapes
@@ -105,7 +134,10 @@ def _parse_size_profiles(text: str) -> Any:
 
 
 def _is_whole(text: str) -> bool:
-    """Return whether a text is an integer of at most 18 digits; avoids compiling a regular expression in most commands."""
+    """Return whether a text is an integer of at most 18 digits.
+
+    Avoids compiling a regular expression in most commands.
+    """
     return len(text) <= 18 and has_only_digits(text)
 
 
@@ -123,14 +155,21 @@ def _find_odd_steps(value: list[Any]) -> list[Fault]:
     for index, step in enumerate(value):
         first, _, last = step.partition("-") if isinstance(step, str) else ("0", "-", "1")
         if int(first) >= int(last):
-            faults.append(((index,), f"the range {step!r} does not rise", "write the smaller step first"))
+            faults.append(
+                ((index,), f"the range {step!r} does not rise", "write the smaller step first")
+            )
     return faults
 
 
 def _parse_counts(text: str) -> Any:
     pairs = [part.split(":") for part in text.split(",")]
     if not all(
-        len(pair) == 2 and pair[0].isascii() and pair[0].isidentifier() and _is_whole(pair[1]) and pair[1][0] != "0" for pair in pairs
+        len(pair) == 2
+        and pair[0].isascii()
+        and pair[0].isidentifier()
+        and _is_whole(pair[1])
+        and pair[1][0] != "0"
+        for pair in pairs
     ):
         return None
     counts = {name: int(count) for name, count in pairs}
@@ -139,7 +178,11 @@ def _parse_counts(text: str) -> Any:
 
 def _parse_cores(text: str) -> Any:
     cores = text.split("|")
-    return [*map(int, cores)] if len(cores) == 2 and all(_is_whole(number) and number[0] != "0" for number in cores) else None
+    return (
+        [*map(int, cores)]
+        if len(cores) == 2 and all(_is_whole(number) and number[0] != "0" for number in cores)
+        else None
+    )
 
 
 def _parse_node_ranges(text: str) -> Any:
@@ -155,7 +198,11 @@ def _parse_node_ranges(text: str) -> Any:
 def _parse_acceleration(text: str) -> Any:
     kind, _, rest = text.partition("|")
     trigger, bar, ratio = rest.partition("|")
-    if kind not in _KINDS["enum"] or trigger not in _TRIGGERS["enum"] or (bar and not all(map(has_only_digits, ratio.split(".", 1)))):
+    if (
+        kind not in _KINDS["enum"]
+        or trigger not in _TRIGGERS["enum"]
+        or (bar and not all(map(has_only_digits, ratio.split(".", 1))))
+    ):
         return None
     return [kind, trigger, *([float(ratio)] if bar else [])]
 
@@ -165,7 +212,13 @@ def _find_odd_ratio(value: list[Any]) -> list[Fault]:
     low, high = (0.2, 0.9) if value[1] == "step" else (1.01, 1.5)
     if len(value) < 3 or low <= value[2] <= high:
         return []
-    return [((2,), f"{value[2]!r} is outside {low} to {high}", f"with {value[1]!r} write a ratio from {low} to {high}")]
+    return [
+        (
+            (2,),
+            f"{value[2]!r} is outside {low} to {high}",
+            f"with {value[1]!r} write a ratio from {low} to {high}",
+        )
+    ]
 
 
 def _parse_shape_ranges(text: str) -> Any:
@@ -177,18 +230,32 @@ def _parse_shape_ranges(text: str) -> Any:
         shapes = []
         for body in re.findall(r"\[([^\[\]]*)\]", rest):
             words = [word.strip(" ") for word in body.split(",")] if body else []
-            shapes.append([word if "~" in word else int(word) if re.fullmatch(r"-1|\d{1,18}", word, re.ASCII) else word for word in words])
+            shapes.append(
+                [
+                    word
+                    if "~" in word
+                    else int(word)
+                    if re.fullmatch(r"-1|\d{1,18}", word, re.ASCII)
+                    else word
+                    for word in words
+                ]
+            )
         kinds[kind] = shapes
     return kinds if fits_schema(kinds, _SHAPE_RANGES) else None
 
 
 def _format_shape_ranges(value: dict[str, list[list[Any]]]) -> str:
-    return ";".join(f"{kind}:{','.join('[' + ','.join(map(str, shape)) + ']' for shape in shapes)}" for kind, shapes in value.items())
+    return ";".join(
+        f"{kind}:{','.join('[' + ','.join(map(str, shape)) + ']' for shape in shapes)}"
+        for kind, shapes in value.items()
+    )
 
 
 def _parse_switches(text: str) -> Any:
     pairs = [part.split(":") for part in text.split(";") if part]
-    if not pairs or any(len(pair) != 2 or not pair[0] or pair[1] not in ("on", "off") for pair in pairs):
+    if not pairs or any(
+        len(pair) != 2 or not pair[0] or pair[1] not in ("on", "off") for pair in pairs
+    ):
         return None
     switches = dict(pairs)
     return switches if len(switches) == len(pairs) else None
@@ -217,10 +284,18 @@ def find_json_faults(value: Any, path: Path = ()) -> list[Fault]:
     if not path and not isinstance(value, dict):
         return [((), "not a table", 'write { output = "/tmp/profiling" }')]
     if isinstance(value, (dict, list)):
-        return [fault for name, item in list_items(value) for fault in find_json_faults(item, (*path, name))]
+        return [
+            fault
+            for name, item in list_items(value)
+            for fault in find_json_faults(item, (*path, name))
+        ]
     if is_no_number(value):
         return [(path, f"{value!r} has no form in JSON", "write a finite number")]
-    return [] if isinstance(value, (str, int, float)) else [(path, f"{value!s} has no form in JSON", "write text")]
+    return (
+        []
+        if isinstance(value, (str, int, float))
+        else [(path, f"{value!s} has no form in JSON", "write text")]
+    )
 
 
 def _build_pair_formatter(pair: str, between: str) -> Callable[[Any], str]:
@@ -240,11 +315,18 @@ STRUCTURES: dict[str, Structure] = {
     "words": _build_word_list(" ", '["node1", "node2"]'),
     "names": _build_word_list(",", '["ScopeLayerNormPass", "ScopeClipBoxesPass"]'),
     "ids": _build_form(
-        "a list of device ids, as [0, 1]", _IDS, _parse_ids, _build_list_formatter(","),
+        "a list of device ids, as [0, 1]",
+        _IDS,
+        _parse_ids,
+        _build_list_formatter(","),
         doubt=lambda value: doubts.find_device_doubts(value),
     ),
     "shapes": _build_form(
-        "a table of input shapes, as { data = [1, -1] }", _SHAPES, _parse_shapes, _format_shapes, ordered_keys=True
+        "a table of input shapes, as { data = [1, -1] }",
+        _SHAPES,
+        _parse_shapes,
+        _format_shapes,
+        ordered_keys=True,
     ),
     "size-profiles": _build_form(
         "a list of size profiles, as [[20, 20], [40, 40]]",
@@ -253,30 +335,64 @@ STRUCTURES: dict[str, Structure] = {
         lambda value: ";".join(",".join(map(str, sizes)) for sizes in value),
     ),
     "steps": _build_form(
-        'a list of steps and ranges, as [0, "3-5", 10]', _STEPS, _parse_steps, _build_list_formatter("|"), _find_odd_steps,
+        'a list of steps and ranges, as [0, "3-5", 10]',
+        _STEPS,
+        _parse_steps,
+        _build_list_formatter("|"),
+        _find_odd_steps,
         unordered=True,
     ),
-    "counts": _build_form("a table of engines, as { AIcoreEngine = 1 }", _COUNTS, _parse_counts, _build_pair_formatter(":", ",")),
-    "cores": _build_form("cube and vector cores, as [24, 48]", _CORES, _parse_cores, _build_list_formatter("|")),
+    "counts": _build_form(
+        "a table of engines, as { AIcoreEngine = 1 }",
+        _COUNTS,
+        _parse_counts,
+        _build_pair_formatter(":", ","),
+    ),
+    "cores": _build_form(
+        "cube and vector cores, as [24, 48]", _CORES, _parse_cores, _build_list_formatter("|")
+    ),
     "node-ranges": _build_form(
-        "a list with one pair of node lists, as [[['first/node'], ['last/node']]]", _NODE_RANGES, _parse_node_ranges, str
+        "a list with one pair of node lists, as [[['first/node'], ['last/node']]]",
+        _NODE_RANGES,
+        _parse_node_ranges,
+        str,
     ),
     "acceleration": _build_form(
-        'kind, trigger and ratio, as ["fast", "step", 0.9]', _ACCELERATION, _parse_acceleration, _build_list_formatter("|"),
-        _find_odd_ratio, members=("kind", "trigger", "ratio"),
+        'kind, trigger and ratio, as ["fast", "step", 0.9]',
+        _ACCELERATION,
+        _parse_acceleration,
+        _build_list_formatter("|"),
+        _find_odd_ratio,
+        members=("kind", "trigger", "ratio"),
     ),
     "shape-ranges": _build_form(
-        'a table of ranges, as { data = [[1, "3~5"]] }', _SHAPE_RANGES, _parse_shape_ranges, _format_shape_ranges
+        'a table of ranges, as { data = [[1, "3~5"]] }',
+        _SHAPE_RANGES,
+        _parse_shape_ranges,
+        _format_shape_ranges,
     ),
     "switches": _build_form(
-        'a table of passes, as { SomePass = "off" }', _SWITCHES, _parse_switches, _build_pair_formatter(":", ";"),
+        'a table of passes, as { SomePass = "off" }',
+        _SWITCHES,
+        _parse_switches,
+        _build_pair_formatter(":", ";"),
         doubt=lambda value: doubts.find_name_doubts("passes", value),
     ),
     "json": Structure(
-        "a table, written as JSON", {"type": "object"}, parse_json, _format_json_line, find_json_faults, is_exact=True
+        "a table, written as JSON",
+        {"type": "object"},
+        parse_json,
+        _format_json_line,
+        find_json_faults,
+        is_exact=True,
     ),
     "profiling": Structure(
-        "a table, written as JSON", {"type": "object"}, parse_json, _format_json_line, _find_profile_faults, is_exact=True,
+        "a table, written as JSON",
+        {"type": "object"},
+        parse_json,
+        _format_json_line,
+        _find_profile_faults,
+        is_exact=True,
         doubt=lambda value: profiling.find_profiling_doubts(value),
     ),
-}  # fmt: skip
+}

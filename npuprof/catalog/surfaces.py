@@ -1,4 +1,7 @@
-"""Values of ``global_options()`` attributes, and the values of options there; for renderers and script readers."""
+"""Values of ``global_options()`` attributes, and the values of options there.
+
+For renderers and script readers.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,9 @@ ANYTHING: tuple[Any, ...] = ()
 
 @cache
 def list_attribute_paths() -> tuple[str, ...]:
-    """Return every assignable path below ``global_options()``: options, and a few other attributes."""
+    """Return every assignable path below ``global_options()``: options, and a few other
+    attributes.
+    """
     return (*catalog.options_by_spelling("global_options"), *catalog.load_attributes()["choices"])
 
 
@@ -36,7 +41,13 @@ def find_attribute_release(path: str, release: str) -> str:
         unsure = sure is not None and releases.is_earlier(sure, release)
         return "Y" if not releases.is_earlier(release, born) else "?" if unsure else "."
     option = _find_attribute_option(path)
-    return (option.surface_states.get("global_options") or option.states)[releases.release_index(release)] if option else "."
+    return (
+        (option.surface_states.get("global_options") or option.states)[
+            releases.release_index(release)
+        ]
+        if option
+        else "."
+    )
 
 
 def _find_attribute_option(path: str) -> catalog.Option | None:
@@ -44,7 +55,9 @@ def _find_attribute_option(path: str) -> catalog.Option | None:
 
 
 def list_attribute_values(path: str, release: str | None = None) -> tuple[Any, ...]:
-    """Return the values that the class accepts for an attribute, today or in a release; ``ANYTHING`` if it does not check.
+    """Return the values that the class accepts for an attribute, today or in a release.
+
+    ``ANYTHING`` if it does not check.
 
     Raises KeyError for an unknown attribute.
     """
@@ -53,7 +66,11 @@ def list_attribute_values(path: str, release: str | None = None) -> tuple[Any, .
         sure = before.get("sure")
         known: tuple[Any, ...] = before["values"]
         unsure = sure is not None and releases.is_earlier(sure, release)
-        return (*known, *(value for value in _list_values_today(path) if value not in known)) if unsure else known
+        return (
+            (*known, *(value for value in _list_values_today(path) if value not in known))
+            if unsure
+            else known
+        )
     return _list_values_today(path)
 
 
@@ -72,7 +89,10 @@ def _list_values_today(path: str) -> tuple[Any, ...]:
 
 
 def is_attribute_value(path: str, value: Any, release: str | None = None) -> bool:
-    """Return whether the class accepts a value by Python's equality: 1 and 1.0 count as True. Raises KeyError for an unknown attribute."""
+    """Return whether the class accepts a value by Python's equality: 1 and 1.0 count as True.
+
+    Raises KeyError for an unknown attribute.
+    """
     known = list_attribute_values(path, release)
     option = _find_attribute_option(path)
     none_too = option is not None and option.class_checks.get("global_options") == "choices or None"
@@ -82,20 +102,31 @@ def is_attribute_value(path: str, value: Any, release: str | None = None) -> boo
 def read_attribute_value(path: str, value: Any) -> Any:
     """Return the option value for the value of an attribute, in the option's own type.
 
-    Attributes are sent as text, so a number and its digits are equal. A value without a match is returned unchanged.
+    Attributes are sent as text, so a number and its digits are equal. A value without a match is
+    returned unchanged.
     """
     option = _find_attribute_option(path)
     if option is None:
         return value
     for known, written in option.surface_values.get("global_options", {}).items():
         if written == value:
-            return int(known) if option.field == "i" else known == "true" if option.field == "b" else known
+            return (
+                int(known)
+                if option.field == "i"
+                else known == "true"
+                if option.field == "b"
+                else known
+            )
     plain = value if not isinstance(value, float) or not value.is_integer() else int(value)
     if option.field == "b" and isinstance(plain, int) and plain in (0, 1):
         return bool(plain)
     if option.field == "i" and isinstance(plain, bool):
         return int(plain)
-    if option.field == "i" and isinstance(plain, str) and re.fullmatch(r"-?\d{1,18}", plain, re.ASCII):
+    if (
+        option.field == "i"
+        and isinstance(plain, str)
+        and re.fullmatch(r"-?\d{1,18}", plain, re.ASCII)
+    ):
         return int(plain)
     if option.field == "s" and isinstance(plain, (bool, int)):
         return str(int(plain))

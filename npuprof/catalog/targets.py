@@ -22,13 +22,19 @@ class TargetRow(Record):
 
 @cache
 def load_target_index() -> dict[str, TargetRow]:
-    """Return the render targets by name, in the order of their places; a command imports only the renderer that it needs."""
+    """Return the render targets by name, in the order of their places.
+
+    A command imports only the renderer that it needs.
+    """
     return {name: TargetRow(*row) for name, row in load_part_of("renderers", "targets").items()}
 
 
 @cache
 def list_target_names() -> tuple[str, ...]:
-    """Return the valid values of ``match = { target = ... }``: all exports of the environment are one target."""
+    """Return the valid values of ``match = { target = ...
+
+    }``: all exports of the environment are one target.
+    """
     return (*load_target_index(), "env")
 
 
@@ -48,5 +54,7 @@ def find_first_release(surface: str) -> int:
 def list_narrow_targets(option: str) -> list[str]:
     """Return the targets that accept other values of an option than a session."""
     record = find_option(option)
-    surfaces = {*record.surface_values, *record.surface_range, *record.surface_states} if record else ()
+    surfaces = (
+        {*record.surface_values, *record.surface_range, *record.surface_states} if record else ()
+    )
     return [name for name, row in load_target_index().items() if row.surface in surfaces]

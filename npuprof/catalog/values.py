@@ -1,7 +1,7 @@
 """Values of settings: plain and structured forms, merging, and equality.
 
-A value has a TOML type. When the fold tracks origins, every leaf is a ``Leaf``; the same functions merge, append and
-unset values with and without origins.
+A value has a TOML type. When the fold tracks origins, every leaf is a ``Leaf``; the same functions
+merge, append and unset values with and without origins.
 """
 
 from __future__ import annotations
@@ -30,11 +30,17 @@ class Leaf:
 
 
 #: The error message for an attempt to modify a value of a config.
-_HINT = "a config is a value and does not change; copy it (copy.deepcopy, dict(...)), or resolve with set={...}"
+_HINT = (
+    "a config is a value and does not change; copy it "
+    "(copy.deepcopy, dict(...)), or resolve with set={...}"
+)
 
 
 class NotAListError(Exception):
-    """Raised for an append to a value that is not a list; ``path`` is the path below the setting."""
+    """Raised for an append to a value that is not a list.
+
+    ``path`` is the path below the setting.
+    """
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -95,9 +101,15 @@ def wrap_in_leaves(value: Any, origin: Origin) -> Any:
 def trace_leaves(value: Any, origin: Origin) -> Any:
     """Return a value with each leaf as a ``Leaf`` that has its own place in the document."""
     if isinstance(value, dict):
-        return {name: trace_leaves(item, origin._replace(path=(*origin.path, name))) for name, item in value.items()}
+        return {
+            name: trace_leaves(item, origin._replace(path=(*origin.path, name)))
+            for name, item in value.items()
+        }
     if isinstance(value, list):
-        return [trace_leaves(item, origin._replace(path=(*origin.path, index))) for index, item in enumerate(value)]
+        return [
+            trace_leaves(item, origin._replace(path=(*origin.path, index)))
+            for index, item in enumerate(value)
+        ]
     return Leaf(value, origin)
 
 
@@ -122,7 +134,9 @@ def _merge_tables(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
 
 def append_lists(key: str, old: Any, new: Any) -> Any:
     """Return ``old`` with the lists in ``new`` appended to its lists. Raises NotAListError."""
-    return _append_nested_lists(parse_structured_value(key, old), parse_structured_value(key, new), ())
+    return _append_nested_lists(
+        parse_structured_value(key, old), parse_structured_value(key, new), ()
+    )
 
 
 def _append_nested_lists(old: Any, new: Any, path: Path) -> Any:
@@ -183,7 +197,11 @@ class Cut:
 
 
 def _copy_tables(value: Any) -> Any:
-    return {name: _copy_tables(item) for name, item in value.items()} if isinstance(value, dict) else value
+    return (
+        {name: _copy_tables(item) for name, item in value.items()}
+        if isinstance(value, dict)
+        else value
+    )
 
 
 def find_value(key: str, value: Any, tail: Path) -> tuple[bool, Any]:
@@ -210,17 +228,25 @@ def find_setting_value(settings: Mapping[str, Any], key: str, tail: Path) -> tup
 
 @lru_cache(maxsize=8)
 def _parse_text_once(key: str, text: str) -> Any:
-    """Return the structured form of a text for lookups; cached, as many paths of one text are looked up in a row."""
+    """Return the structured form of a text for lookups.
+
+    Cached, as many paths of one text are looked up in a row.
+    """
     return parse_structured_value(key, text)
 
 
 def build_canonical_value(key: str, value: Any) -> Any:
-    """Return a value in a canonical form for comparison: structured, unordered lists sorted; for a variable, its text."""
+    """Return a value in a canonical form for comparison: structured, unordered lists sorted.
+
+    For a variable, its text.
+    """
     structure = find_structure(key)
     if structure is None:
         return value
     if key.startswith("env."):
-        return format_structured_value(structure, value) or value if isinstance(value, dict) else value
+        return (
+            format_structured_value(structure, value) or value if isinstance(value, dict) else value
+        )
     value = parse_structured_value(key, value)
     if structure.unordered:
         return _sort_unordered_lists(value)
@@ -231,12 +257,18 @@ def _sort_unordered_lists(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _sort_unordered_lists(item) for name, item in value.items()}
     if isinstance(value, list) and all(isinstance(item, (str, int)) for item in value):
-        return sorted({f"{type(item).__name__}:{item}": item for item in value}.values(), key=lambda i: (str(type(i)), i))
+        return sorted(
+            {f"{type(item).__name__}:{item}": item for item in value}.values(),
+            key=lambda i: (str(type(i)), i),
+        )
     return value
 
 
 def format_structured_value(structure: Structure, value: Any) -> str | None:
-    """Return the text of a structured value, None if it would not be parsed back to an equal value."""
+    """Return the text of a structured value.
+
+    None if it would not be parsed back to an equal value.
+    """
     try:
         text = structure.format(value)
     except (AttributeError, KeyError, TypeError, ValueError):
@@ -246,13 +278,21 @@ def format_structured_value(structure: Structure, value: Any) -> str | None:
 
 def _drop_empty_tables(value: Any) -> Any:
     """Return a value without empty tables, which some texts cannot express."""
-    return {name: _drop_empty_tables(item) for name, item in value.items() if item != {}} if isinstance(value, dict) else value
+    return (
+        {name: _drop_empty_tables(item) for name, item in value.items() if item != {}}
+        if isinstance(value, dict)
+        else value
+    )
 
 
 def is_same_typed_value(left: Any, right: Any) -> bool:
-    """Return whether two values are equal, including their types: ``true`` is not ``1``, ``2`` is not ``2.0``."""
+    """Return whether two values are equal, including their types: ``true`` is not ``1``, ``2`` is
+    not ``2.0``.
+    """
     if isinstance(left, dict) and isinstance(right, dict):  # of any dict class
-        return left.keys() == right.keys() and all(is_same_typed_value(item, right[name]) for name, item in left.items())
+        return left.keys() == right.keys() and all(
+            is_same_typed_value(item, right[name]) for name, item in left.items()
+        )
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(map(is_same_typed_value, left, right))
     if type(left) is not type(right):
@@ -268,7 +308,9 @@ def is_equivalent_setting(key: str, left: Any, right: Any) -> bool:
     if is_same_typed_value(left, right):
         return not structure.ordered_keys or not isinstance(left, dict) or list(left) == list(right)
     either = isinstance(left, (str, dict, list)) and isinstance(right, (str, dict, list))
-    return either and is_same_typed_value(build_canonical_value(key, left), build_canonical_value(key, right))
+    return either and is_same_typed_value(
+        build_canonical_value(key, left), build_canonical_value(key, right)
+    )
 
 
 def _refuse_change(self: object, *_: object, **__: object) -> NoReturn:
@@ -276,10 +318,15 @@ def _refuse_change(self: object, *_: object, **__: object) -> NoReturn:
 
 
 class FrozenDict(dict[str, "Any"]):
-    """An immutable dict: behaves like a dict when read, compared or written as JSON; raises TypeError when modified."""
+    """An immutable dict: behaves like a dict when read, compared or written as JSON.
+
+    Raises TypeError when modified.
+    """
 
     __slots__ = ()
-    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse_change
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = (
+        _refuse_change
+    )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return FrozenDict, (dict(self),)
@@ -292,7 +339,10 @@ class FrozenDict(dict[str, "Any"]):
 
 
 class FrozenList(list["Any"]):
-    """An immutable list: behaves like a list when read, compared or written as JSON; raises TypeError when modified."""
+    """An immutable list: behaves like a list when read, compared or written as JSON.
+
+    Raises TypeError when modified.
+    """
 
     __slots__ = ()
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse_change

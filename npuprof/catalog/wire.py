@@ -1,4 +1,6 @@
-"""The log and dump output of adapters and the graph engine for each option: the rows of ``wire.toml``, which documents the fields."""
+"""The log and dump output of adapters and the graph engine for each option: the rows of
+``wire.toml``, which documents the fields.
+"""
 
 from __future__ import annotations
 
@@ -99,8 +101,8 @@ def write_text(form: str, value: Any) -> str | None:
 def list_standing_keys(generation: str, stage: str) -> tuple[str, ...]:
     """Return the keys that a stage's block always has, in byte order.
 
-    If several adapters share the title of a block, the keys are common to all of them; early ones have only the engine's
-    keys.
+    If several adapters share the title of a block, the keys are common to all of them; early ones
+    have only the engine's keys.
     """
     generation_row = next(row for row in load_generations() if row.name == generation)
     names = {generation_row.name, *generation_row.also}
@@ -118,7 +120,8 @@ def list_standing_keys(generation: str, stage: str) -> tuple[str, ...]:
 def list_tf2_standing_keys(generation: str) -> dict[str, bool]:
     """Return the keys that the block of a TensorFlow 2 adapter always has, in byte order.
 
-    The value is set if only sessions have the key, so that only adapters with a single map write it there.
+    The value is set if only sessions have the key, so that only adapters with a single map write it
+    there.
     """
     found = next(one for one in load_generations() if one.name == generation)
     names = {name.removeprefix("TF 2 ") for name in (found.name, *found.also)}
@@ -143,7 +146,9 @@ def load_known_keys() -> dict[str, frozenset[str]]:
         known[stage] = frozenset(key for wire in wires for key in wire.keys(stage))
     sent = {wire.tf2.get(stage_name) for wire in wires for stage_name in ("global", "session")}
     known["tf1"] = (known["init"] | known["session"]) - sent
-    known["tf2"] = frozenset(text for wire in wires for name, text in wire.tf2.items() if name != "unset")
+    known["tf2"] = frozenset(
+        text for wire in wires for name, text in wire.tf2.items() if name != "unset"
+    )
     return known
 
 
@@ -162,4 +167,6 @@ def load_line_fields(stage: str) -> frozenset[str]:
 @cache
 def load_attribute_names() -> frozenset[str]:
     """Return the graph dump attributes that contain an option."""
-    return frozenset(name for wire in load_wires().values() for name in (*wire.node, *wire.operator))
+    return frozenset(
+        name for wire in load_wires().values() for name in (*wire.node, *wire.operator)
+    )

@@ -1,4 +1,6 @@
-"""Conditions as users write them, for ``list --where`` and team rules: parsing, error messages, evaluation."""
+"""Conditions as users write them, for ``list --where`` and team rules: parsing, error messages,
+evaluation.
+"""
 
 from __future__ import annotations
 
@@ -14,20 +16,26 @@ from npuprof.model import SCENARIOS, SECTIONS, did_you_mean
 
 #: The value types of a setting by kind, with their name; text by default.
 _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
-    "b": ((bool,), "true or false"), "bool": ((bool,), "true or false"), "i": ((int,), "a whole number"),
-    "int": ((int,), "a whole number"), "float": ((int, float), "a number"),
-}  # fmt: skip
+    "b": ((bool,), "true or false"),
+    "bool": ((bool,), "true or false"),
+    "i": ((int,), "a whole number"),
+    "int": ((int,), "a whole number"),
+    "float": ((int, float), "a number"),
+}
 _TEXT: tuple[tuple[type, ...], str] = ((str,), "text")
 #: Longer conditions are not corrected.
 _LONGEST_CORRECTED = 2000
 _ORDER = ("<", "<=", ">", ">=")
 
 #: The condition language, for messages.
-LANGUAGE = "Option names denote their values: ==, !=, <, >, in (...), is set, is unset, and, or, not."
+LANGUAGE = (
+    "Option names denote their values: ==, !=, <, >, in (...), is set, is unset, and, or, not."
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    #: Guesses the intended value for a setting from a value of the wrong type; None if it is ambiguous.
+    #: Guesses the intended value for a setting from a value of the wrong type; None if it is
+    #: ambiguous.
     Guess = Callable[[str, Any, str], Any]
 
 
@@ -41,29 +49,46 @@ class ConditionError(ValueError):
 
 
 def read_condition(text: str, guess: Guess | None = None) -> Any:
-    """Return a condition parsed by ``catalog.condition``. Raises ConditionError with a hint if it is invalid."""
+    """Return a condition parsed by ``catalog.condition``.
+
+    Raises ConditionError with a hint if it is invalid.
+    """
     try:
         tree = condition.parse_condition(text)
         odd = condition.find_misplaced_operand(tree)
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
         corrected = _correct_condition(text, guess)
-        hint = f"write '{corrected}'" if corrected else "for example 'precision_mode_v2 == \"fp16\"'"
+        hint = (
+            f"write '{corrected}'" if corrected else "for example 'precision_mode_v2 == \"fp16\"'"
+        )
         raise ConditionError(f"{text!r} is not a condition", hint) from None
     if odd is not None and odd[0] == "value":
         key = ".".join(odd[1])
         if "." not in key and key not in ("scenario", "product") and not catalog.find_option(key):
-            hint = did_you_mean(key, catalog.record_names(), "compare an option, or scenario: 'hccl_timeout > 600'")
+            hint = did_you_mean(
+                key, catalog.record_names(), "compare an option, or scenario: 'hccl_timeout > 600'"
+            )
             raise ConditionError(f"{key} is not a condition in {text!r}, and not a setting", hint)
         state = "unset" if re.search(rf"\bnot\s+{re.escape(key)}\b", text) else "set"
         hint = f"write '{key} is {state}', or compare it: '{key} == {_give_example(key)}'"
-        raise ConditionError(f"{key} is not a condition in {text!r}: it is neither true nor false", hint)
+        raise ConditionError(
+            f"{key} is not a condition in {text!r}: it is neither true nor false", hint
+        )
     if listed := _put_list_into_parentheses(text):
-        raise ConditionError(f"the list in {text!r} ends before the first comma", f"write '{listed}'")
+        raise ConditionError(
+            f"the list in {text!r} ends before the first comma", f"write '{listed}'"
+        )
     if odd is not None:
-        raise ConditionError(f"{text!r} has the same result for every preset", "compare an option: 'hccl_timeout > 600'")
+        raise ConditionError(
+            f"{text!r} has the same result for every preset",
+            "compare an option: 'hccl_timeout > 600'",
+        )
     for comparison in condition.list_comparisons(tree):
         if not condition.collect_condition_paths(comparison):
-            raise ConditionError(f"{text!r} has the same result for every preset", "compare an option: 'hccl_timeout > 600'")
+            raise ConditionError(
+                f"{text!r} has the same result for every preset",
+                "compare an option: 'hccl_timeout > 600'",
+            )
         _refuse_unlike_sides(*comparison, guess, text)
     return _read_variables_alike(tree)
 
@@ -71,8 +96,8 @@ def read_condition(text: str, guess: Guess | None = None) -> Any:
 def _correct_condition(text: str, guess: Guess | None) -> str:
     """Return a corrected condition, empty if it cannot be corrected.
 
-    Replaces ``&&``, ``||`` and ``!`` by words and ``=`` by ``==``, and adds quotes around texts and parentheses around
-    lists.
+    Replaces ``&&``, ``||`` and ``!`` by words and ``=`` by ``==``, and adds quotes around texts and
+    parentheses around lists.
     """
     if len(text) > _LONGEST_CORRECTED:
         return ""
@@ -80,14 +105,18 @@ def _correct_condition(text: str, guess: Guess | None) -> str:
     corrected = "".join(piece if piece[0] in "\"'" else _correct_signs(piece) for piece in pieces)
     corrected = re.sub(r"([=!]=\s*)([A-Za-z_][\w-]*)(?![\w.-])", _quote_text, corrected).strip()
     if any("[" in piece for piece in pieces if piece[0] not in "\"'"):
-        corrected = re.sub(r"\(([^(),]+)\)", r"(\1,)", corrected)  # a single element in parentheses is not a list
+        corrected = re.sub(
+            r"\(([^(),]+)\)", r"(\1,)", corrected
+        )  # a single element in parentheses is not a list
     if corrected == text:
         return ""
     try:
         read_condition(corrected, guess)
     except ConditionError:
         return ""
-    return corrected if '"' in corrected else corrected.replace("'", '"')  # single quotes are needed for the shell
+    return (
+        corrected if '"' in corrected else corrected.replace("'", '"')
+    )  # single quotes are needed for the shell
 
 
 def _correct_signs(text: str) -> str:
@@ -105,12 +134,17 @@ def _correct_signs(text: str) -> str:
 
 
 def _quote_text(match: re.Match[str]) -> str:
-    known = match[2] in ("true", "false", "True", "False", "scenario", "product") or catalog.find_option(match[2]) is not None
+    known = (
+        match[2] in ("true", "false", "True", "False", "scenario", "product")
+        or catalog.find_option(match[2]) is not None
+    )
     return match[0] if known else f'{match[1]}"{match[2]}"'
 
 
 def _put_list_into_parentheses(text: str) -> str:
-    """Return a condition with parentheses around its only list, if commas separate values without them; else empty."""
+    """Return a condition with parentheses around its only list, if commas separate values without
+    them; else empty.
+    """
     match = re.fullmatch(r"(.*\bin)\s+([^()]+?,[^()]+?)((?:\s+(?:and|or)\b.*)?)", text)
     if match is None:
         return ""
@@ -125,7 +159,13 @@ def _put_list_into_parentheses(text: str) -> str:
 def _find_example(key: str) -> Any:
     """Return a number or boolean that a setting accepts."""
     record: Any = catalog.find_key_record(key)
-    return record.choices[0] if record.choices else True if record.kind == "bool" else record.minimum or 1
+    return (
+        record.choices[0]
+        if record.choices
+        else True
+        if record.kind == "bool"
+        else record.minimum or 1
+    )
 
 
 def _give_example(key: str) -> str:
@@ -133,14 +173,27 @@ def _give_example(key: str) -> str:
     option = catalog.find_option(key)
     if option is None:
         kind = _find_kind(key)
-        value = SCENARIOS[0] if key == "scenario" else _find_example(key) if kind and kind[0] != (str,) else "..."
+        value = (
+            SCENARIOS[0]
+            if key == "scenario"
+            else _find_example(key)
+            if kind and kind[0] != (str,)
+            else "..."
+        )
     else:
-        value = option.choices[0] if option.choices else {"b": True, "i": option.minimum or 1}.get(option.field or "s", "...")
+        value = (
+            option.choices[0]
+            if option.choices
+            else {"b": True, "i": option.minimum or 1}.get(option.field or "s", "...")
+        )
     return keys.format_toml_value(value)
 
 
 def find_compared_key(side: Any) -> str:
-    """Return the setting that is one side of a comparison, ``scenario`` included; empty if it is not a setting."""
+    """Return the setting that is one side of a comparison, ``scenario`` included.
+
+    Empty if it is not a setting.
+    """
     key, tail = condition.find_key(side[1]) if side[0] == "value" else ("", ())
     return key if not tail and ("." in key or key == "scenario" or catalog.find_option(key)) else ""
 
@@ -153,11 +206,17 @@ def _find_kind(key: str) -> tuple[tuple[type, ...], str] | None:
     if record is None:
         return _TEXT if key.startswith("env.") else None
     if isinstance(record, catalog.Option):
-        return _KINDS.get(record.field or record.kind, _TEXT) if record.field or record.kind == "bool" else None
+        return (
+            _KINDS.get(record.field or record.kind, _TEXT)
+            if record.field or record.kind == "bool"
+            else None
+        )
     if isinstance(record, catalog.Variable):
         return _KINDS[record.kind] if record.kind in ("int", "float") else _TEXT
     kinds = tuple({type(choice) for choice in record.choices})
-    return next(((types, name) for types, name in (*_KINDS.values(), _TEXT) if types == kinds), None) or _KINDS.get(record.kind, _TEXT)
+    return next(
+        ((types, name) for types, name in (*_KINDS.values(), _TEXT) if types == kinds), None
+    ) or _KINDS.get(record.kind, _TEXT)
 
 
 def _refuse_unlike_sides(word: str, left: Any, right: Any, guess: Guess | None, text: str) -> None:
@@ -173,45 +232,91 @@ def _refuse_unlike_sides(word: str, left: Any, right: Any, guess: Guess | None, 
             and other[1][0] not in ("scenario", "product")
             and not catalog.find_option(other[1][0])
         ):
-            corrected = _correct_condition(text, guess) or f"{key} == {keys.format_toml_value(other[1][0])}"
-            raise ConditionError(f"{other[1][0]} is not a setting; strings need quotes", f"write '{corrected}'")
+            corrected = (
+                _correct_condition(text, guess) or f"{key} == {keys.format_toml_value(other[1][0])}"
+            )
+            raise ConditionError(
+                f"{other[1][0]} is not a setting; strings need quotes", f"write '{corrected}'"
+            )
         if other[0] != "const":
             continue
-        wanted = other[1] if word in ("in", "not in") and isinstance(other[1], tuple) else (other[1],)
+        wanted = (
+            other[1] if word in ("in", "not in") and isinstance(other[1], tuple) else (other[1],)
+        )
         ordered = word in _ORDER and kind[0] in ((bool,), (str,))
-        loose = key.startswith("env.") and kind is _TEXT and not ordered  # environment variables are text, in any spelling
-        if not ordered and all(type(value) in kind[0] or (loose and type(value) in (int, float)) for value in wanted):
+        loose = (
+            key.startswith("env.") and kind is _TEXT and not ordered
+        )  # environment variables are text, in any spelling
+        if not ordered and all(
+            type(value) in kind[0] or (loose and type(value) in (int, float)) for value in wanted
+        ):
             continue
-        said = ", ".join(repr(value) if isinstance(value, str) else str(value).lower() for value in wanted)
+        said = ", ".join(
+            repr(value) if isinstance(value, str) else str(value).lower() for value in wanted
+        )
         option = catalog.find_option(key)
-        meant = guess(key, wanted[0], kind[0][-1].__name__) if guess is not None and len(wanted) == 1 else None
+        meant = (
+            guess(key, wanted[0], kind[0][-1].__name__)
+            if guess is not None and len(wanted) == 1
+            else None
+        )
         good = meant is not None and not (option is None and kind is _TEXT and key == "scenario")
-        example = keys.format_toml_value(meant) if good and type(meant) in kind[0] else _give_example(key)
-        sign = word if word not in ("in", "not in") and one is left and kind[0] not in ((bool,), (str,)) else "!=" if word == "!=" else "=="
-        raise ConditionError(f"{key} is {kind[1]}, but is compared with {said}", f"write '{key} {sign} {example}'")
+        example = (
+            keys.format_toml_value(meant) if good and type(meant) in kind[0] else _give_example(key)
+        )
+        sign = (
+            word
+            if word not in ("in", "not in") and one is left and kind[0] not in ((bool,), (str,))
+            else "!="
+            if word == "!="
+            else "=="
+        )
+        raise ConditionError(
+            f"{key} is {kind[1]}, but is compared with {said}", f"write '{key} {sign} {example}'"
+        )
 
 
 def _read_variables_alike(tree: Any) -> Any:
-    """Return a condition whose comparisons with text variables use text, as environment variables are always text."""
+    """Return a condition whose comparisons with text variables use text, as environment variables
+    are always text.
+    """
     if tree[0] in ("and", "or", "not"):
         return (tree[0], *map(_read_variables_alike, tree[1:]))
     if tree[0] in ("==", "!=", "in", "not in"):
         key = find_compared_key(tree[1]) if tree[2][0] == "const" else ""
         if key.startswith("env.") and _find_kind(key) is _TEXT:
             value = tree[2][1]
-            return (tree[0], tree[1], ("const", tuple(map(str, value)) if isinstance(value, tuple) else str(value)))
+            return (
+                tree[0],
+                tree[1],
+                ("const", tuple(map(str, value)) if isinstance(value, tuple) else str(value)),
+            )
     return tree
 
 
 def find_unknown_names(wanted: Any) -> list[str]:
-    """Return the settings in a condition that are not variables and not in the catalogue; presets may contain them anyway."""
-    paths = [path for path in condition.collect_condition_paths(wanted) if path[0] not in ("env", "scenario")]
-    named = [condition.find_key(path)[0] for path in paths if len(path) > 1 or path[0] not in SECTIONS]
+    """Return the settings in a condition that are not variables and not in the catalogue.
+
+    Presets may contain them anyway.
+    """
+    paths = [
+        path
+        for path in condition.collect_condition_paths(wanted)
+        if path[0] not in ("env", "scenario")
+    ]
+    named = [
+        condition.find_key(path)[0] for path in paths if len(path) > 1 or path[0] not in SECTIONS
+    ]
     return [key for key in named if catalog.find_key_record(key) is None]
 
 
-def look_up(scenario: str | None, settings: Mapping[str, Any], path: tuple[str, ...]) -> tuple[bool | None, Any]:
-    """Return whether an operand is set in a preset, and its value; defaults of unset operands are ignored."""
+def look_up(
+    scenario: str | None, settings: Mapping[str, Any], path: tuple[str, ...]
+) -> tuple[bool | None, Any]:
+    """Return whether an operand is set in a preset, and its value.
+
+    Defaults of unset operands are ignored.
+    """
     if path == ("scenario",):
         return scenario is not None, scenario
     key, tail = condition.find_key(path)
@@ -226,7 +331,13 @@ def _read_variable(key: str, value: Any) -> Any:
     if not isinstance(value, (str, int, float)) or kind is _TEXT or kind is None:
         return str(value) if isinstance(value, (int, float)) else value
     try:
-        return value if not isinstance(value, str) else float(value) if float in kind[0] else int(value)
+        return (
+            value
+            if not isinstance(value, str)
+            else float(value)
+            if float in kind[0]
+            else int(value)
+        )
     except ValueError:
         return value
 
@@ -240,4 +351,6 @@ def list_paths(rule: TeamRule) -> list[tuple[str, ...]]:
 def list_team_reads(rule: TeamRule, with_facts: bool = False) -> tuple[str, ...]:
     """Return the settings that a team rule reads; with ``with_facts`` also scenario and product."""
     facts = () if with_facts else (("scenario",), ("product",))
-    return tuple(dict.fromkeys(condition.find_key(path)[0] for path in list_paths(rule) if path not in facts))
+    return tuple(
+        dict.fromkeys(condition.find_key(path)[0] for path in list_paths(rule) if path not in facts)
+    )

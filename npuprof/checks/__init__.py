@@ -1,7 +1,8 @@
 """Checks: the findings of a resolved profile.
 
-A check is a function from a view of one config to findings; each module contains related checks. Rules between options
-are data (``catalog/rules.toml``); the pages of all other codes are in ``pages.toml``.
+A check is a function from a view of one config to findings; each module contains related checks.
+Rules between options are data (``catalog/rules.toml``); the pages of all other codes are in
+``pages.toml``.
 """
 
 from __future__ import annotations
@@ -10,7 +11,13 @@ from collections.abc import Iterable
 
 from npuprof.catalog.targets import list_target_names
 from npuprof.checks import scope, sharing
-from npuprof.checks.judging import collect_faults, has_framework_settings, judge_unasked, judge_view, say_where
+from npuprof.checks.judging import (
+    collect_faults,
+    has_framework_settings,
+    judge_unasked,
+    judge_view,
+    say_where,
+)
 from npuprof.checks.view import View
 from npuprof.model import Context, Finding, NpuprofError, Record, renew_hints
 from npuprof.report import say_option
@@ -30,10 +37,12 @@ class Verdict(Record):
 
 
 def check_config(config: Config, notes: bool = True, everywhere: bool = True) -> list[Finding]:
-    """Return every finding of one config that is not accepted; without ``notes``, only errors and warnings.
+    """Return every finding of one config that is not accepted.
 
-    Values and overrides are checked together: with ``everywhere`` in every context that the preset supports, else only in
-    those that need no further selection.
+    Without ``notes``, only errors and warnings.
+
+    Values and overrides are checked together: with ``everywhere`` in every context that the preset
+    supports, else only in those that need no further selection.
     """
     return judge_config(config, notes, everywhere).findings
 
@@ -57,61 +66,116 @@ def judge_config(config: Config, notes: bool = True, everywhere: bool = True) ->
         from npuprof.checks.accepted import check_ignores
 
         findings += check_ignores(config)
-    return Verdict(findings if notes else [finding for finding in findings if finding.severity != "info"], view.accepted)
+    return Verdict(
+        findings if notes else [finding for finding in findings if finding.severity != "info"],
+        view.accepted,
+    )
 
 
 def _check_steps_and_parents(view: View) -> tuple[Finding, ...]:
-    """Return the findings about steps and parents of a preset, cached for all contexts with equal settings."""
+    """Return the findings about steps and parents of a preset, cached for all contexts with equal
+    settings.
+    """
     return view.config.remember(
-        "steps and parents", lambda: (*sharing.check_dead_steps(view), *sharing.check_lost_protections(view), *sharing.check_parents(view))
+        "steps and parents",
+        lambda: (
+            *sharing.check_dead_steps(view),
+            *sharing.check_lost_protections(view),
+            *sharing.check_parents(view),
+        ),
     )
 
 
 def check_before_export(config: Config) -> list[Finding]:
-    """Return the errors and warnings of an export in the config's own context; for an abstract preset, first that it is abstract."""
+    """Return the errors and warnings of an export in the config's own context.
+
+    For an abstract preset, first that it is abstract.
+    """
     findings = fold_findings(check_config(config, notes=False, everywhere=False))
     if config.abstract:
         origin = config.lineage[-1].origin("profile", "abstract")
         why = "An abstract preset exists only to be extended, and may be incomplete."
-        hint = f"extend it, or compose it with another preset: {say_option('with', in_python=config.resolver.in_python)}"
-        findings.insert(0, Finding("NP107", f"{config.name} is abstract", why, hint, origin, "profile.abstract", (config.name,)))
+        hint = (
+            "extend it, or compose it with another preset: "
+            f"{say_option('with', in_python=config.resolver.in_python)}"
+        )
+        findings.insert(
+            0,
+            Finding(
+                "NP107",
+                f"{config.name} is abstract",
+                why,
+                hint,
+                origin,
+                "profile.abstract",
+                (config.name,),
+            ),
+        )
     return findings
 
 
 def require_exportable(config: Config) -> list[Finding]:
-    """Return the warnings of an exported config. Raises NpuprofError for errors and abstract presets."""
+    """Return the warnings of an exported config.
+
+    Raises NpuprofError for errors and abstract presets.
+    """
     findings = check_before_export(config)
     if any(finding.severity == "error" for finding in findings):
         raise NpuprofError(findings)
     return findings
 
 
-def find_clean_contexts(config: Config, findings: Iterable[Finding], asked: tuple[Context, ...]) -> tuple[tuple[str, ...] | None, ...]:
-    """Return for each context, none of which names a target: ``()`` if a preset has neither errors nor warnings there.
+def find_clean_contexts(
+    config: Config, findings: Iterable[Finding], asked: tuple[Context, ...]
+) -> tuple[tuple[str, ...] | None, ...]:
+    """Return for each context, none of which names a target: ``()`` if a preset has neither errors
+    nor warnings there.
 
-    If the preset does not support the context, return the codes that report it; if only a check can tell, None. ``findings``
-    are those of the preset in its own context.
+    If the preset does not support the context, return the codes that report it; if only a check can
+    tell, None. ``findings`` are those of the preset in its own context.
     """
     view = View(config)
     if view.asked != Context() or view.find_acceptance() is not None:
         return (None,) * len(asked)
-    states = scope.compare_contexts(view.scope, tuple(config.list_ranges().items()), config.products, asked)
-    is_clean = all(finding.severity == "info" for finding in findings) and not has_framework_settings(view.names)
-    is_clean &= view.scenario in ("training", "online-inference") and not lineages.has_overrides(config.lineage)
+    states = scope.compare_contexts(
+        view.scope, tuple(config.list_ranges().items()), config.products, asked
+    )
+    is_clean = all(
+        finding.severity == "info" for finding in findings
+    ) and not has_framework_settings(view.names)
+    is_clean &= view.scenario in ("training", "online-inference") and not lineages.has_overrides(
+        config.lineage
+    )
     return states if is_clean else tuple([state or None for state in states])
 
 
 def check_values(config: Config, notes: bool = True) -> list[Finding]:
-    """Return the findings about each value of a config and about its claims; needs no other data."""
+    """Return the findings about each value of a config and about its claims.
+
+    Needs no other data.
+    """
     view = View(config)
-    findings = [view.build_finding(fault, key) for faults in collect_faults(view)[:2] for fault, key in faults]
-    return [finding for finding in (*findings, *scope.check_profile_claims(view)) if notes or finding.severity != "info"]
+    findings = [
+        view.build_finding(fault, key)
+        for faults in collect_faults(view)[:2]
+        for fault, key in faults
+    ]
+    return [
+        finding
+        for finding in (*findings, *scope.check_profile_claims(view))
+        if notes or finding.severity != "info"
+    ]
 
 
 def is_fixable(finding: Finding) -> bool:
     """Return whether a finding has a safe fix in a file of the work tree."""
     origin = finding.origin
-    return finding.fix is not None and origin is not None and origin.revision is None and origin.document.name != "-"
+    return (
+        finding.fix is not None
+        and origin is not None
+        and origin.revision is None
+        and origin.document.name != "-"
+    )
 
 
 def identify_finding(finding: Finding) -> tuple[str, str, str]:
@@ -130,7 +194,10 @@ def fold_findings(findings: Iterable[Finding]) -> list[Finding]:
         place = (origin.document.source, origin.path) if origin else finding.where
         mark = (finding.code, place, finding.key, finding.message)
         folded.setdefault(mark, (finding, set()))[1].update(finding.profiles)
-    return sorted((_put_author_first(finding, names) for finding, names in folded.values()), key=_finding_sort_key)
+    return sorted(
+        (_put_author_first(finding, names) for finding, names in folded.values()),
+        key=_finding_sort_key,
+    )
 
 
 def _put_author_first(finding: Finding, names: set[str]) -> Finding:

@@ -1,7 +1,8 @@
-"""Accepted findings: entries with a reason in a preset, or in npuprof.toml for presets that match a glob.
+"""Accepted findings: entries with a reason in a preset, or in npuprof.toml for presets that match a
+glob.
 
-An entry of a preset covers values set by the preset or its ancestors, also in dependents. Values set by a dependent, a
-mix-in, a consumer of a source or the command line are still reported.
+An entry of a preset covers values set by the preset or its ancestors, also in dependents. Values
+set by a dependent, a mix-in, a consumer of a source or the command line are still reported.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ if TYPE_CHECKING:
 
 
 class Accepted(Record):
-    """An accepted finding, the entry that accepts it, and the effective value of its setting; None if it has none."""
+    """An accepted finding, the entry that accepts it, and the effective value of its setting.
+
+    None if it has none.
+    """
 
     finding: Finding
     ignore: Ignore
@@ -43,7 +47,10 @@ class Accepted(Record):
 
 
 class Acceptance:
-    """The entries that accept findings in a preset, from its whole lineage; the first entry for a code and value counts."""
+    """The entries that accept findings in a preset, from its whole lineage.
+
+    The first entry for a code and value counts.
+    """
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -57,23 +64,37 @@ class Acceptance:
         return bool(self._by_code)
 
     def accept_finding(self, config: Config, finding: Finding) -> Accepted | None:
-        """Return a finding of the config, or of its preset in some context, as accepted; None if no entry accepts it."""
+        """Return a finding of the config, or of its preset in some context, as accepted.
+
+        None if no entry accepts it.
+        """
         ignores = self._by_code.get(finding.code)
         if not ignores:
             return None
         documents = list(_list_documents(config, finding))
-        found = (ignore for member, ignore in ignores.values() if self._list_reached(member).issuperset(documents))
-        return next((Accepted(finding, ignore, config.settings.get(finding.key)) for ignore in found), None)
+        found = (
+            ignore
+            for member, ignore in ignores.values()
+            if self._list_reached(member).issuperset(documents)
+        )
+        return next(
+            (Accepted(finding, ignore, config.settings.get(finding.key)) for ignore in found), None
+        )
 
     def _list_reached(self, member: Profile) -> set[SourceText]:
         """Return the documents of a member and its ancestors, whose values its entries cover."""
         if member.key not in self._reached:
-            self._reached[member.key] = {member.document, *(ancestor.document for ancestor in self._config.list_ancestors(member))}
+            self._reached[member.key] = {
+                member.document,
+                *(ancestor.document for ancestor in self._config.list_ancestors(member)),
+            }
         return self._reached[member.key]
 
 
 def _collect_ignores(config: Config) -> Iterator[tuple[Profile, Ignore]]:
-    """Yield the entries for a preset, each with the member of its lineage that contains it, or that npuprof.toml matches."""
+    """Yield the entries for a preset, each with the member of its lineage that contains it, or that
+    npuprof.toml matches.
+    """
     own = config.lineage[-1]
     for member in config.lineage:
         yield from ((member, ignore) for ignore in member.ignores)
@@ -94,12 +115,18 @@ def _list_documents(config: Config, finding: Finding) -> Iterator[SourceText]:
         if finding.origin is not None:
             yield finding.origin.document
         return
-    for key, tail in [(key, ()) for key in reads] if reads is not None else [parsed] if parsed else []:
+    for key, tail in (
+        [(key, ()) for key in reads] if reads is not None else [parsed] if parsed else []
+    ):
         events = config.history(key)
         if key not in config.settings:
             yield from (event.origin.document for event in events[-1:])
             continue
-        leaf = values.find_value(key, config.traced_value(key), tail)[1] if tail else config.traced_value(key)
+        leaf = (
+            values.find_value(key, config.traced_value(key), tail)[1]
+            if tail
+            else config.traced_value(key)
+        )
         leaves = list(_list_leaf_documents(leaf))
         yield from leaves or (event.origin.document for event in events)
 
@@ -116,7 +143,9 @@ def _list_rule_reads(config: Config, code: str) -> tuple[str, ...] | None:
     known = _list_catalogue_reads().get(code)
     if known is not None:
         return known
-    rule = next((rule for rule in (config.policy.rules if config.policy else ()) if rule.code == code), None)
+    rule = next(
+        (rule for rule in (config.policy.rules if config.policy else ()) if rule.code == code), None
+    )
     if rule is None:
         return None
     from npuprof.catalog.written_condition import list_team_reads
@@ -140,7 +169,15 @@ def check_ignores(config: Config) -> Iterator[Finding]:
     for ignore in config.lineage[-1].ignores:
         if fault := find_acceptance_fault(ignore.code):
             what, why = f"ignore names {ignore.code}: {fault}", "This finding is always reported."
-            yield catalog.build_finding("NP706", what, why, "take it out of ignore", ignore.origin, "profile.ignore", (config.name,))
+            yield catalog.build_finding(
+                "NP706",
+                what,
+                why,
+                "take it out of ignore",
+                ignore.origin,
+                "profile.ignore",
+                (config.name,),
+            )
 
 
 def find_idle_ignores(configs: Iterable[Config], accepted: Iterable[Accepted]) -> list[Finding]:
@@ -153,9 +190,18 @@ def find_idle_ignores(configs: Iterable[Config], accepted: Iterable[Accepted]) -
             if _mark(ignore) not in used and not find_acceptance_fault(ignore.code):
                 what = f"{ignore.code} is accepted here ({ignore.reason}), and does not occur"
                 why = "An unused entry hides the next finding of its kind."
-                hint, key = "take it out", ".".join(str(part) for part in ignore.origin.path if isinstance(part, str))
+                hint, key = (
+                    "take it out",
+                    ".".join(str(part) for part in ignore.origin.path if isinstance(part, str)),
+                )
                 findings[_mark(ignore)] = catalog.build_finding(
-                    "NP705", what, why, hint, ignore.origin, key, (own.name,) if not ignore.presets else ()
+                    "NP705",
+                    what,
+                    why,
+                    hint,
+                    ignore.origin,
+                    key,
+                    (own.name,) if not ignore.presets else (),
                 )
     return list(findings.values())
 
@@ -164,14 +210,30 @@ def find_idle_globs(tables: Iterable[Ignore | TeamRule], names: Iterable[str]) -
     """Yield a note for every glob of npuprof.toml that matches no preset of a store."""
     known = list(names)
     for table in tables:
-        what = f"rule {table.code}" if isinstance(table, TeamRule) else f"what is accepted of {table.code}"
+        what = (
+            f"rule {table.code}"
+            if isinstance(table, TeamRule)
+            else f"what is accepted of {table.code}"
+        )
         for index, glob in enumerate(table.presets):
             if table.origin is not None and not any(is_name_meant((glob,), name) for name in known):
-                hint = did_you_mean(glob, known, "npuprof list shows the names; * matches within a segment, ** whole segments")
-                why = "A name that was misspelt, or whose preset was renamed or removed, binds nothing and looks as if it did."
+                hint = did_you_mean(
+                    glob,
+                    known,
+                    "npuprof list shows the names; * matches within a segment, ** whole segments",
+                )
+                why = (
+                    "A name that was misspelt, or whose preset was renamed or removed, binds "
+                    "nothing and looks as if it did."
+                )
                 where = table.origin._replace(path=(*table.origin.path, "presets", index))
                 yield catalog.build_finding(
-                    "NP709", f"presets: {glob!r} of {what} means no preset", why, hint, where, f"{table.origin.path[0]}.presets"
+                    "NP709",
+                    f"presets: {glob!r} of {what} means no preset",
+                    why,
+                    hint,
+                    where,
+                    f"{table.origin.path[0]}.presets",
                 )
 
 

@@ -36,12 +36,30 @@ def find_argument_faults(name: str, value: Any) -> list[Fault]:
     if argument is None:
         if catalog.find_option(name):
             what = f"{name} is a session option, not only an estimator argument"
-            return [Fault("NP208", what, "It would be lost on every other target.", f"write {name} below [options]")]
+            return [
+                Fault(
+                    "NP208",
+                    what,
+                    "It would be lost on every other target.",
+                    f"write {name} below [options]",
+                )
+            ]
         known = catalog.record_names("estimator")
         hint, fix = suggest_name(name, known, f"known are {', '.join(known)}")
-        return [Fault("NP208", f"unknown estimator argument {name!r}", "NPURunConfig raises TypeError for it.", hint, fix=fix)]
+        return [
+            Fault(
+                "NP208",
+                f"unknown estimator argument {name!r}",
+                "NPURunConfig raises TypeError for it.",
+                hint,
+                fix=fix,
+            )
+        ]
     if argument.kind == "object":
-        what, hint = f"estimator.{name} is an object of the script", "pass it in the script, to the rendered function"
+        what, hint = (
+            f"estimator.{name} is an object of the script",
+            "pass it in the script, to the rendered function",
+        )
         return [Fault("NP208", what, "A preset contains only plain values.", hint)]
     key = f"estimator.{name}"
     faults = find_plain_value_faults(key, argument, value)
@@ -54,44 +72,78 @@ def find_flag_faults(name: str, value: Any) -> list[Fault]:
     if flag is None:
         hint, fix = suggest_name(name, catalog.record_names("atc"), "npuprof options lists all")
         hint = f"write {name.lstrip('-')} without dashes" if name.startswith("-") else hint
-        return [Fault("NP209", f"unknown ATC flag {name!r}", "atc stops at a flag it does not know.", hint, fix=fix)]
+        return [
+            Fault(
+                "NP209",
+                f"unknown ATC flag {name!r}",
+                "atc stops at a flag it does not know.",
+                hint,
+                fix=fix,
+            )
+        ]
     if isinstance(value, str):
         value = find_spelling(flag, value)
     faults = find_plain_value_faults(f"atc.{name}", flag, value)
     if faults and isinstance(value, str) and may_be_taken(flag, value):
         return [fault._replace(severity="info") for fault in faults]
     if flag.kind == "chip":
-        wrong = [fault._replace(hint='write the name of a chip, as "Ascend910B2"', fix=None) for fault in faults]  # a number is not a chip
+        wrong = [
+            fault._replace(hint='write the name of a chip, as "Ascend910B2"', fix=None)
+            for fault in faults
+        ]  # a number is not a chip
         return wrong or find_chip_faults(f"atc.{name}", value)
-    return faults or (find_path_faults(f"atc.{name}", value, flag.path_characters) if flag.kind == "path" else [])
+    return faults or (
+        find_path_faults(f"atc.{name}", value, flag.path_characters) if flag.kind == "path" else []
+    )
 
 
 def find_chip_faults(setting: str, value: str) -> list[Fault]:
-    """Return the fault of a ``setting`` with an unknown chip; a warning if the name does not look like an Ascend chip."""
+    """Return the fault of a ``setting`` with an unknown chip.
+
+    A warning if the name does not look like an Ascend chip.
+    """
     if products.find_chip_family(value):
         return []
     hint, fix = products.suggest_chip(value)
     what = f"{setting} = {format_short_value(value)} is no known chip"
-    fault = Fault("NP403", what, "ATC compiles for the chips it has files of, and checks for a product cannot be made.", hint, fix=fix)
+    fault = Fault(
+        "NP403",
+        what,
+        "ATC compiles for the chips it has files of, and checks for a product cannot be made.",
+        hint,
+        fix=fix,
+    )
     return [fault if fix or value.startswith("Ascend") else fault._replace(severity="warning")]
 
 
 def find_path_faults(key: str, path: str, characters: str = "") -> list[Fault]:
-    """Return the faults of a path: unexpanded variables, and characters outside the manual's set, if there is one."""
+    """Return the faults of a path: unexpanded variables, and characters outside the manual's set,
+    if there is one.
+    """
     if word := find_shell_word(path):
         what = f"{key} = {format_short_value(path)} contains {word}, which nothing expands"
-        why = "A shell replaces it in a line that is typed; rendered code and exports hand the path on as it is."
+        why = (
+            "A shell replaces it in a line that is typed; "
+            "rendered code and exports hand the path on as it is."
+        )
         return [Fault("NP211", what, why, "write the path out, or one from the current folder on")]
-    allowed = characters.replace(_CHINESE, "") if path.isascii() else characters  # the large character range compiles slowly
+    allowed = (
+        characters.replace(_CHINESE, "") if path.isascii() else characters
+    )  # the large character range compiles slowly
     if characters and (odd := re.sub(f"[{allowed}]+", "", path)):
         listed = ", ".join(dict.fromkeys(map(format_short_value, odd)))
         what = f"{key} = {format_short_value(path)} contains {listed}"
-        why = "The manual lets such a path be made of letters, digits, '_', '-', '.', Chinese characters and the '/' between them."
+        why = (
+            "The manual lets such a path be made of letters, digits, '_', '-', '.', Chinese "
+            "characters and the '/' between them."
+        )
         return [Fault("NP203", what, why, "rename the folder or the file")]
     return []
 
 
-def find_plain_value_faults(key: str, record: catalog.Argument | catalog.Flag | catalog.Setting, value: Any) -> list[Fault]:
+def find_plain_value_faults(
+    key: str, record: catalog.Argument | catalog.Flag | catalog.Setting, value: Any
+) -> list[Fault]:
     """Return the type, choice, range and format faults of a plain value."""
     kind, choices = record.kind, record.choices
     wanted = tuple({type(choice) for choice in choices}) or _TYPES.get(kind, (str,))
@@ -99,17 +151,45 @@ def find_plain_value_faults(key: str, record: catalog.Argument | catalog.Flag | 
         expected = " or ".join(dict.fromkeys(map(_TYPE_WORDS.__getitem__, wanted)))
         unit = "" if isinstance(record, catalog.Flag) else record.unit
         numbered = not isinstance(record, catalog.Argument) and record.numbered
-        guess = guess_choice(value, choices, numbered) if choices else guess_plain_value(value, kind, unit)
-        guess = UNKNOWN if kind == "path" else verify_guess(guess, lambda guess: find_plain_value_faults(key, record, guess))
+        guess = (
+            guess_choice(value, choices, numbered)
+            if choices
+            else guess_plain_value(value, kind, unit)
+        )
+        guess = (
+            UNKNOWN
+            if kind == "path"
+            else verify_guess(guess, lambda guess: find_plain_value_faults(key, record, guess))
+        )
         otherwise = f"write one of {format_choices(choices)}" if choices else f"write {expected}"
         hint, fix = suggest_value(key.partition(".")[2], guess, otherwise, value)
-        return [Fault("NP202", f"{key} takes {expected}, not {describe_value_kind(value)}", "", hint, fix=fix)]
+        return [
+            Fault(
+                "NP202",
+                f"{key} takes {expected}, not {describe_value_kind(value)}",
+                "",
+                hint,
+                fix=fix,
+            )
+        ]
     if choices and value not in choices:
         return [build_choice_fault(key, value, record)]
     if not isinstance(value, str):
         return find_range_faults(f"{key} = {value}", value, record)
     faults = find_nul_faults(key, value, "No argument can hold one.")
-    if faults or not isinstance(record, catalog.Flag) or not record.pattern or re.fullmatch(record.pattern, value):
+    if (
+        faults
+        or not isinstance(record, catalog.Flag)
+        or not record.pattern
+        or re.fullmatch(record.pattern, value)
+    ):
         return faults
     hint = f"see npuprof option --{key.partition('.')[2]}"
-    return [Fault("NP203", f"{key} = {format_short_value(value)} is not in its format", "atc stops at it.", hint)]
+    return [
+        Fault(
+            "NP203",
+            f"{key} = {format_short_value(value)} is not in its format",
+            "atc stops at it.",
+            hint,
+        )
+    ]

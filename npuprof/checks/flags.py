@@ -1,4 +1,6 @@
-"""Combinations of ATC flags: the flags of ``[atc]``, and the session options with an equivalent flag."""
+"""Combinations of ATC flags: the flags of ``[atc]``, and the session options with an
+equivalent flag.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,13 @@ _DIMENSIONS = {1: "the first dimension", 2: "height and width"}
 
 
 def check_flags(view: View, about: About) -> Iterator[Finding]:
-    """Yield flags that exclude each other, lack a required flag, or are set twice; for presets that ATC reads."""
-    setters_by_flag = group_pairs((flag, key) for key in view.settings if (flag := find_flag_name(key)))
+    """Yield flags that exclude each other, lack a required flag, or are set twice.
+
+    For presets that ATC reads.
+    """
+    setters_by_flag = group_pairs(
+        (flag, key) for key in view.settings if (flag := find_flag_name(key))
+    )
     yield from _check_chip(view, about)
     for flag, setters in setters_by_flag.items():
         if len(setters) == 2 and about(setters):
@@ -41,7 +48,11 @@ def check_flags(view: View, about: About) -> Iterator[Finding]:
         if record is not None and not view.config.abstract:
             yield from _check_requirements(view, record, setters[0], setters_by_flag, about)
     for flag, excluded in _list_sized_pairs():
-        pair = [setters_by_flag[flag][0], setters_by_flag[excluded][0]] if flag in setters_by_flag and excluded in setters_by_flag else []
+        pair = (
+            [setters_by_flag[flag][0], setters_by_flag[excluded][0]]
+            if flag in setters_by_flag and excluded in setters_by_flag
+            else []
+        )
         counter, counted = catalog.find_flag(flag), catalog.find_flag(excluded)
         if counter and counted and pair and all(map(view.is_decided, pair)) and about(pair):
             text, named = (str(_format_value(view.settings[key], key)) for key in pair)
@@ -50,19 +61,29 @@ def check_flags(view: View, about: About) -> Iterator[Finding]:
 
 
 def _list_conflicts(flag: Flag | None) -> list[tuple[str, str]]:
-    """Return the flags that exclude a flag, each with the only excluded value, empty for any value."""
+    """Return the flags that exclude a flag, each with the only excluded value, empty
+    for any value.
+    """
     if flag is None:
         return []
-    return [*(("", rival) for rival in flag.conflicts), *((own, rival) for own, listed in flag.value_conflicts.items() for rival in listed)]
+    return [
+        *(("", rival) for rival in flag.conflicts),
+        *((own, rival) for own, listed in flag.value_conflicts.items() for rival in listed),
+    ]
 
 
 @cache
 def list_flag_reads() -> tuple[frozenset[str], ...]:
-    """Return the groups of settings that are read together: flags that may be set twice, conflicts and requirements."""
+    """Return the groups of settings that are read together: flags that may be set twice, conflicts
+    and requirements.
+    """
     setters = _list_setters()
     groups = {frozenset(both) for both in setters.values() if len(both) == 2}
     groups |= {
-        frozenset((setter, another)) for flag, second in _list_sized_pairs() for setter in setters[flag] for another in setters[second]
+        frozenset((setter, another))
+        for flag, second in _list_sized_pairs()
+        for setter in setters[flag]
+        for another in setters[second]
     }
     for flag, ours in setters.items():
         record = catalog.find_flag(flag)
@@ -70,7 +91,11 @@ def list_flag_reads() -> tuple[frozenset[str], ...]:
             theirs = setters.get(second.removeprefix("--").partition("=")[0], ())
             groups |= {frozenset((setter, another)) for setter in ours for another in theirs}
         for requirement in record.requires if record else ():
-            theirs = [key for term in _parse_requirement(requirement) for key in setters.get(term.name, ())]
+            theirs = [
+                key
+                for term in _parse_requirement(requirement)
+                for key in setters.get(term.name, ())
+            ]
             groups |= {frozenset((setter, *theirs)) for setter in ours}
     return tuple(groups)
 
@@ -78,11 +103,16 @@ def list_flag_reads() -> tuple[frozenset[str], ...]:
 @cache
 def _list_setters() -> dict[str, list[str]]:
     """Return the settings that set each flag, by flag name."""
-    return {flag.name: [*([flag.twin] if flag.twin else []), f"atc.{flag.name}"] for flag in catalog.list_records(Flag, "atc")}
+    return {
+        flag.name: [*([flag.twin] if flag.twin else []), f"atc.{flag.name}"]
+        for flag in catalog.list_records(Flag, "atc")
+    }
 
 
 class Term(Record):
-    """One alternative of a requirement: a flag with any value, with one of ``values``, or, if ``barred``, with none of them."""
+    """One alternative of a requirement: a flag with any value, with one of ``values``, or, if
+    ``barred``, with none of them.
+    """
 
     name: str
     values: tuple[str, ...] = ()
@@ -90,7 +120,11 @@ class Term(Record):
 
     def __str__(self) -> str:
         listed = (", " if self.barred else " or ").join(self.values)
-        return f"another --{self.name} than {listed}" if self.barred else f"--{self.name}{'=' if listed else ''}{listed}"
+        return (
+            f"another --{self.name} than {listed}"
+            if self.barred
+            else f"--{self.name}{'=' if listed else ''}{listed}"
+        )
 
 
 @cache
@@ -99,13 +133,23 @@ def _parse_requirement(text: str) -> tuple[Term, ...]:
     terms = []
     for part in text.split(" or "):
         name, _, listed = part.removeprefix("--").partition("=")
-        terms.append(Term(name.removesuffix("!"), tuple(listed.split("|")) if listed else (), name.endswith("!")))
+        terms.append(
+            Term(
+                name.removesuffix("!"),
+                tuple(listed.split("|")) if listed else (),
+                name.endswith("!"),
+            )
+        )
     return tuple(terms)
 
 
-def _check_requirements(view: View, flag: Flag, key: str, setters_by_flag: dict[str, list[str]], about: About) -> Iterator[Finding]:
+def _check_requirements(
+    view: View, flag: Flag, key: str, setters_by_flag: dict[str, list[str]], about: About
+) -> Iterator[Finding]:
     """Yield the flags that another flag requires and that are certainly missing."""
-    if flag.requires_unless and (not view.is_decided(key) or _format_value(view.settings[key], key) in flag.requires_unless):
+    if flag.requires_unless and (
+        not view.is_decided(key) or _format_value(view.settings[key], key) in flag.requires_unless
+    ):
         return
     for requirement in flag.requires:
         terms = _parse_requirement(requirement)
@@ -113,8 +157,15 @@ def _check_requirements(view: View, flag: Flag, key: str, setters_by_flag: dict[
         if about(reads) and not any(_may_be_met(view, term, setters_by_flag) for term in terms):
             wanted = " or ".join(map(str, terms))
             why = f"ATC stops{'' if flag.stops_without else ', or ignores the flag'}."
-            fault = Fault("NP912", f"--{flag.name} needs {wanted}", why, f"give {wanted}, or omit --{flag.name}")
-            yield view.build_finding(fault._replace(severity="error") if flag.stops_without else fault, key)
+            fault = Fault(
+                "NP912",
+                f"--{flag.name} needs {wanted}",
+                why,
+                f"give {wanted}, or omit --{flag.name}",
+            )
+            yield view.build_finding(
+                fault._replace(severity="error") if flag.stops_without else fault, key
+            )
 
 
 def _may_be_met(view: View, term: Term, setters_by_flag: dict[str, list[str]]) -> bool:
@@ -122,12 +173,20 @@ def _may_be_met(view: View, term: Term, setters_by_flag: dict[str, list[str]]) -
     flag = catalog.find_flag(term.name)
     if setters := setters_by_flag.get(term.name):
         return not term.values or any(
-            not view.is_decided(key) or (_format_value(view.settings[key], key) in term.values) != term.barred for key in setters
+            not view.is_decided(key)
+            or (_format_value(view.settings[key], key) in term.values) != term.barred
+            for key in setters
         )
-    if view.may_be_given(_list_setters().get(term.name, ()), of_conversion=flag is not None and flag.required):
+    if view.may_be_given(
+        _list_setters().get(term.name, ()), of_conversion=flag is not None and flag.required
+    ):
         return True
     default = flag.default if flag else None
-    return bool(term.values) and (default is not None or term.barred) and (keys.format_plain_value(default) in term.values) != term.barred
+    return (
+        bool(term.values)
+        and (default is not None or term.barred)
+        and (keys.format_plain_value(default) in term.values) != term.barred
+    )
 
 
 @cache
@@ -140,32 +199,53 @@ def find_flag_name(key: str) -> str:
     return option.flag if option else ""
 
 
-def _check_conflict(view: View, record: Flag, own: str, excluded: str, key: str, excluded_key: str) -> Iterator[Finding]:
-    """Yield the finding for two conflicting flags, possibly only with the ``own`` value; once, if both records list it."""
+def _check_conflict(
+    view: View, record: Flag, own: str, excluded: str, key: str, excluded_key: str
+) -> Iterator[Finding]:
+    """Yield the finding for two conflicting flags, possibly only with the ``own`` value.
+
+    Once, if both records list it.
+    """
     name, equals, value = excluded.removeprefix("--").partition("=")
     if own and not (view.is_decided(key) and _format_value(view.settings[key], key) == own):
         return
-    if equals and not (view.is_decided(excluded_key) and _format_value(view.settings[excluded_key], excluded_key) == value):
+    if equals and not (
+        view.is_decided(excluded_key)
+        and _format_value(view.settings[excluded_key], excluded_key) == value
+    ):
         return
     back = catalog.find_flag(name)
     if back is not None and f"--{record.name}" in back.conflicts and name < record.name:
         return
     stops = record.stops and back is not None and back.stops
     what = f"--{record.name}{f'={own}' if own else ''} and {excluded} exclude each other"
-    fault = Fault("NP912", what, "ATC stops." if stops else "One overrides the other.", f"unset {key} or {excluded_key}")
+    fault = Fault(
+        "NP912",
+        what,
+        "ATC stops." if stops else "One overrides the other.",
+        f"unset {key} or {excluded_key}",
+    )
     yield view.build_finding(fault._replace(severity="error") if stops else fault, key)
 
 
 def _check_chip(view: View, about: About) -> Iterator[Finding]:
-    """Yield the finding for a conversion whose chip belongs to none, or not all, of the selected products."""
+    """Yield the finding for a conversion whose chip belongs to none, or not all, of the selected
+    products.
+    """
     chip = find_chip(view.settings) if view.named else None
     if chip is None or not about((chip[0],)):
         return
     key, family = chip
     others = [name for name in view.named if name != family]
     if others:
-        what = f"{key} = {format_short_value(view.settings[key])} is a chip of {family}, not of {', '.join(others)}"
-        hint = f"write a chip of {' or '.join(others)}, in an [[override]] if there are several products, or correct the products"
+        what = (
+            f"{key} = {format_short_value(view.settings[key])} "
+            f"is a chip of {family}, not of {', '.join(others)}"
+        )
+        hint = (
+            f"write a chip of {' or '.join(others)}, in an [[override]] if there are several "
+            "products, or correct the products"
+        )
         yield view.build_finding(Fault("NP407", what, "A conversion is for one chip.", hint), key)
 
 
@@ -173,7 +253,10 @@ def _check_twice_given(view: View, flag: str, own: str, option: str) -> Iterator
     """Yield the finding for a flag and its equivalent option with different values."""
     first, second = (_format_value(view.settings[key], key) for key in (option, own))
     if first != second:
-        what = f"--{flag} is {format_short_value(first)} by {option} and {format_short_value(second)} by {own}"
+        what = (
+            f"--{flag} is {format_short_value(first)} by {option} and "
+            f"{format_short_value(second)} by {own}"
+        )
         why = "Either is a setting of the preset, and a command line takes one."
         hint = f'unset {own}, or {option} in an [[override]] with match = {{ target = "atc" }}'
         yield view.build_finding(Fault("NP912", what, why, hint, severity="error"), own)
@@ -188,24 +271,43 @@ def _format_value(value: Any, key: str) -> str:
 @cache
 def _list_sized_pairs() -> tuple[tuple[str, str], ...]:
     """Return the flags with a count, each with the flag whose elements it counts."""
-    return tuple((flag.name, counted) for flag in catalog.list_records(Flag, "atc") for counted in (*flag.filled, flag.one_per) if counted)
+    return tuple(
+        (flag.name, counted)
+        for flag in catalog.list_records(Flag, "atc")
+        for counted in (*flag.filled, flag.one_per)
+        if counted
+    )
 
 
 def _find_size_fault(flag: Flag, text: str, counted: Flag, named: str) -> Fault | None:
-    """Return the fault of two flags if the first does not have as many elements as the second requires."""
+    """Return the fault of two flags if the first does not have as many elements as the second
+    requires.
+    """
     count = flag.filled.get(counted.name)
     if count is not None:
         where = _DIMENSIONS[count]
         if "~" in named or _is_filled(named, count):
             return None
-        what = f"--{flag.name} fills {where}, and --{counted.name} has no -1 there, or one elsewhere"
-        return Fault("NP382", what, "ATC replaces each -1 with a size.", f"write -1 for {where} in --{counted.name}, and nowhere else")
+        what = (
+            f"--{flag.name} fills {where}, and --{counted.name} has no -1 there, or one elsewhere"
+        )
+        return Fault(
+            "NP382",
+            what,
+            "ATC replaces each -1 with a size.",
+            f"write -1 for {where} in --{counted.name}, and nowhere else",
+        )
     parts = [part for part in named.split(counted.separator) if part]
     count = len(text.split(flag.separator))
     if count == len(parts):
         return None
     why = "There is one for each, in the same order."
-    return Fault("NP912", f"--{flag.name} is for {count}, and --{counted.name} names {len(parts)}", why, f"write {len(parts)} of them")
+    return Fault(
+        "NP912",
+        f"--{flag.name} is for {count}, and --{counted.name} names {len(parts)}",
+        why,
+        f"write {len(parts)} of them",
+    )
 
 
 def _is_filled(shapes: str, count: int) -> bool:
@@ -215,4 +317,6 @@ def _is_filled(shapes: str, count: int) -> bool:
         for shape in shapes.split(";")
         if "-1" in (sizes := [size.strip() for size in shape.rpartition(":")[2].split(",")])
     ]
-    return bool(opened) and all(places == [0] if count == 1 else len(places) == count for places in opened)
+    return bool(opened) and all(
+        places == [0] if count == 1 else len(places) == count for places in opened
+    )

@@ -1,4 +1,6 @@
-"""Faults of framework settings: [torch_npu], [vllm_ascend], and [vllm], whose arguments are passed through."""
+"""Faults of framework settings: [torch_npu], [vllm_ascend], and [vllm], whose arguments are passed
+through.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,13 @@ from collections.abc import Iterable, Iterator
 from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.checks.arguments import find_path_faults, find_plain_value_faults
-from npuprof.checks.meaning import UNKNOWN, describe_value_kind, guess_choice, read_number, read_truth
+from npuprof.checks.meaning import (
+    UNKNOWN,
+    describe_value_kind,
+    guess_choice,
+    read_number,
+    read_truth,
+)
 from npuprof.checks.view import Fault, View, find_nul_faults
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value, format_toml_value, is_no_number
@@ -22,8 +30,15 @@ if TYPE_CHECKING:
 
 
 def find_framework_faults(section: str, name: str, value: Any) -> list[Fault]:
-    """Return the faults of a framework setting, or of a table of settings; each with its path below ``name``."""
-    return [fault for path, item in catalog.list_settings(section, name, value) for fault in _find_item_faults(section, name, path, item)]
+    """Return the faults of a framework setting, or of a table of settings.
+
+    Each with its path below ``name``.
+    """
+    return [
+        fault
+        for path, item in catalog.list_settings(section, name, value)
+        for fault in _find_item_faults(section, name, path, item)
+    ]
 
 
 def _find_item_faults(section: str, name: str, path: Path, value: Any) -> list[Fault]:
@@ -31,27 +46,64 @@ def _find_item_faults(section: str, name: str, path: Path, value: Any) -> list[F
     key = f"{section}.{dotted}"
     described = catalog.load_sections()[section]
     if table := described.tables.get(name.replace("_", "-")):
-        return [Fault("NP212", f"{key} has a section of its own", "There its keys are checked.", f"move its keys below [{table}]")]
+        return [
+            Fault(
+                "NP212",
+                f"{key} has a section of its own",
+                "There its keys are checked.",
+                f"move its keys below [{table}]",
+            )
+        ]
     if described.is_passed_through:
         wrong = is_no_number(value) or hasattr(value, "isoformat")
-        what = f"{key} takes text, a number, true, false, a list or a table, not {describe_value_kind(value)}"
-        return [Fault("NP202", what, "No YAML value has this form.", "write it as text")] if wrong else find_nul_faults(key, value, "")
+        what = (
+            f"{key} takes text, a number, true, false, a list or a table, not "
+            f"{describe_value_kind(value)}"
+        )
+        return (
+            [Fault("NP202", what, "No YAML value has this form.", "write it as text")]
+            if wrong
+            else find_nul_faults(key, value, "")
+        )
     record = catalog.find_setting(section, dotted)
     if record is None:
         return [_build_unknown_fault(section, dotted)._replace(tail=path)]
     if record.kind in ("json", "list"):
         is_taken = isinstance(value, dict if record.kind == "json" else list)
         wanted = "a table" if record.kind == "json" else "a list"
-        faults = [] if is_taken else [Fault("NP202", f"{key} takes {wanted}, not {describe_value_kind(value)}", "", f"write {wanted}")]
+        faults = (
+            []
+            if is_taken
+            else [
+                Fault(
+                    "NP202",
+                    f"{key} takes {wanted}, not {describe_value_kind(value)}",
+                    "",
+                    f"write {wanted}",
+                )
+            ]
+        )
     else:
-        is_number = described.option_call and not record.call and record.kind == "int" and isinstance(value, str)
+        is_number = (
+            described.option_call
+            and not record.call
+            and record.kind == "int"
+            and isinstance(value, str)
+        )
         plain = int(value) if is_number and re.fullmatch("[0-9]{1,9}", value) else value
-        faults = find_plain_value_faults(key, record, plain) or (find_path_faults(key, value) if record.kind == "path" else [])
-    return [fault._replace(tail=(*path, *fault.tail), why=fault.why or record.otherwise) for fault in faults]
+        faults = find_plain_value_faults(key, record, plain) or (
+            find_path_faults(key, value) if record.kind == "path" else []
+        )
+    return [
+        fault._replace(tail=(*path, *fault.tail), why=fault.why or record.otherwise)
+        for fault in faults
+    ]
 
 
 def check_settings(view: View, about: About) -> Iterator[Finding]:
-    """Yield the framework settings that contradict another setting, or have no effect without it."""
+    """Yield the framework settings that contradict another setting, or have no effect
+    without it.
+    """
     pairs: set[frozenset[str]] = set()
     for key in view.settings:
         section, name = keys.split_section_and_name(key)
@@ -71,7 +123,10 @@ def list_setting_reads(touched: Iterable[str]) -> Iterator[tuple[str, str]]:
     for key in touched:
         section, name = keys.split_section_and_name(key)
         for record in catalog.list_settings_below(section, name):
-            partners = (*record.counterparts, *(_name_key(section, partner) for partner in (*record.conflicts, *record.requires)))
+            partners = (
+                *record.counterparts,
+                *(_name_key(section, partner) for partner in (*record.conflicts, *record.requires)),
+            )
             yield from ((key, _parse_key(partner)[0]) for partner in partners)
 
 
@@ -84,23 +139,44 @@ def _parse_key(key: str) -> tuple[str, tuple[str, ...]]:
     return keys.parse_key(key) or (key, ())
 
 
-def _find_pair_faults(view: View, section: str, record: catalog.Setting, value: Any) -> Iterator[tuple[str, Fault]]:
+def _find_pair_faults(
+    view: View, section: str, record: catalog.Setting, value: Any
+) -> Iterator[tuple[str, Fault]]:
     """Yield the faults of a setting in combination with another one, with that one's key."""
     key = f"{section}.{record.name}"
     for partner in record.counterparts:
         is_set, partner_value = _find_value(view, partner)
-        if is_set and not isinstance(partner_value, dict) and not _do_agree(record, value, partner, partner_value):
+        if (
+            is_set
+            and not isinstance(partner_value, dict)
+            and not _do_agree(record, value, partner, partner_value)
+        ):
             yield partner, _build_counterpart_fault(section, record, value, partner, partner_value)
     for partner in (_name_key(section, name) for name in record.conflicts):
         if _find_value(view, partner)[0]:
             why = catalog.load_sections()[section].conflict or record.otherwise
-            yield partner, Fault("NP213", f"{key} and {partner} conflict", why, "unset one of the two")
+            yield (
+                partner,
+                Fault("NP213", f"{key} and {partner} conflict", why, "unset one of the two"),
+            )
     for partner in (_name_key(section, name) for name in record.requires):
         is_set, partner_value = _find_value(view, partner)
-        if not view.config.abstract and read_truth(value) is not False and (not is_set or read_truth(partner_value) is False):
+        if (
+            not view.config.abstract
+            and read_truth(value) is not False
+            and (not is_set or read_truth(partner_value) is False)
+        ):
             needed = catalog.find_record(*catalog.find_record_place(*_parse_key(partner)))
             written = " = true" if getattr(needed, "kind", "") == "bool" else ""
-            yield partner, Fault("NP214", f"{key} has no effect without {partner}", "", f"write {partner}{written}, or unset {key}")
+            yield (
+                partner,
+                Fault(
+                    "NP214",
+                    f"{key} has no effect without {partner}",
+                    "",
+                    f"write {partner}{written}, or unset {key}",
+                ),
+            )
 
 
 def _find_value(view: View, key: str) -> tuple[bool, Any]:
@@ -114,7 +190,8 @@ def _do_agree(record: catalog.Setting, value: Any, partner: str, partner_value: 
     if isinstance(agreeing, str):
         return re.fullmatch(agreeing.replace("{}", re.escape(text)), str(partner_value)) is not None
     return any(
-        _are_same(item, partner_value, partner) for item in (agreeing.get(text, ()) if agreeing else (_convert(record, value, partner),))
+        _are_same(item, partner_value, partner)
+        for item in (agreeing.get(text, ()) if agreeing else (_convert(record, value, partner),))
     )
 
 
@@ -125,7 +202,11 @@ def _format_text(value: Any) -> str:
 def _are_same(value: Any, partner_value: Any, partner: str) -> bool:
     truth = read_truth(value)
     parsed = [values.parse_structured_value(partner, item) for item in (value, partner_value)]
-    return str(value) == str(partner_value) or parsed[0] == parsed[1] or (truth is not None and truth is read_truth(partner_value))
+    return (
+        str(value) == str(partner_value)
+        or parsed[0] == parsed[1]
+        or (truth is not None and truth is read_truth(partner_value))
+    )
 
 
 def _convert(record: catalog.Setting, value: Any, partner: str) -> Any:
@@ -134,33 +215,68 @@ def _convert(record: catalog.Setting, value: Any, partner: str) -> Any:
     return read_number(f"{value}{record.unit}", unit) if unit and record.unit else value
 
 
-def _build_counterpart_fault(section: str, record: catalog.Setting, value: Any, partner: str, partner_value: Any) -> Fault:
-    """Return the fault for a setting that contradicts its counterpart, with the counterpart's matching value, if any."""
+def _build_counterpart_fault(
+    section: str, record: catalog.Setting, value: Any, partner: str, partner_value: Any
+) -> Fault:
+    """Return the fault for a setting that contradicts its counterpart, with the counterpart's
+    matching value, if any.
+    """
     agreeing = record.counterparts[partner]
     choices = getattr(catalog.find_key_record(partner), "choices", ())
     best = UNKNOWN if agreeing else _convert(record, value, partner)
-    best = next(iter(agreeing.get(_format_text(value), ())), UNKNOWN) if isinstance(agreeing, dict) and agreeing else best
-    best = guess_choice(best, choices) if choices and best is not UNKNOWN else UNKNOWN if isinstance(best, float) else best
-    what = f"{section}.{record.name} = {format_short_value(value)} contradicts {partner} = {format_short_value(partner_value)}"
+    best = (
+        next(iter(agreeing.get(_format_text(value), ())), UNKNOWN)
+        if isinstance(agreeing, dict) and agreeing
+        else best
+    )
+    best = (
+        guess_choice(best, choices)
+        if choices and best is not UNKNOWN
+        else UNKNOWN
+        if isinstance(best, float)
+        else best
+    )
+    what = (
+        f"{section}.{record.name} = {format_short_value(value)} contradicts {partner} = "
+        f"{format_short_value(partner_value)}"
+    )
     why = f"{section} and the readers of [options] would run with different values."
     if partner.startswith("env."):
         why = "The setting overrides the variable."
-    hint = "unset one of the two" if best in (UNKNOWN, None) else f"write {partner} = {format_toml_value(best)}, or unset one of the two"
+    hint = (
+        "unset one of the two"
+        if best in (UNKNOWN, None)
+        else f"write {partner} = {format_toml_value(best)}, or unset one of the two"
+    )
     return Fault("NP213", what, why, hint)
 
 
 def _build_unknown_fault(section: str, dotted: str) -> Fault:
-    """Return the fault for an unknown framework setting, with a similar name or another section as the hint."""
+    """Return the fault for an unknown framework setting, with a similar name or another section as
+    the hint.
+    """
     sections = catalog.load_sections()
     group = dotted.rpartition(".")[0]
     is_closed = any(setting.closed for setting in catalog.list_settings_below(section, group))
-    why = f"{sections[section].title} stops at an unknown key of {group}." if is_closed else sections[section].unknown
+    why = (
+        f"{sections[section].title} stops at an unknown key of {group}."
+        if is_closed
+        else sections[section].unknown
+    )
     what = f"{section} has no setting {dotted!r}"
     leaf = dotted.rpartition(".")[2]
     for home in sections.values():
         name = dotted if home.dotted else leaf
         if home.name not in (section, "estimator", "atc") and home.find(name) is not None:
-            return Fault("NP212", what, why, f"{name} belongs below [{home.name}]; on a command line it is {home.format_key(name)}")
+            return Fault(
+                "NP212",
+                what,
+                why,
+                (
+                    f"{name} belongs below [{home.name}]; on a command line it is "
+                    f"{home.format_key(name)}"
+                ),
+            )
     known = sections[section].names
     same = [name for name in known if name.rpartition(".")[2] == leaf]
     hint, fix = suggest_name(dotted, known, f"npuprof options {section} lists all")

@@ -19,24 +19,37 @@ if TYPE_CHECKING:
     from npuprof.checks.view import Judged, Told
     from npuprof.document.policy import TeamRule
 
-    #: The faults of one value: of the value alone, of its scope, of a value in a shared preset, and of targets that were not requested.
-    Judgement = tuple[tuple[Fault, ...], tuple[Fault, ...], tuple[Fault, ...], tuple[tuple[str, Fault], ...]]
+    #: The faults of one value: of the value alone, of its scope, of a value in a shared preset, and
+    #: of targets that were not requested.
+    Judgement = tuple[
+        tuple[Fault, ...], tuple[Fault, ...], tuple[Fault, ...], tuple[tuple[str, Fault], ...]
+    ]
 
-#: Types whose equal values have equal texts. Others do not: 0.0 and -0.0, the same instant in two time zones.
+#: Types whose equal values have equal texts. Others do not: 0.0 and -0.0, the same instant in two
+#: time zones.
 _PLAIN = frozenset((str, int, bool))
 
 
 def judge_view(view: View, notes: bool, about: About = select_all) -> list[Told]:
-    """Return the findings about the settings, each with its conditions; without ``notes``, some notes are omitted.
+    """Return the findings about the settings, each with its conditions.
+
+    Without ``notes``, some notes are omitted.
 
     With ``about``, only findings about the selected settings are returned.
     """
     alone, scoped, frozen = (
-        [(fault, key) for fault, key in findings if notes or fault.severity != "info"] for findings in collect_faults(view, about)[:3]
+        [(fault, key) for fault, key in findings if notes or fault.severity != "info"]
+        for findings in collect_faults(view, about)[:3]
     )
-    refused = [(fault, key) for fault, key in scoped if view.scope.surface and fault.code.startswith("NP2")]  # by the requested target
+    refused = [
+        (fault, key) for fault, key in scoped if view.scope.surface and fault.code.startswith("NP2")
+    ]  # by the requested target
     findings = [
-        *((view.build_finding(fault, key), ()) for fault, key in alone if not scope.is_fault_excused(view.settings, key, fault)),
+        *(
+            (view.build_finding(fault, key), ())
+            for fault, key in alone
+            if not scope.is_fault_excused(view.settings, key, fault)
+        ),
         *judge_together(view, view.config.policy.rules if view.config.policy else (), about),
         *(
             (view.build_finding(fault, key), rules.describe_setting_place(view, key))
@@ -44,40 +57,77 @@ def judge_view(view: View, notes: bool, about: About = select_all) -> list[Told]
             if (fault, key) not in refused and not scope.is_fault_excused(view.settings, key, fault)
         ),
         *((finding, rules.describe_place(view)) for finding in _check_frameworks(view, about)),
-        *((finding, ()) for finding in (scope.check_late_options(view) if notes and view.region is None else ())),
-        *((view.build_finding(fault, key), ()) for fault, key in frozen if sharing.is_written_down(view.config, key)),
-        *((finding, rules.describe_place(view)) for finding in sharing.check_locked_keys(view, about)),
+        *(
+            (finding, ())
+            for finding in (scope.check_late_options(view) if notes and view.region is None else ())
+        ),
+        *(
+            (view.build_finding(fault, key), ())
+            for fault, key in frozen
+            if sharing.is_written_down(view.config, key)
+        ),
+        *(
+            (finding, rules.describe_place(view))
+            for finding in sharing.check_locked_keys(view, about)
+        ),
     ]
-    return [*view.sift_findings(findings), *((view.build_finding(fault, key), ()) for fault, key in refused)]
+    return [
+        *view.sift_findings(findings),
+        *((view.build_finding(fault, key), ()) for fault, key in refused),
+    ]
 
 
 def judge_unasked(view: View, names: Collection[str], about: About = select_all) -> list[Told]:
-    """Return the values that targets cannot write although they support each option, when no target was requested."""
+    """Return the values that targets cannot write although they support each option, when no target
+    was requested.
+    """
     words = rules.describe_place(view)
     unwritable = collect_faults(view, about)[3]
-    findings = list(surfaces.check_unasked_surfaces(view, [fault for fault in unwritable if fault[0][0] in names]))
-    if view.scenario is None and "atc" in names and not view.config.abstract and surfaces.has_place(view, "atc"):
+    findings = list(
+        surfaces.check_unasked_surfaces(
+            view, [fault for fault in unwritable if fault[0][0] in names]
+        )
+    )
+    if (
+        view.scenario is None
+        and "atc" in names
+        and not view.config.abstract
+        and surfaces.has_place(view, "atc")
+    ):
         findings += _check_unasked_conversion(view, about)
     return view.sift_findings([(finding, words) for finding in findings])
 
 
 def _check_unasked_conversion(view: View, about: About) -> Iterator[Finding]:
-    """Yield why ATC rejects a preset that may be meant for it: it sets no scenario, and each option has a flag.
+    """Yield why ATC rejects a preset that may be meant for it: it sets no scenario, and each option
+    has a flag.
 
-    ATC has its own rules for values and combinations of flags, so everything is checked as ATC reads it.
+    ATC has its own rules for values and combinations of flags, so everything is checked as ATC
+    reads it.
     """
-    refused = [finding for finding, _ in judge_view(view.view_surface("atc"), False, about) if finding.severity == "error"]
+    refused = [
+        finding
+        for finding, _ in judge_view(view.view_surface("atc"), False, about)
+        if finding.severity == "error"
+    ]
     if not refused:
         return
     own = [finding for finding, _ in judge_view(view, False, about)]  # already reported
-    keys, clash = {finding.key for finding in own}, any(finding.code.startswith("NP3") for finding in own)
+    keys, clash = (
+        {finding.key for finding in own},
+        any(finding.code.startswith("NP3") for finding in own),
+    )
     for finding in refused:
         if finding.key not in keys and not (clash and finding.code == "NP912"):
             yield surfaces.build_conversion_finding(finding)
 
 
-def judge_together(view: View, team: Sequence[TeamRule], about: About = select_all) -> Iterator[Told]:
-    """Yield the findings about the settings of a preset or a launch together: broken rules, team rules, combinations of flags."""
+def judge_together(
+    view: View, team: Sequence[TeamRule], about: About = select_all
+) -> Iterator[Told]:
+    """Yield the findings about the settings of a preset or a launch together: broken rules, team
+    rules, combinations of flags.
+    """
     yield from rules.check_rules(view, about)
     if team and not view.config.abstract:
         from npuprof.checks.team import check_team_rules  # few stores have team rules
@@ -92,7 +142,9 @@ def judge_together(view: View, team: Sequence[TeamRule], about: About = select_a
 @lru_cache(1024)  # presets of one kind set the same keys
 def has_framework_settings(names: Collection[str]) -> bool:
     """Return whether some settings belong to a framework section."""
-    prefixes = tuple(section.prefix for section in catalog.load_sections().values() if section.dotted)
+    prefixes = tuple(
+        section.prefix for section in catalog.load_sections().values() if section.dotted
+    )
     return any(name.startswith(prefixes) for name in names)
 
 
@@ -108,26 +160,41 @@ def say_where(finding: Finding, places: Sequence[tuple[str, ...]]) -> Finding:
     """Return a finding whose message names its conditions, unless it also applies without any."""
     if () in places:
         return finding
-    widest = [place for place in dict.fromkeys(places) if not any(set(wider) < set(place) for wider in places)]
-    return finding._replace(message=f"{finding.message} {'; '.join(' '.join(place) for place in widest)}")
+    widest = [
+        place
+        for place in dict.fromkeys(places)
+        if not any(set(wider) < set(place) for wider in places)
+    ]
+    return finding._replace(
+        message=f"{finding.message} {'; '.join(' '.join(place) for place in widest)}"
+    )
 
 
 @cache
 def list_value_reads(key: str) -> tuple[str, ...]:
-    """Return the settings that checking one value reads: itself, and settings that may excuse it."""
+    """Return the settings that checking one value reads: itself, and settings that may
+    excuse it.
+    """
     excuses = (tree for (name, _), tree in catalog.load_excuses().items() if name == key)
     return (key, *(path[0] for tree in excuses for path in condition.collect_condition_paths(tree)))
 
 
 def collect_faults(view: View, about: About = select_all) -> Judged:
-    """Return the faults of each setting taken alone; equal values are checked once for all presets of a store."""
+    """Return the faults of each setting taken alone.
+
+    Equal values are checked once for all presets of a store.
+    """
     if about is select_all and view.faults is not None:
         return view.faults
     judged_view: Judged = ([], [], [], [])
     memory = view.memory
-    clean = memory.setdefault("clean", {})  # the last value without faults of each setting; most presets inherit that object
+    clean = memory.setdefault(
+        "clean", {}
+    )  # the last value without faults of each setting; most presets inherit that object
     for key, value in view.settings.items():
-        if clean.get(key, clean) is value or (about is not select_all and not about(list_value_reads(key))):
+        if clean.get(key, clean) is value or (
+            about is not select_all and not about(list_value_reads(key))
+        ):
             continue
         kind = type(value)
         mark = (key, kind, value if kind in _PLAIN else id(value))
@@ -154,8 +221,16 @@ def judge_value_alone(key: str, value: Any, scenario: str | None = None) -> tupl
 def _judge_value(there: Scope, key: str, value: Any, in_python: bool) -> Judgement | tuple[()]:
     """Return the faults of a setting's value in a scope, empty if there are none."""
     alone, scoped = map(
-        tuple, scope.follow_advice(settings.find_value_faults(there, key, value), scope.find_scope_faults(there, key, value))
+        tuple,
+        scope.follow_advice(
+            settings.find_value_faults(there, key, value),
+            scope.find_scope_faults(there, key, value),
+        ),
     )
     frozen = sharing.find_frozen_fault(key, value, in_python)
     unwritable = tuple(surfaces.find_unwritable_faults(there, key, value))
-    return (alone, scoped, (frozen,) if frozen else (), unwritable) if alone or scoped or frozen or unwritable else ()
+    return (
+        (alone, scoped, (frozen,) if frozen else (), unwritable)
+        if alone or scoped or frozen or unwritable
+        else ()
+    )

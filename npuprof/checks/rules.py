@@ -22,13 +22,16 @@ if TYPE_CHECKING:
 
     #: Whether a check that reads some settings is selected.
     About = Callable[[Iterable[str]], bool]
-    #: A broken rule, and the products and releases for which it is broken, without those of axes that make no difference.
+    #: A broken rule, and the products and releases for which it is broken, without those of axes
+    #: that make no difference.
     Broken = tuple[Rule, tuple[Spans, ...]]
     Result = TypeVar("Result", bound=tuple[Any, ...])
 
 
 def check_rules(view: View, about: About) -> Iterator[Told]:
-    """Yield every rule that the settings break, with its conditions; with ``about``, only rules that read the selected settings.
+    """Yield every rule that the settings break, with its conditions.
+
+    With ``about``, only rules that read the selected settings.
 
     Abstract profiles break no rules.
     """
@@ -45,11 +48,16 @@ def check_rules(view: View, about: About) -> Iterator[Told]:
 @cache
 def list_rule_reads() -> tuple[frozenset[str], ...]:
     """Return the settings that each rule reads."""
-    return (*map(frozenset, catalog.list_rule_reads().values()), *map(frozenset, _COUNTING_CHECKS.values()))
+    return (
+        *map(frozenset, catalog.list_rule_reads().values()),
+        *map(frozenset, _COUNTING_CHECKS.values()),
+    )
 
 
 class RulePlan(Record):
-    """A rule triggered by a set of settings: which settings it reads, and whose values it compares."""
+    """A rule triggered by a set of settings: which settings it reads, and whose values
+    it compares.
+    """
 
     rule: Rule
     present: frozenset[str]
@@ -61,14 +69,20 @@ def _plan_rules(names: tuple[str, ...]) -> tuple[tuple[RulePlan, ...], tuple[str
     """Return the rules that settings trigger, by code, and all compared settings."""
     known = frozenset(names)
     plans = tuple(
-        RulePlan(rule, known.intersection(rule.reads), tuple(key for key in rule.compares if key in known))
+        RulePlan(
+            rule,
+            known.intersection(rule.reads),
+            tuple(key for key in rule.compares if key in known),
+        )
         for rule in map(catalog.find_rule, catalog.list_triggered_rules(names))
     )
     return plans, tuple(dict.fromkeys(key for plan in plans for key in plan.compared))
 
 
 def _find_broken_rules(view: View, about: About) -> tuple[Broken, ...]:
-    """Return the rules that the settings break, each with the products and releases for which it is broken."""
+    """Return the rules that the settings break, each with the products and releases for which it is
+    broken.
+    """
     plans, compared = _plan_rules(view.names)
     if about is select_all:
         return _find_once(view, (view.names,), compared, lambda: tuple(_judge_rules(view, plans)))
@@ -80,12 +94,16 @@ def _judge_rules(view: View, plans: Iterable[RulePlan]) -> Iterator[Broken]:
     for plan in plans:
         rule = plan.rule
         if (rule.atc or not is_converted) and (
-            guilty := _find_once(view, (rule.code, plan.present), plan.compared, partial(_find_guilty, rule, view))
+            guilty := _find_once(
+                view, (rule.code, plan.present), plan.compared, partial(_find_guilty, rule, view)
+            )
         ):
             yield rule, guilty
 
 
-def _find_once(view: View, marks: tuple[Any, ...], compared: Iterable[str], find: Callable[[], Result]) -> Result:
+def _find_once(
+    view: View, marks: tuple[Any, ...], compared: Iterable[str], find: Callable[[], Result]
+) -> Result:
     """Return the result for the values of some settings, cached by these values."""
     compared_values = [view.settings[key] for key in compared]
     mark = (*marks, *map(type, compared_values), *compared_values)
@@ -99,11 +117,24 @@ def _find_once(view: View, marks: tuple[Any, ...], compared: Iterable[str], find
 
 
 def _find_guilty(rule: Rule, view: View) -> tuple[Spans, ...]:
-    """Return the products and releases for which a config certainly breaks a rule, without axes that make no difference."""
+    """Return the products and releases for which a config certainly breaks a rule, without axes
+    that make no difference.
+    """
     spans = {axis: view.list_values(axis) for axis in rule.axes}
-    points = [point for point in combinations(*spans.values()) if _is_rule_broken(rule, view, dict(zip(spans, point, strict=True)))]
+    points = [
+        point
+        for point in combinations(*spans.values())
+        if _is_rule_broken(rule, view, dict(zip(spans, point, strict=True)))
+    ]
     boxes = join_boxes([tuple((name,) for name in point) for point in points])
-    return tuple({axis: names for axis, names in zip(spans, box, strict=True) if len(names) < len(spans[axis])} for box in boxes)
+    return tuple(
+        {
+            axis: names
+            for axis, names in zip(spans, box, strict=True)
+            if len(names) < len(spans[axis])
+        }
+        for box in boxes
+    )
 
 
 def _build_rule_findings(rule: Rule, view: View, guilty: tuple[Spans, ...]) -> list[Told]:
@@ -123,12 +154,17 @@ def _is_overridden(view: View, key: str) -> bool:
 
 
 def describe_place(view: View, narrowed: Spans | None = None) -> tuple[str, ...]:
-    """Return the conditions under which a finding applies, if it does not apply in every use of the preset.
+    """Return the conditions under which a finding applies, if it does not apply in every use of the
+    preset.
 
     ``narrowed`` are the products and releases of a finding that applies to some of them only.
     """
     region = view.region
-    spans = {"product": view.families if region and region.apart else (), **view.spans, **(narrowed or {})}
+    spans = {
+        "product": view.families if region and region.apart else (),
+        **view.spans,
+        **(narrowed or {}),
+    }
     texts = (_describe_span(axis, names) for axis, names in spans.items() if names)
     return (*texts, *(region.words if region else ()))
 
@@ -141,7 +177,10 @@ def _describe_span(axis: str, names: tuple[str | None, ...]) -> str:
 
 
 def describe_setting_place(view: View, key: str) -> tuple[str, ...]:
-    """Return the conditions of a fault of one setting that names its products; if an override sets it, its match adds the rest."""
+    """Return the conditions of a fault of one setting that names its products.
+
+    If an override sets it, its match adds the rest.
+    """
     return () if _is_overridden(view, key) else describe_place(view, {"product": ()})
 
 
@@ -158,7 +197,9 @@ def _is_rule_broken(rule: Rule, view: View, point: Mapping[str, str | None]) -> 
 
 @cache
 def _resolve_rule_key(name: str) -> str:
-    return f"env.{name}" if catalog.find_option(name) is None and catalog.find_variable(name) else name
+    return (
+        f"env.{name}" if catalog.find_option(name) is None and catalog.find_variable(name) else name
+    )
 
 
 def check_size_profiles(view: View) -> Iterator[Finding]:
@@ -168,24 +209,42 @@ def check_size_profiles(view: View) -> Iterator[Finding]:
         return
     limits = catalog.find_option("dynamic_dims")
     assert limits is not None
-    for fault in find_count_faults(limits, view.families, len(dims), f"dynamic_dims has {len(dims)} size profiles"):
+    for fault in find_count_faults(
+        limits, view.families, len(dims), f"dynamic_dims has {len(dims)} size profiles"
+    ):
         yield view.build_finding(fault, "dynamic_dims")
     shapes = values.parse_structured_value("input_shape", view.settings.get("input_shape"))
-    if not isinstance(shapes, dict) or not all(isinstance(shape, list) for shape in shapes.values()):
+    if not isinstance(shapes, dict) or not all(
+        isinstance(shape, list) for shape in shapes.values()
+    ):
         return
     opened = sum(shape.count(-1) for shape in shapes.values())
     for index, sizes in enumerate(dims):
         if len(sizes) != opened:
-            what = f"size profile {index + 1} has {len(sizes)} numbers, input_shape has {opened} open dimensions"
+            what = (
+                f"size profile {index + 1} has {len(sizes)} "
+                f"numbers, input_shape has {opened} open dimensions"
+            )
             stops = "atc stop" if view.is_converted else "the job exit"
-            why = f"The numbers fill the -1 of input_shape from left to right; a mismatch makes {stops}."
-            yield view.build_finding(Fault("NP382", what, why, f"write {opened} numbers", (index,)), "dynamic_dims")
+            why = (
+                "The numbers fill the -1 of input_shape from "
+                f"left to right; a mismatch makes {stops}."
+            )
+            yield view.build_finding(
+                Fault("NP382", what, why, f"write {opened} numbers", (index,)), "dynamic_dims"
+            )
     names = list(shapes)
     # GE sorts only if dynamic_node_type says what varies: multi_batch_clone_pass.cc
     if names != sorted(names) and "dynamic_node_type" in view.settings and not view.is_converted:
-        why = "The engine takes the inputs in alphabetical order, so the sizes would fill other dimensions."
+        why = (
+            "The engine takes the inputs in alphabetical "
+            "order, so the sizes would fill other dimensions."
+        )
         hint = f"write them in the order {', '.join(sorted(names))}"
-        yield view.build_finding(Fault("NP383", "input_shape does not list the inputs in alphabetical order", why, hint), "input_shape")
+        yield view.build_finding(
+            Fault("NP383", "input_shape does not list the inputs in alphabetical order", why, hint),
+            "input_shape",
+        )
 
 
 def check_checkpoint_steps(view: View) -> Iterator[Finding]:
@@ -194,11 +253,17 @@ def check_checkpoint_steps(view: View) -> Iterator[Finding]:
     steps = view.settings.get("estimator.save_checkpoints_steps")
     if type(loop) is int and type(steps) is int and loop > 1 and steps > 0 and steps % loop:
         what = f"save_checkpoints_steps = {steps} is not a multiple of iterations_per_loop = {loop}"
-        why = "A checkpoint can only be written between two loops, so it comes later than asked for."
-        yield view.build_finding(Fault("NP384", what, why, f"write {steps + loop - steps % loop}"), "estimator.save_checkpoints_steps")
+        why = (
+            "A checkpoint can only be written between two loops, so it comes later than asked for."
+        )
+        yield view.build_finding(
+            Fault("NP384", what, why, f"write {steps + loop - steps % loop}"),
+            "estimator.save_checkpoints_steps",
+        )
 
 
-#: Checks with arithmetic, with the settings they read; without the first one there is nothing to check.
+#: Checks with arithmetic, with the settings they read; without the first one there is nothing to
+#: check.
 _COUNTING_CHECKS = {
     check_size_profiles: ("dynamic_dims", "input_shape", "dynamic_node_type"),
     check_checkpoint_steps: ("iterations_per_loop", "estimator.save_checkpoints_steps"),

@@ -1,4 +1,6 @@
-"""The check of a whole store: what the library returns, and what ``check``, ``review``, the hooks and the site show."""
+"""The check of a whole store: what the library returns, and what ``check``, ``review``, the hooks
+and the site show.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,10 @@ if TYPE_CHECKING:
             """The path to cite for the store."""
 
         def load_names(self) -> list[str]:
-            """Return the names of all presets, sorted, which are then in memory. Raises NpuprofError if they cannot be listed."""
+            """Return the names of all presets, sorted, which are then in memory.
+
+            Raises NpuprofError if they cannot be listed.
+            """
 
         def cite_preset(self, name: str) -> str:
             """Return the path to cite for a preset."""
@@ -44,7 +49,10 @@ if TYPE_CHECKING:
             """Return a preset resolved. Raises NpuprofError."""
 
         def resolve_as_far_as_can_be(self, name: str) -> Config:
-            """Return a malformed preset, resolved without its malformed parts. Raises NpuprofError if it cannot be read."""
+            """Return a malformed preset, resolved without its malformed parts.
+
+            Raises NpuprofError if it cannot be read.
+            """
 
         def find_stray_files(self) -> list[Finding]:
             """Return a finding for each file whose name no preset can have."""
@@ -53,9 +61,11 @@ if TYPE_CHECKING:
             """Return a finding for each folder below the store that is itself a store."""
 
         def find_source_faults(self) -> list[Finding]:
-            """Return edits of the lock and of vendored copies, and why the team policy cannot be read.
+            """Return edits of the lock and of vendored copies, and why the team policy
+            cannot be read.
 
-            Without it, presets are judged by the store's own part of it. Raises NpuprofError for an invalid lock.
+            Without it, presets are judged by the store's own part of it. Raises NpuprofError for an
+            invalid lock.
             """
 
         def find_kept_faults(self) -> list[Finding]:
@@ -66,7 +76,10 @@ if TYPE_CHECKING:
 
 
 class PresetReport(Verdict):
-    """The verdict on one preset: resolved, or None if it cannot be read, resolved or judged; internal errors about it."""
+    """The verdict on one preset: resolved, or None if it cannot be read, resolved or judged.
+
+    Internal errors about it.
+    """
 
     name: str
     config: Config | None
@@ -76,9 +89,9 @@ class PresetReport(Verdict):
 class StoreReport(Record):
     """All findings about a store, or about the ``specs`` of it that were checked.
 
-    ``copies`` are edits of the lock and of vendored sources and releases, and policies that cannot be read. ``faults`` are
-    internal errors outside the presets. ``idle`` are entries of ``ignore`` and globs without effect; they are known only if
-    everything was read, in every context.
+    ``copies`` are edits of the lock and of vendored sources and releases, and policies that cannot
+    be read. ``faults`` are internal errors outside the presets. ``idle`` are entries of ``ignore``
+    and globs without effect; they are known only if everything was read, in every context.
     """
 
     presets: list[PresetReport]
@@ -93,8 +106,18 @@ class StoreReport(Record):
     @property
     def by_preset(self) -> dict[str, list[Finding]]:
         """The findings by preset; under an empty name, those about other files."""
-        others = [*self.stray_names, *self.duplicates, *self.nested_stores, *self.copies, *self.faults, *self.idle]
-        return {"": others, **{preset.name: [*preset.findings, *preset.faults] for preset in self.presets}}
+        others = [
+            *self.stray_names,
+            *self.duplicates,
+            *self.nested_stores,
+            *self.copies,
+            *self.faults,
+            *self.idle,
+        ]
+        return {
+            "": others,
+            **{preset.name: [*preset.findings, *preset.faults] for preset in self.presets},
+        }
 
     @cached_property
     def findings(self) -> list[Finding]:
@@ -110,7 +133,10 @@ class StoreReport(Record):
     def count(self) -> int:
         """The number of presets that exist."""
         found = [preset.findings for preset in self.presets]
-        return sum(not own or any(finding.code != "NP008" or finding.where is not None for finding in own) for own in found)
+        return sum(
+            not own or any(finding.code != "NP008" or finding.where is not None for finding in own)
+            for own in found
+        )
 
     @property
     def unreadable(self) -> list[str]:
@@ -119,25 +145,45 @@ class StoreReport(Record):
 
     @property
     def unresolved(self) -> int:
-        """The number of files that could not be read, resolved or judged: no statement about all is possible with any."""
-        unfit = sum(finding.severity == "error" for finding in self.copies)  # presets, a wheel or an export could not read them
+        """The number of files that could not be read, resolved or judged: no statement about all is
+        possible with any.
+        """
+        unfit = sum(
+            finding.severity == "error" for finding in self.copies
+        )  # presets, a wheel or an export could not read them
         return unfit + len(self.unreadable) + len(self.stray_names) + len(self.faults)
 
     @cached_property
     def coverage(self) -> Coverage:
-        """The number of known settings of all resolved presets, and the names of unknown variables."""
-        numbers = Counter(key for preset in self.presets if preset.config is not None for key in preset.config.settings)
+        """The number of known settings of all resolved presets, and the names of
+        unknown variables.
+        """
+        numbers = Counter(
+            key
+            for preset in self.presets
+            if preset.config is not None
+            for key in preset.config.settings
+        )
         passed = sum(number for key, number in numbers.items() if is_passed_through(key))
-        variables = [key for key in numbers if key.startswith("env.") and is_unknown_variable(key.removeprefix("env."))]
+        variables = [
+            key
+            for key in numbers
+            if key.startswith("env.") and is_unknown_variable(key.removeprefix("env."))
+        ]
         unknown = [key.removeprefix("env.") for key in variables for _ in range(numbers[key])]
         return Coverage(numbers.total() - len(unknown) - passed, 0, unknown, passed)
 
 
-def check_store(store: CheckedStore, specs: Sequence[str] = (), notes: bool = True, progress: bool = False) -> StoreReport:
-    """Return all findings about a store, or about ``specs`` of it only; without ``notes``, only errors and warnings.
+def check_store(
+    store: CheckedStore, specs: Sequence[str] = (), notes: bool = True, progress: bool = False
+) -> StoreReport:
+    """Return all findings about a store, or about ``specs`` of it only.
 
-    A fault in one file, even an internal error, hides no finding about another. With ``progress``, a terminal shows how many
-    presets are done. Raises NpuprofError if there is nothing to check, or the store cannot be listed.
+    Without ``notes``, only errors and warnings.
+
+    A fault in one file, even an internal error, hides no finding about another. With ``progress``,
+    a terminal shows how many presets are done. Raises NpuprofError if there is nothing to check, or
+    the store cannot be listed.
     """
     faults: list[Finding] = []
 
@@ -153,25 +199,49 @@ def check_store(store: CheckedStore, specs: Sequence[str] = (), notes: bool = Tr
 
     copies = [] if specs else collect_findings(store.find_source_faults)
     names = specs or store.load_names()
-    presets = [_check_preset(store, name, notes) for name in (track_items(names, "presets") if progress else names)]
+    presets = [
+        _check_preset(store, name, notes)
+        for name in (track_items(names, "presets") if progress else names)
+    ]
     if specs:
         return StoreReport(presets, False)
     stray_names = collect_findings(store.find_stray_files)
     if not (names or stray_names or copies or faults):
         what = f"there is no preset in {store.label}, so nothing was checked"
-        hint = "npuprof init creates a store with samples, npuprof new NAME a preset; or name another store with --store"
+        hint = (
+            "npuprof init creates a store with samples, npuprof new NAME a preset; or name "
+            "another store with --store"
+        )
         raise build_error("NP010", what, "", hint)
     reported = {finding.message for preset in presets for finding in preset.findings}
-    copies += [finding for finding in collect_findings(store.find_kept_faults) if finding.message not in reported]
-    duplicates, nested_stores = [*_find_duplicates(store, names)], collect_findings(store.find_nested_stores)
-    report = StoreReport(presets, store.context == Context(), stray_names, duplicates, nested_stores, copies, faults=faults)
+    copies += [
+        finding
+        for finding in collect_findings(store.find_kept_faults)
+        if finding.message not in reported
+    ]
+    duplicates, nested_stores = (
+        [*_find_duplicates(store, names)],
+        collect_findings(store.find_nested_stores),
+    )
+    report = StoreReport(
+        presets,
+        store.context == Context(),
+        stray_names,
+        duplicates,
+        nested_stores,
+        copies,
+        faults=faults,
+    )
     if not notes or not report.is_whole or report.unresolved:
         return report
     return report._replace(idle=collect_findings(lambda: _find_idle_entries(store, presets)))
 
 
 def _check_preset(store: CheckedStore, name: str, notes: bool) -> PresetReport:
-    """Return a preset with its findings; if it cannot be resolved, why, with the findings about its values."""
+    """Return a preset with its findings.
+
+    If it cannot be resolved, why, with the findings about its values.
+    """
     config: Config | None = None
     verdict = Verdict([], [])
     faults: list[Finding] = []
@@ -180,17 +250,25 @@ def _check_preset(store: CheckedStore, name: str, notes: bool) -> PresetReport:
             config = store.resolve_preset(name)
             verdict = judge_config(config, notes)
     except NpuprofError as error:
-        verdict.findings.extend(finding._replace(profiles=finding.profiles or (name,)) for finding in error.findings)
+        verdict.findings.extend(
+            finding._replace(profiles=finding.profiles or (name,)) for finding in error.findings
+        )
         # a file that cannot be read has no further findings
         with suppress(NpuprofError), isolate_faults(store.cite_preset(name), faults, name):
             partial = store.resolve_as_far_as_can_be(name)
-            verdict.findings.extend(check_config(partial, notes) if _is_whole(error) else check_values(partial, notes))
+            verdict.findings.extend(
+                check_config(partial, notes) if _is_whole(error) else check_values(partial, notes)
+            )
         config = None
-    return PresetReport(verdict.findings, verdict.accepted, name, None if faults else config, faults)
+    return PresetReport(
+        verdict.findings, verdict.accepted, name, None if faults else config, faults
+    )
 
 
 def _is_whole(error: NpuprofError) -> bool:
-    """Return whether all settings of an unresolvable preset are known: the faults are only in its metadata."""
+    """Return whether all settings of an unresolvable preset are known: the faults are only in its
+    metadata.
+    """
     return all(
         finding.code in ("NP006", "NP007", "NP009")
         and finding.origin is not None
@@ -201,20 +279,32 @@ def _is_whole(error: NpuprofError) -> bool:
 
 
 def _find_duplicates(store: CheckedStore, names: Sequence[str]) -> Iterator[Finding]:
-    """Yield a finding for each preset whose name differs from another's only in letter case: some file systems ignore case."""
+    """Yield a finding for each preset whose name differs from another's only in letter case: some
+    file systems ignore case.
+    """
     first: dict[str, str] = {}
     for name in names:
         twin = first.setdefault(name.lower(), name)
         if twin != name:
-            why = "On file systems without case, as on Windows and macOS, a clone contains only one of the two."
+            why = (
+                "On file systems without case, as on Windows and "
+                "macOS, a clone contains only one of the two."
+            )
             where = Place(store.cite_preset(name))
             yield build_finding(
-                "NP016", f"the presets {twin} and {name} differ in case only", why, "rename one of them", where=where, profiles=(name,)
+                "NP016",
+                f"the presets {twin} and {name} differ in case only",
+                why,
+                "rename one of them",
+                where=where,
+                profiles=(name,),
             )
 
 
 def _find_idle_entries(store: CheckedStore, presets: Sequence[PresetReport]) -> Iterator[Finding]:
-    """Yield a note for each entry of ``ignore``, and each glob of the store's own npuprof.toml, that has no effect."""
+    """Yield a note for each entry of ``ignore``, and each glob of the store's own npuprof.toml,
+    that has no effect.
+    """
     from npuprof.checks.accepted import find_idle_globs, find_idle_ignores
 
     configs = [preset.config for preset in presets if preset.config is not None]

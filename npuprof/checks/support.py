@@ -32,7 +32,11 @@ class Cell(Record):
     @property
     def warnings(self) -> list[Finding]:
         """The warnings."""
-        return [finding for finding in self.findings if finding.severity == "warning" and finding.code not in MEANT_CODES]
+        return [
+            finding
+            for finding in self.findings
+            if finding.severity == "warning" and finding.code not in MEANT_CODES
+        ]
 
     @property
     def meant(self) -> bool:
@@ -49,7 +53,10 @@ class Cell(Record):
 
 
 class SupportMatrix(Record):
-    """Presets by name, each with a cell per platform; all findings without duplicates; the number of failed resolutions."""
+    """Presets by name, each with a cell per platform; all findings without duplicates.
+
+    The number of failed resolutions.
+    """
 
     contexts: tuple[Context, ...]
     cells: dict[str, list[Cell]]
@@ -63,7 +70,9 @@ class SupportMatrix(Record):
             name: [
                 cell._replace(
                     findings=tuple(
-                        finding for finding in cell.findings if finding.code in MEANT_CODES or identify_finding(finding) in marks
+                        finding
+                        for finding in cell.findings
+                        if finding.code in MEANT_CODES or identify_finding(finding) in marks
                     )
                 )
                 for cell in row
@@ -74,19 +83,30 @@ class SupportMatrix(Record):
 
     def build_table(self, after: str) -> Table:
         """Return the matrix as a table, followed by a text."""
-        rows = [["", *map(_format_platform, self.contexts)], *([name, *(cell.text for cell in row)] for name, row in self.cells.items())]
+        rows = [
+            ["", *map(_format_platform, self.contexts)],
+            *([name, *(cell.text for cell in row)] for name, row in self.cells.items()),
+        ]
         if any(not cell.meant for row in self.cells.values() for cell in row):
-            after = f"\n(in brackets: works, but the preset does not name that release or product)\n{after}"
+            after = (
+                "\n(in brackets: works, but the preset does "
+                f"not name that release or product)\n{after}"
+            )
         return Table(rows, after=after, wrapping=len(self.contexts))
 
     def build_fields(self) -> dict[str, Any]:
         """Return the matrix as the fields of its JSON form."""
-        presets = [{"name": name, "platforms": [_build_cell_fields(cell) for cell in row]} for name, row in self.cells.items()]
+        presets = [
+            {"name": name, "platforms": [_build_cell_fields(cell) for cell in row]}
+            for name, row in self.cells.items()
+        ]
         findings = [build_finding_dict(finding) for finding in self.findings]
         return {"schema": "npuprof.support/1", "presets": presets, "findings": findings}
 
 
-def build_support_matrix(names: Sequence[str], contexts: Sequence[Context], open_store: Callable[[Context], CheckedStore]) -> SupportMatrix:
+def build_support_matrix(
+    names: Sequence[str], contexts: Sequence[Context], open_store: Callable[[Context], CheckedStore]
+) -> SupportMatrix:
     """Check presets for every release and product. Raises NpuprofError."""
     cells: dict[str, list[Cell]] = {name: [] for name in names}
     unresolved = 0
@@ -96,23 +116,40 @@ def build_support_matrix(names: Sequence[str], contexts: Sequence[Context], open
             faults: list[Finding] = []
             try:
                 with isolate_faults(judged.cite_preset(name), faults, name):
-                    cells[name].append(Cell(context, tuple(check_config(judged.resolve_preset(name)))))
+                    cells[name].append(
+                        Cell(context, tuple(check_config(judged.resolve_preset(name))))
+                    )
             except NpuprofError as error:
                 faults += error.findings
             if faults:
                 unresolved += 1
                 cells[name].append(Cell(context, tuple(faults)))
-    findings = fold_findings(finding for row in cells.values() for cell in row for finding in cell.findings)
+    findings = fold_findings(
+        finding for row in cells.values() for cell in row for finding in cell.findings
+    )
     return SupportMatrix(tuple(contexts), cells, findings, unresolved)
 
 
 def _format_platform(context: Context) -> str:
-    return " ".join(filter(None, (context.cann, context.product, *(f"{name} {release}" for name, release in context.versions))))
+    return " ".join(
+        filter(
+            None,
+            (
+                context.cann,
+                context.product,
+                *(f"{name} {release}" for name, release in context.versions),
+            ),
+        )
+    )
 
 
 def _build_cell_fields(cell: Cell) -> dict[str, Any]:
     return {
-        "cann": cell.context.cann, "product": cell.context.product, "supported": not cell.errors,
-        "meant": cell.meant, "errors": len(cell.errors), "warnings": len(cell.warnings),
+        "cann": cell.context.cann,
+        "product": cell.context.product,
+        "supported": not cell.errors,
+        "meant": cell.meant,
+        "errors": len(cell.errors),
+        "warnings": len(cell.warnings),
         "codes": sorted({finding.code for finding in (*cell.errors, *cell.warnings)}),
-    }  # fmt: skip
+    }

@@ -1,4 +1,6 @@
-"""Restrictions of surfaces, product families and releases: ATC flags, the classes of TF 2, narrower forms of values."""
+"""Restrictions of surfaces, product families and releases: ATC flags, the classes of TF 2, narrower
+forms of values.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,10 @@ OFFLINE = "offline-inference"
 
 
 def find_twin_flag(scope: Scope, option: Option) -> Flag | None:
-    """Return the flag that is equivalent to an option if ATC reads the preset, None if a session does."""
+    """Return the flag that is equivalent to an option if ATC reads the preset.
+
+    None if a session does.
+    """
     is_converted = scope.scenario == OFFLINE or scope.surface == "atc"
     return catalog.find_flag(option.flag) if is_converted else None
 
@@ -37,14 +42,27 @@ def is_taken_by_flag(scope: Scope, option: Option, value: Any) -> bool:
 
 
 def has_form_of_flag(scope: Scope, option: Option, value: Any) -> bool:
-    """Return whether a text has the form that the ATC compiler requires, if that differs from the session's."""
+    """Return whether a text has the form that the ATC compiler requires, if that differs from the
+    session's.
+    """
     flag = find_twin_flag(scope, option)
-    return flag is not None and isinstance(value, str) and bool(flag.pattern) and readers.is_taken(flag, value)
+    return (
+        flag is not None
+        and isinstance(value, str)
+        and bool(flag.pattern)
+        and readers.is_taken(flag, value)
+    )
 
 
 def encode_flag_value(option: Option, value: Any) -> Any:
-    """Return an option's value as ATC reads it: a structured value as its text, except for files."""
-    if isinstance(value, (dict, list)) and (structure := values.find_structure(option.name)) and not structure.file:
+    """Return an option's value as ATC reads it: a structured value as its text, except
+    for files.
+    """
+    if (
+        isinstance(value, (dict, list))
+        and (structure := values.find_structure(option.name))
+        and not structure.file
+    ):
         text = values.format_structured_value(structure, value)
         value = value if text is None else text
     return option.write_on("atc", value)[1]
@@ -61,42 +79,69 @@ def find_surface_faults(scope: Scope, option: Option, value: Any) -> Iterator[Fa
 
 
 def list_surface_releases(scope: Scope, surface: str) -> tuple[str, ...]:
-    """Return the selected releases that have a surface; all of them if none has, since the surface was requested."""
+    """Return the selected releases that have a surface.
+
+    All of them if none has, since the surface was requested.
+    """
     first = targets.find_first_release(surface)
-    return tuple(name for name in scope.releases if releases.release_index(name) >= first) or scope.releases
+    return (
+        tuple(name for name in scope.releases if releases.release_index(name) >= first)
+        or scope.releases
+    )
 
 
 def find_unwritable_faults(scope: Scope, key: str, value: Any) -> Iterator[tuple[str, Fault]]:
-    """Yield the targets that cannot write a value although a session accepts it, each with its fault."""
+    """Yield the targets that cannot write a value although a session accepts it, each
+    with its fault.
+    """
     for target in targets.list_narrow_targets(key):
         option = catalog.find_option(key)
         assert option is not None
         if fault := _find_late_fault(scope, key, target):
             yield target, fault
-        for fault in _find_unwritable_faults(option, targets.find_surface(target), value, f"the target {target}"):
-            hint = f'{fault.hint}, here or in an [[override]] with match = {{ target = "{target}" }}'
+        for fault in _find_unwritable_faults(
+            option, targets.find_surface(target), value, f"the target {target}"
+        ):
+            hint = (
+                f'{fault.hint}, here or in an [[override]] with match = {{ target = "{target}" }}'
+            )
             yield target, fault._replace(code="NP413", hint=hint)
 
 
 @cache
 def _find_late_fault(scope: Scope, name: str, target: str) -> Fault | None:
-    """Return the fault for releases that read an option in a session, but not yet where a target writes it."""
+    """Return the fault for releases that read an option in a session, but not yet where a target
+    writes it.
+    """
     option, surface = catalog.find_option(name), targets.find_surface(target)
     assert option is not None
     states = option.surface_states.get(surface, option.states)
-    places = [(name, releases.release_index(name)) for name in list_surface_releases(scope, surface)]
-    first = targets.find_first_release(surface)  # releases without the surface do not concern the preset
-    late = [name for name, place in places if place >= first and states[place] == "." != option.states[place]]
+    places = [
+        (name, releases.release_index(name)) for name in list_surface_releases(scope, surface)
+    ]
+    first = targets.find_first_release(
+        surface
+    )  # releases without the surface do not concern the preset
+    late = [
+        name
+        for name, place in places
+        if place >= first and states[place] == "." != option.states[place]
+    ]
     if not late:
         return None
     span = late[0] if len(late) == 1 else f"{late[0]} to {late[-1]}"
     what = f"{option.name} cannot be written for the target {target} in CANN {span}"
-    why = f"The adapter of that release has no {option.spelling[surface]}, and raises an error if it is set."
+    why = (
+        "The adapter of that release has no "
+        f"{option.spelling[surface]}, and raises an error if it is set."
+    )
     hint = f'narrow cann, or unset it in an [[override]] with match = {{ target = "{target}" }}'
     return Fault("NP413", what, why, hint)
 
 
-def check_unasked_surfaces(view: View, unwritable: Sequence[tuple[tuple[str, Fault], str]]) -> Iterator[Finding]:
+def check_unasked_surfaces(
+    view: View, unwritable: Sequence[tuple[tuple[str, Fault], str]]
+) -> Iterator[Finding]:
     """Yield the values that a target cannot write although it supports each option."""
     for target, row in targets.load_target_index().items() if unwritable else ():
         faults = [(fault, key) for (name, fault), key in unwritable if name == target]
@@ -109,14 +154,19 @@ def build_conversion_finding(refused: Finding) -> Finding:
     """Return the finding for what ATC rejects, if ATC was not requested."""
     what = f"{refused.key.split('.')[0]} cannot be written for the target atc: {refused.message}"
     hint = f"set a scenario in [profile] unless it is for ATC; else {refused.hint}"
-    return build_finding("NP413", what, refused.why, hint, refused.origin, refused.key, refused.profiles)
+    return build_finding(
+        "NP413", what, refused.why, hint, refused.origin, refused.key, refused.profiles
+    )
 
 
 def has_place(view: View, target: str) -> bool:
     """Return whether a target supports each option."""
     surface = targets.find_surface(target)
     barring = [key for key in view.settings if may_bar(surface, key)]
-    return all((option := catalog.find_option(key)) and option.is_always(surface, view.settings[key]) for key in barring)
+    return all(
+        (option := catalog.find_option(key)) and option.is_always(surface, view.settings[key])
+        for key in barring
+    )
 
 
 @cache
@@ -128,17 +178,25 @@ def may_bar(surface: str, key: str) -> bool:
     return surface not in option.spelling or surface in option.not_carried
 
 
-def _find_unwritable_faults(option: Option, surface: str, value: Any, where: str) -> Iterator[Fault]:
+def _find_unwritable_faults(
+    option: Option, surface: str, value: Any, where: str
+) -> Iterator[Fault]:
     """Yield the parts of a value that a surface cannot write; ``where`` names it."""
     if surface not in option.spelling:
         return
     carried, _ = option.write_on(surface, value)
     if not carried:
-        choices = [format_short_value(_read_choice(option, text)) for text in option.surface_values[surface]]
+        choices = [
+            format_short_value(_read_choice(option, text))
+            for text in option.surface_values[surface]
+        ]
         taken = ", ".join(choices)
         what = f"{option.name} = {format_short_value(value)} cannot be written for {where}"
         yield Fault(
-            "NP203", what, f"There {option.spelling[surface]} takes {taken} only.", f"write {'one of ' if choices[1:] else ''}{taken}"
+            "NP203",
+            what,
+            f"There {option.spelling[surface]} takes {taken} only.",
+            f"write {'one of ' if choices[1:] else ''}{taken}",
         )
     if surface in option.surface_range:
         low, high = option.surface_range[surface]
@@ -156,7 +214,9 @@ def _read_choice(option: Option, text: str) -> str | int:
 def _find_unlisted_names(option: Option, value: Any) -> Iterator[Fault]:
     """Yield the names that the session manual does not list."""
     known = {name.lower() for name in option.listed}  # letter case has its own finding
-    names = value.replace(" ", "").split(",") if isinstance(value, str) else value  # the engine trims each name
+    names = (
+        value.replace(" ", "").split(",") if isinstance(value, str) else value
+    )  # the engine trims each name
     for path, name in list_leaves(option, names):
         if str(name).lower() not in known and re.fullmatch(option.pattern, str(name)):
             what = f"{option.name}: the manual does not list {format_short_value(name)}"
@@ -169,20 +229,43 @@ def _find_flag_faults(option: Option, flag: Flag, value: Any) -> Iterator[Fault]
 
     carried, written = option.write_on("atc", value)
     text = format_plain_value(written)
-    is_reported = option.choices and text not in map(str, (*option.choices, *option.choices_until))  # if no session accepts it either
-    if carried and flag.choices and not is_reported and not isinstance(value, (dict, list)) and text not in map(str, flag.choices):
+    is_reported = option.choices and text not in map(
+        str, (*option.choices, *option.choices_until)
+    )  # if no session accepts it either
+    if (
+        carried
+        and flag.choices
+        and not is_reported
+        and not isinstance(value, (dict, list))
+        and text not in map(str, flag.choices)
+    ):
         listed = ", ".join(map(str, flag.choices))
         what = f"{option.name} = {format_short_value(value)} is nothing that --{flag.name} takes"
         yield Fault("NP203", what, "ATC stops at such a value.", f"it takes {listed}")
-    own = [pattern for pattern in (option.pattern, option.lax_pattern) if pattern and isinstance(written, str)]
-    if carried and flag.pattern and any(re.fullmatch(pattern, written) for pattern in own) and not readers.is_taken(flag, written):
+    own = [
+        pattern
+        for pattern in (option.pattern, option.lax_pattern)
+        if pattern and isinstance(written, str)
+    ]
+    if (
+        carried
+        and flag.pattern
+        and any(re.fullmatch(pattern, written) for pattern in own)
+        and not readers.is_taken(flag, written)
+    ):
         what = f"{option.name} = {format_short_value(value)} is not in the format of --{flag.name}"
-        yield Fault("NP203", what, "ATC stops at such a value.", f"see npuprof option --{flag.name}")
+        yield Fault(
+            "NP203", what, "ATC stops at such a value.", f"see npuprof option --{flag.name}"
+        )
     if flag.kind == "chip" and isinstance(value, str):
         yield from find_chip_faults(option.name, value)
     if option.kind.startswith("path") and isinstance(value, str) and value:
         known = find_path_faults(option.name, value, option.path_characters)
-        yield from (fault for fault in find_path_faults(option.name, value, flag.path_characters) if not known)
+        yield from (
+            fault
+            for fault in find_path_faults(option.name, value, flag.path_characters)
+            if not known
+        )
 
 
 def list_leaves(option: Option, value: Any) -> list[tuple[tuple[Any, ...], Any]]:
@@ -192,15 +275,21 @@ def list_leaves(option: Option, value: Any) -> list[tuple[tuple[Any, ...], Any]]
 
 def _list_leaves(value: Any, path: tuple[Any, ...]) -> list[tuple[tuple[Any, ...], Any]]:
     if isinstance(value, (dict, list)):
-        return [leaf for name, item in list_items(value) for leaf in _list_leaves(item, (*path, name))]
+        return [
+            leaf for name, item in list_items(value) for leaf in _list_leaves(item, (*path, name))
+        ]
     return [(path, value)]
 
 
-def find_family_faults(scope: Scope, key: str, record: Variable | Flag, text: str) -> Iterator[Fault]:
+def find_family_faults(
+    scope: Scope, key: str, record: Variable | Flag, text: str
+) -> Iterator[Fault]:
     """Yield the parts of a value that the selected product families or releases reject."""
     text = readers.find_spelling(record, text)
     parts = text.split(record.separator) if record.separator else [text]
-    for part in dict.fromkeys((*parts, *text.replace(";", ":").split(":"))):  # a value may follow a node name
+    for part in dict.fromkeys(
+        (*parts, *text.replace(";", ":").split(":"))
+    ):  # a value may follow a node name
         works = record.value_products.get(part)
         barred = [family for family in scope.families if family not in works] if works else []
         if works and barred:
@@ -210,17 +299,30 @@ def find_family_faults(scope: Scope, key: str, record: Variable | Flag, text: st
     if isinstance(record, Variable):
         yield from _find_variable_faults(scope, key, record, text)
     else:
-        yield from find_count_faults(record, scope.families, len(parts), f"{key} has {len(parts)} sizes")
+        yield from find_count_faults(
+            record, scope.families, len(parts), f"{key} has {len(parts)} sizes"
+        )
 
 
-def find_count_faults(record: Option | Flag, families: tuple[str, ...], count: int, what: str) -> list[Fault]:
-    """Return the fault of a list with fewer or more elements than the engine takes, on the first of some families."""
+def find_count_faults(
+    record: Option | Flag, families: tuple[str, ...], count: int, what: str
+) -> list[Fault]:
+    """Return the fault of a list with fewer or more elements than the engine takes, on the first of
+    some families.
+    """
     if limits := record.default_count:
         for family in families or ("",):
             low, high = record.product_count.get(family, limits)
             if not low <= count <= high:
                 where = f" on {family}" if family else ""
-                return [Fault("NP381", f"{what}{where}", "The engine builds one graph for each.", f"write {low} to {high} of them")]
+                return [
+                    Fault(
+                        "NP381",
+                        f"{what}{where}",
+                        "The engine builds one graph for each.",
+                        f"write {low} to {high} of them",
+                    )
+                ]
     return []
 
 
@@ -230,8 +332,15 @@ def find_form_faults(scope: Scope, key: str, record: Variable | Flag, text: str)
         pattern = record.product_pattern.get(family)
         if pattern and not re.fullmatch(pattern, text):
             what = f"{key} = {format_short_value(text)} is not supported on {family}"
-            fault = Fault("NP409", what, "", "see the notes of npuprof option, or set it in an [[override]] for other products")
-            yield fault if isinstance(record, Variable) else fault._replace(severity="warning")  # ATC may accept more than its manual lists
+            fault = Fault(
+                "NP409",
+                what,
+                "",
+                "see the notes of npuprof option, or set it in an [[override]] for other products",
+            )
+            yield (
+                fault if isinstance(record, Variable) else fault._replace(severity="warning")
+            )  # ATC may accept more than its manual lists
 
 
 def _find_variable_faults(scope: Scope, key: str, variable: Variable, text: str) -> Iterator[Fault]:
@@ -244,6 +353,15 @@ def _find_variable_faults(scope: Scope, key: str, variable: Variable, text: str)
     for release, pattern in variable.pattern_before.items():
         early = [name for name in scope.releases if releases.is_earlier(name, release)]
         if (early or not scope.releases) and not re.fullmatch(pattern, text):
-            span = f"CANN {early[0] if len(early) == 1 else f'{early[0]} to {early[-1]}'}" if early else f"releases before {release}"
+            span = (
+                f"CANN {early[0] if len(early) == 1 else f'{early[0]} to {early[-1]}'}"
+                if early
+                else f"releases before {release}"
+            )
             what = f"{key} = {format_short_value(text)} is not complete for {span}"
-            yield Fault("NP412", what, f"Before {release} the value had more parts, and later releases still take them.", "write all parts")
+            yield Fault(
+                "NP412",
+                what,
+                f"Before {release} the value had more parts, and later releases still take them.",
+                "write all parts",
+            )

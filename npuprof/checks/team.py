@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 
 def check_team_rules(view: View, rules: Sequence[TeamRule], about: About) -> Iterator[Told]:
-    """Yield every team rule that the settings break, with its conditions; with ``about``, only the selected ones."""
+    """Yield every team rule that the settings break, with its conditions.
+
+    With ``about``, only the selected ones.
+    """
     for rule in rules:
         if about(written_condition.list_team_reads(rule)):
             families = _list_families(view, rule)
@@ -30,8 +33,14 @@ def check_team_rules(view: View, rules: Sequence[TeamRule], about: About) -> Ite
 
 
 def _list_families(view: View, rule: TeamRule) -> tuple[str | None, ...]:
-    """Return the product families for which to evaluate a rule: one if it does not use the product."""
-    return view.list_values("product") if ("product",) in written_condition.list_paths(rule) else (None,)
+    """Return the product families for which to evaluate a rule: one if it does not use
+    the product.
+    """
+    return (
+        view.list_values("product")
+        if ("product",) in written_condition.list_paths(rule)
+        else (None,)
+    )
 
 
 def _is_broken(view: View, rule: TeamRule, family: str | None) -> bool:
@@ -51,21 +60,37 @@ def _look_up(view: View, path: tuple[str, ...], family: str | None) -> tuple[boo
     return view.look_up_written(path)
 
 
-def _build_finding(view: View, rule: TeamRule, guilty: tuple[str | None, ...], is_partial: bool) -> Told:
+def _build_finding(
+    view: View, rule: TeamRule, guilty: tuple[str | None, ...], is_partial: bool
+) -> Told:
     tree = rule.require[1]
-    untold = [reason for path in condition.collect_condition_paths(tree) if (reason := _explain_unknown(view, path, guilty[0]))]
+    untold = [
+        reason
+        for path in condition.collect_condition_paths(tree)
+        if (reason := _explain_unknown(view, path, guilty[0]))
+    ]
     what = f"{rule.title}: {', '.join(untold)}" if untold else rule.title
     reads = [key for key in written_condition.list_team_reads(rule) if key in view.settings]
-    wanted = [key for path in condition.collect_condition_paths(tree) if (key := condition.find_key(path)[0]) in view.settings]
+    wanted = [
+        key
+        for path in condition.collect_condition_paths(tree)
+        if (key := condition.find_key(path)[0]) in view.settings
+    ]
     key = next(iter((*wanted, *reads)), "")
-    fault = Fault(rule.code, what, f"{rule.describe()}.", _advise(tree, rule), severity=rule.severity)
+    fault = Fault(
+        rule.code, what, f"{rule.describe()}.", _advise(tree, rule), severity=rule.severity
+    )
     words = describe_place(view, {"product": guilty} if is_partial else {})
     if key or not view.config.lineage:
         return view.build_finding(fault, key), words
     own = view.config.lineage[-1]
-    section = next((name for name in ("profile", *own.document.data) if name in own.document.data), None)
+    section = next(
+        (name for name in ("profile", *own.document.data) if name in own.document.data), None
+    )
     return view.build_finding(
-        fault, next(iter(written_condition.list_team_reads(rule)), ""), own.origin(*((section,) if section else ()))
+        fault,
+        next(iter(written_condition.list_team_reads(rule)), ""),
+        own.origin(*((section,) if section else ())),
     ), words
 
 
@@ -79,8 +104,15 @@ def _explain_unknown(view: View, path: tuple[str, ...], family: str | None) -> s
 
 
 def _advise(tree: Any, rule: TeamRule) -> str:
-    """Return the hint: the required value if there is exactly one and the checks accept it, else the settings that decide."""
-    if tree[0] == "==" and tree[1][0] == "value" and tree[2][0] == "const" and _can_be_written(tree[1][1], tree[2][1]):
+    """Return the hint: the required value if there is exactly one and the checks accept it, else
+    the settings that decide.
+    """
+    if (
+        tree[0] == "=="
+        and tree[1][0] == "value"
+        and tree[2][0] == "const"
+        and _can_be_written(tree[1][1], tree[2][1])
+    ):
         return f"write {condition.find_key(tree[1][1])[0]} = {keys.format_toml_value(tree[2][1])}"
     named = dict.fromkeys(".".join(path) for path in condition.collect_condition_paths(tree))
     return f"change {' or '.join(named)} to satisfy it; npuprof rule {rule.code} shows the rule"
@@ -91,4 +123,6 @@ def _can_be_written(path: tuple[str, ...], value: Any) -> bool:
     full, tail = condition.find_key(path)
     if tail or catalog.find_key_record(full) is None:
         return False
-    return not any(fault.severity == "error" for fault in find_value_faults(Scope(None, (), ()), full, value))
+    return not any(
+        fault.severity == "error" for fault in find_value_faults(Scope(None, (), ()), full, value)
+    )

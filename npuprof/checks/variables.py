@@ -6,8 +6,19 @@ from functools import cache
 from math import isfinite
 
 from npuprof import catalog
-from npuprof.catalog.execution import find_rewritten_name, has_complete_prefix, is_known_variable, list_option_calls
-from npuprof.catalog.readers import Reading, find_reading, find_spelling, is_documented, may_be_taken
+from npuprof.catalog.execution import (
+    find_rewritten_name,
+    has_complete_prefix,
+    is_known_variable,
+    list_option_calls,
+)
+from npuprof.catalog.readers import (
+    Reading,
+    find_reading,
+    find_spelling,
+    is_documented,
+    may_be_taken,
+)
 from npuprof.catalog.values import load_form
 from npuprof.checks.meaning import (
     UNKNOWN,
@@ -33,12 +44,16 @@ if TYPE_CHECKING:
 @cache
 def _reserved_variable_names() -> dict[str, str]:
     """Return the option names after ``NPUPROF_`` in an export, each with its option."""
-    return dict.fromkeys(catalog.SAID_VARIABLES, "") | {name.upper(): name for name in catalog.record_names()}
+    return dict.fromkeys(catalog.SAID_VARIABLES, "") | {
+        name.upper(): name for name in catalog.record_names()
+    }
 
 
 def is_filled_in(name: str) -> bool:
     """Return whether npuprof sets a variable itself when it exports a preset."""
-    return name.startswith("NPUPROF_") and name.removeprefix("NPUPROF_") in _reserved_variable_names()
+    return (
+        name.startswith("NPUPROF_") and name.removeprefix("NPUPROF_") in _reserved_variable_names()
+    )
 
 
 def find_variable_faults(name: str, value: Any) -> list[Fault]:
@@ -47,7 +62,10 @@ def find_variable_faults(name: str, value: Any) -> list[Fault]:
         what = f"{name!r} cannot be the name of an environment variable"
         return [Fault("NP207", what, "No shell can set it.", "use letters, digits and '_'")]
     if is_filled_in(name):
-        why = "An export contains the preset's name, its digest and every option under such names; the value would be overwritten."
+        why = (
+            "An export contains the preset's name, its digest and every option under such names; "
+            "the value would be overwritten."
+        )
         option = _reserved_variable_names()[name.removeprefix("NPUPROF_")]
         hint = f"write {option} below [options]" if option else "choose another name"
         return [Fault("NP210", f"env.{name} is a name that npuprof fills in", why, hint)]
@@ -58,14 +76,31 @@ def find_variable_faults(name: str, value: Any) -> list[Fault]:
         return _find_launcher_faults(name, value, variable)
     if isinstance(value, list) or not isinstance(value, (str, int, float, bool)):
         what = f"env.{name} takes text or a number, not {describe_value_kind(value)}"
-        return [Fault("NP202", what, "Environment variables are strings.", _describe_wanted_text(variable))]
+        return [
+            Fault(
+                "NP202", what, "Environment variables are strings.", _describe_wanted_text(variable)
+            )
+        ]
     if faults := find_nul_faults(f"env.{name}", value, "No environment can hold one."):
         return faults
     if isinstance(value, bool):
-        word = verify_guess(_find_truth_word(value, variable), lambda word: find_variable_faults(name, word))
-        why = "Environment variables are strings, and programs differ in the words for true and false."
+        word = verify_guess(
+            _find_truth_word(value, variable), lambda word: find_variable_faults(name, word)
+        )
+        why = (
+            "Environment variables are strings, and programs "
+            "differ in the words for true and false."
+        )
         hint, fix = suggest_value(name, word, _describe_wanted_text(variable))
-        return [Fault("NP202", f"env.{name} takes text or a number, not {format_short_value(value)}", why, hint, fix=fix)]
+        return [
+            Fault(
+                "NP202",
+                f"env.{name} takes text or a number, not {format_short_value(value)}",
+                why,
+                hint,
+                fix=fix,
+            )
+        ]
     if variable is None:
         return _find_unknown_faults(name, str(value))
     if (reading := find_reading(variable)).others:
@@ -79,16 +114,30 @@ def find_variable_faults(name: str, value: Any) -> list[Fault]:
 
 def _find_unknown_faults(name: str, text: str) -> list[Fault]:
     """Return the faults of an unknown variable: it is an option, or resembles a known variable."""
-    section = next((section for section in catalog.load_sections() if catalog.find_setting(section, name)), "")
+    section = next(
+        (section for section in catalog.load_sections() if catalog.find_setting(section, name)), ""
+    )
     if section and catalog.find_option(name) is None:
-        what, why = f"{name} is an option of {section}, not an environment variable", "Nothing reads a variable of that name."
-        return [Fault("NP206", what, why, f"{name} belongs below [{section}]; on a command line it is {section}.{name}")]
+        what, why = (
+            f"{name} is an option of {section}, not an environment variable",
+            "Nothing reads a variable of that name.",
+        )
+        return [
+            Fault(
+                "NP206",
+                what,
+                why,
+                f"{name} belongs below [{section}]; on a command line it is {section}.{name}",
+            )
+        ]
     if faults := find_option_faults(name, "it belongs below [options]"):
         return faults
     hint, fix, meant = _suggest_variable(name)
     if hint and not is_known_variable(name):
         return [build_misspelt_fault(name, hint, fix, meant)]
-    return _find_unexpanded_paths(name, text) if name.endswith(("PATH", "DIR", "HOME", "FILE")) else []
+    return (
+        _find_unexpanded_paths(name, text) if name.endswith(("PATH", "DIR", "HOME", "FILE")) else []
+    )
 
 
 def _find_truth_word(value: bool, variable: catalog.Variable | None) -> Any:
@@ -100,19 +149,33 @@ def _find_truth_word(value: bool, variable: catalog.Variable | None) -> Any:
     return guess_choice(value, variable.choices, variable.numbered)
 
 
-def _find_switch_faults(name: str, text: str, variable: catalog.Variable, reading: Reading) -> list[Fault]:
-    """Return the fault of a text that a switch rejects or takes for its opposite; a warning if the intent is unclear."""
+def _find_switch_faults(
+    name: str, text: str, variable: catalog.Variable, reading: Reading
+) -> list[Fault]:
+    """Return the fault of a text that a switch rejects or takes for its opposite.
+
+    A warning if the intent is unclear.
+    """
     truth, state = read_truth(text) if text else False, reading.read_switch(text)
     meant = "" if truth is None else "on" if truth else "off"
     if state == meant or text in variable.choices:
         return []
-    done = {"on": "switches it on", "off": "switches it off", "ignored": "is ignored", "fails": "is not accepted"}[state]
+    done = {
+        "on": "switches it on",
+        "off": "switches it off",
+        "ignored": "is ignored",
+        "fails": "is not accepted",
+    }[state]
     word = reading.find_word(meant, variable.choices) if meant else None
     known = filter(None, (reading.find_word(side, variable.choices) for side in ("on", "off")))
-    hint, fix = suggest_value(name, word or UNKNOWN, "unset it" if meant == "off" else f"write {' or '.join(known)}", text)
+    hint, fix = suggest_value(
+        name, word or UNKNOWN, "unset it" if meant == "off" else f"write {' or '.join(known)}", text
+    )
     severity = "error" if meant or state in ("fails", "ignored") else "warning"
     what = f"env.{name} = {format_short_value(text)} {done}"
-    return [Fault("NP203", what, variable.otherwise or reading.why, hint, severity=severity, fix=fix)]
+    return [
+        Fault("NP203", what, variable.otherwise or reading.why, hint, severity=severity, fix=fix)
+    ]
 
 
 def _find_written_faults(name: str, text: str, variable: catalog.Variable) -> list[Fault]:
@@ -126,21 +189,35 @@ def _find_written_faults(name: str, text: str, variable: catalog.Variable) -> li
         from npuprof.checks.arguments import find_path_faults
 
         paths = text.split(":") if variable.kind == "pathlist" else [text]
-        return [fault for path in paths for fault in find_path_faults(f"env.{name}", path, variable.path_characters)]
+        return [
+            fault
+            for path in paths
+            for fault in find_path_faults(f"env.{name}", path, variable.path_characters)
+        ]
     return _find_form_faults(name, text, variable.structure) if variable.structure else []
 
 
 def _build_text_fault(name: str, text: str, variable: catalog.Variable) -> Fault:
     if variable.choices:
-        return build_choice_fault(f"env.{name}", text, variable, (_describe_wanted_text(variable), None) if variable.separator else None)
+        return build_choice_fault(
+            f"env.{name}",
+            text,
+            variable,
+            (_describe_wanted_text(variable), None) if variable.separator else None,
+        )
     texts = catalog.find_record_texts("env", name)
     why = f"Its form is {texts['format']}." if "format" in texts else ""
     hint = f"write text like {keys.format_toml_value(texts['example'])}"
-    return Fault("NP203", f"env.{name} = {format_short_value(text)} is not in its format", why, hint)
+    return Fault(
+        "NP203", f"env.{name} = {format_short_value(text)} is not in its format", why, hint
+    )
 
 
 def _find_unexpanded_paths(name: str, text: str) -> list[Fault]:
-    """Return the unexpanded parts of paths that other programs read; the dynamic linker knows three tokens."""
+    """Return the unexpanded parts of paths that other programs read.
+
+    The dynamic linker knows three tokens.
+    """
     from npuprof.checks.arguments import find_path_faults
 
     return [
@@ -159,7 +236,10 @@ def _find_form_faults(name: str, text: str, form: str) -> list[Fault]:
         hint = f"write {structure.shape}, on one line"
         what = f"env.{name} = {format_short_value(text)} is not in its format"
         return [Fault("NP203", what, "Its reader takes one JSON object.", hint)]
-    faults = [Fault("NP203", f"env.{name}: {'.'.join(map(str, (*path, what)))}", "", hint) for path, what, hint in structure.faults(parsed)]
+    faults = [
+        Fault("NP203", f"env.{name}: {'.'.join(map(str, (*path, what)))}", "", hint)
+        for path, what, hint in structure.faults(parsed)
+    ]
     found = structure.doubt(parsed) if structure.doubt and not faults else ()
     return faults or [Fault("NP205", f"env.{name}: {what}", "", hint) for _, what, hint in found]
 
@@ -171,26 +251,60 @@ def _describe_wanted_text(variable: catalog.Variable | None) -> str:
     if variable is None or variable.kind not in ("int", "float"):
         return "write text"
     bounded = variable.minimum is not None or variable.maximum is not None
-    more = f", {keys.format_range(variable.minimum, variable.maximum, variable.unit)}" if bounded else ""
+    more = (
+        f", {keys.format_range(variable.minimum, variable.maximum, variable.unit)}"
+        if bounded
+        else ""
+    )
     return f"write {'a whole number' if variable.kind == 'int' else 'a number'}{more}"
 
 
 def build_misspelt_fault(name: str, hint: str, fix: Fix | None = None, meant: str = "") -> Fault:
-    """Return the fault of a name similar to a known variable: an error if the catalogue is complete for its prefix."""
-    severity, what = "error" if has_complete_prefix(name) else "warning", f"no known environment variable {name!r}"
-    return Fault("NP206", what, "The catalogue does not contain it.", hint, severity=severity, fix=fix, meant=meant)
+    """Return the fault of a name similar to a known variable: an error if the catalogue is complete
+    for its prefix.
+    """
+    severity, what = (
+        "error" if has_complete_prefix(name) else "warning",
+        f"no known environment variable {name!r}",
+    )
+    return Fault(
+        "NP206",
+        what,
+        "The catalogue does not contain it.",
+        hint,
+        severity=severity,
+        fix=fix,
+        meant=meant,
+    )
 
 
 def find_option_faults(name: str, advice: str) -> list[Fault]:
-    """Return the fault of an option name that no program reads as a variable; ``advice`` is where a session option belongs."""
+    """Return the fault of an option name that no program reads as a variable.
+
+    ``advice`` is where a session option belongs.
+    """
     of, call = list_option_calls().get(name, ("", ""))
     if call:
         what = f"{name} is an option of {of}, not an environment variable"
-        return [Fault("NP206", what, "Nothing reads a variable of that name.", f"write {call} in the script")]
+        return [
+            Fault(
+                "NP206",
+                what,
+                "Nothing reads a variable of that name.",
+                f"write {call} in the script",
+            )
+        ]
     if catalog.find_option(name) is None:
         return []
     why = "The adapter does not read it from the environment."
-    return [Fault("NP206", f"no known environment variable {name!r}", why, f"{name} is a session option: {advice}")]
+    return [
+        Fault(
+            "NP206",
+            f"no known environment variable {name!r}",
+            why,
+            f"{name} is a session option: {advice}",
+        )
+    ]
 
 
 def is_misspelt(name: str) -> bool:
@@ -200,7 +314,8 @@ def is_misspelt(name: str) -> bool:
 
 @cache
 def _suggest_variable(name: str) -> tuple[str, Fix | None, str]:
-    """Return the hint for a misspelt variable, its fix if that is safe, and a name that only looks similar.
+    """Return the hint for a misspelt variable, its fix if that is safe, and a name that only looks
+    similar.
 
     All are empty if no name is similar.
     """
@@ -208,7 +323,9 @@ def _suggest_variable(name: str) -> tuple[str, Fix | None, str]:
         return "", None, ""
     if same := find_same_name(name, catalog.record_names("env")):
         return f"write {same}", Fix(None, same), ""
-    similar = find_nearest_names(name, catalog.record_names("env"), 1, 0.85)  # JOB_NAME is not a misspelt POD_NAME
+    similar = find_nearest_names(
+        name, catalog.record_names("env"), 1, 0.85
+    )  # JOB_NAME is not a misspelt POD_NAME
     meant = similar[0] if similar else find_rewritten_name(name)
     return (f"did you mean {meant!r}?", None, meant) if meant not in ("", name) else ("", None, "")
 
@@ -223,40 +340,78 @@ def _find_number_faults(name: str, text: str, variable: catalog.Variable) -> lis
         guess = guess_plain_value(text, variable.kind, variable.unit)
         guess = verify_guess(guess, lambda guess: _find_number_faults(name, str(guess), variable))
         hint, fix = suggest_value(name, guess, _describe_wanted_text(variable), text)
-        return [Fault("NP202", f"env.{name} takes {wanted}, not {format_short_value(text)}", "", hint, fix=fix)]
+        return [
+            Fault(
+                "NP202",
+                f"env.{name} takes {wanted}, not {format_short_value(text)}",
+                "",
+                hint,
+                fix=fix,
+            )
+        ]
     if faults := find_range_faults(f"env.{name} = {text}", number, variable):
         return faults
     step = variable.multiple_of
     if step > 1 and number % step:
-        return [Fault("NP203", f"env.{name} = {text} is no multiple of {step}", "", f"write a multiple of {step}")]
+        return [
+            Fault(
+                "NP203",
+                f"env.{name} = {text} is no multiple of {step}",
+                "",
+                f"write a multiple of {step}",
+            )
+        ]
     return []
 
 
 def _find_pairs_faults(variable: catalog.Variable, value: str | dict[str, Any]) -> list[Fault]:
-    """Return the faults of key-value pairs: errors if the reader rejects them or no text can express them, else warnings."""
+    """Return the faults of key-value pairs: errors if the reader rejects them or no text can
+    express them, else warnings.
+    """
     from npuprof.catalog.pairs import find_pair_faults
 
-    nested = {key for key, item in value.items() if isinstance(item, (dict, list))} if isinstance(value, dict) else set[str]()
+    nested = (
+        {key for key, item in value.items() if isinstance(item, (dict, list))}
+        if isinstance(value, dict)
+        else set[str]()
+    )
     return [
         Fault(
-            "NP203", f"env.{variable.name}: {what}", why, hint, path,
-            severity="error" if variable.unknown == "fails" or not nested.isdisjoint(path) else "warning",
+            "NP203",
+            f"env.{variable.name}: {what}",
+            why,
+            hint,
+            path,
+            severity="error"
+            if variable.unknown == "fails" or not nested.isdisjoint(path)
+            else "warning",
         )
         for path, what, why, hint in find_pair_faults(variable, value)
-    ]  # fmt: skip
+    ]
 
 
-def _find_launcher_faults(name: str, value: dict[str, Any], variable: catalog.Variable | None) -> list[Fault]:
+def _find_launcher_faults(
+    name: str, value: dict[str, Any], variable: catalog.Variable | None
+) -> list[Fault]:
     from npuprof.catalog.launchers import FACTS, NUMBERS
 
     if set(value) != {"launcher"}:
         fact = variable.launcher if variable is not None else "rank"
         taken = variable is None or bool(fact)
-        hint = f'write {name} = {{ launcher = "{fact}" }}' if taken else _describe_wanted_text(variable)
-        return [Fault("NP204", f"env.{name} takes text, a number or {{ launcher = ... }}", "", hint)]
+        hint = (
+            f'write {name} = {{ launcher = "{fact}" }}'
+            if taken
+            else _describe_wanted_text(variable)
+        )
+        return [
+            Fault("NP204", f"env.{name} takes text, a number or {{ launcher = ... }}", "", hint)
+        ]
     fact = value["launcher"]
     if not isinstance(fact, str) or fact not in FACTS:
-        what, hint = f"env.{name}: unknown launcher fact {format_short_value(fact)}", f"known are {', '.join(FACTS)}"
+        what, hint = (
+            f"env.{name}: unknown launcher fact {format_short_value(fact)}",
+            f"known are {', '.join(FACTS)}",
+        )
         return [Fault("NP203", what, "", did_you_mean(str(fact), FACTS, hint), ("launcher",))]
     return _find_misplaced_facts(variable, fact, fact in NUMBERS) if variable is not None else []
 
@@ -270,7 +425,11 @@ def _find_misplaced_facts(variable: catalog.Variable, fact: str, is_number: bool
         if {meant, fact} == {"rank", "local-rank"}:
             why = "The two are equal on the first server only."
             return [Fault("NP205", what, why, hint, ("launcher",))]
-        return [Fault("NP203", what, f"It is the {meant} of the process or the job.", hint, ("launcher",))]
+        return [
+            Fault(
+                "NP203", what, f"It is the {meant} of the process or the job.", hint, ("launcher",)
+            )
+        ]
     if variable.choices or (variable.kind in ("int", "float") and not is_number):
         return [Fault("NP203", what, "", _describe_wanted_text(variable), ("launcher",))]
     return []

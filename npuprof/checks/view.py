@@ -1,4 +1,6 @@
-"""The checks' view of a config: its settings, the selected releases and products, and the places of its values."""
+"""The checks' view of a config: its settings, the selected releases and products, and the places of
+its values.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ if TYPE_CHECKING:
 
     #: Records with choices and a range.
     Plain = catalog.Option | catalog.Variable | catalog.Flag | catalog.Argument | catalog.Setting
-    #: Products or releases by axis: ``product``, ``cann`` or a framework. None is an unknown product.
+    #: Products or releases by axis: ``product``, ``cann`` or a framework. None is an unknown
+    #: product.
     Spans = Mapping[str, tuple[str | None, ...]]
     #: Frameworks with their releases.
     Versions = tuple[tuple[str, tuple[str, ...]], ...]
@@ -48,7 +51,8 @@ class _PageSeverity:
 
 
 class Fault(Record):
-    """A fault of a value, without its place: ``tail`` is the path below the setting, ``fix`` as in a finding.
+    """A fault of a value, without its place: ``tail`` is the path below the setting, ``fix`` as in
+    a finding.
 
     ``meant`` is the variable that an unknown one resembles.
     """
@@ -64,13 +68,20 @@ class Fault(Record):
 
 
 if TYPE_CHECKING:
-    #: The faults of a preset's settings taken alone: of values, of scope, of values in a shared preset, and of targets that were not
-    #: requested; each with its key.
-    Judged = tuple[list[tuple[Fault, str]], list[tuple[Fault, str]], list[tuple[Fault, str]], list[tuple[tuple[str, Fault], str]]]
+    #: The faults of a preset's settings taken alone: of values, of scope, of values in a shared
+    #: preset, and of targets that were not requested; each with its key.
+    Judged = tuple[
+        list[tuple[Fault, str]],
+        list[tuple[Fault, str]],
+        list[tuple[Fault, str]],
+        list[tuple[tuple[str, Fault], str]],
+    ]
 
 
 class Scope(Record):
-    """The subject of a check: scenario, CANN releases, product families and surface; shared by many configs.
+    """The subject of a check: scenario, CANN releases, product families and surface.
+
+    Shared by many configs.
 
     ``versions`` are the framework releases to check for.
     """
@@ -96,7 +107,13 @@ def _build_scope(
     versions: Versions,
 ) -> Scope:
     families = _list_families((asked_product,) if asked_product else meant)
-    return Scope(scenario, releases.list_covered_releases(asked_cann, cann), families, find_surface(target), versions)
+    return Scope(
+        scenario,
+        releases.list_covered_releases(asked_cann, cann),
+        families,
+        find_surface(target),
+        versions,
+    )
 
 
 def build_asked_scope(context: Context) -> Scope:
@@ -106,24 +123,43 @@ def build_asked_scope(context: Context) -> Scope:
 
 
 @cache
-def _build_region_scope(scenario: str | None, covered: tuple[str, ...], named: tuple[str, ...], surface: str, versions: Versions) -> Scope:
+def _build_region_scope(
+    scenario: str | None,
+    covered: tuple[str, ...],
+    named: tuple[str, ...],
+    surface: str,
+    versions: Versions,
+) -> Scope:
     return Scope(scenario, covered, _list_families(named), surface, versions)
 
 
 def _list_families(names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the families of some products; unknown products have none (NP403 reports them)."""
-    return tuple(dict.fromkeys(products.find_product_family(known) for name in names if (known := products.find_product(name))))
+    return tuple(
+        dict.fromkeys(
+            products.find_product_family(known)
+            for name in names
+            if (known := products.find_product(name))
+        )
+    )
 
 
 @cache
 def list_chip_settings() -> tuple[str, ...]:
-    """Return the settings that select the chip of a conversion: ATC flags and equivalent options."""
+    """Return the settings that select the chip of a conversion: ATC flags and
+    equivalent options.
+    """
     flags = [flag for flag in catalog.list_records(catalog.Flag, "atc") if flag.kind == "chip"]
-    return tuple(key for flag in flags for key in (keys.format_full_key("atc", flag.name), flag.twin) if key)
+    return tuple(
+        key for flag in flags for key in (keys.format_full_key("atc", flag.name), flag.twin) if key
+    )
 
 
 def find_chip(settings: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return the setting that selects the chip of a conversion, and the chip's family; None if it is unknown."""
+    """Return the setting that selects the chip of a conversion, and the chip's family.
+
+    None if it is unknown.
+    """
     for key in list_chip_settings():
         value = settings.get(key)
         if isinstance(value, str) and (family := products.find_chip_family(value)):
@@ -136,21 +172,27 @@ def narrow_scope(scope: Scope, family: str) -> Scope:
     """Return a scope reduced to the family of the conversion's chip."""
     if products.load_products()[family].get("untabled"):
         return scope
-    return scope._replace(families=(family,)) if not scope.families or family in scope.families else scope
+    return (
+        scope._replace(families=(family,))
+        if not scope.families or family in scope.families
+        else scope
+    )
 
 
 class View:
     """A config with the queries that checks need.
 
-    ``releases`` are the requested ones, else those of the profile's range, else none; likewise ``families``, the product
-    families; or both are those of a ``region``. ``memory`` caches results for this scope and these
-    ranges; all configs of a store share it.
+    ``releases`` are the requested ones, else those of the profile's range, else none; likewise
+    ``families``, the product families; or both are those of a ``region``. ``memory`` caches results
+    for this scope and these ranges; all configs of a store share it.
     """
 
     speaks_of_doubts = True  #: whether an unmet requirement that cannot be decided is a finding
     region: Region | None = None
     spans: Spans = {}  #: releases of the region that require a selection
-    named: tuple[str, ...] = ()  #: families named by a preset or a user besides the conversion's chip
+    named: tuple[
+        str, ...
+    ] = ()  #: families named by a preset or a user besides the conversion's chip
     _has_looked = False
     acceptance: Acceptance | None = None
 
@@ -163,13 +205,25 @@ class View:
         self.region = region
         if region is None:
             asked, versions = self.asked, tuple(config.list_covered_versions().items())
-            self.scope = _build_scope(config.scenario, asked.cann, asked.product, config.cann, config.products, asked.target, versions)
+            self.scope = _build_scope(
+                config.scenario,
+                asked.cann,
+                asked.product,
+                config.cann,
+                config.products,
+                asked.target,
+                versions,
+            )
         else:
             self.spans = region.spans
-            self.scope = _build_region_scope(region.scenario, region.releases, region.products, region.surface, region.versions)
+            self.scope = _build_region_scope(
+                region.scenario, region.releases, region.products, region.surface, region.versions
+            )
         if surface:
             self.scope = self.scope._replace(surface=surface)
-        if (self.scope.scenario == "offline-inference" or self.scope.surface == "atc") and (chip := find_chip(config.settings)):
+        if (self.scope.scenario == "offline-inference" or self.scope.surface == "atc") and (
+            chip := find_chip(config.settings)
+        ):
             key, family = chip
             self.named = self.scope.families
             if region is not None or not _is_overridden(config, key):
@@ -178,22 +232,33 @@ class View:
         self.releases = self.scope.releases
         self.families = self.scope.families
         self.accepted: list[Accepted] = []  #: findings that are accepted
-        self.faults: Judged | None = None  #: faults of each setting taken alone, computed on first use
-        self.memory = config.resolver.judged.setdefault((self.scope, *self.spans.items(), *config.list_ranges().items()), {})
+        self.faults: Judged | None = (
+            None  #: faults of each setting taken alone, computed on first use
+        )
+        self.memory = config.resolver.judged.setdefault(
+            (self.scope, *self.spans.items(), *config.list_ranges().items()), {}
+        )
 
     def find_acceptance(self) -> Acceptance | None:
         """Return the accepted findings of the preset, None if there are none."""
         if not self._has_looked:
             self._has_looked = True
-            homes = lineages.list_homes(self.config.lineage)  # a store has one policy for all its presets
-            if lineages.says_anywhere(self.config.lineage, "ignore") or any(map(self._has_policy, homes)):
+            homes = lineages.list_homes(
+                self.config.lineage
+            )  # a store has one policy for all its presets
+            if lineages.says_anywhere(self.config.lineage, "ignore") or any(
+                map(self._has_policy, homes)
+            ):
                 from npuprof.checks.accepted import Acceptance
 
                 self.acceptance = Acceptance(self.config) or None
         return self.acceptance
 
     def _has_policy(self, member: Profile) -> bool:
-        """Return whether the store of a profile has a policy; invalid policies are reported when they are read."""
+        """Return whether the store of a profile has a policy.
+
+        Invalid policies are reported when they are read.
+        """
         try:
             return self.config.resolver.lookups.find_policy(member) is not None
         except NpuprofError:
@@ -202,11 +267,17 @@ class View:
     def view_region(self, region: Region) -> View:
         """Return the view of the same preset in a region."""
         view = View(region.config, region)
-        view.acceptance, view.accepted, view._has_looked = self.find_acceptance(), self.accepted, True
+        view.acceptance, view.accepted, view._has_looked = (
+            self.find_acceptance(),
+            self.accepted,
+            True,
+        )
         return view
 
     def view_surface(self, surface: str) -> View:
-        """Return the view of the same preset on a surface that was not requested, without accepted findings."""
+        """Return the view of the same preset on a surface that was not requested, without accepted
+        findings.
+        """
         view = View(self.config, self.region, surface)
         view._has_looked = True
         return view
@@ -227,16 +298,34 @@ class View:
 
     def sift_plain_findings(self, findings: Iterable[Finding]) -> list[Finding]:
         """Return findings without conditions, moving accepted ones to ``accepted``."""
-        return [finding for finding, _ in self.sift_findings([(finding, ()) for finding in findings])]
+        return [
+            finding for finding, _ in self.sift_findings([(finding, ()) for finding in findings])
+        ]
 
     def build_finding(self, fault: Fault, key: str, origin: Origin | None = None) -> Finding:
         """Return a fault as a finding at the place of its setting."""
         where = origin or self.config.origin(key, fault.tail)
         shown = keys.format_key_path(key, fault.tail)
-        named = self.config.find_profile_origin("products") if fault.code == "NP409" and self.asked.product is None else None
-        why = f"{fault.why} The products are named in {named.file}:{named.line}.".lstrip() if named is not None else fault.why
+        named = (
+            self.config.find_profile_origin("products")
+            if fault.code == "NP409" and self.asked.product is None
+            else None
+        )
+        why = (
+            f"{fault.why} The products are named in {named.file}:{named.line}.".lstrip()
+            if named is not None
+            else fault.why
+        )
         return Finding(
-            fault.code, fault.message, why, fault.hint, where, shown, (self.config.name,), severity=fault.severity, fix=fault.fix
+            fault.code,
+            fault.message,
+            why,
+            fault.hint,
+            where,
+            shown,
+            (self.config.name,),
+            severity=fault.severity,
+            fix=fault.fix,
         )
 
     @property
@@ -249,11 +338,16 @@ class View:
         return True
 
     def may_be_given(self, keys: Iterable[str], of_conversion: bool) -> bool:
-        """Return whether an ATC flag missing here may be set elsewhere: flags of one conversion do not belong in a preset."""
+        """Return whether an ATC flag missing here may be set elsewhere: flags of one conversion do
+        not belong in a preset.
+        """
         return of_conversion
 
     def look_up_written(self, path: tuple[str, ...]) -> tuple[bool | None, Any]:
-        """Return whether an operand of a team rule is set, and its value, ignoring defaults; None means unknown."""
+        """Return whether an operand of a team rule is set, and its value, ignoring defaults.
+
+        None means unknown.
+        """
         from npuprof.catalog import written_condition  # few stores have team rules
 
         return written_condition.look_up(self.scenario, self.settings, path)
@@ -261,14 +355,22 @@ class View:
     def list_values(self, axis: str) -> tuple[str | None, ...]:
         """Return the product families, or the releases of an axis, for which to evaluate rules.
 
-        Releases are those of the region or the scope, else those of the preset's range, else the newest stable one.
+        Releases are those of the region or the scope, else those of the preset's range, else the
+        newest stable one.
         """
-        known = {"product": self.families or (None,), releases.CANN: self.releases, **dict(self.scope.versions), **self.spans}
+        known = {
+            "product": self.families or (None,),
+            releases.CANN: self.releases,
+            **dict(self.scope.versions),
+            **self.spans,
+        }
         span = self.config.list_ranges().get(axis)
         meant = releases.find_releases_in_range(span, axis) if span else ()
         return known.get(axis) or meant or (releases.find_newest_stable(axis),)
 
-    def lookup_operand(self, path: tuple[str, ...], point: Mapping[str, str | None]) -> tuple[bool | None, Any]:
+    def lookup_operand(
+        self, path: tuple[str, ...], point: Mapping[str, str | None]
+    ) -> tuple[bool | None, Any]:
         """Return whether an operand of a condition is set, and its value; None means unknown.
 
         ``point`` has the product family and the releases at which to evaluate the condition.
@@ -281,14 +383,20 @@ class View:
         key, tail = condition.find_key(path)
         if key in self.settings and not (self.is_converted and _is_no_flag(key)):
             value = self.settings[key]
-            return (True, _parse_variable_number(path[1], value)) if head == "env" else _lookup_member(key, value, tail)
+            return (
+                (True, _parse_variable_number(path[1], value))
+                if head == "env"
+                else _lookup_member(key, value, tail)
+            )
         if tail:
             return False, None
         if head == "env":
             return (None, None) if path[1] in catalog.list_outside_variables() else (False, None)
         option = catalog.find_option(key)
         covered = (release,) if (release := point.get(releases.CANN)) else self.releases
-        return False, releases.resolve_default(option, self.scenario, covered, point.get("product")) if option else None
+        return False, releases.resolve_default(
+            option, self.scenario, covered, point.get("product")
+        ) if option else None
 
 
 @cache
@@ -300,7 +408,12 @@ def _is_no_flag(key: str) -> bool:
 
 def _is_overridden(config: Config, key: str) -> bool:
     """Return whether an override touches a setting, so that it may differ in other contexts."""
-    return any(step.key == key for profile in config.lineage for override in profile.overrides for step in override.steps)
+    return any(
+        step.key == key
+        for profile in config.lineage
+        for override in profile.overrides
+        for step in override.steps
+    )
 
 
 def _parse_variable_number(name: str, value: Any) -> Any:
@@ -329,13 +442,29 @@ def _lookup_member(key: str, value: Any, tail: tuple[str, ...]) -> tuple[bool | 
 
 def find_nul_faults(key: str, value: Any, why: str) -> list[Fault]:
     """Return the fault of a text with a NUL character, which ends strings in C."""
-    return [Fault("NP203", f"{key} contains a NUL character", why, "remove it")] if isinstance(value, str) and "\0" in value else []
+    return (
+        [Fault("NP203", f"{key} contains a NUL character", why, "remove it")]
+        if isinstance(value, str) and "\0" in value
+        else []
+    )
 
 
-def find_range_faults(assignment: str, number: float, record: Plain, why: str = "", code: str = "NP203") -> list[Fault]:
-    """Return the fault of a number outside the range of its record; ``assignment`` is the text that sets it."""
+def find_range_faults(
+    assignment: str, number: float, record: Plain, why: str = "", code: str = "NP203"
+) -> list[Fault]:
+    """Return the fault of a number outside the range of its record.
+
+    ``assignment`` is the text that sets it.
+    """
     low, high = record.minimum, record.maximum
     if (low is not None and number < low) or (high is not None and number > high):
         unit = "" if isinstance(record, catalog.Flag) else record.unit
-        return [Fault(code, f"{assignment} is out of range", why, f"write {keys.format_range(low, high, unit)}")]
+        return [
+            Fault(
+                code,
+                f"{assignment} is out of range",
+                why,
+                f"write {keys.format_range(low, high, unit)}",
+            )
+        ]
     return []

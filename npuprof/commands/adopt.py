@@ -46,7 +46,9 @@ from npuprof.system.writing import Wanted
 
 
 class _Proposal(NamedTuple):
-    """The proposed presets of scripts: their inheritance, their places, their texts, and the renderer of their blocks."""
+    """The proposed presets of scripts: their inheritance, their places, their texts, and the
+    renderer of their blocks.
+    """
 
     family: Family | None
     new: dict[str, NewFile]
@@ -57,18 +59,25 @@ class _Proposal(NamedTuple):
 class Adopt(Verb):
     """Move settings from scripts into presets.
 
-    Each script gets a marked block in place of its settings. All presets and scripts are written together or not at all.
-    A script keeps its lines if npuprof cannot verify that a block sets the same values.
+    Each script gets a marked block in place of its settings. All presets and scripts are written
+    together or not at all. A script keeps its lines if npuprof cannot verify that a block sets the
+    same values.
     """
 
     usage_hint = "npuprof adopt src/ --dry-run shows the presets and the scripts as they would be."
     group = "scripts"
 
     paths = arguments("PATH...", "Scripts, or folders of scripts", required=True)
-    under = option("--under", metavar="NAME", text="Create the presets below NAME, as in NAME/bert-train [default: the top of the store]")
+    under = option(
+        "--under",
+        metavar="NAME",
+        text="Create the presets below NAME, as in NAME/bert-train [default: the top of the store]",
+    )
     format = FORMAT
     dry_run = DRY_RUN
-    strict = flag("--strict", text="Exit with 1 if a script keeps lines that a preset could contain")
+    strict = flag(
+        "--strict", text="Exit with 1 if a script keeps lines that a preset could contain"
+    )
     store = STORE
     trust = TRUST
 
@@ -94,30 +103,66 @@ class Adopt(Verb):
             rest = [draft for draft in rest if draft.file not in rejected]
             standing = [(file, name) for file, name in standing if file not in rejected]
             family, new, texts, injector = self._propose(rest, below, known, home)
-        with lock_folders([home.root, *{os.path.dirname(os.path.realpath(path)) for path in scripts}]):
+        with lock_folders(
+            [home.root, *{os.path.dirname(os.path.realpath(path)) for path in scripts}]
+        ):
             blocks = list_wanted_blocks(family, below, standing)
-            adoption = plan_adoption(scripts, blocks, injector, lambda path: _refuse_unwritable(path, folders), modules)
+            adoption = plan_adoption(
+                scripts, blocks, injector, lambda path: _refuse_unwritable(path, folders), modules
+            )
             adoption.kept.update(rejected)
-            wanted = [file.build_wanted(texts[name].encode()) for name, file in new.items()] + _list_scripts(adoption, folders)
+            wanted = [
+                file.build_wanted(texts[name].encode()) for name, file in new.items()
+            ] + _list_scripts(adoption, folders)
             if not self.dry_run:
                 _write(home, new, wanted)
-                trust_carried(home, [Profile(parse_document(name, file.source, texts[name]), home=home) for name, file in new.items()])
+                trust_carried(
+                    home,
+                    [
+                        Profile(parse_document(name, file.source, texts[name]), home=home)
+                        for name, file in new.items()
+                    ],
+                )
         leaves = family.leaves if family else []
-        sources = {f"{below}{leaf.name}": list(dict.fromkeys(source.file for source in leaf.sources)) for leaf in leaves}
+        sources = {
+            f"{below}{leaf.name}": list(dict.fromkeys(source.file for source in leaf.sources))
+            for leaf in leaves
+        }
         told = _Told(texts, sources, adoption, beside, self.dry_run)
         problems += adoption.faults
-        code = 2 if any(problem.severity == "error" for problem in problems) else int(self.strict and bool(adoption.kept or beside))
-        text = {"json": told.build_fields} if self.format == "json" else _format_differences(wanted) if self.dry_run else None
+        code = (
+            2
+            if any(problem.severity == "error" for problem in problems)
+            else int(self.strict and bool(adoption.kept or beside))
+        )
+        text = (
+            {"json": told.build_fields}
+            if self.format == "json"
+            else _format_differences(wanted)
+            if self.dry_run
+            else None
+        )
         remarks = [] if self.format == "json" else told.format_remarks(home.label)
         return Answer(text, tuple(remarks), code, problems=tuple(problems))
 
-    def _propose(self, drafts: list[Draft], below: str, known: Mapping[frozenset[Pair], str], home: Folder) -> _Proposal:
-        """Return the presets for drafts that equal no preset of the store. Raises NpuprofError if a name is taken."""
-        family = build_family(drafts, below, known) if any(draft.settings for draft in drafts) else None
+    def _propose(
+        self, drafts: list[Draft], below: str, known: Mapping[frozenset[Pair], str], home: Folder
+    ) -> _Proposal:
+        """Return the presets for drafts that equal no preset of the store.
+
+        Raises NpuprofError if a name is taken.
+        """
+        family = (
+            build_family(drafts, below, known) if any(draft.settings for draft in drafts) else None
+        )
         new = _locate_presets(home, [f"{below}{name}" for name in family.files] if family else [])
         texts = {name: family.files[name.removeprefix(below)] for name in new} if family else {}
-        opener = build_opener(home, {name: (file.source, texts[name]) for name, file in new.items()})
-        injector = Injector(None, self.trust, opener, with_unknown=True, checking=True)  # (trusted later)
+        opener = build_opener(
+            home, {name: (file.source, texts[name]) for name, file in new.items()}
+        )
+        injector = Injector(
+            None, self.trust, opener, with_unknown=True, checking=True
+        )  # (trusted later)
         return _Proposal(family, new, texts, injector)
 
     def _read_scripts(self, problems: list[Finding], modules: Modules) -> dict[str, Script]:
@@ -137,11 +182,16 @@ class Adopt(Verb):
                 imported = import_script(file, data, modules=modules)
                 if holds or imported.found:
                     scripts[file] = Script(file, data, imported)
-                    problems += [problem for problem in imported.problems if problem.severity != "info"]
+                    problems += [
+                        problem for problem in imported.problems if problem.severity != "info"
+                    ]
         return scripts
 
-    def _list_drafts(self, scripts: dict[str, Script], workspace: Workspace, problems: list[Finding]) -> tuple[list[Draft], dict[str, str]]:
-        """Return the settings of scripts without a block, and the remaining settings of scripts with blocks. Raises NpuprofError.
+    def _list_drafts(
+        self, scripts: dict[str, Script], workspace: Workspace, problems: list[Finding]
+    ) -> tuple[list[Draft], dict[str, str]]:
+        """Return the settings of scripts without a block, and the remaining settings of scripts
+        with blocks. Raises NpuprofError.
 
         Files that the scripts name stay where they are.
         """
@@ -150,12 +200,18 @@ class Adopt(Verb):
         for path, script in scripts.items():
             with isolate_faults(path, problems):
                 marked[path] = blocks.find_blocks(path, script.data)
-        drafts = list_drafts({path: script for path, script in scripts.items() if path in marked}, take_out, problems)
+        drafts = list_drafts(
+            {path: script for path, script in scripts.items() if path in marked}, take_out, problems
+        )
         return select_unmarked(drafts, lambda path: marked.get(path, []), workspace)
 
 
-def _find_rejected(family: Family | None, below: str, injector: Injector) -> dict[str, list[Finding]]:
-    """Return the scripts whose presets ``render`` would reject, with the findings placed in the scripts."""
+def _find_rejected(
+    family: Family | None, below: str, injector: Injector
+) -> dict[str, list[Finding]]:
+    """Return the scripts whose presets ``render`` would reject, with the findings placed in the
+    scripts.
+    """
     rejected: dict[str, list[Finding]] = {}
     for leaf in family.leaves if family else ():
         try:
@@ -163,14 +219,18 @@ def _find_rejected(family: Family | None, below: str, injector: Injector) -> dic
         except NpuprofError as error:
             faults = [fault for fault in error.findings if fault.severity == "error"]
             for draft in leaf.drafts:
-                rejected.setdefault(draft.file, []).extend(_place_in_script(fault, draft) for fault in faults)
+                rejected.setdefault(draft.file, []).extend(
+                    _place_in_script(fault, draft) for fault in faults
+                )
     return rejected
 
 
 def _place_in_script(finding: Finding, draft: Draft) -> Finding:
     """Return a finding about a preset, moved to the line of the script that sets the value."""
     setting = draft.origins.get(finding.key) or next(iter(draft.origins.values()))
-    return finding._replace(origin=None, profiles=(), where=Place(setting.file, setting.line, setting.column))
+    return finding._replace(
+        origin=None, profiles=(), where=Place(setting.file, setting.line, setting.column)
+    )
 
 
 def _locate_presets(home: Folder, names: list[str]) -> dict[str, NewFile]:
@@ -184,23 +244,38 @@ def _locate_presets(home: Folder, names: list[str]) -> dict[str, NewFile]:
             files[name].require_absent()
         except NpuprofError as error:
             hint = "put the new presets below another name, as with --under adopted"
-            problems += [finding._replace(hint=hint) if finding.code == "NP923" else finding for finding in error.findings]
+            problems += [
+                finding._replace(hint=hint) if finding.code == "NP923" else finding
+                for finding in error.findings
+            ]
     if problems:
         raise NpuprofError(list(dict.fromkeys(problems)))
     return files
 
 
 def _refuse_unwritable(path: str, folders: list[str]) -> None:
-    """Raise NpuprofError for a script outside its folder (through a link) or in a read-only place."""
+    """Raise NpuprofError for a script outside its folder (through a link) or in a
+    read-only place.
+    """
     target = writing.find_target(path, _find_folder(path, folders))
-    folder = os.path.dirname(target) or os.curdir  # the replacement is first written next to the old file
+    folder = (
+        os.path.dirname(target) or os.curdir
+    )  # the replacement is first written next to the old file
     for what, place in ((path, target), (f"the folder of {path}", folder)):
         if not os.stat(place).st_mode & 0o222 or not os.access(place, os.W_OK):
-            raise build_error("NP830", f"{what} is read-only", "It stays as it is.", "make it writable first", where=Place(path))
+            raise build_error(
+                "NP830",
+                f"{what} is read-only",
+                "It stays as it is.",
+                "make it writable first",
+                where=Place(path),
+            )
 
 
 def _find_folder(path: str, folders: list[str]) -> str:
-    return next((top for top in folders if top == os.curdir or path.startswith(os.path.join(top, ""))), "")
+    return next(
+        (top for top in folders if top == os.curdir or path.startswith(os.path.join(top, ""))), ""
+    )
 
 
 def _list_scripts(adoption: Adoption, folders: list[str]) -> list[Wanted]:
@@ -225,7 +300,9 @@ def _write(home: Folder, new: dict[str, NewFile], wanted: list[Wanted]) -> None:
 
 
 class _Told(NamedTuple):
-    """The result of an adoption, as text and as JSON: new presets with their texts, the scripts of each preset, and the others."""
+    """The result of an adoption, as text and as JSON: new presets with their texts, the scripts of
+    each preset, and the others.
+    """
 
     texts: dict[str, str]
     sources: dict[str, list[str]]
@@ -234,7 +311,9 @@ class _Told(NamedTuple):
     dry_run: bool
 
     def format_remarks(self, store: str) -> list[str]:
-        """Return the summary: scripts that keep their lines with reasons, new presets, adopted scripts."""
+        """Return the summary: scripts that keep their lines with reasons, new presets, adopted
+        scripts.
+        """
         adopted, unchanged = self.adoption.adopted, self.adoption.kept
         remarks = []
         for path, findings in unchanged.items():
@@ -245,15 +324,26 @@ class _Told(NamedTuple):
         if not adopted and not unchanged:
             return [*remarks, "nothing in the scripts is written by hand that a preset could hold"]
         if stays := sum(len(script.remarks) for script in adopted):
-            remarks.append(f"{format_count(stays, 'line')} outside blocks {'stays' if stays == 1 else 'stay'}: --format json lists them")
+            remarks.append(
+                f"{format_count(stays, 'line')} outside blocks "
+                f"{'stays' if stays == 1 else 'stay'}: --format json lists them"
+            )
         return [*remarks, self._count(store)]
 
     def _count(self, store: str) -> str:
         adopted, unchanged = self.adoption.adopted, self.adoption.kept
         leaves = sum(name in self.texts for name in self.sources)
-        shared = f" and {format_count(len(self.texts) - leaves, 'shared part')}" if len(self.texts) > leaves else ""
+        shared = (
+            f" and {format_count(len(self.texts) - leaves, 'shared part')}"
+            if len(self.texts) > leaves
+            else ""
+        )
         verb = "would write" if self.dry_run else "wrote"
-        done = f"{verb} {format_count(leaves, 'preset')}{shared} below {store}" if leaves else f"{store} has all the presets already"
+        done = (
+            f"{verb} {format_count(leaves, 'preset')}{shared} below {store}"
+            if leaves
+            else f"{store} has all the presets already"
+        )
         some = f"{len(adopted)} of {format_count(len(adopted) + len(unchanged), 'script')}"
         return f"{done}; {some} {'uses' if len(adopted) == 1 else 'use'} generated blocks"
 
@@ -262,10 +352,17 @@ class _Told(NamedTuple):
         return {
             "schema": "npuprof.adopt/1",
             "written": not self.dry_run,
-            "presets": [{"name": name, "scripts": self.sources.get(name, []), "text": text} for name, text in self.texts.items()],
-            "adopted": [{"file": item.path, "presets": list(item.presets), "stays": list(item.remarks)} for item in self.adoption.adopted],
+            "presets": [
+                {"name": name, "scripts": self.sources.get(name, []), "text": text}
+                for name, text in self.texts.items()
+            ],
+            "adopted": [
+                {"file": item.path, "presets": list(item.presets), "stays": list(item.remarks)}
+                for item in self.adoption.adopted
+            ],
             "kept": [
-                {"file": path, "findings": [build_finding_dict(item) for item in findings]} for path, findings in self.adoption.kept.items()
+                {"file": path, "findings": [build_finding_dict(item) for item in findings]}
+                for path, findings in self.adoption.kept.items()
             ],
             "beside": [{"file": path, "what": what} for path, what in self.beside.items()],
         }
@@ -275,7 +372,9 @@ def _format_differences(wanted: list[Wanted]) -> str:
     shown = []
     for file in wanted:
         before = file.known.decode(errors="replace") if file.known else None
-        shown.append(format_difference(file.path, before, (file.content or b"").decode(errors="replace")))
+        shown.append(
+            format_difference(file.path, before, (file.content or b"").decode(errors="replace"))
+        )
     return "".join(shown)
 
 

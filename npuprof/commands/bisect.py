@@ -40,15 +40,18 @@ class Bisect(PrintingVerb, ResolvingVerb):
 
     npuprof bisect GOOD BAD -- python train.py
 
-    Runs the command with combinations of the differing settings, in the environment of npuprof run. Only combinations that pass
-    the checks are run. An exit code of 0 means good, 1 to 124 bad, and 125 undecided. Codes 126 and 127 stop the bisect, and so
-    do signals by default. In the command, {code} is the path of a file rendered for the run. Results are stored in
-    .npuprof/trials: run the same command again to resume.
+    Runs the command with combinations of the differing settings, in the environment of npuprof run.
+    Only combinations that pass the checks are run. An exit code of 0 means good, 1 to 124 bad, and
+    125 undecided. Codes 126 and 127 stop the bisect, and so do signals by default. In the command,
+    {code} is the path of a file rendered for the run. Results are stored in .npuprof/trials: run
+    the same command again to resume.
     """
 
     group = "runs"
     prose = True
-    usage_hint = "Put the command after --, with its options: npuprof bisect GOOD BAD -- python train.py"
+    usage_hint = (
+        "Put the command after --, with its options: npuprof bisect GOOD BAD -- python train.py"
+    )
 
     good = argument("GOOD", "Preset that works", "spec")
     bad = argument("BAD", "Preset that does not work", "spec")
@@ -62,16 +65,30 @@ class Bisect(PrintingVerb, ResolvingVerb):
         noun="target",
     )
     metric = option(
-        "--metric", metavar="REGEX", text="Judge successful runs by the number that REGEX matches in the output [default: by exit code]"
+        "--metric",
+        metavar="REGEX",
+        text=(
+            "Judge successful runs by the number that REGEX "
+            "matches in the output [default: by exit code]"
+        ),
     )
     tolerance = option_with_default(
-        "--tolerance", metavar="T", text="Count a metric within T of BAD's value as bad: a percentage or a number", default="1%"
+        "--tolerance",
+        metavar="T",
+        text="Count a metric within T of BAD's value as bad: a percentage or a number",
+        default="1%",
     )
     hang = option(
-        "--hang", metavar="WHAT", text="Count runs that exceed --timeout as bad, or skip them [default: skip]", choices=("bad", "skip")
+        "--hang",
+        metavar="WHAT",
+        text="Count runs that exceed --timeout as bad, or skip them [default: skip]",
+        choices=("bad", "skip"),
     )
     signal = option(
-        "--signal", metavar="WHAT", text="Count runs killed by a signal as {choices} [default: stop the bisect]", choices=("bad",)
+        "--signal",
+        metavar="WHAT",
+        text="Count runs killed by a signal as {choices} [default: stop the bisect]",
+        choices=("bad",),
     )
     repeat = REPEAT
     jobs = JOBS
@@ -84,28 +101,43 @@ class Bisect(PrintingVerb, ResolvingVerb):
     trust = TRUST
 
     def run(self) -> Answer:
-        """Return the cause. Exit 1 if a member of it is undecided, 2 if there is no cause. Raises NpuprofError."""
+        """Return the cause.
+
+        Exit 1 if a member of it is undecided, 2 if there is no cause. Raises NpuprofError.
+        """
         parse_tolerance(self.tolerance, 1.0)  # checked before anything runs
         metrics = {self.metric: compile_pattern(self.metric)} if self.metric else {}
         setup = build_setup(self, metrics, self.to or "session")
         workspace = open_workspace(self.store, self.build_context(self.to or "env"))
         changes = one_time.parse_assignments(self.set_, self.unset)
-        ends = [workspace.resolve_spec(spec_, self.mixin, changes) for spec_ in (self.good, self.bad)]
+        ends = [
+            workspace.resolve_spec(spec_, self.mixin, changes) for spec_ in (self.good, self.bad)
+        ]
         for end in ends:
             build_fit(setup, self.trust, not self.no_check)(end)
         difference = Difference(*ends)
         if not difference.changes:
             what = f"{ends[0].name} and {ends[1].name} have the same settings"
-            raise build_error("NP954", what, "", "name two presets that differ; npuprof diff shows how")
+            raise build_error(
+                "NP954", what, "", "name two presets that differ; npuprof diff shows how"
+            )
         return self._bisect(difference, setup)
 
     def _bisect(self, difference: Difference, setup: Setup) -> Answer:
-        judgement = Judgement(BAD if self.hang == "bad" else UNKNOWN, self.signal or "", self.repeat or 1, self.metric or "")
+        judgement = Judgement(
+            BAD if self.hang == "bad" else UNKNOWN,
+            self.signal or "",
+            self.repeat or 1,
+            self.metric or "",
+        )
         context = difference.before.context
         identity: dict[str, Any] = {
-            "command": list(setup.command), "context": context.describe(), "target": context.target,
-            "metrics": sorted(setup.metrics), "timeout": setup.timeout,
-        }  # fmt: skip
+            "command": list(setup.command),
+            "context": context.describe(),
+            "target": context.target,
+            "metrics": sorted(setup.metrics),
+            "timeout": setup.timeout,
+        }
         combinations = Combinations(difference, "trial", build_fit(setup))
         units, drops = tie_changes(combinations)
         journal = Journal(identity, self.fresh)
@@ -131,7 +163,9 @@ class Bisect(PrintingVerb, ResolvingVerb):
 
 def _format_smallest(bisection: Bisection) -> str:
     """Return the good preset with the smallest bad change applied."""
-    config = bisection.combinations.find_config(bisection.cause.units if bisection.cause else bisection.in_question)
+    config = bisection.combinations.find_config(
+        bisection.cause.units if bisection.cause else bisection.in_question
+    )
     assert config is not None
     return renderers.load_target("toml").render(config, inline=True).text
 

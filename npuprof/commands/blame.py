@@ -16,7 +16,10 @@ from npuprof.report.tables import Table
 class Blame(PrintingVerb, ContextVerb):
     """Print the commit that set each value of a preset."""
 
-    usage_hint = "npuprof blame bert-training prints all its values; npuprof log bert-training KEY the commits that changed one."
+    usage_hint = (
+        "npuprof blame bert-training prints all its values; npuprof "
+        "log bert-training KEY the commits that changed one."
+    )
     group = "versions"
 
     spec = OF_STORE
@@ -29,16 +32,32 @@ class Blame(PrintingVerb, ContextVerb):
         config = workspace.resolve_spec(self.spec)
         blamed = blame_config_values(repository, config)
         header = ("commit", "who", "where", "value")
-        return Answer({
-            "text": lambda: Table([_build_row(value) for value in blamed], gaps=(1, 1, 2), header=header, wrapping=2, highlighted=True),
-            "json": lambda: {"schema": "npuprof.blame/1", "preset": config.name, "values": [_build_fields(value) for value in blamed]},
-        })  # fmt: skip
+        return Answer(
+            {
+                "text": lambda: Table(
+                    [_build_row(value) for value in blamed],
+                    gaps=(1, 1, 2),
+                    header=header,
+                    wrapping=2,
+                    highlighted=True,
+                ),
+                "json": lambda: {
+                    "schema": "npuprof.blame/1",
+                    "preset": config.name,
+                    "values": [_build_fields(value) for value in blamed],
+                },
+            }
+        )
 
 
 def _build_row(value: BlamedValue) -> tuple[str, ...]:
     return (
         value.commit.id[:7] if value.commit else value.copied[:7] or "-" * 7,
-        f"{value.commit.author} {value.commit.date[:10]}" if value.commit else "copied" if value.copied else "not committed yet",
+        f"{value.commit.author} {value.commit.date[:10]}"
+        if value.commit
+        else "copied"
+        if value.copied
+        else "not committed yet",
         str(value.origin),
         f"{keys.format_key_path(value.key, value.tail)} = {keys.format_toml_value(value.value)}",
     )

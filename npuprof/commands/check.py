@@ -1,4 +1,7 @@
-"""``check``: validate presets and report all findings; for several platforms, print a compatibility matrix."""
+"""``check``: validate presets and report all findings.
+
+For several platforms, print a compatibility matrix.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +41,9 @@ _MOST_ROUNDS = 5
 class Check(JudgingVerb):
     """Validate presets and report all findings.
 
-    Exits with 1 if there are errors, and with 2 if a preset cannot be read or resolved. With several releases or products,
-    npuprof prints a compatibility matrix; add --severity to list the findings too.
+    Exits with 1 if there are errors, and with 2 if a preset cannot be read or resolved. With
+    several releases or products, npuprof prints a compatibility matrix; add --severity to list the
+    findings too.
     """
 
     group = "presets"
@@ -47,13 +51,19 @@ class Check(JudgingVerb):
 
     specs: list[str] = SPECS
     rev: str | None = option(
-        "--rev", metavar="REV", text="Check the presets at this revision [default: the work tree]", complete="revision"
+        "--rev",
+        metavar="REV",
+        text="Check the presets at this revision [default: the work tree]",
+        complete="revision",
     )
     staged: bool = flag("--staged", text="Check the staged changes, as in a pre-commit hook")
     canns: list[str] = many(
         "--cann",
         metavar="RELEASE",
-        text="Check for this CANN release; repeat for a matrix [default: all that the preset supports]",
+        text=(
+            "Check for this CANN release; repeat for a "
+            "matrix [default: all that the preset supports]"
+        ),
         complete="release",
     )
     products: list[str] = many(
@@ -71,13 +81,22 @@ class Check(JudgingVerb):
     baseline: str | None = BASELINE
     write_baseline: bool = WRITE_BASELINE
     fix: bool = flag("--fix", text="Apply safe fixes, then report the remaining findings")
-    diff: bool = flag("--diff", text="Show the safe fixes without writing them, even with --fix; exit with 1 if there are any")
+    diff: bool = flag(
+        "--diff",
+        text=(
+            "Show the safe fixes without writing them, "
+            "even with --fix; exit with 1 if there are any"
+        ),
+    )
     store: str | None = STORE
     output: str | None = OUTPUT
     color: str = COLOR
 
     def run(self) -> Answer:
-        """Return the findings. Exit 2 if a preset could not be read or resolved, 1 for errors, else 0."""
+        """Return the findings.
+
+        Exit 2 if a preset could not be read or resolved, 1 for errors, else 0.
+        """
         self.refuse_odd_choice()
         if self.staged:
             return self._answer_staged()
@@ -96,7 +115,9 @@ class Check(JudgingVerb):
         """Check the staged content, as the next commit would contain it. Raises NpuprofError."""
         if self.rev is not None or self.fix or self.diff or self._is_matrix:
             what = "--staged only checks the staged changes and writes nothing"
-            raise build_usage_error(what, "omit --rev, --fix, --diff and further releases and products")
+            raise build_usage_error(
+                what, "omit --rev, --fix, --diff and further releases and products"
+            )
         from npuprof.history.proposed import propose_index
 
         checked = self._open_store()
@@ -113,14 +134,24 @@ class Check(JudgingVerb):
         code = self.decide_code(findings, report.unresolved)
         remark = self.describe_outcome(outcome, done)
         shown = self.select_told(findings)
-        return self.answer_findings(shown, code, remark, len(report.accepted), report.coverage.format_fields())
+        return self.answer_findings(
+            shown, code, remark, len(report.accepted), report.coverage.format_fields()
+        )
 
     def _open_store(self) -> CheckedStore:
         """Return the checked store, for the single requested platform."""
-        return self._open_for(spec.build_context(next(iter(self.canns), None), next(iter(self.products), None), versions=self.frameworks))
+        return self._open_for(
+            spec.build_context(
+                next(iter(self.canns), None),
+                next(iter(self.products), None),
+                versions=self.frameworks,
+            )
+        )
 
     def _open_for(self, context: Context) -> CheckedStore:
-        return CheckedStore(open_workspace(self.store, context), self.rev, self.format in WITH_PLAIN_PATHS)
+        return CheckedStore(
+            open_workspace(self.store, context), self.rev, self.format in WITH_PLAIN_PATHS
+        )
 
     def _answer_fixes(self) -> Answer:
         from npuprof.edit.fixing import build_fixed_file
@@ -129,17 +160,29 @@ class Check(JudgingVerb):
 
         self._refuse_to_fix()
         before, after, number, outcome = self._fix_presets()
-        done = f"{format_count(number, 'finding')} in {format_count(len(after), 'file')}" if number else "nothing"
+        done = (
+            f"{format_count(number, 'finding')} in {format_count(len(after), 'file')}"
+            if number
+            else "nothing"
+        )
         if self.diff:
-            shown = "".join(format_difference(old.source, old.text, after[path].text) for path, old in before.items())
+            shown = "".join(
+                format_difference(old.source, old.text, after[path].text)
+                for path, old in before.items()
+            )
             return Answer(shown, (f"would fix {done}",), int(bool(number)))
-        writing.write_wanted_files([build_fixed_file(path, old, after[path]) for path, old in before.items()])
+        writing.write_wanted_files(
+            [build_fixed_file(path, old, after[path]) for path, old in before.items()]
+        )
         answer = self._answer_outcome(outcome, f"fixed {done}; ")
         wrote = (f"wrote {', '.join(old.source for old in before.values())}",) if before else ()
-        return answer._replace(remarks=(*answer.remarks, *wrote)) if self.format == "text" else answer
+        return (
+            answer._replace(remarks=(*answer.remarks, *wrote)) if self.format == "text" else answer
+        )
 
     def _fix_presets(self) -> tuple[dict[str, Document], dict[str, Document], int, Outcome]:
-        """Return documents before and after fixing by file path, the number of fixes, and the remaining findings.
+        """Return documents before and after fixing by file path, the number of fixes, and the
+        remaining findings.
 
         Writes nothing. Raises NpuprofError.
         """
@@ -175,7 +218,10 @@ class Check(JudgingVerb):
         if self.rev is not None:
             what, hint = "a revision cannot be fixed", "omit --rev"
         elif self.write_baseline:
-            what, hint = "a baseline records the remaining findings", "run --fix first, then write the baseline"
+            what, hint = (
+                "a baseline records the remaining findings",
+                "run --fix first, then write the baseline",
+            )
         elif "-" in self.specs:
             what, hint = "standard input cannot be fixed", "name the preset, or its file"
         if what:
@@ -200,12 +246,20 @@ class Check(JudgingVerb):
             return self.answer_findings(shown, code, "")
         listed = format_findings(shown, self.coloured) if self.severity else ""
         hint = "" if self.severity else "; --severity warning lists the findings"
-        where = f"{format_count(len(matrix.cells), 'preset')} on {format_count(len(matrix.contexts), 'platform')}"
-        remark = f"{where}: {format_severity_counts(matrix.findings) or 'no findings'}{settled.remark}{hint}"
+        where = (
+            f"{format_count(len(matrix.cells), 'preset')} on "
+            f"{format_count(len(matrix.contexts), 'platform')}"
+        )
+        remark = (
+            f"{where}: "
+            f"{format_severity_counts(matrix.findings) or 'no findings'}{settled.remark}{hint}"
+        )
         return Answer(matrix.build_table(listed), (remark,), code)
 
 
-def _combine_contexts(canns: Sequence[str], products: Sequence[str], frameworks: Sequence[str]) -> list[Context]:
+def _combine_contexts(
+    canns: Sequence[str], products: Sequence[str], frameworks: Sequence[str]
+) -> list[Context]:
     problems: list[Finding] = []
     contexts: list[Context] = []
     for cann in canns or (None,):

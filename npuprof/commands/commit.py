@@ -25,13 +25,16 @@ from npuprof.system.locks import lock_folders
 class Commit(StoreVerb):
     """Commit preset files.
 
-    Checks the presets first and writes the message from their changes. Also commits npuprof.toml, npuprof.lock and vendored
-    sources if they changed, but no other files. With NAME, it includes these only if the preset depends on them. Exits with 1 if
-    nothing has changed.
+    Checks the presets first and writes the message from their changes. Also commits npuprof.toml,
+    npuprof.lock and vendored sources if they changed, but no other files. With NAME, it includes
+    these only if the preset depends on them. Exits with 1 if nothing has changed.
     """
 
     group = "versions"
-    usage_hint = "npuprof commit takes every preset that differs, or those that are named; -m TEXT is the message."
+    usage_hint = (
+        "npuprof commit takes every preset that differs, "
+        "or those that are named; -m TEXT is the message."
+    )
 
     names = arguments("NAME...", "Presets to commit [default: all that changed]", "spec")
     message = option(
@@ -44,11 +47,14 @@ class Commit(StoreVerb):
     dry_run = flag("--dry-run", text="Show the message without committing")
 
     def run(self) -> Answer:
-        """Commit the store's preset files, or those of the named presets; return the commit and its subject.
+        """Commit the store's preset files, or those of the named presets.
 
-        The committed tree is the one that was checked: if a hook changes it, or another commit is made meanwhile, nothing is
-        committed. Exit 1 if there is nothing to commit. Raises NpuprofError if the tree has errors that the last commit lacks,
-        if a vendored copy was edited, or if git fails.
+        Return the commit and its subject.
+
+        The committed tree is the one that was checked: if a hook changes it, or another commit is
+        made meanwhile, nothing is committed. Exit 1 if there is nothing to commit. Raises
+        NpuprofError if the tree has errors that the last commit lacks, if a vendored copy was
+        edited, or if git fails.
         """
         workspace = spec.Workspace(self.store)
         repository = workspace.store.repository
@@ -63,13 +69,20 @@ class Commit(StoreVerb):
         with propose_commit(changes.repository, changes.head.commit, paths.changed) as after:
             if not paths.changed or changes.is_same_tree(after):
                 return Answer(None, ("no profile file differs from the last commit",), 1)
-            found = survey.compare_store_states(changes.head, after, ("HEAD", "the commit"), Context())
+            found = survey.compare_store_states(
+                changes.head, after, ("HEAD", "the commit"), Context()
+            )
             changes.require_no_new_errors(after, found)
             names = [after.layout.name_of(path) or path for path in paths.changed]
-            message = f"{self.message or write_headline(found, names)}\n\n{plain.format_survey_text(found)}"
+            message = (
+                f"{self.message or write_headline(found, names)}\n\n"
+                f"{plain.format_survey_text(found)}"
+            )
         if self.dry_run:
             return Answer(message)
-        commit = writing.commit_paths(changes.repository, *paths, message, ExpectedCommit(changes.head.commit, after.commit))
+        commit = writing.commit_paths(
+            changes.repository, *paths, message, ExpectedCommit(changes.head.commit, after.commit)
+        )
         return Answer(f"{commit[:7]} {message.partition(chr(10))[0]}\n")
 
 
@@ -81,26 +94,44 @@ class _Changes:
         self.head = load_last_commit(repository)
 
     def choose_files(self, names: list[str]) -> ChangedPaths:
-        """Return the files to commit. Raises NpuprofError for an unknown name, and for presets that git ignores."""
+        """Return the files to commit.
+
+        Raises NpuprofError for an unknown name, and for presets that git ignores.
+        """
         layout, project_files = self.head.layout, ChangedPaths([], [])
         if not names or any(map(self._needs_project_files, names)):
-            copies = [source.vendor for source in self._home.project.sources.values() if source.vendor]
+            copies = [
+                source.vendor for source in self._home.project.sources.values() if source.vendor
+            ]
             project_files = list_changed_beside(self.repository, copies)
-            if layout.project_file in project_files.changed:  # files that it lists now and those it listed before
-                layout = layout._replace(globs=tuple(dict.fromkeys((*layout.globs, *self._home.layout.globs))))
+            if (
+                layout.project_file in project_files.changed
+            ):  # files that it lists now and those it listed before
+                layout = layout._replace(
+                    globs=tuple(dict.fromkeys((*layout.globs, *self._home.layout.globs)))
+                )
         changed, untracked = list_changed_paths(self.repository, layout)
         if names:
             wanted = {self._find_path(layout, name) for name in names}
-            ignored = writing.find_ignored_paths(self.repository, sorted(wanted.difference(changed)))
+            ignored = writing.find_ignored_paths(
+                self.repository, sorted(wanted.difference(changed))
+            )
             if ignored:
-                raise NpuprofError([_build_ignored_finding(path, by) for path, by in ignored.items()])
+                raise NpuprofError(
+                    [_build_ignored_finding(path, by) for path, by in ignored.items()]
+                )
             changed = [path for path in changed if path in wanted]
             untracked = [path for path in untracked if path in wanted]
-        every = (dict.fromkeys((*changed, *project_files.changed)), dict.fromkeys((*untracked, *project_files.untracked)))
+        every = (
+            dict.fromkeys((*changed, *project_files.changed)),
+            dict.fromkeys((*untracked, *project_files.untracked)),
+        )
         return ChangedPaths(*map(list, every))
 
     def _needs_project_files(self, name: str) -> bool:
-        """Return whether the commit of a preset must include npuprof.toml and the lock, because the preset depends on them."""
+        """Return whether the commit of a preset must include npuprof.toml and the lock, because the
+        preset depends on them.
+        """
         try:
             profile = self._workspace.profile(name)
             if self._home.is_outside(profile.name) and not self.head.layout.takes(profile.name):
@@ -110,7 +141,8 @@ class _Changes:
             return False  # reported when the commit is checked
 
     def _find_path(self, layout: Layout, name: str) -> str:
-        """Return the path, relative to the repository, of a preset that exists or existed in the last commit. Raises NpuprofError.
+        """Return the path, relative to the repository, of a preset that exists or existed in the
+        last commit. Raises NpuprofError.
 
         ``layout`` is the layout of the store in the new commit.
         """
@@ -129,43 +161,69 @@ class _Changes:
         return tree is not None and tree.oid == after.commit
 
     def require_no_new_errors(self, after: ProposedRevision, found: Survey) -> None:
-        """Raise NpuprofError with every error that the last commit lacks, and with edits of vendored copies."""
+        """Raise NpuprofError with every error that the last commit lacks, and with edits of
+        vendored copies.
+        """
         errors = [
-            self._explain_parent_left_out(after, finding)._replace(profiles=finding.profiles or (pair.name,))
+            self._explain_parent_left_out(after, finding)._replace(
+                profiles=finding.profiles or (pair.name,)
+            )
             for pair in found.pairs
             for finding in pair.broken
             if finding.severity == "error"
         ]
         if findings := [*self._find_edits(after), *errors]:
             what = "nothing was committed: the commit would have errors that the last one has not"
-            refused = Finding("NP025", what, "A commit with errors would break everybody's presets.", "fix the errors listed above")
+            refused = Finding(
+                "NP025",
+                what,
+                "A commit with errors would break everybody's presets.",
+                "fix the errors listed above",
+            )
             raise NpuprofError([*checks.fold_findings(findings), refused])
 
     def _find_edits(self, after: ProposedRevision) -> list[Finding]:
-        """Return the vendored copies that differ from the lock in a commit, except earlier differences that no preset reads."""
+        """Return the vendored copies that differ from the lock in a commit, except earlier
+        differences that no preset reads.
+        """
         try:
             edits = self._workspace.lookups.find_edited_copies(after)
             if edits and not self._workspace.lookups.find_edited_copies(self._home):
-                return [edit._replace(hint="in the work tree it is whole: commit it with the rest, npuprof commit") for edit in edits]
+                return [
+                    edit._replace(
+                        hint="in the work tree it is whole: commit it with the rest, npuprof commit"
+                    )
+                    for edit in edits
+                ]
         except NpuprofError:
             return []  # reported when a preset is read
         return edits
 
     def _explain_parent_left_out(self, after: ProposedRevision, finding: Finding) -> Finding:
-        """Return a finding about a missing parent with a hint to commit it, if it exists in the work tree."""
+        """Return a finding about a missing parent with a hint to commit it, if it exists in the
+        work tree.
+        """
         origin = finding.origin
         if finding.code != "NP101" or origin is None:
             return finding
         parent = find_at_path(origin.document.data, origin.path)
         if parent not in self._home.names() or parent in after.files:
             return finding
-        hint = f"commit both: npuprof commit {parent} {origin.profile}; if git ignores {parent}, git add -f its file first"
+        hint = (
+            f"commit both: npuprof commit {parent} {origin.profile}; "
+            f"if git ignores {parent}, git add -f its file first"
+        )
         return finding._replace(why="It is in the work tree only.", hint=hint)
 
 
 def _build_ignored_finding(path: str, by: str) -> Finding:
     what = f"nothing was committed: git ignores {path}"
-    return Finding("NP025", what, f"{by} says so.", f"take that line out, or let git know the file all the same: git add -f {path}")
+    return Finding(
+        "NP025",
+        what,
+        f"{by} says so.",
+        f"take that line out, or let git know the file all the same: git add -f {path}",
+    )
 
 
 VERB = Commit

@@ -19,7 +19,10 @@ class Copy(StoreVerb):
     Comments are kept. Existing references still point to the original.
     """
 
-    usage_hint = "npuprof copy bert-training team/bert; npuprof new NAME --extends PARENT makes one that follows another."
+    usage_hint = (
+        "npuprof copy bert-training team/bert; npuprof new "
+        "NAME --extends PARENT makes one that follows another."
+    )
     group = "presets"
 
     spec = argument("SPEC", "Preset to copy: NAME, NAME@REV, or a path ending in .toml", "spec")
@@ -28,20 +31,36 @@ class Copy(StoreVerb):
     no_check = WRITE_ANYWAY
 
     def run(self) -> Answer:
-        """Return the new file as a unified diff, and write it unless it is a dry run. Raises NpuprofError, and then writes nothing."""
+        """Return the new file as a unified diff, and write it unless it is a dry run.
+
+        Raises NpuprofError, and then writes nothing.
+        """
         if is_source_reference(self.spec) or ("+" in self.spec and not os.path.isfile(self.spec)):
-            what, why = f"{self.spec!r} is not a preset file of this store", "The names in its text would refer to something else here."
-            raise build_error("NP920", what, why, f"npuprof new {self.name} --extends with its name makes one that follows it")
+            what, why = (
+                f"{self.spec!r} is not a preset file of this store",
+                "The names in its text would refer to something else here.",
+            )
+            raise build_error(
+                "NP920",
+                what,
+                why,
+                f"npuprof new {self.name} --extends with its name makes one that follows it",
+            )
         workspace = spec.Workspace(self.store)
         home = workspace.store
         old = workspace.profile(self.spec)
         file = locate_new_file(home, self.name)
         is_file = os.path.isfile(self.spec) or self.spec.endswith(".toml")
-        text = move_schema_line(old.document.text, self.spec if is_file else home.profile_path(old.name), file.path)
+        text = move_schema_line(
+            old.document.text, self.spec if is_file else home.profile_path(old.name), file.path
+        )
         answer = answer_new_preset(home, self.name, file, text, self.dry_run, self.no_check)
         remarks = list(answer.remarks)
         if "description" in old.table:
-            remarks.append(f"its description is that of {self.spec}: npuprof set {self.name} profile.description=TEXT")
+            remarks.append(
+                f"its description is that of {self.spec}: npuprof set {self.name} "
+                "profile.description=TEXT"
+            )
         return answer._replace(remarks=tuple(remarks))
 
 

@@ -50,18 +50,24 @@ class Around(Record):
 class Diff(PrintingVerb, ContextVerb):
     """Compare resolved presets or revisions.
 
-    One preset is compared with its last commit, two with each other, and more in a matrix. Without SPEC, the whole store is
-    compared with the last commit. Folders of run records are compared rank by rank.
+    One preset is compared with its last commit, two with each other, and more in a matrix. Without
+    SPEC, the whole store is compared with the last commit. Folders of run records are compared rank
+    by rank.
     """
 
     group = "versions"
     prose = True
 
-    specs = arguments("SPEC...", "Presets to compare, or to restrict --rev to [default: the whole store]", "spec")
+    specs = arguments(
+        "SPEC...", "Presets to compare, or to restrict --rev to [default: the whole store]", "spec"
+    )
     rev = option(
         "--rev",
         metavar="REVS",
-        text="Compare revisions: A..B, A...B (from their merge base), or A with the work tree [default: HEAD]",
+        text=(
+            "Compare revisions: A..B, A...B (from their merge "
+            "base), or A with the work tree [default: HEAD]"
+        ),
         complete="revisions",
     )
     format = formats("text", "markdown", "html", "json")
@@ -69,18 +75,26 @@ class Diff(PrintingVerb, ContextVerb):
     name_only = flag("--name-only", text="Print only the names of presets that differ")
     everything = flag("--all", text="Include unchanged settings, and every setting of new presets")
     raw = flag("--raw", text="Compare the files as written, without inheritance")
-    link = option("--link", metavar="URL", text="Link changed lines to the repository at URL in Markdown output", complete="nothing")
+    link = option(
+        "--link",
+        metavar="URL",
+        text="Link changed lines to the repository at URL in Markdown output",
+        complete="nothing",
+    )
     exit_code = flag("--exit-code", text="Exit with 1 if anything differs")
 
     _around: Around = Around()
     _unread: list[Finding] = []
 
     def run(self) -> Answer:
-        """Return the differences. Exit 1 with ``exit_code`` if there are any, else 0. Raises NpuprofError.
+        """Return the differences.
 
-        Exit 2 if a preset, or a record in a folder, cannot be read or resolved; the differences of all others are still
-        reported. Without ``rev``, one preset is compared with its last commit, two with each other, more as a matrix, and none
-        means the whole store against its last commit.
+        Exit 1 with ``exit_code`` if there are any, else 0. Raises NpuprofError.
+
+        Exit 2 if a preset, or a record in a folder, cannot be read or resolved; the differences of
+        all others are still reported. Without ``rev``, one preset is compared with its last commit,
+        two with each other, more as a matrix, and none means the whole store against its last
+        commit.
         """
         self._unread = []
         workspace = open_workspace(self.store, self.build_context(), unread=self._unread)
@@ -89,39 +103,75 @@ class Diff(PrintingVerb, ContextVerb):
                 hint = "write it as a browser shows it: https://github.com/team/presets"
                 raise build_usage_error(f"--link {self.link!r} is not a URL", hint)
             context = workspace.resolver.context
-            return self._answer_survey(revisions.compare_revisions(workspace.store, self.rev or "HEAD", context, self.specs, self.raw))
+            return self._answer_survey(
+                revisions.compare_revisions(
+                    workspace.store, self.rev or "HEAD", context, self.specs, self.raw
+                )
+            )
         if len(self.specs) > 2:
             return self._answer_matrix(workspace)
-        if len(self.specs) == 1 and (processes := _find_processes(self.specs[0], workspace)) is not None:
+        if (
+            len(self.specs) == 1
+            and (processes := _find_processes(self.specs[0], workspace)) is not None
+        ):
             groups, self._unread = processes
             return self._answer_ranks(groups)
         return self._answer_survey(self._compare_two(workspace), single=True)
 
     def _answer_survey(self, result: Survey, single: bool = False) -> Answer:
         """Return the differences as an answer; exit 2 if some are unknown."""
-        different, around, untold = [pair.name for pair in result.different_pairs], self._around, result.describe_unread()
+        different, around, untold = (
+            [pair.name for pair in result.different_pairs],
+            self._around,
+            result.describe_unread(),
+        )
         forms: Forms = {
-            "text": lambda: self._format_text(result, single) + "".join(f"{line}\n" for line in around.lines),
+            "text": lambda: (
+                self._format_text(result, single) + "".join(f"{line}\n" for line in around.lines)
+            ),
             "markdown": lambda: self._format_markdown(result),
             "html": lambda: html.format_survey_html(result),
             "json": lambda: data.format_survey_json(result, self.everything, single, around.fields),
         }
         if not self.name_only:
-            untold += [f"the runs differ: {line}" for line in around.lines if self.format in ("markdown", "html")]
+            untold += [
+                f"the runs differ: {line}"
+                for line in around.lines
+                if self.format in ("markdown", "html")
+            ]
             untold += around.remarks
-        return self._build_answer(forms, different, different or around.lines, untold, result.has_unread)
+        return self._build_answer(
+            forms, different, different or around.lines, untold, result.has_unread
+        )
 
     def _build_answer(
-        self, forms: Forms, names: Iterable[str], differences: Sequence[object], remarks: Sequence[str], unread: bool = False
+        self,
+        forms: Forms,
+        names: Iterable[str],
+        differences: Sequence[object],
+        remarks: Sequence[str],
+        unread: bool = False,
     ) -> Answer:
-        """Return differences as an answer, with ``name_only`` only their ``names``; exit 2 if some are unknown."""
+        """Return differences as an answer, with ``name_only`` only their ``names``.
+
+        Exit 2 if some are unknown.
+        """
         code = 2 if unread or self._unread else int(self.exit_code and bool(differences))
-        return Answer("".join(f"{name}\n" for name in names) if self.name_only else forms, tuple(remarks), code, problems=self._unread)
+        return Answer(
+            "".join(f"{name}\n" for name in names) if self.name_only else forms,
+            tuple(remarks),
+            code,
+            problems=self._unread,
+        )
 
     def _format_markdown(self, result: Survey) -> str:
         options = {"--store": self.store, "--cann": self.cann, "--product": self.product}
-        command = revisions.format_diff_command(self.rev, options, [*(["--raw"] if self.raw else []), *self.specs])
-        return markdown.format_survey_markdown(result, revisions.build_page(result, command, self.link))
+        command = revisions.format_diff_command(
+            self.rev, options, [*(["--raw"] if self.raw else []), *self.specs]
+        )
+        return markdown.format_survey_markdown(
+            result, revisions.build_page(result, command, self.link)
+        )
 
     def _format_text(self, result: Survey, single: bool) -> str:
         if self.stat:
@@ -139,27 +189,53 @@ class Diff(PrintingVerb, ContextVerb):
             "html": lambda: matrix.format_matrix_html(configs, rows),
             "json": lambda: matrix.format_matrix_json(configs, rows),
         }
-        notes = ["a value missing in the column of a log was a default, unset, or is not logged; npuprof verify shows which"]
+        notes = [
+            (
+                "a value missing in the column of a log was a default, unset, or is not logged; "
+                "npuprof verify shows which"
+            )
+        ]
         notes = notes if any(map(_is_evidence, configs)) and not self.name_only else []
-        return self._build_answer(forms, (key for key, _, _ in rows), [key for key, _, same in rows if not same], notes)
+        return self._build_answer(
+            forms, (key for key, _, _ in rows), [key for key, _, same in rows if not same], notes
+        )
 
     def _answer_ranks(self, groups: list[Processes]) -> Answer:
         """Return the ranks that differ from the majority, and how."""
         different = [group for processes in groups for group in processes.groups[1:]]
         older = sum(processes.older for processes in groups)
-        remarks = [f"{format_count(older, 'older record')} of the same ranks omitted; name the files to compare them"] if older else []
+        remarks = (
+            [
+                (
+                    f"{format_count(older, 'older record')} of the same "
+                    "ranks omitted; name the files to compare them"
+                )
+            ]
+            if older
+            else []
+        )
         configs = [group.config for processes in groups for group in processes.groups]
         forms: Forms = {
             "text": lambda: "".join(map(self._format_processes, groups)),
-            "markdown": lambda: matrix.format_matrix_markdown(configs, matrix.collect_matrix_rows(configs, self.everything)),
-            "html": lambda: matrix.format_matrix_html(configs, matrix.collect_matrix_rows(configs, self.everything)),
+            "markdown": lambda: matrix.format_matrix_markdown(
+                configs, matrix.collect_matrix_rows(configs, self.everything)
+            ),
+            "html": lambda: matrix.format_matrix_html(
+                configs, matrix.collect_matrix_rows(configs, self.everything)
+            ),
             "json": lambda: {
                 "schema": "npuprof.ranks/1",
                 "presets": [_build_fields(processes) for processes in groups],
-                "unread": list(dict.fromkeys(finding.where.file for finding in self._unread if finding.where is not None)),
+                "unread": list(
+                    dict.fromkeys(
+                        finding.where.file for finding in self._unread if finding.where is not None
+                    )
+                ),
             },
         }
-        return self._build_answer(forms, (path for group in different for path in group.paths), different, remarks)
+        return self._build_answer(
+            forms, (path for group in different for path in group.paths), different, remarks
+        )
 
     def _format_processes(self, processes: Processes) -> str:
         from npuprof.runs import ranks
@@ -168,9 +244,19 @@ class Diff(PrintingVerb, ContextVerb):
         for group in processes.groups[1:] if not self.stat else ():
             assert group.pair is not None, "it is compared with the first"
             told = plain.format_pair_text(group.pair, self.everything, self.coloured).splitlines()
-            told += [*ranks.format_differences(group.told, "record"), *ranks.format_differences(group.environment, "environment")]
+            told += [
+                *ranks.format_differences(group.told, "record"),
+                *ranks.format_differences(group.environment, "environment"),
+            ]
             lines += ["", f"{group.title}:", *(f"  {line}" for line in told)]
-        lines += ["", f"no record: {ranks.name_ranks(processes.missing, one='rank')} of {processes.size}"] if processes.missing else []
+        lines += (
+            [
+                "",
+                f"no record: {ranks.name_ranks(processes.missing, one='rank')} of {processes.size}",
+            ]
+            if processes.missing
+            else []
+        )
         endings = ranks.list_endings(processes.groups)
         lines += ["", "how they ended:", *(f"  {line}" for line in endings)] if endings else []
         return "".join(f"{line}\n" for line in lines)
@@ -179,11 +265,17 @@ class Diff(PrintingVerb, ContextVerb):
         from npuprof.compare import pairs, survey
         from npuprof.compare.changes import compare_documents
 
-        left, right = self.specs if len(self.specs) == 2 else _choose_sides(workspace, self.specs[0])
+        left, right = (
+            self.specs if len(self.specs) == 2 else _choose_sides(workspace, self.specs[0])
+        )
         if self.raw:
             after, before = workspace.profile(right), workspace.profile(left)
             changes = tuple(compare_documents(before.document, after.document))
-            return survey.Survey(left, right, (pairs.Pair(after.name, "changed" if changes else "unchanged", changes),))
+            return survey.Survey(
+                left,
+                right,
+                (pairs.Pair(after.name, "changed" if changes else "unchanged", changes),),
+            )
         new, old = workspace.resolve_spec(right), workspace.resolve_spec(left)
         pair, told = _leave_out_untold(pairs.build_preset_pair(old, new), old, new)
         around = _compare_around(old, new)
@@ -192,7 +284,9 @@ class Diff(PrintingVerb, ContextVerb):
 
 
 def _choose_sides(workspace: spec.Workspace, preset: str) -> tuple[str, str]:
-    """Return both sides for a single spec: a revision and the work tree, or the last commit and the work tree."""
+    """Return both sides for a single spec: a revision and the work tree, or the last commit and the
+    work tree.
+    """
     if preset == "-" or len(workspace.split_spec(preset)) > 1:
         why = "A single preset is compared with its last commit."
         raise build_usage_error(f"nothing to compare {preset!r} with", "name a second preset", why)
@@ -200,8 +294,12 @@ def _choose_sides(workspace: spec.Workspace, preset: str) -> tuple[str, str]:
     return (preset, name) if at else (f"{preset}@HEAD", preset)
 
 
-def _find_processes(path: str, workspace: Workspace) -> tuple[list[Processes], list[Finding]] | None:
-    """Return the processes with records in a folder, and the findings about unreadable ones; None if it has no records or is a preset.
+def _find_processes(
+    path: str, workspace: Workspace
+) -> tuple[list[Processes], list[Finding]] | None:
+    """Return the processes with records in a folder, and the findings about unreadable ones.
+
+    None if it has no records or is a preset.
 
     Raises NpuprofError.
     """
@@ -217,17 +315,21 @@ def _find_processes(path: str, workspace: Workspace) -> tuple[list[Processes], l
     if not records.list_record_names(folder):
         if is_path:
             hint = "name a preset, or a folder where npuprof run NAME --record has left records"
-            raise build_error("NP962", f"{path} contains no run record", "", hint, where=Place(folder))
+            raise build_error(
+                "NP962", f"{path} contains no run record", "", hint, where=Place(folder)
+            )
         return None
     return ranks.load_processes(folder, workspace)
 
 
 def _build_fields(processes: Processes) -> dict[str, Any]:
     return {
-        "preset": processes.name, "records": processes.count, "size": processes.size,
+        "preset": processes.name,
+        "records": processes.count,
+        "size": processes.size,
         "missing": [int(label) for label in processes.missing],
         "groups": [_build_group_fields(group) for group in processes.groups],
-    }  # fmt: skip
+    }
 
 
 def _build_group_fields(group: Ranks) -> dict[str, Any]:
@@ -237,19 +339,26 @@ def _build_group_fields(group: Ranks) -> dict[str, Any]:
         "ranks": [int(label) if label.isdecimal() else label for label in group.labels],
         "paths": list(group.paths),
         "digest": group.config.digest,
-        "changes": [build_change_dict(change) for change in group.pair.changes] if group.pair is not None else [],
+        "changes": [build_change_dict(change) for change in group.pair.changes]
+        if group.pair is not None
+        else [],
         "environment": _list_differences(group.environment),
         "record": _list_differences(group.told),
         "ended": list(group.endings),
     }
 
 
-def _list_differences(differences: dict[str, tuple[str | None, str | None]]) -> list[dict[str, str | None]]:
+def _list_differences(
+    differences: dict[str, tuple[str | None, str | None]],
+) -> list[dict[str, str | None]]:
     return [{"name": name, "before": old, "after": new} for name, (old, new) in differences.items()]
 
 
 def _compare_around(before: Config, after: Config) -> Around:
-    """Return other differences of two records: variables that no preset set, who started them. Raises NpuprofError."""
+    """Return other differences of two records: variables that no preset set, who started them.
+
+    Raises NpuprofError.
+    """
     authors = [config.lineage[-1] for config in (before, after) if config.lineage]
     if not any(author.key.startswith(_RECORD) for author in authors):
         return Around()
@@ -260,15 +369,28 @@ def _compare_around(before: Config, after: Config) -> Around:
         return Around()
     left, right = read
     endings = [ranks.describe_ending(fields) for fields in read]
-    remarks = [f"they ended differently: {endings[0]}; {endings[1]}"] if endings[0] != endings[1] and all(endings) else []
+    remarks = (
+        [f"they ended differently: {endings[0]}; {endings[1]}"]
+        if endings[0] != endings[1] and all(endings)
+        else []
+    )
     first, second = (records.read_command(fields) for fields in read)
     if first and second and first.is_other(second):
         remarks.append(f"the commands differ: {first}; {second}")
     if len({str(fields.get("by")) for fields in read}) > 1:
-        return Around(remarks=tuple(remarks))  # a function in a script does not record the environment
+        return Around(
+            remarks=tuple(remarks)
+        )  # a function in a script does not record the environment
     told, environment = ranks.compare_origins(left, right), ranks.compare_environments(left, right)
-    lines = (*ranks.format_differences(told, "record"), *ranks.format_differences(environment, "environment"))
-    fields = {"environment": _list_differences(environment), "record": _list_differences(told), "ended": endings}
+    lines = (
+        *ranks.format_differences(told, "record"),
+        *ranks.format_differences(environment, "environment"),
+    )
+    fields = {
+        "environment": _list_differences(environment),
+        "record": _list_differences(told),
+        "ended": endings,
+    }
     return Around(lines, fields, tuple(remarks))
 
 
@@ -278,10 +400,11 @@ def _is_evidence(config: Config) -> bool:
 
 
 def _leave_out_untold(pair: Pair, before: Config, after: Config) -> tuple[Pair, tuple[str, ...]]:
-    """Return the differences from a run's logs without those that the logs cannot show, with notes about the omissions.
+    """Return the differences from a run's logs without those that the logs cannot show, with notes
+    about the omissions.
 
-    Defaults of the run and options that no adapter logs are missing in a preset created from logs. Claims are not compared
-    if the preset has none.
+    Defaults of the run and options that no adapter logs are missing in a preset created from logs.
+    Claims are not compared if the preset has none.
     """
     sides = [(before, after, "removed", "added"), (after, before, "added", "removed")]
     sides = [side for side in sides if _is_evidence(side[1])]
@@ -297,15 +420,40 @@ def _leave_out_untold(pair: Pair, before: Config, after: Config) -> tuple[Pair, 
         untold = [
             change
             for change in pair.changes
-            if change.kind == kind and (change.setting not in config.options or change.setting in agreeing)
+            if change.kind == kind
+            and (change.setting not in config.options or change.setting in agreeing)
         ]
-        unknown |= dict.fromkeys(change.setting for change in untold if not agreeing.get(change.setting))
-        gone += [*untold, *(change for change in pair.changes if change.kind == opposite and change.setting.startswith("profile."))]
+        unknown |= dict.fromkeys(
+            change.setting for change in untold if not agreeing.get(change.setting)
+        )
+        gone += [
+            *untold,
+            *(
+                change
+                for change in pair.changes
+                if change.kind == opposite and change.setting.startswith("profile.")
+            ),
+        ]
     changes = tuple(change for change in pair.changes if change not in gone)
     count = format_count(len(unknown), "setting")
-    remarks = (f"{count} omitted, not logged by the run ({count_rest(unknown, 4)}); npuprof verify says why",) if unknown else ()
+    remarks = (
+        (
+            (
+                f"{count} omitted, not logged by the run "
+                f"({count_rest(unknown, 4)}); npuprof verify says why"
+            ),
+        )
+        if unknown
+        else ()
+    )
     # unknown values of a run neither add, fix nor accept findings
-    return pair._replace(status="changed" if changes else "unchanged", changes=changes, broken=(), mended=(), accepted=()), remarks
+    return pair._replace(
+        status="changed" if changes else "unchanged",
+        changes=changes,
+        broken=(),
+        mended=(),
+        accepted=(),
+    ), remarks
 
 
 VERB = Diff

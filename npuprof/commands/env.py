@@ -49,7 +49,12 @@ class Env(ContextVerb):
 
     spec = SPEC
     shell = option(
-        "--shell", "-s", metavar="NAME", text="Write for this shell: {choices} [default: bash]", choices=tuple(shells.SHELLS), noun="shell"
+        "--shell",
+        "-s",
+        metavar="NAME",
+        text="Write for this shell: {choices} [default: bash]",
+        choices=tuple(shells.SHELLS),
+        noun="shell",
     )
     file_format = option(
         "--format",
@@ -66,17 +71,29 @@ class Env(ContextVerb):
     no_check = NO_CHECK
     trust = TRUST
     strict = STRICT_SECTIONS
-    undo = flag("--unset", text="Print the lines that undo the export and restore overwritten variables")
+    undo = flag(
+        "--unset", text="Print the lines that undo the export and restore overwritten variables"
+    )
     diff = flag("--diff", text="Print the changes to the current environment")
 
     def run(self) -> Answer:
         """Return shell assignments, the file, or the changes. Raises NpuprofError."""
-        from npuprof.renderers.environment import collect_env_variables, describe_kept_variables, list_unset_variables
-        from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
+        from npuprof.renderers.environment import (
+            collect_env_variables,
+            describe_kept_variables,
+            list_unset_variables,
+        )
+        from npuprof.renderers.process import (
+            build_fact_finder,
+            sidecar_cache_folder,
+            write_sidecars,
+        )
 
         if self.file_format is not None or self.diff:
             self._refuse_shell_flags()
-        config = resolve_checked(self, "env", self.no_check, TRUST_CODES, not self.no_personal, False)  # rejected below, or trusted
+        config = resolve_checked(
+            self, "env", self.no_check, TRUST_CODES, not self.no_personal, False
+        )  # rejected below, or trusted
         if self.diff:
             return _compare_environment(config, self.file_format)
         if not self.undo:
@@ -84,32 +101,52 @@ class Env(ContextVerb):
         if self.file_format is not None:
             return _write_file_format(config, self.file_format, self.trust)
         shell = shells.SHELLS[self.shell or "bash"]
-        variables, notes = collect_env_variables(config, build_fact_finder(os.environ), sidecar_cache_folder(config), self.trust)
+        variables, notes = collect_env_variables(
+            config, build_fact_finder(os.environ), sidecar_cache_folder(config), self.trust
+        )
         removed, unchanged = list_unset_variables(config, self.trust)
         removed = [name for name in removed if name not in variables]  # an option may set it
         before = format_values_before((*variables, *removed), os.environ)
         environ = {} if is_file(self.output) else os.environ  # others may read a file
         omitted = []
         if before and not environ:
-            line = shell.use.replace("NAME", quote_posix(self.spec, bare=True) + " --unset" * self.undo)
-            omitted = [f"a file gets no values of your environment; for --unset to restore them, use {line}"]
+            line = shell.use.replace(
+                "NAME", quote_posix(self.spec, bare=True) + " --unset" * self.undo
+            )
+            omitted = [
+                (
+                    "a file gets no values of your environment; "
+                    f"for --unset to restore them, use {line}"
+                )
+            ]
         if self.undo:
             lines, notes = format_undo_lines(shell, dict.fromkeys(removed) | variables, environ)
             return Answer(lines, notes=(*notes, *omitted))
         notes += describe_kept_variables(unchanged, os.environ) + omitted
-        saved = shells.format_host_lines(shell.save, (name for name in (*variables, *removed) if environ and name not in environ))
+        saved = shells.format_host_lines(
+            shell.save, (name for name in (*variables, *removed) if environ and name not in environ)
+        )
         if before and environ:
             variables[BEFORE] = before
         _refuse_values(config, ((name, shell.refuses(text)) for name, text in variables.items()))
         write_sidecars(config, sidecar_cache_folder(config))
-        lines = saved + shells.format_clear_lines(shell, removed) + shells.format_export_lines(shell, variables)
+        lines = (
+            saved
+            + shells.format_clear_lines(shell, removed)
+            + shells.format_export_lines(shell, variables)
+        )
         return Answer(lines, notes=tuple(notes))
 
     def _refuse_shell_flags(self) -> None:
         other_flag = "--diff" if self.diff else "--format"
         for spelling, wanted in (("--shell", self.shell), ("--unset", self.undo)):
             if wanted:
-                raise build_error("NP914", f"{spelling} and {other_flag} do not go together", "", "omit one of them")
+                raise build_error(
+                    "NP914",
+                    f"{spelling} and {other_flag} do not go together",
+                    "",
+                    "omit one of them",
+                )
         if self.diff and self.file_format not in (None, "json"):
             hint = "omit --format, or write --format json"
             raise build_error("NP914", f"--diff has no form for {self.file_format}", "", hint)
@@ -132,26 +169,54 @@ def _write_file_format(config: Config, name: str, trusting: bool) -> Answer:
     kind: Format = files.FORMATS[name]
     folder = sidecar_cache_folder(config)
     tell = None if kind.shared else build_fact_finder(os.environ)
-    variables, notes = collect_env_variables(config, tell, kind.folder or folder, trusting, kind.facts)
-    if not kind.clears and (removed := [variable for variable in list_unset_variables(config, trusting)[0] if variable not in variables]):
-        notes.append(f"--format {name} cannot unset {', '.join(removed)}: unset it where the job is started")
-    _refuse_values(config, ((variable, kind.refuses(variable, text)) for variable, text in variables.items()))
-    notes += [f"{variable}: {doubt}" for variable, value in variables.items() if (doubt := kind.doubt(variable, value))]
+    variables, notes = collect_env_variables(
+        config, tell, kind.folder or folder, trusting, kind.facts
+    )
+    if not kind.clears and (
+        removed := [
+            variable
+            for variable in list_unset_variables(config, trusting)[0]
+            if variable not in variables
+        ]
+    ):
+        notes.append(
+            f"--format {name} cannot unset {', '.join(removed)}: unset it where the job is started"
+        )
+    _refuse_values(
+        config, ((variable, kind.refuses(variable, text)) for variable, text in variables.items())
+    )
+    notes += [
+        f"{variable}: {doubt}"
+        for variable, value in variables.items()
+        if (doubt := kind.doubt(variable, value))
+    ]
     sidecars = dict(collect_sidecars(config).values())
     text = kind.write(config, variables, sidecars)
-    if kind.largest and sum(len(f"{key}{value}".encode()) for key, value in {**variables, **sidecars}.items()) > kind.largest:
+    if (
+        kind.largest
+        and sum(len(f"{key}{value}".encode()) for key, value in {**variables, **sidecars}.items())
+        > kind.largest
+    ):
         what = "the variables do not fit into one ConfigMap"
-        raise build_error("NP903", what, "Kubernetes takes at most 1 MiB.", "keep long values in files")
+        raise build_error(
+            "NP903", what, "Kubernetes takes at most 1 MiB.", "keep long values in files"
+        )
     if kind.folder:
         if sidecars:
             where = (
-                "mount the second ConfigMap there" if kind.holds_files else "npuprof env --format k8s-configmap writes a ConfigMap of them"
+                "mount the second ConfigMap there"
+                if kind.holds_files
+                else "npuprof env --format k8s-configmap writes a ConfigMap of them"
             )
-            notes.append(f"{', '.join(sidecars)} must be at {kind.folder} in the container: {where}")
+            notes.append(
+                f"{', '.join(sidecars)} must be at {kind.folder} in the container: {where}"
+            )
     else:
         write_sidecars(config, folder)
         if sidecars and kind.shared:
-            notes.append(f"{', '.join(sidecars)} is in {folder}, and must be there where the file is read")
+            notes.append(
+                f"{', '.join(sidecars)} is in {folder}, and must be there where the file is read"
+            )
     return Answer(text, notes=tuple(notes))
 
 
@@ -163,14 +228,21 @@ def _compare_environment(config: Config, file_format: str | None) -> Answer:
     from npuprof.runs.recording import hide_text
 
     def show_value(text: str) -> str:
-        return escape_controls(quote_basic_string(text.encode("utf-8", "backslashreplace").decode()))
+        return escape_controls(
+            quote_basic_string(text.encode("utf-8", "backslashreplace").decode())
+        )
 
-    variables, _ = collect_env_variables(config, build_fact_finder(os.environ), sidecar_cache_folder(config), trusting=True)  # only shown
+    variables, _ = collect_env_variables(
+        config, build_fact_finder(os.environ), sidecar_cache_folder(config), trusting=True
+    )  # only shown
     changes = compare_environment(variables, dict(os.environ), list_unset_variables(config)[0])
     changes = [(sign, name, old and hide_text(name, old), new) for sign, name, old, new in changes]
     if file_format == "json":
         words = {"+": "added", "~": "changed", "-": "left over"}
-        rows = [{"change": words[sign], "name": name, "before": old, "after": new} for sign, name, old, new in changes]
+        rows = [
+            {"change": words[sign], "name": name, "before": old, "after": new}
+            for sign, name, old, new in changes
+        ]
         text = format_json_answer({"schema": "npuprof.env-diff/1", "changes": rows})
         return Answer(text.encode("utf-8", "backslashreplace"))
     lines = []

@@ -1,4 +1,6 @@
-"""``explain``: print the origin of a value, the values it overrides, its meaning, and the rules that read it."""
+"""``explain``: print the origin of a value, the values it overrides, its meaning, and the rules
+that read it.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,8 @@ else:
 class Explain(PrintingVerb, ResolvingVerb):
     """Explain one value and where it comes from.
 
-    Prints the effective value, the values it overrides, its default and meaning, the rules that read it, and its last change.
+    Prints the effective value, the values it overrides, its default and meaning, the rules that
+    read it, and its last change.
     """
 
     group = "presets"
@@ -52,18 +55,29 @@ class Explain(PrintingVerb, ResolvingVerb):
     no_personal = NO_PERSONAL
 
     def run(self) -> Answer:
-        """Return the origin of a value, the overridden values, its default, meaning and rules. Raises NpuprofError."""
+        """Return the origin of a value, the overridden values, its default, meaning and rules.
+
+        Raises NpuprofError.
+        """
         config = resolve_shown(self, not self.no_personal)
         own = self.key.removeprefix("profile.")
         if (own in PROFILE_KEYS or own in config.claims) and own not in config.settings:
             return _explain_profile_key(config, own, self.coloured)
         key, tail = _parse_key(config, self.key)
         explained = _Explained(config, key, tail, self._find_last_change(config, key, tail))
-        return Answer({"text": lambda: explained.format_text(self.coloured), "json": explained.build_fields})
+        return Answer(
+            {"text": lambda: explained.format_text(self.coloured), "json": explained.build_fields}
+        )
 
     def _find_last_change(self, config: Config, key: str, tail: Path) -> dict[str, Any] | None:
         """Return the commit that last changed a value, if the store is in a git repository."""
-        if self.mixin or self.set_ or self.unset or self.store == "builtin:" or any(map(is_personal, config.lineage)):
+        if (
+            self.mixin
+            or self.set_
+            or self.unset
+            or self.store == "builtin:"
+            or any(map(is_personal, config.lineage))
+        ):
             return None
         from npuprof.history.last import find_last_change
 
@@ -71,7 +85,9 @@ class Explain(PrintingVerb, ResolvingVerb):
 
 
 def _explain_profile_key(config: Config, name: str, coloured: bool) -> Answer:
-    """Return the origin of a ``[profile]`` key: for inherited keys the nearest ancestor, else the preset itself."""
+    """Return the origin of a ``[profile]`` key: for inherited keys the nearest ancestor, else the
+    preset itself.
+    """
     value, origin = config.find_profile_value(name), config.find_profile_origin(name)
     if value is None and config.lineage and name in config.lineage[-1].table:
         value, origin = config.lineage[-1].table[name], config.lineage[-1].origin("profile", name)
@@ -80,11 +96,22 @@ def _explain_profile_key(config: Config, name: str, coloured: bool) -> Answer:
     rules = _list_team_rules(config, name)
     rows = [("set by", _describe_author(origin))] if origin else []
     fields = {
-        "schema": "npuprof.explain/1", "preset": config.name, "key": f"profile.{name}", "set": value is not None, "value": value,
-        "winners": [origins.build_origin_dict(origin)] if origin else [], "rules": [rule.code for rule in rules], "summary": meaning,
-    }  # fmt: skip
+        "schema": "npuprof.explain/1",
+        "preset": config.name,
+        "key": f"profile.{name}",
+        "set": value is not None,
+        "value": value,
+        "winners": [origins.build_origin_dict(origin)] if origin else [],
+        "rules": [rule.code for rule in rules],
+        "summary": meaning,
+    }
     rows += [("meaning", meaning), *(("read by", _describe_team_rule(rule)) for rule in rules)]
-    return Answer({"text": lambda: _format_rows(f"{config.name}: profile.{name} {state}", rows, coloured), "json": lambda: fields})
+    return Answer(
+        {
+            "text": lambda: _format_rows(f"{config.name}: profile.{name} {state}", rows, coloured),
+            "json": lambda: fields,
+        }
+    )
 
 
 def _parse_key(config: Config, text: str) -> tuple[str, Path]:
@@ -108,21 +135,34 @@ def _parse_key(config: Config, text: str) -> tuple[str, Path]:
 
 
 def _list_team_rules(config: Config, key: str) -> list[TeamRule]:
-    """Return the team rules that cover a preset and read a key. Raises NpuprofError if npuprof.toml is invalid."""
+    """Return the team rules that cover a preset and read a key.
+
+    Raises NpuprofError if npuprof.toml is invalid.
+    """
     policy = config.policy if config.lineage else None
     if policy is None or not policy.rules:
         return []
     from npuprof.catalog import written_condition
 
-    return [rule for rule in policy.rules if key in written_condition.list_team_reads(rule, with_facts=True)]
+    return [
+        rule
+        for rule in policy.rules
+        if key in written_condition.list_team_reads(rule, with_facts=True)
+    ]
 
 
 def _describe_team_rule(rule: TeamRule) -> str:
-    return f"{rule.code}: {rule.title} ({rule.origin})" if rule.origin else f"{rule.code}: {rule.title}"
+    return (
+        f"{rule.code}: {rule.title} ({rule.origin})"
+        if rule.origin
+        else f"{rule.code}: {rule.title}"
+    )
 
 
 class _Explained:
-    """A value at a path of a preset: what set it, overrode it, reads it, and the commit that changed it ``last``."""
+    """A value at a path of a preset: what set it, overrode it, reads it, and the commit that
+    changed it ``last``.
+    """
 
     def __init__(self, config: Config, key: str, tail: Path, last: dict[str, Any] | None) -> None:
         self._config, self._key, self._tail, self._last = config, key, tail, last
@@ -133,9 +173,15 @@ class _Explained:
         self._setting = catalog.find_setting(*self._place)
         self._overruled = origins.find_overruled(config, key, tail) if config.history(key) else []
         self._clearing = [
-            event.origin for event in config.history(key) if event.step.op == "unset" and not origins.are_apart(event.step.tail, tail)
+            event.origin
+            for event in config.history(key)
+            if event.step.op == "unset" and not origins.are_apart(event.step.tail, tail)
         ]
-        self._rules = [catalog.find_rule(code) for code, reads in catalog.list_rule_reads().items() if key in reads]
+        self._rules = [
+            catalog.find_rule(code)
+            for code, reads in catalog.list_rule_reads().items()
+            if key in reads
+        ]
         self._team_rules = _list_team_rules(config, key)
         self._outcomes = _find_mixlist_outcomes(key, self._value)
         self._default = self._find_default()
@@ -150,10 +196,16 @@ class _Explained:
             "set": self._is_set,
             "value": self._value,
             "winners": [origins.build_origin_dict(origin) for origin in winners],
-            "overruled": [{"value": lost, **origins.build_origin_dict(origin)} for lost, origin in self._overruled],
+            "overruled": [
+                {"value": lost, **origins.build_origin_dict(origin)}
+                for lost, origin in self._overruled
+            ],
             "unset_by": [origins.build_origin_dict(origin) for origin in self._clearing],
             "default": self._default,
-            "rules": [*(rule.code for rule in self._rules), *(rule.code for rule in self._team_rules)],
+            "rules": [
+                *(rule.code for rule in self._rules),
+                *(rule.code for rule in self._team_rules),
+            ],
             "last_change": self._last,
             "summary": self._texts.get("summary"),
             **({"counterparts": list(self._setting.counterparts)} if self._setting else {}),
@@ -164,34 +216,58 @@ class _Explained:
         """Return the explanation as a title and rows."""
         state = f"= {format_toml_value(self._value)}" if self._is_set else "is not set"
         rows = [("set by", winner) for winner in self._describe_winners()]
-        rows += [("overridden", f"{format_toml_value(lost)} of {_describe_author(by)}") for lost, by in self._overruled]
+        rows += [
+            ("overridden", f"{format_toml_value(lost)} of {_describe_author(by)}")
+            for lost, by in self._overruled
+        ]
         rows += [("cleared by", _describe_author(origin)) for origin in self._clearing]
         rows += [("default", format_toml_value(self._default))] if self._default is not None else []
         rows += [*self._describe_meaning(), *self._describe_setting()]
         if self._outcomes:
             from npuprof.catalog.sidecars import describe_mixlist_outcome
 
-            rows += [(operator, describe_mixlist_outcome(ends)) for operator, ends in self._outcomes.items()]
+            rows += [
+                (operator, describe_mixlist_outcome(ends))
+                for operator, ends in self._outcomes.items()
+            ]
         rows += [("read by", f"{rule.code}: {rule.what}") for rule in self._rules]
         rows += [("read by", _describe_team_rule(rule)) for rule in self._team_rules]
         rows += [("last change", _describe_commit(self._last))] if self._last else []
-        return _format_rows(f"{self._config.name}: {keys.format_key_path(self._key, self._tail)} {state}", rows, coloured)
+        return _format_rows(
+            f"{self._config.name}: {keys.format_key_path(self._key, self._tail)} {state}",
+            rows,
+            coloured,
+        )
 
     def _describe_setting(self) -> Iterator[tuple[str, str]]:
-        """Yield the counterparts of a framework setting with their values in the preset, and how the framework reads it."""
+        """Yield the counterparts of a framework setting with their values in the preset, and how
+        the framework reads it.
+        """
         if (setting := self._setting) is None:
             return
         for partner in setting.counterparts:
             is_set = partner in self._config.settings
-            yield "counterpart", f"{partner} = {format_toml_value(self._config.settings[partner])}" if is_set else f"{partner}, not set"
-        since, until = f" since {setting.since}" if setting.since else "", f" until {setting.until}" if setting.until else ""
+            yield (
+                "counterpart",
+                f"{partner} = {format_toml_value(self._config.settings[partner])}"
+                if is_set
+                else f"{partner}, not set",
+            )
+        since, until = (
+            f" since {setting.since}" if setting.since else "",
+            f" until {setting.until}" if setting.until else "",
+        )
         call = f", set by {setting.call.replace('{}', 'VALUE')}" if setting.call else ""
         yield "read by", f"{keys.split_section_and_name(self._key)[0]}{since}{until}{call}"
 
     def _describe_meaning(self) -> Iterator[tuple[str, str]]:
         if texts := self._texts:
             yield "meaning", f"{texts['summary']} {texts.get('doc', '')}".rstrip()
-            meaning = texts.get("value_docs", {}).get(str(self._value)) if not isinstance(self._value, (dict, list)) else None
+            meaning = (
+                texts.get("value_docs", {}).get(str(self._value))
+                if not isinstance(self._value, (dict, list))
+                else None
+            )
             if meaning:
                 yield "this value", meaning
 
@@ -205,7 +281,11 @@ class _Explained:
             origin = authors[0] if authors else config.origin(key, tail)
             return [_describe_author(origin)] if origin else []
         return [
-            f"{format_toml_value(leaf.value)} at {keys.format_key_path('', path).lstrip('.') or 'itself'}: {_describe_author(leaf.origin)}"
+            (
+                f"{format_toml_value(leaf.value)} at "
+                f"{keys.format_key_path('', path).lstrip('.') or 'itself'}: "
+                f"{_describe_author(leaf.origin)}"
+            )
             for path, leaf in _list_leaves(value, ())
         ]
 
@@ -220,7 +300,10 @@ class _Explained:
 
 def _format_rows(title: str, rows: Sequence[tuple[str, str]], coloured: bool) -> str:
     """Return a title and rows of a label and a text, as lines."""
-    lines = [f"  {paint_text(escape_controls(f'{label:<12}'), '2', coloured)} {escape_controls(text)}" for label, text in rows]
+    lines = [
+        f"  {paint_text(escape_controls(f'{label:<12}'), '2', coloured)} {escape_controls(text)}"
+        for label, text in rows
+    ]
     return "\n".join([paint_text(escape_controls(title), "1", coloured), *lines, ""])
 
 
@@ -253,7 +336,11 @@ def _find_mixlist_outcomes(key: str, value: Any) -> dict[str, dict[str, str]]:
             value = side.parse(read_plain_file(value).decode())
         except (OSError, ValueError):
             return {}
-    return resolve_mixlist_outcomes(value) if isinstance(value, dict) and not side.faults(value) else {}
+    return (
+        resolve_mixlist_outcomes(value)
+        if isinstance(value, dict) and not side.faults(value)
+        else {}
+    )
 
 
 VERB = Explain

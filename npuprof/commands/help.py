@@ -29,25 +29,54 @@ class Help(Verb):
     output = OUTPUT
 
     def run(self) -> Answer:
-        """Return a page, the help of a verb, or the list of pages. Raises NpuprofError for an unknown word."""
+        """Return a page, the help of a verb, or the list of pages.
+
+        Raises NpuprofError for an unknown word.
+        """
         topics = docs.load_topics()
         wanted = " ".join(self.topic)
         group = [topic for topic in topics if topic.group and topic.group == wanted.lower()]
         if group or not self.topic:
             topics = group or topics
             rows = [
-                {"name": topic.name, "title": topic.title, "summary": topic.summary, "path": topic.path, "group": topic.group}
+                {
+                    "name": topic.name,
+                    "title": topic.title,
+                    "summary": topic.summary,
+                    "path": topic.path,
+                    "group": topic.group,
+                }
                 for topic in topics
             ]
-            table = Table(list(_list_rows(topics)), after=_ALL, header=("topic", "what it is about"))
-            return Answer({"text": lambda: table, "json": lambda: {"schema": "npuprof.topics/1", "topics": rows}})
+            table = Table(
+                list(_list_rows(topics)), after=_ALL, header=("topic", "what it is about")
+            )
+            return Answer(
+                {
+                    "text": lambda: table,
+                    "json": lambda: {"schema": "npuprof.topics/1", "topics": rows},
+                }
+            )
         chosen = next(
-            (topic for topic in topics if wanted.lower().removesuffix(".md") in (topic.name, topic.path.removesuffix(".md"))), None
+            (
+                topic
+                for topic in topics
+                if wanted.lower().removesuffix(".md")
+                in (topic.name, topic.path.removesuffix(".md"))
+            ),
+            None,
         )
         if chosen is None:
             return _show_verb(self.topic, [topic.name for topic in topics])
-        page = Markdown(chosen.text, tuple(docs.split_code(chosen.text)), _build_link_words(chosen, topics))
-        return Answer({"text": lambda: page, "json": lambda: {"schema": "npuprof.topic/1", **chosen._asdict()}})
+        page = Markdown(
+            chosen.text, tuple(docs.split_code(chosen.text)), _build_link_words(chosen, topics)
+        )
+        return Answer(
+            {
+                "text": lambda: page,
+                "json": lambda: {"schema": "npuprof.topic/1", **chosen._asdict()},
+            }
+        )
 
 
 def _list_rows(topics: Sequence[docs.Topic]) -> Iterator[tuple[str, str]]:
@@ -66,24 +95,38 @@ def _build_link_words(here: docs.Topic, topics: Sequence[docs.Topic]) -> Callabl
         path = os.path.normpath(os.path.join(os.path.dirname(here.path), target.partition("#")[0]))
         if "://" in target:
             return f"{label} ({target})"
-        return f"{label} (`npuprof help {names[path]}`)" if path in names and path != here.path else label
+        return (
+            f"{label} (`npuprof help {names[path]}`)"
+            if path in names and path != here.path
+            else label
+        )
 
     return show
 
 
 def _show_verb(words: Sequence[str], topics: Sequence[str]) -> Answer:
-    """Return the help of a verb or of a group of two-word verbs. Raises NpuprofError if there is none."""
+    """Return the help of a verb or of a group of two-word verbs.
+
+    Raises NpuprofError if there is none.
+    """
     names = [" ".join(names) for names, _ in list_verb_names()]
     families = {name.partition(" ")[0] for name in names if " " in name}
     verb = " ".join(words)
     if verb not in names and verb not in families:
-        hint = did_you_mean(verb, (*topics, *names), "npuprof help lists the topics, npuprof --help the verbs")
+        hint = did_you_mean(
+            verb, (*topics, *names), "npuprof help lists the topics, npuprof --help the verbs"
+        )
         why = "A finding is explained by npuprof rule CODE, a setting by npuprof option KEY."
         raise build_usage_error(f"there is no topic {verb!r}", hint, why)
     from npuprof.commands.framework.application import format_help
 
     text = format_help(list(words))
-    return Answer({"text": lambda: text, "json": lambda: {"schema": "npuprof.help/1", "verb": verb, "text": text}})
+    return Answer(
+        {
+            "text": lambda: text,
+            "json": lambda: {"schema": "npuprof.help/1", "verb": verb, "text": text},
+        }
+    )
 
 
 VERB = Help

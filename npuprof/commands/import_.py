@@ -27,8 +27,19 @@ from npuprof.scripts.import_resolution import open_modules, set_callers_apart
 from npuprof.scripts.lint.entries import find_idle_configs
 from npuprof.scripts.naming import name_all_drafts, name_drafts
 from npuprof.scripts.preset import build_drafts, format_draft, judge_draft
-from npuprof.scripts.preset_text import describe_notes, explain_nothing, find_passed_over, select_section
-from npuprof.scripts.reading import ImportedFile, ScriptSetting, import_script, may_call_settings, may_hold_settings
+from npuprof.scripts.preset_text import (
+    describe_notes,
+    explain_nothing,
+    find_passed_over,
+    select_section,
+)
+from npuprof.scripts.reading import (
+    ImportedFile,
+    ScriptSetting,
+    import_script,
+    may_call_settings,
+    may_hold_settings,
+)
 from npuprof.scripts.reading.files import describe_kinds
 from npuprof.store import is_profile_name, spec
 from npuprof.store.folder import Folder, find_store
@@ -47,10 +58,14 @@ _SHOWN = 5
 class Import(Verb):
     """Create presets from scripts or run logs.
 
-    Scripts are parsed, never executed. From logs and graph dumps, npuprof takes the settings that they show to be effective.
+    Scripts are parsed, never executed. From logs and graph dumps, npuprof takes the settings that
+    they show to be effective.
     """
 
-    usage_hint = "npuprof import train.py -o profiles/mine.toml; --format text lists the settings that were and were not found."
+    usage_hint = (
+        "npuprof import train.py -o profiles/mine.toml; --format "
+        "text lists the settings that were and were not found."
+    )
     group = "scripts"
     prose = True
 
@@ -62,23 +77,42 @@ class Import(Verb):
         text="Move shared settings into a base preset, and conditional settings into mix-ins",
         choices=("auto",),
     )
-    take_defaults = flag("--take-defaults", text="Use the default values of the scripts' own flags, and mark them as such")
-    name = option("--name", metavar="NAME", text="Name the preset NAME [default: the name of the file]")
+    take_defaults = flag(
+        "--take-defaults",
+        text="Use the default values of the scripts' own flags, and mark them as such",
+    )
+    name = option(
+        "--name", metavar="NAME", text="Name the preset NAME [default: the name of the file]"
+    )
     output = option(
-        "--output", "-o", metavar="PATH", text="Write to PATH: a file ending in .toml, or a folder for several presets [default: stdout]"
+        "--output",
+        "-o",
+        metavar="PATH",
+        text=(
+            "Write to PATH: a file ending in .toml, or a "
+            "folder for several presets [default: stdout]"
+        ),
     )
     force = flag("--force", text="Overwrite existing files")
     docs = flag("--docs", text="Also read the shell blocks of Markdown files below folders")
-    strict = flag("--strict", text="Exit with 1 if a setting is not carried over or fails the checks")
+    strict = flag(
+        "--strict", text="Exit with 1 if a setting is not carried over or fails the checks"
+    )
     color = COLOR
 
     def run(self) -> Answer:
-        """Return the presets, or write them to a folder, or return the settings found in the scripts.
+        """Return the presets, or write them to a folder, or return the settings found
+        in the scripts.
 
-        Exit 2 if a named file could not be read, 1 with ``strict`` if something was left out or has errors, else 0.
+        Exit 2 if a named file could not be read, 1 with ``strict`` if something was left out or has
+        errors, else 0.
         """
         if self._is_of_run():
-            write = functools.partial(_write_new_files, below="", force=self.force) if self.format == "toml" else None
+            write = (
+                functools.partial(_write_new_files, below="", force=self.force)
+                if self.format == "toml"
+                else None
+            )
             return answer_import(self.files, self.output, write, self.strict)
         scripts = _Scripts(self)
         good = [draft for draft in scripts.drafts if draft.settings]
@@ -92,10 +126,14 @@ class Import(Verb):
             return Answer(scripts.format_text(), (covered,), code)
         for problem in scripts.problems:
             output.write_to_stderr(format_findings([problem]).rstrip("\n"))
-        if (scripts.unread and (not scripts.files or scripts.unread == len(self.files))) or (scripts.faults and not good):
+        if (scripts.unread and (not scripts.files or scripts.unread == len(self.files))) or (
+            scripts.faults and not good
+        ):
             return Answer(code=code)  # the reason was printed
         if not good:
-            raise NpuprofError(_build_nothing_finding(self.files, bool(scripts.drafts), scripts.nothing))
+            raise NpuprofError(
+                _build_nothing_finding(self.files, bool(scripts.drafts), scripts.nothing)
+            )
         text, remarks = self._write_presets(good, scripts)
         if text is not None and self.output not in (None, "-") and not is_stream(self.output or ""):
             _write_new_files({self.output or "": text}, "", self.force)
@@ -103,37 +141,56 @@ class Import(Verb):
         return Answer(text, (*remarks, covered), code)
 
     def _write_presets(self, good: list[Draft], scripts: _Scripts) -> tuple[str | None, list[str]]:
-        """Return the text of the presets, None if they were written to a folder, and the notes. Raises NpuprofError."""
+        """Return the text of the presets, None if they were written to a folder, and the notes.
+
+        Raises NpuprofError.
+        """
         path, texts = None if self.output == "-" else self.output, scripts.texts
         nothing = [_tell_nothing(scripts.nothing)] if scripts.nothing else []
         if self.base:
             family = build_family(good, _find_folder_in_store(path))
             remarks = [describe_family(family), *nothing]
             if path is None:
-                return "\n".join(f"# --- {name}.toml\n{written}" for name, written in family.files.items()), remarks
+                return "\n".join(
+                    f"# --- {name}.toml\n{written}" for name, written in family.files.items()
+                ), remarks
             return None, [_write_folder(family.files, path, self.force), *remarks]
         left_out = _count_left_out(good)
-        notes = [f"{left_out} not carried over; see the comments at the end, or --format text"] if left_out else []
+        notes = (
+            [f"{left_out} not carried over; see the comments at the end, or --format text"]
+            if left_out
+            else []
+        )
         if path is not None and not path.endswith(".toml"):
             return None, [*nothing, _write_folder(texts, path, self.force), *notes]
         if len(texts) > 1:
             names = ", ".join(list(texts)[:8]) + (", ..." if len(texts) > 8 else "")
             why = f"The scripts hold {len(texts)} presets: {names}."
-            raise build_error("NP816", "several presets do not fit one file", why, "name a folder with -o DIR")
+            raise build_error(
+                "NP816", "several presets do not fit one file", why, "name a folder with -o DIR"
+            )
         return next(iter(texts.values())), [*nothing, *notes]
 
     def _is_of_run(self) -> bool:
-        """Return whether the files are logs of a run. Raises NpuprofError if that conflicts with other options."""
+        """Return whether the files are logs of a run.
+
+        Raises NpuprofError if that conflicts with other options.
+        """
         if not any(os.path.isdir(file) or not file.endswith(_OF_SCRIPTS) for file in self.files):
             return False
-        return is_all_evidence(self.files, {"--base": self.base, "--name": self.name, "--take-defaults": self.take_defaults})
+        return is_all_evidence(
+            self.files,
+            {"--base": self.base, "--name": self.name, "--take-defaults": self.take_defaults},
+        )
 
 
 class _Scripts:
-    """The scripts that an import reads, their presets, and why some yield none (``nothing``, by path).
+    """The scripts that an import reads, their presets, and why some yield none
+    (``nothing``, by path).
 
-    ``problems`` are all findings, among them ``bad`` ones of presets and ``faults``, which are internal errors. ``unread`` is the
-    number of named files that could not be read. ``texts`` are the presets to write, by name.
+    ``problems`` are all findings, among them ``bad`` ones of presets and ``faults``, which are
+    internal errors. ``unread`` is the number of named files that could not be read. ``texts`` are
+    the presets to write, by name.
     """
 
     def __init__(self, verb: Import) -> None:
@@ -150,7 +207,11 @@ class _Scripts:
         self._name_presets()
         self.nothing = self._explain_nothing(users)
         self._judge_presets()
-        self.problems += [*(problem for file in self.files for problem in file.problems), *self.bad, *self.faults]
+        self.problems += [
+            *(problem for file in self.files for problem in file.problems),
+            *self.bad,
+            *self.faults,
+        ]
         count = CoverageCount()
         for imported in self.files:
             count.add_file(imported)
@@ -176,19 +237,35 @@ class _Scripts:
                 self.problems += find_idle_configs(script)
                 if holds or script.found:
                     imported.append(script)
-                    self.unread += named and not script.found and any(problem.severity == "warning" for problem in script.problems)
+                    self.unread += (
+                        named
+                        and not script.found
+                        and any(problem.severity == "warning" for problem in script.problems)
+                    )
         take_out, users = set_callers_apart(imported)
         for script in imported:
             with isolate_faults(script.file, self.faults):
                 drafts = build_drafts(take_out(script), folders, verb.take_defaults)
-                passed_over = "" if any(not setting.commented for setting in script.found) else find_passed_over(script)
+                passed_over = (
+                    ""
+                    if any(not setting.commented for setting in script.found)
+                    else find_passed_over(script)
+                )
                 self.files.append(script._replace(text="", remarks=(), passed_over=passed_over))
                 self.drafts += drafts
         return users
 
     def _name_presets(self) -> None:
-        """Name the presets: the requested name if all come from one script, else names that distinguish the scripts."""
-        if sum(any(setting.surface != "config" for setting in script.found) for script in self.files) > 1:
+        """Name the presets: the requested name if all come from one script, else names that
+        distinguish the scripts.
+        """
+        if (
+            sum(
+                any(setting.surface != "config" for setting in script.found)
+                for script in self.files
+            )
+            > 1
+        ):
             name_all_drafts([draft for draft in self.drafts if draft.settings])
         elif self._verb.name:
             name_drafts(self._verb.name, self.drafts)
@@ -199,12 +276,20 @@ class _Scripts:
         reasons = {}
         for script in self.files:
             with isolate_faults(script.file, self.faults):
-                drafts, user = by_file.get(script.file, ()), users.get(os.path.normpath(script.file), "")
-                reasons[script.file] = explain_nothing(script, drafts, script.file in self._named, user)
+                drafts, user = (
+                    by_file.get(script.file, ()),
+                    users.get(os.path.normpath(script.file), ""),
+                )
+                reasons[script.file] = explain_nothing(
+                    script, drafts, script.file in self._named, user
+                )
         return {file: reason for file, reason in reasons.items() if reason}
 
     def _judge_presets(self) -> None:
-        """Check the presets, and format those to write; presets that cause an internal error are dropped."""
+        """Check the presets, and format those to write.
+
+        Presets that cause an internal error are dropped.
+        """
         drafts, self.drafts = self.drafts, []
         for draft in drafts:
             with isolate_faults(draft.file, self.faults):
@@ -216,14 +301,30 @@ class _Scripts:
 
     def build_fields(self) -> dict[str, Any]:
         """Return the settings, presets and findings as the fields of the JSON form."""
-        family = build_family(self.drafts, _find_folder_in_store(self._verb.output)) if self._verb.base else None
-        settings = [setting for imported in self.files for setting in (*imported.found, *imported.others)]
+        family = (
+            build_family(self.drafts, _find_folder_in_store(self._verb.output))
+            if self._verb.base
+            else None
+        )
+        settings = [
+            setting for imported in self.files for setting in (*imported.found, *imported.others)
+        ]
         return {
             "schema": "npuprof.import/1",
-            "settings": [_build_setting_fields(setting) for setting in settings if not setting.commented and not setting.place.call],
-            "commented": [_build_setting_fields(setting) for setting in settings if setting.commented],
+            "settings": [
+                _build_setting_fields(setting)
+                for setting in settings
+                if not setting.commented and not setting.place.call
+            ],
+            "commented": [
+                _build_setting_fields(setting) for setting in settings if setting.commented
+            ],
             "followed": [
-                {**_build_setting_fields(setting), "script": imported.file, "call": setting.place.call[0]}
+                {
+                    **_build_setting_fields(setting),
+                    "script": imported.file,
+                    "call": setting.place.call[0],
+                }
                 for imported in self.files
                 for setting in (*imported.found, *imported.others)
                 if setting.place.call
@@ -236,17 +337,34 @@ class _Scripts:
         }
 
     def format_text(self) -> str:
-        """Return the settings of each preset with their lines, then why other scripts yield none, and the findings."""
+        """Return the settings of each preset with their lines, then why other scripts yield none,
+        and the findings.
+        """
         lines = []
         for draft in self.drafts:
-            lines.append(paint_text(escape_controls(f"{draft.file}: {draft.name}"), "1", self._verb.coloured))
+            lines.append(
+                paint_text(escape_controls(f"{draft.file}: {draft.name}"), "1", self._verb.coloured)
+            )
             for key, setting in sorted(draft.origins.items(), key=lambda pair: pair[1].line):
-                lines.append(f"  {_format_place(setting, draft)}: {escape_controls(key)} = {keys.format_short_value(draft.settings[key])}")
-            lines += [f"  {escape_controls(text)}" for text in describe_notes(draft.notes, draft.others)[1:]]
-        commented = sum(setting.commented for imported in self.files for setting in imported.found if not setting.place.call)
+                lines.append(
+                    f"  {_format_place(setting, draft)}: {escape_controls(key)} = "
+                    f"{keys.format_short_value(draft.settings[key])}"
+                )
+            lines += [
+                f"  {escape_controls(text)}"
+                for text in describe_notes(draft.notes, draft.others)[1:]
+            ]
+        commented = sum(
+            setting.commented
+            for imported in self.files
+            for setting in imported.found
+            if not setting.place.call
+        )
         if commented:
             lines.append(f"{format_count(commented, 'setting')} commented out")
-        lines += [escape_controls(f"{file}: no preset: {reason}") for file, reason in self.nothing.items()]
+        lines += [
+            escape_controls(f"{file}: no preset: {reason}") for file, reason in self.nothing.items()
+        ]
         lines += [escape_controls(str(problem)) for problem in self.problems]
         return "".join(f"{line}\n" for line in lines)
 
@@ -256,35 +374,69 @@ def _build_nothing_finding(files: list[str], has_drafts: bool, nothing: dict[str
     shown = f"{', '.join(files[:3])}{' …' if len(files) > 3 else ''}"
     what = f"there is nothing to make a preset of in {shown}"
     if presets := [file for file in files if file.endswith(".toml")]:
-        hint = f"npuprof check {presets[0]} checks it, npuprof copy {presets[0]} NAME makes another of it"
-        return Finding("NP816", what, f"{presets[0]} is a preset already; import reads scripts.", hint)
+        hint = (
+            f"npuprof check {presets[0]} checks it, npuprof "
+            f"copy {presets[0]} NAME makes another of it"
+        )
+        return Finding(
+            "NP816", what, f"{presets[0]} is a preset already; import reads scripts.", hint
+        )
     why = "No setting of a session, a launcher or atc was found."
     if has_drafts:
         why = "Every setting that was found has an error, or depends on the run."
-    if len(nothing) == 1 and (reason := next(iter(nothing.values()))) not in ("", "no setting in it"):
+    if len(nothing) == 1 and (reason := next(iter(nothing.values()))) not in (
+        "",
+        "no setting in it",
+    ):
         why = f"{reason[0].upper()}{reason[1:]}."
     return Finding(
-        "NP816", what, why, f"npuprof import --format text {shlex.join(files[:3])} lists the settings that were read and left out"
+        "NP816",
+        what,
+        why,
+        (
+            f"npuprof import --format text {shlex.join(files[:3])} "
+            "lists the settings that were read and left out"
+        ),
     )
 
 
 def _count_left_out(good: list[Draft]) -> str:
-    """Return the number of settings and other variables that the presets omit, an empty string if none."""
-    notes, others = sum(len(draft.notes) for draft in good), len({variable for draft in good for variable in draft.others})
-    counts = [format_count(notes, "setting")] * bool(notes) + [format_count(others, "other variable")] * bool(others)
+    """Return the number of settings and other variables that the presets omit.
+
+    An empty string if none.
+    """
+    notes, others = (
+        sum(len(draft.notes) for draft in good),
+        len({variable for draft in good for variable in draft.others}),
+    )
+    counts = [format_count(notes, "setting")] * bool(notes) + [
+        format_count(others, "other variable")
+    ] * bool(others)
     return f"{' and '.join(counts)} {'was' if notes + others == 1 else 'were'}" if counts else ""
 
 
 def _tell_nothing(nothing: dict[str, str]) -> str:
     """Return the first scripts that yield no preset, with reasons."""
-    lines = [escape_controls(f"{file}: {reason}") for file, reason in list(nothing.items())[:_SHOWN]]
-    more = [f"and {len(nothing) - _SHOWN} more, which --format json lists"] if len(nothing) > _SHOWN else []
-    gives = f"{format_count(len(nothing), 'script')} {'gives' if len(nothing) == 1 else 'give'} no preset"
+    lines = [
+        escape_controls(f"{file}: {reason}") for file, reason in list(nothing.items())[:_SHOWN]
+    ]
+    more = (
+        [f"and {len(nothing) - _SHOWN} more, which --format json lists"]
+        if len(nothing) > _SHOWN
+        else []
+    )
+    gives = (
+        f"{format_count(len(nothing), 'script')} "
+        f"{'gives' if len(nothing) == 1 else 'give'} no preset"
+    )
     return "\n  ".join([f"{gives}:", *lines, *more])
 
 
 def _write_folder(files: dict[str, str], folder: str, force: bool) -> str:
-    """Write presets below a folder and return the notes. Raises NpuprofError if one exists already."""
+    """Write presets below a folder and return the notes.
+
+    Raises NpuprofError if one exists already.
+    """
     paths = {os.path.join(folder, f"{name}.toml"): text for name, text in files.items()}
     folders = make_folder(folder)
     for path in paths:
@@ -295,57 +447,99 @@ def _write_folder(files: dict[str, str], folder: str, force: bool) -> str:
 
 
 def _write_new_files(files: dict[str, str], below: str, force: bool) -> None:
-    """Write files that do not exist yet, or all with ``force``. Raises NpuprofError, and then writes nothing."""
+    """Write files that do not exist yet, or all with ``force``.
+
+    Raises NpuprofError, and then writes nothing.
+    """
     there = [path for path in files if os.path.lexists(path)]
     if there and not force:
         what = f"{count_rest(there, _SHOWN)} {'is' if len(there) == 1 else 'are'} there already"
         hint = "write to another place, or overwrite it with --force"
-        raise build_error("NP816", what, "An import writes over nothing unasked.", hint, where=Place(there[0]))
+        raise build_error(
+            "NP816", what, "An import writes over nothing unasked.", hint, where=Place(there[0])
+        )
     known = ANYTHING if force else None
-    writing.write_wanted_files([Wanted(path, text.encode(), known, below) for path, text in files.items()])
+    writing.write_wanted_files(
+        [Wanted(path, text.encode(), known, below) for path, text in files.items()]
+    )
     _trust_carried(files)
 
 
 def _trust_carried(files: dict[str, str]) -> None:
-    """Trust the store of the written presets with their unknown variables; list those that stay untrusted."""
+    """Trust the store of the written presets with their unknown variables.
+
+    List those that stay untrusted.
+    """
     if not any("[env]" in text for text in files.values()):
         return
     try:
         home = spec.Workspace().store
     except NpuprofError:  # not in a store: nothing is exported from here
         return
-    names = {path: home.locate_file(os.path.abspath(path)) for path in files} if isinstance(home, Folder) else {}
-    untrusted = trust_carried(home, [Profile(parse_document(name, path, files[path]), home=home) for path, name in names.items() if name])
+    names = (
+        {path: home.locate_file(os.path.abspath(path)) for path in files}
+        if isinstance(home, Folder)
+        else {}
+    )
+    untrusted = trust_carried(
+        home,
+        [
+            Profile(parse_document(name, path, files[path]), home=home)
+            for path, name in names.items()
+            if name
+        ],
+    )
     if untrusted:
         shown = ", ".join(dict.fromkeys(need.name for need in untrusted))
-        output.tell_remark(f"not trusted, because it can affect what is executed: {shown}; look at the preset, then run npuprof trust")
+        output.tell_remark(
+            "not trusted, because it can affect what is executed: "
+            f"{shown}; look at the preset, then run npuprof trust"
+        )
 
 
 def _find_folder_in_store(path: str | None) -> str:
-    """Return the name prefix of presets in a folder, ``zoo/`` inside the store; empty if the folder is not in the store."""
+    """Return the name prefix of presets in a folder, ``zoo/`` inside the store.
+
+    Empty if the folder is not in the store.
+    """
     try:
         root = os.path.realpath(find_store(None, os.environ).root)
     except NpuprofError:
         return ""
     inside = os.path.relpath(os.path.realpath(path), root) if path not in (None, "-") else ""
-    return f"{inside.replace(os.sep, '/')}/" if inside and is_profile_name(inside.replace(os.sep, "/")) else ""
+    return (
+        f"{inside.replace(os.sep, '/')}/"
+        if inside and is_profile_name(inside.replace(os.sep, "/"))
+        else ""
+    )
 
 
 def _build_setting_fields(setting: ScriptSetting) -> dict[str, Any]:
     """Return a setting as the fields of the JSON form."""
     return {
-        "file": setting.file, "line": setting.line, "column": setting.column, "surface": setting.surface,
-        "key": setting.key or None, "name": setting.name or None, "field": setting.field or None,
-        "value": None if setting.reason else setting.value, "reason": setting.reason or None,
-        "condition": setting.condition or None, "runs": not setting.dead, "unused": setting.unused or None,
-        "default": setting.given.default, "scope": setting.scope or None,
+        "file": setting.file,
+        "line": setting.line,
+        "column": setting.column,
+        "surface": setting.surface,
+        "key": setting.key or None,
+        "name": setting.name or None,
+        "field": setting.field or None,
+        "value": None if setting.reason else setting.value,
+        "reason": setting.reason or None,
+        "condition": setting.condition or None,
+        "runs": not setting.dead,
+        "unused": setting.unused or None,
+        "default": setting.given.default,
+        "scope": setting.scope or None,
         **({"part": setting.place.part} if setting.place.part else {}),
-    }  # fmt: skip
+    }
 
 
 def _build_preset_fields(draft: Draft) -> dict[str, Any]:
     return {
-        "name": draft.name, "file": draft.file, "scenario": draft.scenario,
+        "name": draft.name,
+        "file": draft.file,
+        "scenario": draft.scenario,
         **{
             name: values
             for name, section in catalog.load_sections().items()
@@ -355,7 +549,7 @@ def _build_preset_fields(draft: Draft) -> dict[str, Any]:
             {**_build_setting_fields(note.found), "why": note.why, "hint": note.hint or None}
             for note in (*draft.notes, *(Note(setting, setting.reason) for setting in draft.others))
         ],
-    }  # fmt: skip
+    }
 
 
 def _format_place(setting: ScriptSetting, draft: Draft) -> str:

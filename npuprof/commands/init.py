@@ -36,24 +36,35 @@ _CI = {
 _DEFAULT_CI = "github"
 #: The placeholder in templates for the requirement that pip installs.
 _PLACE = "@REQUIREMENT@"
-_UNKNOWN = "this npuprof was installed from a place that is not available to others (a folder, an index)"
+_UNKNOWN = (
+    "this npuprof was installed from a place that is not available to others (a folder, an index)"
+)
 
 
 class Init(Verb):
     """Create a store of presets.
 
-    Writes sample presets, editor schemas, .gitattributes and a CI sample. If npuprof does not know where CI can install it from,
-    it omits the CI sample: use --install. If the folder already has a store, --ci adds only the CI sample.
+    Writes sample presets, editor schemas, .gitattributes and a CI sample. If npuprof does not know
+    where CI can install it from, it omits the CI sample: use --install. If the folder already has a
+    store, --ci adds only the CI sample.
     """
 
     group = "presets"
 
     folder = argument("FOLDER", "Folder to create the store in", default=".")
-    ci = option("--ci", metavar="NAME", text="Write a CI sample: {choices} [default: github]", choices=tuple(_CI))
+    ci = option(
+        "--ci",
+        metavar="NAME",
+        text="Write a CI sample: {choices} [default: github]",
+        choices=tuple(_CI),
+    )
     install = option(
         "--install",
         metavar="URL",
-        text="Install npuprof in CI from git+https://HOST/npuprof@COMMIT [default: where this npuprof was installed from]",
+        text=(
+            "Install npuprof in CI from git+https://HOST/npuprof@COMMIT [default: where this "
+            "npuprof was installed from]"
+        ),
         complete="nothing",
     )
     dry_run = DRY_RUN
@@ -69,13 +80,17 @@ class Init(Verb):
         remarks = []
         if ci != (self.ci or _DEFAULT_CI):
             remarks.append(
-                f"no CI is among them: {_UNKNOWN}; it is added by npuprof init --ci github --install git+https://HOST/npuprof@COMMIT"
+                f"no CI is among them: {_UNKNOWN}; it is added by npuprof init --ci github "
+                "--install git+https://HOST/npuprof@COMMIT"
             )
         old = _add_attributes(self.folder, files)
         if not os.path.lexists(os.path.join(self.folder, ".taplo.toml")):
             files[".taplo.toml"] = _read_template("taplo.toml")
         else:
-            named = "profiles/.schema.json for profiles/**/*.toml, and profiles/.project.schema.json for npuprof.toml"
+            named = (
+                "profiles/.schema.json for profiles/**/*.toml, and "
+                "profiles/.project.schema.json for npuprof.toml"
+            )
             remarks.append(f".taplo.toml is there already; let it name {named}")
         if not self.dry_run:
             _write_files(self.folder, files, old)
@@ -86,22 +101,39 @@ class Init(Verb):
         """Yield the next steps as commands for the current folder."""
         there = "" if os.path.realpath(self.folder) == os.path.realpath(".") else quote(self.folder)
         place = f", in {there}:" if there else ":"
-        yield f"{self._count_files(files)}; next{place} npuprof list, npuprof show {_SAMPLE}, npuprof git install"
+        yield (
+            f"{self._count_files(files)}; next{place} npuprof "
+            f"list, npuprof show {_SAMPLE}, npuprof git install"
+        )
         if not self.dry_run and find_repository_top(os.path.realpath(self.folder)):
             git = f"git -C {there} add" if there else "git add"
-            yield f"to commit these files: {git} {' '.join(sorted({name.split('/')[0] for name in files}))}"
+            yield (
+                f"to commit these files: {git} "
+                f"{' '.join(sorted({name.split('/')[0] for name in files}))}"
+            )
 
     def _format_files(self, files: dict[str, str]) -> str:
         """Return the file names, one per line, relative to the current folder."""
-        return "".join(f"{os.path.normpath(os.path.join(self.folder, name))}\n" for name in sorted(files))
+        return "".join(
+            f"{os.path.normpath(os.path.join(self.folder, name))}\n" for name in sorted(files)
+        )
 
     def _choose_ci(self) -> tuple[str, str]:
-        """Return the CI system and the requirement it installs. Raises NpuprofError if CI was requested and the requirement is unknown."""
+        """Return the CI system and the requirement it installs.
+
+        Raises NpuprofError if CI was requested and the requirement is unknown.
+        """
         if self.ci == "none":
             if self.install is not None:
-                raise build_usage_error("--install is for CI, and --ci none writes none", "omit one of them")
+                raise build_usage_error(
+                    "--install is for CI, and --ci none writes none", "omit one of them"
+                )
             return "none", ""
-        requirement = installed.check_address(self.install) if self.install is not None else installed.find_requirement()
+        requirement = (
+            installed.check_address(self.install)
+            if self.install is not None
+            else installed.find_requirement()
+        )
         if not requirement and self.ci is not None:
             hint = "say where from: --install git+https://HOST/npuprof@COMMIT"
             why = "CI must install exactly this npuprof; a bare name could install another package."
@@ -109,18 +141,28 @@ class Init(Verb):
         return (self.ci or _DEFAULT_CI, requirement) if requirement else ("none", "")
 
     def _add_ci(self, files: dict[str, str]) -> Answer:
-        """Write the CI sample for an existing store. Raises NpuprofError if one of its files exists."""
+        """Write the CI sample for an existing store.
+
+        Raises NpuprofError if one of its files exists.
+        """
         _refuse_existing(self.folder, files, is_new=False)
         if not self.dry_run:
             _write_files(self.folder, files, None)
-        return Answer(self._format_files(files), (f"{self._count_files(files)}; the store is unchanged",))
+        return Answer(
+            self._format_files(files), (f"{self._count_files(files)}; the store is unchanged",)
+        )
 
     def _count_files(self, files: dict[str, str]) -> str:
-        return f"{format_count(len(files), 'file')} {'would be written' if self.dry_run else 'written'}"
+        return (
+            f"{format_count(len(files), 'file')} "
+            f"{'would be written' if self.dry_run else 'written'}"
+        )
 
 
 def _has_store(folder: str) -> bool:
-    return os.path.isdir(os.path.join(folder, "profiles")) and bool(os.listdir(os.path.join(folder, "profiles")))
+    return os.path.isdir(os.path.join(folder, "profiles")) and bool(
+        os.listdir(os.path.join(folder, "profiles"))
+    )
 
 
 def _refuse_nested(folder: str) -> None:
@@ -129,21 +171,38 @@ def _refuse_nested(folder: str) -> None:
     root = _find_store_around(real)
     if not root:
         return
-    what = f"{folder} is the folder of a store of presets, or lies in it: {os.path.relpath(root, os.path.realpath('.'))}"
-    why = "npuprof init FOLDER puts the store into FOLDER/profiles; a store within a store would be presets of both."
-    hint = f"npuprof list shows its presets; a new store: npuprof init {os.path.relpath(os.path.dirname(root), os.path.realpath('.'))}"
+    what = (
+        f"{folder} is the folder of a store of presets, or lies in it: "
+        f"{os.path.relpath(root, os.path.realpath('.'))}"
+    )
+    why = (
+        "npuprof init FOLDER puts the store into FOLDER/profiles; "
+        "a store within a store would be presets of both."
+    )
+    hint = (
+        "npuprof list shows its presets; a new store: npuprof init "
+        f"{os.path.relpath(os.path.dirname(root), os.path.realpath('.'))}"
+    )
     raise build_error("NP923", what, why, hint)
 
 
 def _find_store_around(folder: str) -> str:
-    """Return the folder of a store that equals or contains a folder; an empty string if there is none.
+    """Return the folder of a store that equals or contains a folder.
 
-    A parent folder counts as a store only if it contains presets and is in the same repository: its name is common.
+    An empty string if there is none.
+
+    A parent folder counts as a store only if it contains presets and is in the same repository: its
+    name is common.
     """
     if os.path.basename(folder) == "profiles":
         return folder
     named = os.environ.get("NPUPROF_STORE", "")
-    if named and named != "builtin:" and os.path.isdir(named) and f"{folder}/".startswith(f"{os.path.realpath(named)}/"):
+    if (
+        named
+        and named != "builtin:"
+        and os.path.isdir(named)
+        and f"{folder}/".startswith(f"{os.path.realpath(named)}/")
+    ):
         return os.path.realpath(named)
     top = find_repository_top(folder)
     above = os.path.dirname(folder)
@@ -155,15 +214,27 @@ def _find_store_around(folder: str) -> str:
 
 
 def _write_files(folder: str, files: dict[str, str], old: bytes | None) -> None:
-    """Write all files of a store, or none; ``old`` is the previous content of .gitattributes. Raises NpuprofError."""
+    """Write all files of a store, or none; ``old`` is the previous content of .gitattributes.
+
+    Raises NpuprofError.
+    """
     folders = make_folder(folder)
     try:
         for name in files:
-            folders[:0] = writing.make_folder_below(os.path.dirname(os.path.join(folder, name)) or ".", folder)
-        writing.write_wanted_files([
-            Wanted(os.path.join(folder, name), text.encode(errors="surrogateescape"), old if name == _ATTRIBUTES_FILE else None, folder)
-            for name, text in files.items()
-        ])  # fmt: skip
+            folders[:0] = writing.make_folder_below(
+                os.path.dirname(os.path.join(folder, name)) or ".", folder
+            )
+        writing.write_wanted_files(
+            [
+                Wanted(
+                    os.path.join(folder, name),
+                    text.encode(errors="surrogateescape"),
+                    old if name == _ATTRIBUTES_FILE else None,
+                    folder,
+                )
+                for name, text in files.items()
+            ]
+        )
     except BaseException:
         remove_folders(folders)
         raise
@@ -175,13 +246,19 @@ def _refuse_existing(folder: str, files: dict[str, str], is_new: bool = True) ->
         there.insert(0, "profiles/")
     if there:
         what = f"{', '.join(there)} {'exists' if len(there) == 1 else 'exist'} already in {folder}"
-        hint = "use another folder, or add the missing parts: npuprof new, npuprof schema, npuprof git install, npuprof init --ci NAME"
+        hint = (
+            "use another folder, or add the missing parts: npuprof new, npuprof schema, npuprof "
+            "git install, npuprof init --ci NAME"
+        )
         raise build_error("NP923", what, "init never overwrites a file.", hint)
 
 
 def _fill_templates(ci: str, requirement: str) -> dict[str, str]:
     """Return the files of a CI system by path, with the requirement filled in."""
-    return {name: _read_template(template).replace(_PLACE, f"'{requirement}'") for name, template in _CI[ci].items()}
+    return {
+        name: _read_template(template).replace(_PLACE, f"'{requirement}'")
+        for name, template in _CI[ci].items()
+    }
 
 
 def _collect_files() -> dict[str, str]:
@@ -194,7 +271,10 @@ def _collect_files() -> dict[str, str]:
 
 
 def _add_attributes(folder: str, files: dict[str, str]) -> bytes | None:
-    """Append the attributes to existing ones; return the previous content, None without a file. Raises NpuprofError."""
+    """Append the attributes to existing ones; return the previous content, None without a file.
+
+    Raises NpuprofError.
+    """
     raw = writing.read_known_file(os.path.join(folder, _ATTRIBUTES_FILE))
     old = (raw or b"").decode(errors="surrogateescape")
     if (text := add_attributes(old, _ATTRIBUTES)) != old:
@@ -203,7 +283,10 @@ def _add_attributes(folder: str, files: dict[str, str]) -> bytes | None:
 
 
 def _read_template(name: str) -> str:
-    with open(os.path.join(os.path.dirname(os.path.dirname(__file__)), "templates", name), encoding="utf-8") as file:
+    with open(
+        os.path.join(os.path.dirname(os.path.dirname(__file__)), "templates", name),
+        encoding="utf-8",
+    ) as file:
         return file.read()
 
 

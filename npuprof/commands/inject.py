@@ -26,13 +26,20 @@ class Inject(ContextVerb):
     file = argument("FILE", "Script to edit; with --all, a script or a folder")
     spec = optional_argument("SPEC", "Preset to write; omit it with --all", "spec")
     target = option(
-        "--to", "-t", metavar="TARGET", text="Render for TARGET [default: session in Python, env in shell scripts]", complete="nothing"
+        "--to",
+        "-t",
+        metavar="TARGET",
+        text="Render for TARGET [default: session in Python, env in shell scripts]",
+        complete="nothing",
     )
     replace = flag("--replace", text="Replace the hand-written lines that set the same values")
     line = number(
         "--line",
         metavar="N",
-        text="Insert a new block before line N [default: after the line that creates the config; at the top of shell scripts]",
+        text=(
+            "Insert a new block before line N [default: after the line that creates the config; "
+            "at the top of shell scripts]"
+        ),
     )
     everywhere = flag("--all", text="Refresh every block in FILE")
     check = flag("--check", text="Check whether the blocks are up to date without writing them")
@@ -41,7 +48,10 @@ class Inject(ContextVerb):
     trust = TRUST
 
     def run(self) -> Answer:
-        """Write or refresh blocks. Exit 1 with ``check`` if one is outdated, else 0. Raises NpuprofError."""
+        """Write or refresh blocks.
+
+        Exit 1 with ``check`` if one is outdated, else 0. Raises NpuprofError.
+        """
         if self.file.endswith(".toml"):
             hint = "name the script: npuprof inject train.py NAME"
             raise build_usage_error(f"{self.file} is a preset, and no script", hint)
@@ -60,20 +70,39 @@ class Inject(ContextVerb):
             return answer._replace(problems=(*problems, *answer.problems))
         if self.check:
             return check_blocks([self.file], injector, self.spec)
-        request = Asked(self.file, self.spec, self.target, self.line, self.cann, self.product, ",".join(self.frameworks))
+        request = Asked(
+            self.file,
+            self.spec,
+            self.target,
+            self.line,
+            self.cann,
+            self.product,
+            ",".join(self.frameworks),
+        )
         return inject_block(request, injector, Writing(self.force, self.dry_run), self.replace)
 
     def _refuse_beside_replace(self) -> None:
-        others = {"--all": self.everywhere, "--check": self.check, "--line": self.line, "--to": self.target}
+        others = {
+            "--all": self.everywhere,
+            "--check": self.check,
+            "--line": self.line,
+            "--to": self.target,
+        }
         flags = [name for name, value in others.items() if value]
         if flags or self.spec is None:
-            what = f"--replace needs a preset, and goes without {', '.join(flags or others)}: the lines say where the block goes"
+            what = (
+                f"--replace needs a preset, and goes without {', '.join(flags or others)}: the "
+                "lines say where the block goes"
+            )
             raise build_usage_error(what, f"npuprof inject {self.file} SPEC --replace")
 
     def _require_clear_arguments(self) -> None:
         if (self.spec is None) != (self.everywhere or self.check):
             what = f"which preset is to go into {self.file}?"
-            hint = "name one behind the file, or refresh the blocks that are there with --all and without a preset"
+            hint = (
+                "name one behind the file, or refresh the blocks "
+                "that are there with --all and without a preset"
+            )
             raise build_usage_error(what, hint)
 
 

@@ -36,7 +36,10 @@ _COLUMNS = ("preset", "for", "version", "extends", "description")
 class List(PrintingVerb):
     """List presets."""
 
-    usage_hint = "npuprof show NAME shows one preset; --where CONDITION chooses among them, and --store FOLDER another store."
+    usage_hint = (
+        "npuprof show NAME shows one preset; --where CONDITION "
+        "chooses among them, and --store FOLDER another store."
+    )
     group = "presets"
 
     store = STORE
@@ -44,14 +47,22 @@ class List(PrintingVerb):
     where = many(
         "--where",
         metavar="COND",
-        text="List only presets whose resolved values meet COND, such as 'hccl_timeout > 1800'; if repeated, all conditions apply",
+        text=(
+            "List only presets whose resolved values meet COND, such as 'hccl_timeout > 1800'; if "
+            "repeated, all conditions apply"
+        ),
         complete="condition",
     )
-    versions = flag("--versions", text="List released versions instead of presets; in Markdown, as a changelog")
+    versions = flag(
+        "--versions", text="List released versions instead of presets; in Markdown, as a changelog"
+    )
     format = formats("text", "markdown", "json")
 
     def run(self) -> Answer:
-        """Return the presets, or their released versions. Unreadable presets are reported and make the exit code 2."""
+        """Return the presets, or their released versions.
+
+        Unreadable presets are reported and make the exit code 2.
+        """
         return _list_versions(self.store) if self.versions else self._list_presets()
 
     def _list_presets(self) -> Answer:
@@ -73,7 +84,11 @@ class List(PrintingVerb):
             except NpuprofError as error:
                 faults += error.findings
             problems |= {(fault.code, fault.place, fault.message): fault for fault in faults}
-            is_listed = conditions is None and is_untold(faults) if config is None else conditions is None or conditions.accept(config)
+            is_listed = (
+                conditions is None and is_untold(faults)
+                if config is None
+                else conditions is None or conditions.accept(config)
+            )
             if profile is not None and is_listed:
                 presets.append((profile, config))
         if conditions is not None:
@@ -84,21 +99,38 @@ class List(PrintingVerb):
                 if self.tree
                 else _build_table(_build_rows(presets, workspace.listed_store))
             ),
-            "markdown": lambda: _build_table(_build_rows(presets, workspace.listed_store), "", _link_parents).format_markdown()[0],
-            "json": lambda: {"schema": "npuprof.list/1", "presets": _build_rows(presets, workspace.listed_store, True)},
+            "markdown": lambda: _build_table(
+                _build_rows(presets, workspace.listed_store), "", _link_parents
+            ).format_markdown()[0],
+            "json": lambda: {
+                "schema": "npuprof.list/1",
+                "presets": _build_rows(presets, workspace.listed_store, True),
+            },
         }
-        remarks = () if presets or problems else (_explain_nothing(workspace.listed_store, bool(self.where)),)
+        remarks = (
+            ()
+            if presets or problems
+            else (_explain_nothing(workspace.listed_store, bool(self.where)),)
+        )
         return Answer(forms, remarks, 2 if problems else 0, problems=tuple(problems.values()))
 
 
 def _explain_nothing(store: ReadOnceStore, filtered: bool) -> str:
     if filtered and store.names():
         return "no preset meets the condition"
-    return f"there is no preset in {store.label}: npuprof init creates a store with samples, npuprof new NAME a preset"
+    return (
+        f"there is no preset in {store.label}: npuprof init "
+        "creates a store with samples, npuprof new NAME a preset"
+    )
 
 
-def _build_rows(presets: list[tuple[Profile, Config | None]], store: ReadOnceStore, has_digests: bool = False) -> list[dict[str, Any]]:
-    """Return a row per preset; if its source is missing on this machine, from its own file and without digests."""
+def _build_rows(
+    presets: list[tuple[Profile, Config | None]], store: ReadOnceStore, has_digests: bool = False
+) -> list[dict[str, Any]]:
+    """Return a row per preset.
+
+    If its source is missing on this machine, from its own file and without digests.
+    """
     newest = _find_newest_versions(store) if presets else {}
     return [
         {
@@ -116,23 +148,36 @@ def _build_rows(presets: list[tuple[Profile, Config | None]], store: ReadOnceSto
 
 
 def _find_newest_versions(store: ReadOnceStore) -> dict[str, str]:
-    """Return the newest version of each preset that is an ancestor of the last commit, without pre-releases.
+    """Return the newest version of each preset that is an ancestor of the last commit, without
+    pre-releases.
 
     Empty without a repository or a commit, and if git fails, which is reported.
     """
-    if not isinstance(store, Folder) or store.label == "builtin:" or not has_release_tags(store.root):
+    if (
+        not isinstance(store, Folder)
+        or store.label == "builtin:"
+        or not has_release_tags(store.root)
+    ):
         return {}
 
     try:
         repository = store.repository
-        newest = {ref.name: ref for ref in repository.list_annotated_refs("HEAD") if not ref.text.pre}  # the newest version comes last
+        newest = {
+            ref.name: ref for ref in repository.list_annotated_refs("HEAD") if not ref.text.pre
+        }  # the newest version comes last
     except NpuprofError as error:
-        failed_reads.update({finding.message: finding for finding in error.findings if finding.code != "NP011"})  # no commit
+        failed_reads.update(
+            {finding.message: finding for finding in error.findings if finding.code != "NP011"}
+        )  # no commit
         return {}
     return {name: str(ref.text) for name, ref in newest.items()}
 
 
-def _build_table(rows: list[dict[str, Any]], absent: str = "-", join_parents: Callable[[list[str]], str] = ", ".join) -> Table:
+def _build_table(
+    rows: list[dict[str, Any]],
+    absent: str = "-",
+    join_parents: Callable[[list[str]], str] = ", ".join,
+) -> Table:
     """Return rows as a table; ``absent`` is the cell of a missing value."""
     cells = [
         (
@@ -152,7 +197,9 @@ def _link_parents(names: list[str]) -> Markup:
 
 
 def _name_parent(heir: Profile, reference: str) -> str:
-    """Return the local name of a parent: references of a source's preset are relative to that source."""
+    """Return the local name of a parent: references of a source's preset are relative
+    to that source.
+    """
     if not is_source_reference(heir.name):
         return reference
     source = heir.name.partition(":")[0]
@@ -160,9 +207,11 @@ def _name_parent(heir: Profile, reference: str) -> str:
 
 
 def _find_foreign_parents(profiles: list[Profile]) -> dict[str, Profile | None]:
-    """Return the parents outside the store: presets of sources with their ancestors, and pinned versions of own presets.
+    """Return the parents outside the store: presets of sources with their ancestors, and pinned
+    versions of own presets.
 
-    By local name; None for a preset that is unavailable or pinned, whose parents at that version are not listed.
+    By local name; None for a preset that is unavailable or pinned, whose parents at that version
+    are not listed.
     """
     workspace = spec.Workspace()
     own = {profile.name for profile in profiles}
@@ -186,7 +235,11 @@ def _format_tree(profiles: list[Profile]) -> str:
     """Return the inheritance as a tree; the children of each preset are printed once."""
     foreign = _find_foreign_parents(profiles)
     members = filter(None, [*(foreign[name] for name in sorted(foreign)), *profiles])
-    children = group_pairs((_name_parent(member, parent), member.name) for member in members for parent in member.extends)
+    children = group_pairs(
+        (_name_parent(member, parent), member.name)
+        for member in members
+        for parent in member.extends
+    )
     names = [*sorted(foreign), *(profile.name for profile in profiles)]
     below_others = {child for parent in names for child in children.get(parent, ())}
     waiting = [(name, "", "") for name in reversed(names) if name not in below_others]
@@ -201,7 +254,10 @@ def _format_tree(profiles: list[Profile]) -> str:
         version = getattr(getattr(foreign.get(name), "home", None), "shown", "")
         lines.append(f"{lead}{name}{f' ({version})' if version else ''}\n")
         branches = [("|-- ", "|   ")] * (len(children.get(name, ())) - 1) + [("`-- ", "    ")]
-        rows = [(child, below + branch, below + indent) for child, (branch, indent) in zip(children.get(name, ()), branches, strict=False)]
+        rows = [
+            (child, below + branch, below + indent)
+            for child, (branch, indent) in zip(children.get(name, ()), branches, strict=False)
+        ]
         waiting += reversed(rows)
     return "".join(lines)
 
@@ -216,11 +272,16 @@ def _list_versions(store: str | None) -> Answer:
     yanks = {version.tag_name: repository.find_yank(version.tag_name) for version in versions}
     header = ("preset", "version", "commit", "released", "digest", "yanked")
     forms: Forms = {
-        "text": lambda: Table([_build_version_row(version, yanks[version.tag_name]) for version in versions], header=header),
+        "text": lambda: Table(
+            [_build_version_row(version, yanks[version.tag_name]) for version in versions],
+            header=header,
+        ),
         "markdown": lambda: notes.format_changelog(versions, yanks, *_find_names_now(repository)),
         "json": lambda: {
             "schema": "npuprof.versions/1",
-            "versions": [_build_version_dict(version, yanks[version.tag_name]) for version in versions],
+            "versions": [
+                _build_version_dict(version, yanks[version.tag_name]) for version in versions
+            ],
         },
     }
     remark = f"nothing in {workspace.store.label} has been released yet"
@@ -233,16 +294,28 @@ def _find_names_now(repository: Repository) -> tuple[dict[str, str], set[str]]:
 
     names = set(repository.list_profile_files("HEAD"))
     renamed: dict[str, str] = {}
-    for name, formers in find_former_names(repository.git, "HEAD", repository.find_layout("HEAD"), names).items():
+    for name, formers in find_former_names(
+        repository.git, "HEAD", repository.find_layout("HEAD"), names
+    ).items():
         for former in formers:
-            renamed |= {version.tag_name: name for version in repository.load_reachable_versions(former.name, former.commit)}
+            renamed |= {
+                version.tag_name: name
+                for version in repository.load_reachable_versions(former.name, former.commit)
+            }
     return renamed, names
 
 
 def _build_version_row(version: Version, yanked: str) -> tuple[str, ...]:
     """Return a row of the list; ``@`` is the whole store."""
     yank = f"yanked: {yanked}" if yanked else ""
-    return version.name or "@", version.number_text, version.commit[:7], version.date[:10], version.digest[:12] or "-", yank
+    return (
+        version.name or "@",
+        version.number_text,
+        version.commit[:7],
+        version.date[:10],
+        version.digest[:12] or "-",
+        yank,
+    )
 
 
 def _build_version_dict(version: Version, yanked: str) -> dict[str, Any]:

@@ -45,12 +45,19 @@ class Log(PrintingVerb, ContextVerb):
     prose = True
 
     spec = OF_STORE
-    key = optional_argument("KEY", "Key, or path inside a value, to follow [default: all keys]", "key")
-    number = number("--number", "-n", metavar="N", text="Stop after N commits [default: list all]", least=1)
+    key = optional_argument(
+        "KEY", "Key, or path inside a value, to follow [default: all keys]", "key"
+    )
+    number = number(
+        "--number", "-n", metavar="N", text="Stop after N commits [default: list all]", least=1
+    )
     format = FORMAT
 
     def run(self) -> Answer:
-        """Return the commits that changed a preset, or one value of it, newest first. Raises NpuprofError."""
+        """Return the commits that changed a preset, or one value of it, newest first.
+
+        Raises NpuprofError.
+        """
         from npuprof.history.timeline import Timeline
         from npuprof.store.around import explain_missing_preset
 
@@ -66,9 +73,13 @@ class Log(PrintingVerb, ContextVerb):
             repository = workspace.store.repository
             named = repository.resolve_revision(name, revision) if revision else None
             tip = named.commit if named else repository.resolve_commit("HEAD")
-        repository = repository.load_revision(tip).repository  # the store may have had another folder then
+        repository = repository.load_revision(
+            tip
+        ).repository  # the store may have had another folder then
         repository.git.in_blocks = self.number is None and not sys.stdout.isatty()
-        walk = Timeline(repository, tip, name, workspace.resolver.context, named.version if named else None).walk_steps(key, tail)
+        walk = Timeline(
+            repository, tip, name, workspace.resolver.context, named.version if named else None
+        ).walk_steps(key, tail)
         first = next(walk, None)
         if first is None and name not in repository.list_profile_files(tip):
             missing = NpuprofError(_build_missing_finding(workspace.store, repository, name, tip))
@@ -80,17 +91,25 @@ class Log(PrintingVerb, ContextVerb):
         forms: Forms = {
             "text": lambda: map(partial(_format_step, name, self.coloured), steps),
             "json": lambda: {
-                "schema": "npuprof.log/1", "preset": name, "key": self.key, "shallow": shallow,
+                "schema": "npuprof.log/1",
+                "preset": name,
+                "key": self.key,
+                "shallow": shallow,
                 "commits": [_build_step_fields(step) for step in steps],
             },
-        }  # fmt: skip
+        }
         remarks = []
         if first is None and self.format == "text":
             remarks.append(
-                f"{name} has never set {key if key != self.key and not tail else self.key}" if self.key else f"no commit contains {name}"
+                f"{name} has never set {key if key != self.key and not tail else self.key}"
+                if self.key
+                else f"no commit contains {name}"
             )
         if shallow:
-            remarks.append("this clone is shallow, so its oldest commit seems to have made everything; git fetch --unshallow")
+            remarks.append(
+                "this clone is shallow, so its oldest commit seems "
+                "to have made everything; git fetch --unshallow"
+            )
         return Answer(forms, tuple(remarks))
 
 
@@ -109,14 +128,22 @@ def _require_known_key(name: str, key: str) -> None:
     section, plain = keys.split_section_and_name(key)
     if not catalog.find_record_texts(section, plain) and section != "env":
         what = f"{name} has never set {key!r}, and the catalogue does not know it"
-        hint = did_you_mean(plain, catalog.record_names(section), "npuprof options lists all; variables are env.NAME")
+        hint = did_you_mean(
+            plain,
+            catalog.record_names(section),
+            "npuprof options lists all; variables are env.NAME",
+        )
         raise build_error("NP201", what, "", hint)
 
 
 def _build_missing_finding(home: Folder, repository: Repository, name: str, tip: str) -> Finding:
     known = sorted(repository.list_profile_files(tip))
     there = home.in_work_tree and os.path.exists(home.profile_path(name))
-    hint = did_you_mean(name, known, f"commit it first: npuprof commit {name}" if there else "npuprof list shows the presets")
+    hint = did_you_mean(
+        name,
+        known,
+        f"commit it first: npuprof commit {name}" if there else "npuprof list shows the presets",
+    )
     return Finding("NP023", f"no commit has a profile {name!r}", "", hint)
 
 
@@ -125,7 +152,9 @@ def _format_step(name: str, coloured: bool, step: HistoryStep) -> str:
 
     commit = step.commit
     who = f"{commit.date[:10]} {escape_controls(commit.author)}"
-    lines = [f"{paint_text(commit.id[:7], '33', coloured)} {who}  {escape_controls(commit.subject)}"]
+    lines = [
+        f"{paint_text(commit.id[:7], '33', coloured)} {who}  {escape_controls(commit.subject)}"
+    ]
     if step.kind in _SAID:
         lines.append(f"  {_SAID[step.kind]}" + (f" as {step.name}" if step.name != name else ""))
     for change in step.changes:

@@ -8,12 +8,27 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from npuprof.commands.framework import Verb, arguments, flag, required_option
-from npuprof.commands.framework.parameters import COLOR, DRY_RUN, FORMAT, FRAMEWORKS, FROM, PRODUCT, STORE, WRITE_ANYWAY
+from npuprof.commands.framework.parameters import (
+    COLOR,
+    DRY_RUN,
+    FORMAT,
+    FRAMEWORKS,
+    FROM,
+    PRODUCT,
+    STORE,
+    WRITE_ANYWAY,
+)
 from npuprof.compare import plain
 from npuprof.compare.changes import compare_configs
 from npuprof.compare.data import build_change_dict
 from npuprof.edit.changed import build_opener
-from npuprof.edit.migration_plan import Outcome, StoreMigration, migrate_file, migrate_store, require_matching_dependents
+from npuprof.edit.migration_plan import (
+    Outcome,
+    StoreMigration,
+    migrate_file,
+    migrate_store,
+    require_matching_dependents,
+)
 from npuprof.edit.migration_steps import find_earlier_release
 from npuprof.edit.preset_file import PresetFile, format_difference, open_for_edit
 from npuprof.model import Context, Finding, build_usage_error
@@ -29,17 +44,24 @@ from npuprof.system.locks import lock_folders
 class Migrate(Verb):
     """Migrate presets to a CANN release.
 
-    Applies the lossless steps and reports the rest as findings. Exits with 1 if a finding needs a decision. Scripts are not
-    changed: npuprof scan --cann reports what a release breaks in them.
+    Applies the lossless steps and reports the rest as findings. Exits with 1 if a finding needs a
+    decision. Scripts are not changed: npuprof scan --cann reports what a release breaks in them.
     """
 
-    usage_hint = "npuprof migrate bert-training --cann 9.0.0, or npuprof migrate --all --cann 9.0.0 for the whole store"
+    usage_hint = (
+        "npuprof migrate bert-training --cann 9.0.0, or "
+        "npuprof migrate --all --cann 9.0.0 for the whole store"
+    )
     group = "presets"
     prose = True
 
-    specs = arguments("SPEC...", "Preset to migrate: NAME, a path ending in .toml, or - for stdin", "spec")
+    specs = arguments(
+        "SPEC...", "Preset to migrate: NAME, a path ending in .toml, or - for stdin", "spec"
+    )
     everything = flag("--all", text="Migrate all presets of the store, writing all files or none")
-    cann = required_option("--cann", metavar="RELEASE", text="Migrate to this CANN release", complete="release")
+    cann = required_option(
+        "--cann", metavar="RELEASE", text="Migrate to this CANN release", complete="release"
+    )
     since = FROM
     product = PRODUCT
     frameworks = FRAMEWORKS
@@ -51,9 +73,16 @@ class Migrate(Verb):
     _since = ""
 
     def run(self) -> Answer:
-        """Return the changes and the remaining decisions; write the changes unless it is a dry run. Raises NpuprofError."""
+        """Return the changes and the remaining decisions; write the changes unless it is a dry run.
+
+        Raises NpuprofError.
+        """
         if self.everything == bool(self.specs):
-            what = "a preset and --all are two ways" if self.everything else "which preset is to be moved?"
+            what = (
+                "a preset and --all are two ways"
+                if self.everything
+                else "which preset is to be moved?"
+            )
             raise build_usage_error(what, "name one, or say --all")
         context = spec.build_context(self.cann, self.product, versions=self.frameworks)
         self._since = find_earlier_release(self.since, str(context.cann))
@@ -61,12 +90,23 @@ class Migrate(Verb):
             return self._migrate_all(context)
         workspace = spec.Workspace(self.store)
         for word in self.specs:
-            if os.path.exists(word) and not word.endswith(".toml") and word not in workspace.store.names():
-                hint = f"npuprof scan {shlex.quote(word)} --cann {self.cann} reports what breaks in scripts with that release"
-                raise build_usage_error(f"{word} is not a preset", hint, "migrate rewrites presets, not scripts.")
+            if (
+                os.path.exists(word)
+                and not word.endswith(".toml")
+                and word not in workspace.store.names()
+            ):
+                hint = (
+                    f"npuprof scan {shlex.quote(word)} --cann {self.cann} reports what breaks in "
+                    "scripts with that release"
+                )
+                raise build_usage_error(
+                    f"{word} is not a preset", hint, "migrate rewrites presets, not scripts."
+                )
         if len(self.specs) > 1:
             what = f"{' and '.join(self.specs[:2])} are two presets"
-            raise build_usage_error(what, "name one, or say --all", "One is moved at a time, or all in one plan.")
+            raise build_usage_error(
+                what, "name one, or say --all", "One is moved at a time, or all in one plan."
+            )
         return self._migrate_one(self.specs[0], workspace, context)
 
     def _migrate_one(self, name: str, workspace: spec.Workspace, context: Context) -> Answer:
@@ -80,9 +120,18 @@ class Migrate(Verb):
             if changed and not dry_run:
                 file.write_changed(outcome.moved.text)
         done = "nothing to change in" if not changed else "would write" if dry_run else "wrote"
-        fields = {"schema": "npuprof.migrate/1", "preset": outcome.after.name, "cann": str(context.cann)}
-        forms = {"text": lambda: _format_outcome(outcome, self.coloured), "json": lambda: fields | _build_fields(outcome)}
-        return self._build_answer(context, forms, [outcome], outcome.left, (f"{done} {file.source}", *notes))
+        fields = {
+            "schema": "npuprof.migrate/1",
+            "preset": outcome.after.name,
+            "cann": str(context.cann),
+        }
+        forms = {
+            "text": lambda: _format_outcome(outcome, self.coloured),
+            "json": lambda: fields | _build_fields(outcome),
+        }
+        return self._build_answer(
+            context, forms, [outcome], outcome.left, (f"{done} {file.source}", *notes)
+        )
 
     def _migrate_all(self, context: Context) -> Answer:
         home = spec.Workspace(self.store, context).store
@@ -93,8 +142,15 @@ class Migrate(Verb):
             if wanted and not self.dry_run:
                 writing.write_wanted_files(wanted)
         done = "would write" if self.dry_run else "wrote"
-        summary = f"{done} {format_count(len(wanted), 'file')}" if wanted else "nothing to change in any preset"
-        forms = {"text": lambda: _format_plan(plan, self.coloured), "json": lambda: _build_plan_fields(plan, str(context.cann))}
+        summary = (
+            f"{done} {format_count(len(wanted), 'file')}"
+            if wanted
+            else "nothing to change in any preset"
+        )
+        forms = {
+            "text": lambda: _format_plan(plan, self.coloured),
+            "json": lambda: _build_plan_fields(plan, str(context.cann)),
+        }
         return self._build_answer(context, forms, plan.outcomes, plan.left, (summary, *remarks))
 
     def _build_answer(
@@ -105,10 +161,21 @@ class Migrate(Verb):
         left: Sequence[Finding],
         remarks: tuple[str, ...],
     ) -> Answer:
-        """Return a migration as an answer, in text with a summary of its steps; exit 1 if a finding is ``left`` to decide."""
-        steps, todo = sum(len(outcome.moved.made) for outcome in outcomes), sum(finding.severity != "info" for finding in left)
-        summary = f"CANN {context.cann}: {format_count(steps, 'step')} made, {todo or 'nothing'} left to decide"
-        return Answer(forms, (summary, *remarks) if self.format == "text" else remarks, int(bool(todo)))
+        """Return a migration as an answer, in text with a summary of its steps.
+
+        Exit 1 if a finding is ``left`` to decide.
+        """
+        steps, todo = (
+            sum(len(outcome.moved.made) for outcome in outcomes),
+            sum(finding.severity != "info" for finding in left),
+        )
+        summary = (
+            f"CANN {context.cann}: {format_count(steps, 'step')} "
+            f"made, {todo or 'nothing'} left to decide"
+        )
+        return Answer(
+            forms, (summary, *remarks) if self.format == "text" else remarks, int(bool(todo))
+        )
 
 
 def _describe_blocks_of(outcome: Outcome, file: PresetFile) -> tuple[str, ...]:
@@ -116,11 +183,18 @@ def _describe_blocks_of(outcome: Outcome, file: PresetFile) -> tuple[str, ...]:
     home = file.profile.home
     if not isinstance(home, Folder):
         return ()
-    return _describe_outdated_blocks(home, build_opener(home, {file.profile.name: (file.source, outcome.moved.text)}))
+    return _describe_outdated_blocks(
+        home, build_opener(home, {file.profile.name: (file.source, outcome.moved.text)})
+    )
 
 
-def _describe_outdated_blocks(home: Folder, open_migrated: Callable[[Context], spec.Workspace]) -> tuple[str, ...]:
-    """Return a note on script blocks that a migration makes outdated; empty without a repository."""
+def _describe_outdated_blocks(
+    home: Folder, open_migrated: Callable[[Context], spec.Workspace]
+) -> tuple[str, ...]:
+    """Return a note on script blocks that a migration makes outdated.
+
+    Empty without a repository.
+    """
     if not find_repository_top(os.path.realpath(home.root)):
         return ()
     from npuprof.scripts.renaming import describe_outdated_blocks
@@ -132,13 +206,18 @@ def _format_outcome(outcome: Outcome, coloured: bool) -> str:
     """Return the changes, steps and findings of one preset as text."""
     changes = compare_configs(outcome.before, outcome.after)
     lines = [line for change in changes for line in plain.format_change_lines(change, "", coloured)]
-    return "".join(f"{line}\n" for line in [*lines, *_format_steps(outcome)]) + format_findings(outcome.left, coloured)
+    return "".join(f"{line}\n" for line in [*lines, *_format_steps(outcome)]) + format_findings(
+        outcome.left, coloured
+    )
 
 
 def _format_steps(outcome: Outcome) -> list[str]:
     """Return the applied steps with reasons, one per line."""
     whys = [(step, step.step.why) for step in outcome.moved.made]
-    steps = [f"{escape_controls(str(step))} ({why[0].lower()}{why[1:].rstrip('.')})" for step, why in whys]
+    steps = [
+        f"{escape_controls(str(step))} ({why[0].lower()}{why[1:].rstrip('.')})"
+        for step, why in whys
+    ]
     return steps + [escape_controls(str(carried)) for carried in outcome.moved.carried]
 
 
@@ -146,22 +225,36 @@ def _build_fields(outcome: Outcome) -> dict[str, Any]:
     """Return the fields of the JSON form of one preset."""
     return {
         "preset": outcome.after.name,
-        "changes": [build_change_dict(change) for change in compare_configs(outcome.before, outcome.after)],
+        "changes": [
+            build_change_dict(change) for change in compare_configs(outcome.before, outcome.after)
+        ],
         "steps": [
-            {"rule": step.step.rule, "option": step.step.option, "to": step.step.to or None, "before": step.before,
-             "after": step.after, "loss": step.step.loss, "why": step.step.why}
+            {
+                "rule": step.step.rule,
+                "option": step.step.option,
+                "to": step.step.to or None,
+                "before": step.before,
+                "after": step.after,
+                "loss": step.step.loss,
+                "why": step.step.why,
+            }
             for step in outcome.moved.made
         ],
         "carried": [
-            {"option": carried.step.option, "to": carried.step.to, "path": list(carried.path)} for carried in outcome.moved.carried
+            {"option": carried.step.option, "to": carried.step.to, "path": list(carried.path)}
+            for carried in outcome.moved.carried
         ],
         "findings": [build_finding_dict(finding) for finding in outcome.left],
-    }  # fmt: skip
+    }
 
 
 def _format_plan(plan: StoreMigration, coloured: bool) -> str:
     """Return the steps, the changes as a unified diff, and the remaining decisions."""
-    steps = [f"{escape_controls(outcome.after.name)}: {line}\n" for outcome in plan.outcomes for line in _format_steps(outcome)]
+    steps = [
+        f"{escape_controls(outcome.after.name)}: {line}\n"
+        for outcome in plan.outcomes
+        for line in _format_steps(outcome)
+    ]
     shown = [format_difference(file.source, file.text, text) for file, text in plan.files]
     return "".join([*steps, *shown]) + format_findings(plan.left, coloured)
 
@@ -173,7 +266,11 @@ def _build_plan_fields(plan: StoreMigration, release: str) -> dict[str, Any]:
         "schema": "npuprof.migrate-store/1",
         "cann": release,
         "files": [file.source for file, _ in plan.files],
-        "presets": [fields for fields in presets if fields["changes"] or fields["steps"] or fields["carried"] or fields["findings"]],
+        "presets": [
+            fields
+            for fields in presets
+            if fields["changes"] or fields["steps"] or fields["carried"] or fields["findings"]
+        ],
         "rules": [build_finding_dict(finding) for finding in plan.rules],
         "rewritten_rules": [],  # always empty: kept for consumers of this schema
     }

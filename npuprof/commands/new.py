@@ -20,19 +20,38 @@ class New(StoreVerb):
     """Create a preset."""
 
     group = "presets"
-    usage_hint = "npuprof new NAME --extends PARENT builds on a preset; npuprof copy PRESET NAME begins with its text."
+    usage_hint = (
+        "npuprof new NAME --extends PARENT builds on a preset; "
+        "npuprof copy PRESET NAME begins with its text."
+    )
 
     name = argument("NAME", "Name of the new preset")
-    extends = many("--extends", metavar="NAME", text="Extend this preset; can be repeated, and the last one wins", complete="spec")
-    description = option("--description", metavar="TEXT", text="Describe when to use the preset", complete="nothing")
-    scenario = option("--scenario", metavar="NAME", text="Set the scenario: training, online-inference or offline-inference")
+    extends = many(
+        "--extends",
+        metavar="NAME",
+        text="Extend this preset; can be repeated, and the last one wins",
+        complete="spec",
+    )
+    description = option(
+        "--description", metavar="TEXT", text="Describe when to use the preset", complete="nothing"
+    )
+    scenario = option(
+        "--scenario",
+        metavar="NAME",
+        text="Set the scenario: training, online-inference or offline-inference",
+    )
     abstract = flag("--abstract", text="Mark the preset as abstract: it exists only to be extended")
-    set_ = many("--set", metavar="KEY=VALUE", text="Set a value; can be repeated", complete="assignment")
+    set_ = many(
+        "--set", metavar="KEY=VALUE", text="Set a value; can be repeated", complete="assignment"
+    )
     dry_run = DRY_RUN
     no_check = WRITE_ANYWAY
 
     def run(self) -> Answer:
-        """Return the new file as a unified diff, and write it unless it is a dry run. Raises NpuprofError, and then writes nothing."""
+        """Return the new file as a unified diff, and write it unless it is a dry run.
+
+        Raises NpuprofError, and then writes nothing.
+        """
         home = spec.Workspace(self.store).store
         file = locate_new_file(home, self.name)
         text = add_schema_line(self._write_text(), file.path, home.root)
@@ -42,8 +61,16 @@ class New(StoreVerb):
         return answer
 
     def _write_text(self) -> str:
-        table: dict[str, Any] = {"description": self.description, "scenario": self.scenario, "abstract": self.abstract or None}
-        table = {key: value for key, value in {**table, "extends": self.extends or None}.items() if value is not None}
+        table: dict[str, Any] = {
+            "description": self.description,
+            "scenario": self.scenario,
+            "abstract": self.abstract or None,
+        }
+        table = {
+            key: value
+            for key, value in {**table, "extends": self.extends or None}.items()
+            if value is not None
+        }
         data: dict[str, Any] = {"profile": table}
         changes = [PathChange(("profile", key), value) for key, value in table.items()]
         changes += [change for text in self.set_ if (change := parse_assignment(data, text))]

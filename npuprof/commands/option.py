@@ -31,7 +31,12 @@ _LEVELS = {
     "adapter+session": "the adapter and every session",
 }
 _SURFACES = {"run_config": "NPURunConfig", "global_options": "global_options()", "atc": "atc"}
-_SETTERS = {"ok": "a preset", "site": "the site", "launcher": "the launcher", "never": "the process only"}
+_SETTERS = {
+    "ok": "a preset",
+    "site": "the site",
+    "launcher": "the launcher",
+    "never": "the process only",
+}
 
 
 class Option(Verb):
@@ -49,12 +54,18 @@ class Option(Verb):
         """Return the record with its texts, rules and advice. Raises NpuprofError."""
         section, name = _find_section(self.key)
         record: Any = catalog.find_record(section, name)
-        ruled = [rule for rule in catalog.load_rules() if name in rule.options or name in rule.reads or f"env.{name}" in rule.reads]
+        ruled = [
+            rule
+            for rule in catalog.load_rules()
+            if name in rule.options or name in rule.reads or f"env.{name}" in rule.reads
+        ]
         advised = [advice["text"] for advice in catalog.load_advice() if name in advice["options"]]
-        return Answer({
-            "text": lambda: "\n".join(_format_record(section, record, ruled, advised)) + "\n",
-            "json": lambda: _build_fields(section, record, ruled, advised),
-        })  # fmt: skip
+        return Answer(
+            {
+                "text": lambda: "\n".join(_format_record(section, record, ruled, advised)) + "\n",
+                "json": lambda: _build_fields(section, record, ruled, advised),
+            }
+        )
 
 
 def _find_section(key: str) -> tuple[str, str]:
@@ -72,12 +83,22 @@ def _find_section(key: str) -> tuple[str, str]:
         names = [name for described in sections.values() for name in described.names]
     plain = key.lstrip("-").strip("*?").partition("=")[0]
     is_part = any(plain.lower() in name.lower() for name in names)
-    listed = f"npuprof options {plain} lists those with it in their names" if is_part else "npuprof options lists all"
-    raise build_error("NP201", f"the catalogue has no {key!r}", "", did_you_mean(plain, names, listed))
+    listed = (
+        f"npuprof options {plain} lists those with it in their names"
+        if is_part
+        else "npuprof options lists all"
+    )
+    raise build_error(
+        "NP201", f"the catalogue has no {key!r}", "", did_you_mean(plain, names, listed)
+    )
 
 
-def _build_fields(section: str, record: Any, ruled: list[catalog.Rule], advised: list[str]) -> dict[str, Any]:
-    fields = {field: value for field, value in record._asdict().items() if _says_something(field, value)}
+def _build_fields(
+    section: str, record: Any, ruled: list[catalog.Rule], advised: list[str]
+) -> dict[str, Any]:
+    fields = {
+        field: value for field, value in record._asdict().items() if _says_something(field, value)
+    }
     return {
         "schema": "npuprof.option/1",
         "section": section,
@@ -91,19 +112,36 @@ def _build_fields(section: str, record: Any, ruled: list[catalog.Rule], advised:
 
 def _says_something(field: str, value: Any) -> bool:
     """Return whether a field of a record is worth printing: 0 is, and so is a default of false."""
-    return value is not None and value not in ("", (), {}) and (value is not False or field.startswith("default"))
+    return (
+        value is not None
+        and value not in ("", (), {})
+        and (value is not False or field.startswith("default"))
+    )
 
 
-def _format_record(section: str, record: Any, ruled: list[catalog.Rule], advised: list[str]) -> list[str]:
+def _format_record(
+    section: str, record: Any, ruled: list[catalog.Rule], advised: list[str]
+) -> list[str]:
     text = catalog.find_record_texts(section, record.name)
     title = f"{catalog.load_sections()[section].prefix}{record.name}: {text['summary']}"
     lines = [title, "", f"    {text['doc']}", ""] if text.get("doc") else [title, ""]
     lines += [f"  {label:<12} {value}" for label, value in _list_facts(section, record, text)]
     if text.get("value_docs"):
         width = max(map(len, text["value_docs"]))
-        lines += ["", "  values", *(f"    {value:<{width}}  {meaning}" for value, meaning in text["value_docs"].items())]
+        lines += [
+            "",
+            "  values",
+            *(f"    {value:<{width}}  {meaning}" for value, meaning in text["value_docs"].items()),
+        ]
     if text.get("meanings_since"):
-        lines += ["", "  changes", *(f"    since {release}: {meaning}" for release, meaning in text["meanings_since"].items())]
+        lines += [
+            "",
+            "  changes",
+            *(
+                f"    since {release}: {meaning}"
+                for release, meaning in text["meanings_since"].items()
+            ),
+        ]
     if ruled:
         lines += ["", "  rules", *(f"    {rule.code}  {rule.what}" for rule in ruled)]
     for advice in advised:
@@ -113,13 +151,28 @@ def _format_record(section: str, record: Any, ruled: list[catalog.Rule], advised
 
 def _list_facts(section: str, record: Any, text: dict[str, Any]) -> list[tuple[str, str]]:
     """Return labels and values of a record's facts, in reading order."""
-    fields = {name: value for name, value in {**text, **record._asdict()}.items() if _says_something(name, value)}
-    field = f", protobuf field .{fields['field']} ({_FIELDS[fields['field']]})" if "field" in fields else ""
+    fields = {
+        name: value
+        for name, value in {**text, **record._asdict()}.items()
+        if _says_something(name, value)
+    }
+    field = (
+        f", protobuf field .{fields['field']} ({_FIELDS[fields['field']]})"
+        if "field" in fields
+        else ""
+    )
     low, high = fields.get("minimum", ""), fields.get("maximum", "")
-    form = load_form(fields["structure"]) if "structure" in fields else find_structure(format_full_key(section, record.name))
+    form = (
+        load_form(fields["structure"])
+        if "structure" in fields
+        else find_structure(format_full_key(section, record.name))
+    )
     facts: list[tuple[str, Any]] = [
         ("kind", f"{record.kind}{field}"),
-        ("field", "none: no current adapter reads the key" if section == "options" and not field else ""),
+        (
+            "field",
+            "none: no current adapter reads the key" if section == "options" and not field else "",
+        ),
         ("values", [*map(format_toml_value, fields.get("choices", ()))]),
         ("range", f"{low} to {high}".strip() if (low, high) != ("", "") else ""),
         ("unit", fields.get("unit")),
@@ -130,13 +183,25 @@ def _list_facts(section: str, record: Any, text: dict[str, Any]) -> list[tuple[s
         ("scenarios", fields.get("scenarios")),
         *_list_platform_facts(fields),
         *_list_usage_facts(section, record, fields),
-        *(("doubtful", f"{value}: {doubt}") for value, doubt in fields.get("doubtful_values", {}).items()),
+        *(
+            ("doubtful", f"{value}: {doubt}")
+            for value, doubt in fields.get("doubtful_values", {}).items()
+        ),
         ("deprecated", _describe_since(fields, "deprecated")),
         ("use instead", fields.get("replaced_by") or fields.get("replacement")),
-        ("characters", "letters, digits, '_', '-', '.', Chinese characters, and '/' between them" if "path_characters" in fields else ""),
+        (
+            "characters",
+            "letters, digits, '_', '-', '.', Chinese characters, and '/' between them"
+            if "path_characters" in fields
+            else "",
+        ),
         ("doubt", text.get("doubt")),
     ]
-    return [(label, ", ".join(value) if isinstance(value, (list, tuple)) else str(value)) for label, value in facts if value]
+    return [
+        (label, ", ".join(value) if isinstance(value, (list, tuple)) else str(value))
+        for label, value in facts
+        if value
+    ]
 
 
 def _list_platform_facts(fields: dict[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -149,7 +214,10 @@ def _list_platform_facts(fields: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         yield "range", f"{low} to {high} on {family}"
     if "product_count" in fields:
         low, high = fields.get("default_count") or (2, 100)
-        counts = [f"{few} to {many} on {family}" for family, (few, many) in fields["product_count"].items()]
+        counts = [
+            f"{few} to {many} on {family}"
+            for family, (few, many) in fields["product_count"].items()
+        ]
         yield "count", f"{low} to {high} size profiles; {', '.join(counts)}"
     if "states" in fields:
         yield "releases", _describe_releases(fields["states"])
@@ -158,16 +226,26 @@ def _list_platform_facts(fields: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     yield "listed", fields.get("listed")
     since, until = fields.get("choices_since", {}), fields.get("choices_until", {})
     for value in {**since, **until}:
-        spans = [f"{since[value]} on" if value in since else "", f"gone in {until[value]}" if value in until else ""]
+        spans = [
+            f"{since[value]} on" if value in since else "",
+            f"gone in {until[value]}" if value in until else "",
+        ]
         yield "releases", f"{value}: {', '.join(filter(None, spans))}"
 
 
-def _list_usage_facts(section: str, record: Any, fields: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def _list_usage_facts(
+    section: str, record: Any, fields: dict[str, Any]
+) -> Iterator[tuple[str, Any]]:
     """Yield the programs that read a record, its equivalents, and what a change may affect."""
     yield "twin of", fields.get("session_option") or fields.get("twin")
     yield "counts for", _LEVELS.get(fields.get("level", ""), "")
     spellings = fields.get("spelling", {}).items()
-    yield "elsewhere", ", ".join(f"{_SURFACES[surface]} {name}" for surface, name in spellings if surface in _SURFACES)
+    yield (
+        "elsewhere",
+        ", ".join(
+            f"{_SURFACES[surface]} {name}" for surface, name in spellings if surface in _SURFACES
+        ),
+    )
     yield "environment", catalog.load_env_twins().get(record.name) if section == "options" else ()
     yield "risk", find_unit_and_risk(format_full_key(section, record.name))[1]
     yield "may be set by", _SETTERS.get(fields.get("freeze", ""), "")
@@ -192,17 +270,36 @@ def _list_usage_facts(section: str, record: Any, fields: dict[str, Any]) -> Iter
 
 
 def _describe_since(fields: dict[str, Any], name: str) -> str:
-    """Return the first release of a property of a record: ``yes`` if unknown, empty if the record lacks it."""
-    return f"since {fields[f'{name}_since']}" if f"{name}_since" in fields else "yes" if fields.get(name) else ""
+    """Return the first release of a property of a record: ``yes`` if unknown.
+
+    Empty if the record lacks it.
+    """
+    return (
+        f"since {fields[f'{name}_since']}"
+        if f"{name}_since" in fields
+        else "yes"
+        if fields.get(name)
+        else ""
+    )
 
 
 def _describe_default(fields: dict[str, Any], text: dict[str, Any]) -> str:
     parts = [format_toml_value(fields["default"])] if fields.get("default") is not None else []
     by_scenario = {name: fields.get(f"default_{name}") for name in ("training", "inference")}
-    parts += [f"{format_toml_value(value)} in {name}" for name, value in by_scenario.items() if value is not None]
-    parts += [f"{format_toml_value(value)} on {product}" for product, value in fields.get("default_by_product", {}).items()]
+    parts += [
+        f"{format_toml_value(value)} in {name}"
+        for name, value in by_scenario.items()
+        if value is not None
+    ]
+    parts += [
+        f"{format_toml_value(value)} on {product}"
+        for product, value in fields.get("default_by_product", {}).items()
+    ]
     if len(fields.get("default_since", ())) > 1:
-        parts += [f"{format_toml_value(value)} from CANN {release} on" for release, value in fields["default_since"].items()]
+        parts += [
+            f"{format_toml_value(value)} from CANN {release} on"
+            for release, value in fields["default_since"].items()
+        ]
     if text.get("default_note"):
         parts.append(str(text["default_note"]))
     return "; ".join(parts)
@@ -215,7 +312,13 @@ def _describe_releases(states: str) -> str:
     for state, group in groupby(zip(states, names, strict=True), key=itemgetter(0)):
         run = [name for _, name in group]
         if state in "Y?":
-            span = run[0] if len(run) == 1 else f"{run[0]} on" if run[-1] == names[-1] else f"{run[0]} to {run[-1]}"
+            span = (
+                run[0]
+                if len(run) == 1
+                else f"{run[0]} on"
+                if run[-1] == names[-1]
+                else f"{run[0]} to {run[-1]}"
+            )
             parts.append(span + (" (unknown)" if state == "?" else ""))
     return ", ".join(parts) or "none"
 

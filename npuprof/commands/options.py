@@ -18,63 +18,110 @@ from npuprof.report.tables import Table
 
 def _list_risks() -> list[str]:
     """Return what changes of settings may affect, sorted."""
-    return sorted({EXECUTES} | {risk for option in catalog.list_records(catalog.Option) for risk in option.risk})
+    return sorted(
+        {EXECUTES}
+        | {risk for option in catalog.list_records(catalog.Option) for risk in option.risk}
+    )
 
 
 def _list_readers(name: str) -> list[str]:
     """Return the programs that read a variable."""
-    return [getattr(catalog.find_variable(name), "framework", ""), *catalog.find_record_texts("env", name).get("read_by", ())]
+    return [
+        getattr(catalog.find_variable(name), "framework", ""),
+        *catalog.find_record_texts("env", name).get("read_by", ()),
+    ]
 
 
 def _list_programs() -> list[str]:
     """Return the programs that read variables, sorted."""
-    return sorted({reader for name in catalog.record_names("env") for reader in _list_readers(name)})
+    return sorted(
+        {reader for name in catalog.record_names("env") for reader in _list_readers(name)}
+    )
 
 
 class Options(Verb):
     """List or search the option catalogue.
 
-    The catalogue covers session options, environment variables, ATC flags and arguments of NPURunConfig.
+    The catalogue covers session options, environment variables, ATC flags and arguments of
+    NPURunConfig.
     """
 
     group = "reference"
 
-    query = optional_argument("QUERY", "Words to search for in names and summaries [default: list all entries]", "nothing")
-    deprecated = flag("--deprecated", text="List only entries that are deprecated, removed or without effect")
-    since = option("--since", metavar="RELEASE", text="List only options introduced in this CANN release or later", complete="release")
-    product = option("--product", metavar="PRODUCT", text="List only entries that this product or soc_version supports", complete="product")
+    query = optional_argument(
+        "QUERY", "Words to search for in names and summaries [default: list all entries]", "nothing"
+    )
+    deprecated = flag(
+        "--deprecated", text="List only entries that are deprecated, removed or without effect"
+    )
+    since = option(
+        "--since",
+        metavar="RELEASE",
+        text="List only options introduced in this CANN release or later",
+        complete="release",
+    )
+    product = option(
+        "--product",
+        metavar="PRODUCT",
+        text="List only entries that this product or soc_version supports",
+        complete="product",
+    )
     risk = option(
         "--risk",
         metavar="RISK",
-        text="List settings with this risk: numerics, performance, memory, compatibility, distributed, build-time, debug-output, executes",
+        text=(
+            "List settings with this risk: numerics, performance, memory, compatibility, "
+            "distributed, build-time, debug-output, executes"
+        ),
         choices=_list_risks,
     )
     framework = option(
-        "--framework", metavar="NAME", text="List only variables and settings that this framework reads", choices=_list_programs
+        "--framework",
+        metavar="NAME",
+        text="List only variables and settings that this framework reads",
+        choices=_list_programs,
     )
     format = FORMAT
     output = OUTPUT
 
     def run(self) -> Answer:
-        """Return the records that match all words and filters. Raises NpuprofError if there are none."""
+        """Return the records that match all words and filters.
+
+        Raises NpuprofError if there are none.
+        """
         words = (self.query or "").lower().split()
         filters = self._build_filters()
         rows = []
         for section, described in catalog.load_sections().items():
             for name in described.names:
-                shown, summary = f"{described.prefix}{name}", catalog.find_record_texts(section, name).get("summary", "")
-                if all(word in f"{shown} {summary}".lower() for word in words) and all(keeps(section, name) for keeps in filters):
+                shown, summary = (
+                    f"{described.prefix}{name}",
+                    catalog.find_record_texts(section, name).get("summary", ""),
+                )
+                if all(word in f"{shown} {summary}".lower() for word in words) and all(
+                    keeps(section, name) for keeps in filters
+                ):
                     rows.append({"name": shown, "section": section, "summary": summary})
         if not rows:
-            known = {part: None for name in catalog.record_names() for part in (name, *name.split("_"))}
+            known = {
+                part: None for name in catalog.record_names() for part in (name, *name.split("_"))
+            }
             suggestion = "" if self.query in known else did_you_mean(self.query or "", known)
             hint = suggestion or ("omit a filter" if filters else "try fewer words")
-            what = "the filters leave nothing" if self.query is None else f"nothing in the catalogue matches {self.query!r}"
+            what = (
+                "the filters leave nothing"
+                if self.query is None
+                else f"nothing in the catalogue matches {self.query!r}"
+            )
             raise build_error("NP201", what, "", hint)
-        return Answer({
-            "text": lambda: Table([(row["name"], row["summary"]) for row in rows], header=("name", "what it does")),
-            "json": lambda: {"schema": "npuprof.options/1", "options": rows},
-        })  # fmt: skip
+        return Answer(
+            {
+                "text": lambda: Table(
+                    [(row["name"], row["summary"]) for row in rows], header=("name", "what it does")
+                ),
+                "json": lambda: {"schema": "npuprof.options/1", "options": rows},
+            }
+        )
 
     def _build_filters(self) -> list[Callable[[str, str], bool]]:
         """Return the filters. Raises NpuprofError for an unknown release, product or risk."""
@@ -83,14 +130,27 @@ class Options(Verb):
             filters.append(lambda section, name: _is_past(catalog.find_record(section, name)))
         if self.since is not None:
             first = _find_release(self.since)
-            filters.append(lambda section, name: section == "options" and _find_first_release(name) >= first)
+            filters.append(
+                lambda section, name: section == "options" and _find_first_release(name) >= first
+            )
         if self.product is not None:
             family = _find_family(self.product)
-            filters.append(lambda section, name: _is_supported(catalog.find_record(section, name), family))
+            filters.append(
+                lambda section, name: _is_supported(catalog.find_record(section, name), family)
+            )
         if self.risk is not None:
-            filters.append(lambda section, name: self.risk in find_unit_and_risk(format_full_key(section, name))[1])
+            filters.append(
+                lambda section, name: (
+                    self.risk in find_unit_and_risk(format_full_key(section, name))[1]
+                )
+            )
         if self.framework is not None:
-            filters.append(lambda section, name: section == self.framework or (section == "env" and self.framework in _list_readers(name)))
+            filters.append(
+                lambda section, name: (
+                    section == self.framework
+                    or (section == "env" and self.framework in _list_readers(name))
+                )
+            )
         return filters
 
 
@@ -110,7 +170,10 @@ def _find_release(text: str) -> int:
 
 
 def _find_first_release(name: str) -> int:
-    """Return the index of the first release whose adapter reads an option; before all others if none does."""
+    """Return the index of the first release whose adapter reads an option.
+
+    Before all others if none does.
+    """
     option = catalog.find_option(name)
     return option.states.find("Y") if option else -1
 
@@ -118,13 +181,17 @@ def _find_first_release(name: str) -> int:
 def _find_family(text: str) -> str:
     product = products.find_product(text)
     if product is None:
-        raise build_error("NP403", f"unknown product {text!r}", "", products.suggest_product(text)[0])
+        raise build_error(
+            "NP403", f"unknown product {text!r}", "", products.suggest_product(text)[0]
+        )
     return products.find_product_family(product)
 
 
 def _is_supported(record: Any, family: str) -> bool:
     supported = getattr(record, "products", ())
-    return (not supported or family in supported) and family not in getattr(record, "products_not", ())
+    return (not supported or family in supported) and family not in getattr(
+        record, "products_not", ()
+    )
 
 
 VERB = Options

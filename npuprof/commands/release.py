@@ -1,4 +1,6 @@
-"""``release``: tag released versions of presets or of the store, with version numbers proposed from the changes."""
+"""``release``: tag released versions of presets or of the store, with version numbers proposed from
+the changes.
+"""
 
 from __future__ import annotations
 
@@ -37,20 +39,37 @@ _SHOWN = 8
 class Release(Verb):
     """Release presets as annotated git tags.
 
-    Tags the last commit: NAME/vX.Y.Z for a preset, vX.Y.Z for the store. A tag contains the changes since the last release, both
-    digests, and the version of each pinned parent. Several presets are tagged together, parents first, or not at all. With
+    Tags the last commit: NAME/vX.Y.Z for a preset, vX.Y.Z for the store. A tag contains the changes
+    since the last release, both
+    digests, and the version of each pinned parent. Several presets are tagged together, parents
+    first, or not at all. With
     --changed or --all, npuprof asks before it tags.
     """
 
-    usage_hint = "npuprof release bert-training proposes the number itself; npuprof release bert-training 2.0.0 gives it."
+    usage_hint = (
+        "npuprof release bert-training proposes the number "
+        "itself; npuprof release bert-training 2.0.0 gives it."
+    )
     group = "versions"
     prose = True
 
-    spec = optional_argument("NAME", "Preset to release; with --all, the version of the store", "spec")
-    version = optional_argument("VERSION", "Version to release [default: proposed from the changes]", "next-version")
+    spec = optional_argument(
+        "NAME", "Preset to release; with --all, the version of the store", "spec"
+    )
+    version = optional_argument(
+        "VERSION", "Version to release [default: proposed from the changes]", "next-version"
+    )
     changed = flag("--changed", text="Release all presets that changed since their last release")
-    everything = flag("--all", text="Release all changed and unreleased presets, and the store itself")
-    uncompared = flag("--uncompared", text="Increase the major version if the last release cannot be read because its source is gone")
+    everything = flag(
+        "--all", text="Release all changed and unreleased presets, and the store itself"
+    )
+    uncompared = flag(
+        "--uncompared",
+        text=(
+            "Increase the major version if the last release "
+            "cannot be read because its source is gone"
+        ),
+    )
     dry_run = flag("--dry-run", text="Show the versions and the reasons without tagging")
     yes = flag("--yes", "-y", text="Tag without asking (with --changed or --all)")
     push = flag("--push", text="Push the new tags, and nothing else, to the remote of the branch")
@@ -61,25 +80,43 @@ class Release(Verb):
     def run(self) -> Answer:
         """Tag the last commit as a version of presets; with ``dry_run``, only print the plan.
 
-        Exit 1 if the user declines the plan, 2 if the tags were created but not pushed. Raises NpuprofError if a preset has
-        errors or uncommitted changes, if nothing changed, if a tag exists, or if a version number decreases.
+        Exit 1 if the user declines the plan, 2 if the tags were created but not pushed. Raises
+        NpuprofError if a preset has errors or uncommitted changes, if nothing changed, if a tag
+        exists, or if a version number decreases.
         """
         if self.spec is None and not (self.changed or self.everything):
-            hint = "npuprof release NAME, or --changed, or --all for the store and all that is new in it"
+            hint = (
+                "npuprof release NAME, or --changed, or --all "
+                "for the store and all that is new in it"
+            )
             raise build_usage_error("release names no preset", hint)
         workspace = Workspace(self.store)
         repository = workspace.store.repository
         if self.changed or self.everything or self.spec is None:
             return self._release_many(workspace, repository)
         if self.yes:
-            raise build_usage_error("--yes belongs to --changed and --all", "omit it: a single preset is released without a prompt")
+            raise build_usage_error(
+                "--yes belongs to --changed and --all",
+                "omit it: a single preset is released without a prompt",
+            )
         plan = self._plan_one(workspace, repository, self.spec)
         planned = plan.releases[0]
         proposal, notes = planned.proposal, _list_uncompared(plan)
         if self.dry_run:
-            return Answer(self._build_forms(plan, _format_dry_run(planned, plan.commit)), notes=notes)
-        if not notes and proposal.step in ("major", "minor") and planned.number.number < proposal.number:
-            notes = (f"the changes ask for {VersionText(proposal.number)} ({proposal.step}): {proposal.reasons[0]}",)
+            return Answer(
+                self._build_forms(plan, _format_dry_run(planned, plan.commit)), notes=notes
+            )
+        if (
+            not notes
+            and proposal.step in ("major", "minor")
+            and planned.number.number < proposal.number
+        ):
+            notes = (
+                (
+                    f"the changes ask for {VersionText(proposal.number)} "
+                    f"({proposal.step}): {proposal.reasons[0]}"
+                ),
+            )
         writing.create_tags(repository, plan.commit, {planned.tag: format_tag_message(planned)})
         return self._answer_tagged(repository, plan, f"{planned.tag}\n", notes)
 
@@ -99,27 +136,44 @@ class Release(Verb):
         last = find_last_release(earlier)
         if last and wanted is None:
             _require_unchanged_release(workspace, last)
-        taken = frozenset(version.number for version in repository.load_versions(name) if not version.pre)
-        pair, proposal = propose_version(workspace, config, last, taken, wanted is None, self.uncompared)
+        taken = frozenset(
+            version.number for version in repository.load_versions(name) if not version.pre
+        )
+        pair, proposal = propose_version(
+            workspace, config, last, taken, wanted is None, self.uncompared
+        )
         number = wanted or VersionText(proposal.number)
         _require_free_number(repository, name, number, proposal, earlier)
         if proposal.step == "none" and wanted is None:
-            number = VersionText((*number.number[:2], number.number[2] + 1)) if last and number.order <= last.text.order else number
+            number = (
+                VersionText((*number.number[:2], number.number[2] + 1))
+                if last and number.order <= last.text.order
+                else number
+            )
             what = f"nothing has changed in {name} since {last.number_text if last else 'ever'}"
-            raise build_error("NP026", what, "", f"to release it all the same: npuprof release {name} {number}")
+            raise build_error(
+                "NP026", what, "", f"to release it all the same: npuprof release {name} {number}"
+            )
         was = last.number_text if last else ""
-        planned = PlannedRelease(name, number, was, config, proposal, pair, build_release_record(config))
+        planned = PlannedRelease(
+            name, number, was, config, proposal, pair, build_release_record(config)
+        )
         return ReleasePlan(head, (planned,))
 
     def _release_many(self, workspace: Workspace, repository: Repository) -> Answer:
         if self.changed and self.everything:
-            raise build_usage_error("--changed and --all are two ways", "--all also releases changed presets")
+            raise build_usage_error(
+                "--changed and --all are two ways", "--all also releases changed presets"
+            )
         number = self._parse_store_number()
         head = repository.resolve_commit("HEAD")
         plan = planning.plan_releases(workspace, head, self.everything, number, self.uncompared)
         skipped = _describe_skipped(plan)
         if not plan.tags:  # success for jobs that run after every merge
-            return Answer(self._build_forms(plan, ""), ("nothing has changed since the last releases", *skipped))
+            return Answer(
+                self._build_forms(plan, ""),
+                ("nothing has changed since the last releases", *skipped),
+            )
         configs = [planned.config for planned in plan.releases]
         _require_committed(workspace.store.repository.load_revision(head), configs, self.dry_run)
         text = f"{planning.format_plan(plan)}{format_count(len(plan.tags), 'tag')} at {head[:7]}\n"
@@ -138,28 +192,48 @@ class Release(Verb):
         return done._replace(remarks=(*skipped, *done.remarks))
 
     def _parse_store_number(self) -> VersionText | None:
-        """Return the version number for the whole store. Raises NpuprofError for surplus arguments."""
+        """Return the version number for the whole store.
+
+        Raises NpuprofError for surplus arguments.
+        """
         if self.spec is None:
             return None
         if self.changed or self.version is not None:
             words = " ".join(word for word in (self.spec, self.version) if word)
-            hint = "--all takes a number for the whole store" if self.everything else "omit it, or name one preset without --changed"
-            raise build_usage_error(f"{words!r} cannot be combined with --{'all' if self.everything else 'changed'}", hint)
+            hint = (
+                "--all takes a number for the whole store"
+                if self.everything
+                else "omit it, or name one preset without --changed"
+            )
+            raise build_usage_error(
+                f"{words!r} cannot be combined with --{'all' if self.everything else 'changed'}",
+                hint,
+            )
         return _parse_number(self.spec)
 
-    def _answer_tagged(self, repository: Repository, plan: ReleasePlan, text: str, notes: tuple[str, ...]) -> Answer:
+    def _answer_tagged(
+        self, repository: Repository, plan: ReleasePlan, text: str, notes: tuple[str, ...]
+    ) -> Answer:
         """Create the tags, and push them if requested."""
         forms = self._build_forms(plan, text)
         if not self.push:
             word = "it" if len(plan.tags) == 1 else "them"
-            return Answer(forms, (f"share {word} with {pushing.write_push_command(repository, plan.tags)}",), notes=notes)
+            return Answer(
+                forms,
+                (f"share {word} with {pushing.write_push_command(repository, plan.tags)}",),
+                notes=notes,
+            )
         return pushing.push_new_tags(repository, forms, plan.tags)._replace(notes=notes)
 
     def _build_forms(self, plan: ReleasePlan, text: str) -> Forms:
         return {
             "text": lambda: text,
             "markdown": lambda: format_release_notes(plan),
-            "json": lambda: {"schema": "npuprof.release/1", "dry_run": self.dry_run, **_build_plan_fields(plan)},
+            "json": lambda: {
+                "schema": "npuprof.release/1",
+                "dry_run": self.dry_run,
+                **_build_plan_fields(plan),
+            },
         }
 
 
@@ -169,27 +243,44 @@ def _format_dry_run(planned: PlannedRelease, head: str) -> str:
     why += f"  was {proposal.former}\n" if proposal.former else ""
     parents = "".join(f"{parent}\n" for parent in planned.record.parents)
     changes = plain.format_pair_text(planned.pair) if planned.pair else ""
-    details = f"{proposal.step}: {VersionText(proposal.number)} is next\n{why}{changes}digest {planned.config.digest}\n{parents}"
+    details = (
+        f"{proposal.step}: {VersionText(proposal.number)} is next\n"
+        f"{why}{changes}digest {planned.config.digest}\n{parents}"
+    )
     return f"{planned.tag} at {head[:7]}\n{details}"
 
 
 def _list_uncompared(plan: ReleasePlan) -> tuple[str, ...]:
     """Return notes on releases whose step size is unknown."""
     return tuple(
-        f"{planned.label} was not compared with {planned.was}, so the size of the step is unknown: {planned.proposal.untold}"
+        (
+            f"{planned.label} was not compared with {planned.was}, so the size of the step is "
+            f"unknown: {planned.proposal.untold}"
+        )
         for planned in plan.releases
         if planned.proposal.untold
     )
 
 
 def _describe_skipped(plan: ReleasePlan) -> list[str]:
-    """Return notes on released presets that are gone, which only a store release shows, and on presets never released."""
+    """Return notes on released presets that are gone, which only a store release shows, and on
+    presets never released.
+    """
     notes = []
     if names := plan.removed:
-        counted = f"{format_count(len(names), 'released preset')} {'is' if len(names) == 1 else 'are'} gone"
-        notes.append(f"{counted}: {count_rest(names, _SHOWN)}; the next version of the store says so (npuprof release --all)")
+        counted = (
+            f"{format_count(len(names), 'released preset')} "
+            f"{'is' if len(names) == 1 else 'are'} gone"
+        )
+        notes.append(
+            f"{counted}: {count_rest(names, _SHOWN)}; the next "
+            "version of the store says so (npuprof release --all)"
+        )
     if names := plan.unreleased:
-        counted = f"{format_count(len(names), 'preset')} never released {'is' if len(names) == 1 else 'are'} omitted"
+        counted = (
+            f"{format_count(len(names), 'preset')} never released "
+            f"{'is' if len(names) == 1 else 'are'} omitted"
+        )
         notes.append(f"{counted}: {count_rest(names, _SHOWN)}")
     return notes
 
@@ -200,35 +291,55 @@ def _build_plan_fields(plan: ReleasePlan) -> dict[str, Any]:
         "commit": plan.commit,
         "releases": [
             {
-                "name": planned.name, "version": str(planned.number), "was": planned.was or None, "tag": planned.tag,
-                "step": planned.proposal.step, "reasons": list(planned.proposal.reasons),
-                "former": planned.proposal.former or None, "follows": list(planned.follows),
-                "digest": planned.record.digest, "preset_digest": planned.record.preset_digest,
+                "name": planned.name,
+                "version": str(planned.number),
+                "was": planned.was or None,
+                "tag": planned.tag,
+                "step": planned.proposal.step,
+                "reasons": list(planned.proposal.reasons),
+                "former": planned.proposal.former or None,
+                "follows": list(planned.follows),
+                "digest": planned.record.digest,
+                "preset_digest": planned.record.preset_digest,
             }
             for planned in plan.releases
         ],
-        "store": store and {
-            "version": str(store.number), "was": store.was or None, "tag": store.tag, "step": store.proposal.step,
-            "reasons": list(store.proposal.reasons), "removed": list(store.removed),
+        "store": store
+        and {
+            "version": str(store.number),
+            "was": store.was or None,
+            "tag": store.tag,
+            "step": store.proposal.step,
+            "reasons": list(store.proposal.reasons),
+            "removed": list(store.removed),
             "renamed": [{"was": was, "name": name} for was, name in store.renamed],
         },
         "removed": list(plan.removed),
         "unreleased": list(plan.unreleased),
-    }  # fmt: skip
+    }
 
 
 def _parse_number(version: str) -> VersionText:
     number = parse_version_text(version)
     if number is None:
         request = parse_version_request(version)
-        suggestion = f"write {'.'.join(map(str, (*request.parts, 0, 0)[:3]))}; " if request is not None else ""
-        hint = f"{suggestion}a version has three numbers: 1.2.0, or 2.0.0-rc.1 before 2.0.0; without one npuprof proposes the next"
+        suggestion = (
+            f"write {'.'.join(map(str, (*request.parts, 0, 0)[:3]))}; "
+            if request is not None
+            else ""
+        )
+        hint = (
+            f"{suggestion}a version has three numbers: 1.2.0, or 2.0.0-rc.1 before 2.0.0; without "
+            "one npuprof proposes the next"
+        )
         raise build_error("NP026", f"{version!r} is not a version", "", hint)
     return number
 
 
 def _require_unchanged_release(workspace: Workspace, last: Version) -> None:
-    """Raise NpuprofError if the last version differs from its tag, so that changes since then are unknown."""
+    """Raise NpuprofError if the last version differs from its tag, so that changes since then are
+    unknown.
+    """
     try:
         workspace.lookups.require_unchanged(workspace.store.repository.load_release(last), last)
     except NpuprofError as error:
@@ -236,19 +347,42 @@ def _require_unchanged_release(workspace: Workspace, last: Version) -> None:
         raise NpuprofError(error.findings[0]._replace(hint=hint)) from None
 
 
-def _require_free_number(repository: Repository, name: str, number: VersionText, proposal: Proposal, earlier: list[Version]) -> None:
+def _require_free_number(
+    repository: Repository,
+    name: str,
+    number: VersionText,
+    proposal: Proposal,
+    earlier: list[Version],
+) -> None:
     """Raise NpuprofError if a version number exists, or does not increase on this branch."""
     last = find_last_release(earlier)
-    same = [version for version in earlier if version.pre and version.number == number.number] if number.pre else []
-    below = max((version for version in (last, *same) if version), key=lambda version: version.text.order, default=None)
+    same = (
+        [version for version in earlier if version.pre and version.number == number.number]
+        if number.pre
+        else []
+    )
+    below = max(
+        (version for version in (last, *same) if version),
+        key=lambda version: version.text.order,
+        default=None,
+    )
     tag, hint = f"{name}/v{number}", f"the next is {VersionText(proposal.number)}"
     if any(version.text == number for version in repository.load_versions(name)):
-        what, why = f"{name} {number} is released already: the tag {tag} exists already", "A released version never changes."
+        what, why = (
+            f"{name} {number} is released already: the tag {tag} exists already",
+            "A released version never changes.",
+        )
     elif any(ref.text == number for ref in repository.list_tag_refs(name)):
-        what, why = f"the tag {tag} exists already and is not a release", "A release is an annotated tag, and this one is not."
+        what, why = (
+            f"the tag {tag} exists already and is not a release",
+            "A release is an annotated tag, and this one is not.",
+        )
         hint = f"delete it with git tag -d {tag}, or give another number"
     elif below and number.order <= below.text.order:
-        what, why = f"{number} would go back: {name} is at {below.number_text}", "Version numbers only rise."
+        what, why = (
+            f"{number} would go back: {name} is at {below.number_text}",
+            "Version numbers only rise.",
+        )
     else:
         return
     raise build_error("NP026", what, why, hint)
@@ -258,7 +392,12 @@ def _require_no_errors(config: Config) -> None:
     """Raise NpuprofError for a preset with errors."""
     errors = [finding for finding in checks.check_config(config) if finding.severity == "error"]
     if errors:
-        refused = Finding("NP026", f"{config.name} is not released: it has errors", "", "fix the errors listed above")
+        refused = Finding(
+            "NP026",
+            f"{config.name} is not released: it has errors",
+            "",
+            "fix the errors listed above",
+        )
         raise NpuprofError([*errors, refused])
 
 
@@ -271,20 +410,39 @@ def _resolve_committed(workspace: Workspace, name: str, committed: Revision) -> 
 
 
 def _require_committed(committed: Revision, configs: list[Config], dry_run: bool) -> None:
-    """Raise NpuprofError if a required file differs from the last commit; a dry run starts no git filters."""
+    """Raise NpuprofError if a required file differs from the last commit.
+
+    A dry run starts no git filters.
+    """
     repository = committed.repository
     lineages = (profile for config in configs for profile in config.lineage)
-    members = dict.fromkeys(profile.name for profile in lineages if profile.document.revision == committed.commit)
-    names = {committed.source_path(name): name for member in members for name in committed.trace_links(member)}
+    members = dict.fromkeys(
+        profile.name for profile in lineages if profile.document.revision == committed.commit
+    )
+    names = {
+        committed.source_path(name): name
+        for member in members
+        for name in committed.trace_links(member)
+    }
     work_tree = repository if dry_run else repository.with_git(repository.git.with_filters())
     changed = list_changed_paths(work_tree, committed.layout).changed
     if dirty := [names[path] for path in names if path in changed]:
-        raise NpuprofError(_build_uncommitted_finding(configs[0].name if len(configs) == 1 else "the store", dirty))
+        raise NpuprofError(
+            _build_uncommitted_finding(configs[0].name if len(configs) == 1 else "the store", dirty)
+        )
 
 
 def _build_uncommitted_finding(name: str, dirty: list[str]) -> Finding:
-    what = f"{name} is not released: {', '.join(dirty)} {'is' if len(dirty) == 1 else 'are'} not committed as it is"
-    return Finding("NP026", what, "A version must be found again in the repository.", f"npuprof commit {' '.join(dirty)}")
+    what = (
+        f"{name} is not released: {', '.join(dirty)} "
+        f"{'is' if len(dirty) == 1 else 'are'} not committed as it is"
+    )
+    return Finding(
+        "NP026",
+        what,
+        "A version must be found again in the repository.",
+        f"npuprof commit {' '.join(dirty)}",
+    )
 
 
 VERB = Release

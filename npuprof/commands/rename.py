@@ -24,8 +24,8 @@ from npuprof.system.locks import lock_folders
 class Rename(StoreVerb):
     """Rename a preset and every reference to it.
 
-    Updates dependents, npuprof.toml, and the marked blocks of the repository; all of them resolve as before. References that pin a
-    revision keep the old name.
+    Updates dependents, npuprof.toml, and the marked blocks of the repository; all of them resolve
+    as before. References that pin a revision keep the old name.
     """
 
     usage_hint = "npuprof rename bert-training nlp/bert-training; --dry-run shows the changes."
@@ -34,17 +34,29 @@ class Rename(StoreVerb):
     spec = argument("SPEC", "Preset to rename", "spec")
     name = argument("NEW", "New name of the preset", "nothing")
     dry_run = DRY_RUN
-    no_check = flag("--no-check", text="Rename even if some presets cannot be read or would resolve differently")
+    no_check = flag(
+        "--no-check", text="Rename even if some presets cannot be read or would resolve differently"
+    )
 
     def run(self) -> Answer:
-        """Return all changes as unified diffs, and write them unless it is a dry run. Raises NpuprofError, and then writes nothing."""
+        """Return all changes as unified diffs, and write them unless it is a dry run.
+
+        Raises NpuprofError, and then writes nothing.
+        """
         home = spec.Workspace(self.store).store
         with lock_folders([home.root]):
             moved = Moved(home, self.spec, self.name)
             unread = moved.read_referrers()
             if unread and not self.no_check:
                 hint = "fix it first, or pass --no-check"
-                raise NpuprofError([finding._replace(hint=f"{finding.hint}; or {hint}" if finding.hint else hint) for finding in unread])
+                raise NpuprofError(
+                    [
+                        finding._replace(
+                            hint=f"{finding.hint}; or {hint}" if finding.hint else hint
+                        )
+                        for finding in unread
+                    ]
+                )
             after = build_opener(moved.changed)
             if not self.no_check:
                 _require_same_results(moved, after)
@@ -58,11 +70,17 @@ class Rename(StoreVerb):
                 writing.write_wanted_files(wanted)
                 writing.remove_empty_folders(moved.old.path, moved.new.folder)
         done = "would rename" if self.dry_run else "renamed"
-        summary = f"{done} {self.spec} to {self.name}" + (f", also in {format_count(len(wanted) - 2, 'other file')}" if wanted[2:] else "")
+        summary = f"{done} {self.spec} to {self.name}" + (
+            f", also in {format_count(len(wanted) - 2, 'other file')}" if wanted[2:] else ""
+        )
         remarks = [summary, *moved.list_remarks()]
         if not self.dry_run and find_repository_top(os.path.realpath(home.root)):
             remarks.append("npuprof commit commits the presets; git sees the file as renamed")
-        return Answer(f"{scripts.shown if scripts else ''}{moved.format_difference()}", tuple(remarks), problems=problems)
+        return Answer(
+            f"{scripts.shown if scripts else ''}{moved.format_difference()}",
+            tuple(remarks),
+            problems=problems,
+        )
 
 
 def _require_same_results(moved: Moved, open_renamed: Callable[[Context], spec.Workspace]) -> None:
@@ -80,17 +98,26 @@ def _require_same_results(moved: Moved, open_renamed: Callable[[Context], spec.W
                 continue
             if (was.digest, was.preset_digest) != (now.digest, now.preset_digest):
                 why = "A rename changes no value of any preset."
-                problems.append(Finding("NP921", f"{name} would resolve to something else", why, "rename it by hand"))
+                problems.append(
+                    Finding(
+                        "NP921", f"{name} would resolve to something else", why, "rename it by hand"
+                    )
+                )
     if problems:
         raise NpuprofError(problems)
 
 
-def _plan_scripts(moved: Moved, open_renamed: Callable[[Context], spec.Workspace], problems: list[Finding]) -> PlannedBlocks | None:
+def _plan_scripts(
+    moved: Moved, open_renamed: Callable[[Context], spec.Workspace], problems: list[Finding]
+) -> PlannedBlocks | None:
     """Return the new scripts of the repository; None if there is none. Raises NpuprofError."""
     top = find_repository_top(os.path.realpath(moved.home.root))
     if not top:
         return None
-    before, after = (Injector(None, trusting=True, opener=opener) for opener in (build_opener(moved.home), open_renamed))
+    before, after = (
+        Injector(None, trusting=True, opener=opener)
+        for opener in (build_opener(moved.home), open_renamed)
+    )
 
     def rename_spec(text: str) -> str:
         return "+".join(moved.name if part == moved.old_name else part for part in text.split("+"))

@@ -24,13 +24,14 @@ from npuprof.system.files import is_stream, read_file_content
 class Render(ResolvingVerb):
     """Render a preset as code.
 
-    Depending on the target, prints Python code, an atc command line or a flattened preset. With --check, exits with 1 if the
-    file is not up to date.
+    Depending on the target, prints Python code, an atc command line or a flattened preset. With
+    --check, exits with 1 if the file is not up to date.
     """
 
     group = "output"
     usage_hint = (
-        "npuprof render bert-training --to session --output x.py writes a file; npuprof inject train.py bert-training writes into a script."
+        "npuprof render bert-training --to session --output x.py writes a file; npuprof inject "
+        "train.py bert-training writes into a script."
     )
 
     spec = SPEC
@@ -44,22 +45,37 @@ class Render(ResolvingVerb):
         noun="target",
     )
     output = option(
-        "--output", "-o", metavar="PATH", text="Write to PATH: a file, or a folder for the code and the files it needs [default: stdout]"
+        "--output",
+        "-o",
+        metavar="PATH",
+        text=(
+            "Write to PATH: a file, or a folder for the "
+            "code and the files it needs [default: stdout]"
+        ),
     )
     no_check = NO_CHECK
     strict = STRICT_SECTIONS
     inline = flag("--inline", text="Print only the lines to paste, without a function")
-    force = flag("--force", text="Overwrite files that npuprof did not write or that were edited by hand")
-    check = option("--check", metavar="FILE", text="Check whether FILE is up to date without writing it")
+    force = flag(
+        "--force", text="Overwrite files that npuprof did not write or that were edited by hand"
+    )
+    check = option(
+        "--check", metavar="FILE", text="Check whether FILE is up to date without writing it"
+    )
 
     def run(self) -> Answer:
-        """Return the code, or write it with its sidecar files; with ``check`` only compare. Raises NpuprofError."""
+        """Return the code, or write it with its sidecar files; with ``check`` only compare.
+
+        Raises NpuprofError.
+        """
         config = resolve_checked(self, self.to, self.no_check)
         target = renderers.load_target(self.to)
         rendered = target.render(config, self.inline)
         tell_left_out(rendered.left_out, self.strict)
         if self.check is not None:
-            if os.path.isfile(self.check) and "# >>> npuprof " in _read_text(self.check, missing=""):
+            if os.path.isfile(self.check) and "# >>> npuprof " in _read_text(
+                self.check, missing=""
+            ):
                 from npuprof.scripts.blocks import Injector
                 from npuprof.scripts.injection import check_blocks
 
@@ -83,7 +99,10 @@ class Render(ResolvingVerb):
 
 def _build_folder_finding(config: Config, rendered: renderers.Rendered) -> Finding:
     names = list(collect_sidecars(config))
-    what = f"the code needs {', '.join(rendered.sidecars)} as sidecar files, which cannot be written to standard output"
+    what = (
+        f"the code needs {', '.join(rendered.sidecars)} as sidecar "
+        "files, which cannot be written to standard output"
+    )
     why = f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} written out in the preset."
     return Finding("NP904", what, why, "name a folder with -o DIR", config.origin(names[0]))
 
@@ -95,7 +114,11 @@ def _compare_with_file(path: str, to: str, rendered: renderers.Rendered) -> Answ
     state = compare_rendered(_read_text(path), rendered.text, same_body=to == "env-loader")
     folder = os.path.dirname(path)
     sidecars = [os.path.join(folder, name) for name in rendered.sidecars]
-    wrong = [file for file, text in zip(sidecars, rendered.sidecars.values(), strict=True) if _read_text(file, missing="\0") != text]
+    wrong = [
+        file
+        for file, text in zip(sidecars, rendered.sidecars.values(), strict=True)
+        if _read_text(file, missing="\0") != text
+    ]
     remarks = [f"{file} differs from the content in the preset" for file in wrong]
     if state.current:
         return Answer(None, tuple(remarks), 1 if wrong else 0)
@@ -104,7 +127,9 @@ def _compare_with_file(path: str, to: str, rendered: renderers.Rendered) -> Answ
     if state.edited:
         remarks.append(f"{path} was edited by hand: its text is not the one that was rendered")
     if state.stale:
-        remarks.append(f"{path} is out of date: the preset, or npuprof, has changed since it was rendered")
+        remarks.append(
+            f"{path} is out of date: the preset, or npuprof, has changed since it was rendered"
+        )
     return Answer(None, tuple(remarks), 1)
 
 

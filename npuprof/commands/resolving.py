@@ -1,4 +1,6 @@
-"""Parameters and functions of verbs that resolve a preset: the spec, its context and changes, and optional checks."""
+"""Parameters and functions of verbs that resolve a preset: the spec, its context and changes, and
+optional checks.
+"""
 
 from __future__ import annotations
 
@@ -41,25 +43,37 @@ _UNKNOWN = ("NP201", "NP206", "NP207", "NP208", "NP209")
 
 
 def open_workspace(
-    store: str | None, context: Context | None = None, reads_runs: bool = True, unread: list[Finding] | None = None
+    store: str | None,
+    context: Context | None = None,
+    reads_runs: bool = True,
+    unread: list[Finding] | None = None,
 ) -> spec.Workspace:
     """Return a workspace that reads run logs as profiles, or rejects them with the verb's reason.
 
-    Unreadable files in a folder of records are added to ``unread``; without such a list, the whole folder is rejected.
+    Unreadable files in a folder of records are added to ``unread``; without such a list, the whole
+    folder is rejected.
     """
     workspace = spec.Workspace(store, context)
-    workspace.read_other = lambda path: kinds.read_as_profile(path, unread) if reads_runs else kinds.reject_run_file(path)
+    workspace.read_other = lambda path: (
+        kinds.read_as_profile(path, unread) if reads_runs else kinds.reject_run_file(path)
+    )
     return workspace
 
 
-def resolve_asked(verb: ResolvingVerb, target: str | None = None, personal: bool = False, reads_runs: bool = True) -> Config:
-    """Return the requested preset in the requested context; ``personal`` layers that apply are reported.
+def resolve_asked(
+    verb: ResolvingVerb, target: str | None = None, personal: bool = False, reads_runs: bool = True
+) -> Config:
+    """Return the requested preset in the requested context.
+
+    ``personal`` layers that apply are reported.
 
     With ``reads_runs``, run records and logs are accepted too.
 
     Raises NpuprofError.
     """
-    workspace = open_workspace(verb.store, spec.build_context(verb.cann, verb.product, target, verb.frameworks), reads_runs)
+    workspace = open_workspace(
+        verb.store, spec.build_context(verb.cann, verb.product, target, verb.frameworks), reads_runs
+    )
     changes = []
     if verb.set_ or verb.unset:
         from npuprof.store.one_time import parse_assignments
@@ -77,46 +91,85 @@ def resolve_asked(verb: ResolvingVerb, target: str | None = None, personal: bool
     return config
 
 
-def _resolve_with_layers(workspace: spec.Workspace, verb: ResolvingVerb, changes: Sequence[Step], layers: Sequence[Profile]) -> Config:
-    """Return a preset with personal layers. Raises NpuprofError, with --no-personal as the hint if that would help."""
+def _resolve_with_layers(
+    workspace: spec.Workspace,
+    verb: ResolvingVerb,
+    changes: Sequence[Step],
+    layers: Sequence[Profile],
+) -> Config:
+    """Return a preset with personal layers.
+
+    Raises NpuprofError, with --no-personal as the hint if that would help.
+    """
     from npuprof.store.personal import build_unfit_finding
 
     try:
         return workspace.resolve_spec(verb.spec, verb.mixin, changes, layers)
     except NpuprofError as error:
-        workspace.resolve_spec(verb.spec, verb.mixin, changes)  # errors without the layers are reported as usual
+        workspace.resolve_spec(
+            verb.spec, verb.mixin, changes
+        )  # errors without the layers are reported as usual
         unfit = [build_unfit_finding(layer.document.source) for layer in layers]
         raise NpuprofError([*error.findings, *unfit]) from None
 
 
-def _tell_layers(workspace: spec.Workspace, verb: ResolvingVerb, config: Config, layers: Sequence[Profile]) -> None:
+def _tell_layers(
+    workspace: spec.Workspace, verb: ResolvingVerb, config: Config, layers: Sequence[Profile]
+) -> None:
     """Print the personal layers that apply, their files, and the keys they set."""
     shared = {member.key for member in workspace.resolve_spec(verb.spec, verb.mixin).lineage}
     own = [member for member in config.lineage if member.key not in shared]
-    steps = [step for member in own for some in (member.steps, *(override.steps for override in member.overrides)) for step in some]
-    keys = ", ".join(dict.fromkeys(f"{step.key} (unset)" if step.op == "unset" else step.key for step in steps))
+    steps = [
+        step
+        for member in own
+        for some in (member.steps, *(override.steps for override in member.overrides))
+        for step in some
+    ]
+    keys = ", ".join(
+        dict.fromkeys(f"{step.key} (unset)" if step.op == "unset" else step.key for step in steps)
+    )
     paths = ", ".join(layer.document.source for layer in layers)
-    output.tell_remark(f"a personal layer is applied: {keys or 'it sets nothing'} ({paths}); --no-personal omits it")
+    output.tell_remark(
+        f"a personal layer is applied: {keys or 'it sets nothing'} "
+        f"({paths}); --no-personal omits it"
+    )
 
 
 def resolve_shown(verb: ResolvingVerb, personal: bool = False) -> Config:
-    """Return the preset for a verb that prints it unchecked; unknown keys in changes are reported. Raises NpuprofError."""
+    """Return the preset for a verb that prints it unchecked; unknown keys in changes are reported.
+
+    Raises NpuprofError.
+    """
     config = resolve_asked(verb, personal=personal)
     if config.changes:
         from npuprof.checks.settings import find_setting_faults
         from npuprof.checks.view import View
 
         view = View(config)
-        faults = [(fault, step.key) for step in config.changes if step.op == "set" for fault in find_setting_faults(step.key, step.value)]
-        tell_findings([view.build_finding(fault, key) for fault, key in faults if fault.code in _UNKNOWN])
+        faults = [
+            (fault, step.key)
+            for step in config.changes
+            if step.op == "set"
+            for fault in find_setting_faults(step.key, step.value)
+        ]
+        tell_findings(
+            [view.build_finding(fault, key) for fault, key in faults if fault.code in _UNKNOWN]
+        )
     _tell_unasked_overrides(config)
     return config
 
 
 def resolve_checked(
-    verb: ResolvingVerb, target: str, no_check: bool, untold: Sequence[str] = (), personal: bool = False, reads_runs: bool = True
+    verb: ResolvingVerb,
+    target: str,
+    no_check: bool,
+    untold: Sequence[str] = (),
+    personal: bool = False,
+    reads_runs: bool = True,
 ) -> Config:
-    """Return the requested preset after checking it; warnings are printed, except for the codes ``untold``.
+    """Return the requested preset after checking it.
+
+    Warnings are printed, except for the codes ``untold``.
 
     Raises NpuprofError for errors and abstract presets.
     """
@@ -124,7 +177,9 @@ def resolve_checked(
     if not no_check:
         from npuprof.checks import require_exportable
 
-        tell_findings([finding for finding in require_exportable(config) if finding.code not in untold])
+        tell_findings(
+            [finding for finding in require_exportable(config) if finding.code not in untold]
+        )
     _tell_unasked_overrides(config)
     return config
 
@@ -141,7 +196,10 @@ def _tell_unasked_overrides(config: Config) -> None:
 
 
 def tell_left_out(findings: Sequence[Finding], strict: bool) -> None:
-    """Print the sections that a target does not support. With ``strict``, raises NpuprofError for them."""
+    """Print the sections that a target does not support.
+
+    With ``strict``, raises NpuprofError for them.
+    """
     if strict and findings:
         raise NpuprofError(findings)
     for finding in findings:
@@ -153,4 +211,6 @@ def tell_findings(findings: Sequence[Finding]) -> None:
     if findings:
         from npuprof.report.findings import format_findings
 
-        output.write_to_stderr(format_findings(findings, output.is_colour_wanted("auto", sys.stderr)).rstrip("\n"))
+        output.write_to_stderr(
+            format_findings(findings, output.is_colour_wanted("auto", sys.stderr)).rstrip("\n")
+        )

@@ -33,7 +33,8 @@ from npuprof.system.writing import ANYTHING, Wanted
 class Restore(ContextVerb):
     """Restore a preset from a revision.
 
-    Writes the file as it was at REV and commits nothing. With --resolved, the options --cann and --product select overrides.
+    Writes the file as it was at REV and commits nothing. With --resolved, the options --cann and
+    --product select overrides.
     """
 
     usage_hint = "Put the revision after the name: npuprof restore NAME@1.2.0"
@@ -43,12 +44,16 @@ class Restore(ContextVerb):
     resolved = flag("--resolved", text="Write a flattened preset that resolves as it did at REV")
     dry_run = flag("--dry-run", text="Show the file without writing it")
     force = flag("--force", text="Overwrite uncommitted edits, or an existing file named by -o")
-    output = option("--output", "-o", metavar="FILE", text="Write to FILE [default: the file of the preset]")
+    output = option(
+        "--output", "-o", metavar="FILE", text="Write to FILE [default: the file of the preset]"
+    )
 
     def run(self) -> Answer:
-        """Write a preset's file as of a revision, or with ``resolved`` a flattened preset with the same values.
+        """Write a preset's file as of a revision, or with ``resolved`` a flattened preset with the
+        same values.
 
-        The effect is printed; with ``dry_run``, nothing is written. Raises NpuprofError, and then writes nothing.
+        The effect is printed; with ``dry_run``, nothing is written. Raises NpuprofError, and then
+        writes nothing.
         """
         workspace = self.open_workspace()
         name, revision = workspace.split_single_spec(self.spec, "restore")
@@ -57,7 +62,9 @@ class Restore(ContextVerb):
             raise build_error("NP027", what, "", hint)
         home = workspace.store
         if home.label == "builtin:":
-            raise build_error("NP027", "the shipped presets cannot be written", "", "work in a store of your own")
+            raise build_error(
+                "NP027", "the shipped presets cannot be written", "", "work in a store of your own"
+            )
         pin = home.repository.find_pin(f"{name}@{revision}")
         commit, then = pin.commit, pin.home
         raw, notes = self._recover_text(workspace, then, name)
@@ -73,22 +80,41 @@ class Restore(ContextVerb):
             if folder:
                 writing.make_folder_below(os.path.dirname(target), folder)
             with lock_folders([folder or os.path.dirname(os.path.realpath(target))]):
-                known = ANYTHING if is_stream(target) else self._read_replaced(workspace, name, target, raw)
-                writing.write_wanted_files([Wanted(choose_cited_path(target, shown), raw, known, folder)])
-            notes.append(f"{shown} is as it was at {commit[:7]}" + (", flat" if self.resolved else ""))
+                known = (
+                    ANYTHING
+                    if is_stream(target)
+                    else self._read_replaced(workspace, name, target, raw)
+                )
+                writing.write_wanted_files(
+                    [Wanted(choose_cited_path(target, shown), raw, known, folder)]
+                )
+            notes.append(
+                f"{shown} is as it was at {commit[:7]}" + (", flat" if self.resolved else "")
+            )
         self.output = None  # the file is written, or the text is the answer
         shown_lines = map(escape_file_line, StringIO(raw.decode(errors="replace"), newline="\n"))
         text = raw if target == "-" else "".join(shown_lines) if printed else None
         return _describe_effect(now, after)._replace(forms=text, notes=tuple(notes))
 
-    def _read_replaced(self, workspace: Workspace, name: str, target: str, new: bytes) -> bytes | None:
-        """Return the content of the file to replace. Raises NpuprofError if it is not committed anywhere."""
+    def _read_replaced(
+        self, workspace: Workspace, name: str, target: str, new: bytes
+    ) -> bytes | None:
+        """Return the content of the file to replace.
+
+        Raises NpuprofError if it is not committed anywhere.
+        """
         content = writing.read_known_file(target)
         if self.force or content in (None, new):
             return content
         if self.output is not None:
             hint = "name another file, or write over it with --force"
-            raise build_error("NP923", f"{target} exists already", "Nothing is overwritten unasked.", hint, where=Place(target))
+            raise build_error(
+                "NP923",
+                f"{target} exists already",
+                "Nothing is overwritten unasked.",
+                hint,
+                where=Place(target),
+            )
         if not _is_committed(workspace, name, content or b""):
             shown = os.path.relpath(target)
             what, why = f"{shown} has uncommitted edits", "They would be lost; nothing was written."
@@ -96,54 +122,86 @@ class Restore(ContextVerb):
             raise build_error("NP943", what, why, hint, where=Place(shown))
         return content
 
-    def _recover_text(self, workspace: Workspace, then: Revision, name: str) -> tuple[bytes, list[str]]:
+    def _recover_text(
+        self, workspace: Workspace, then: Revision, name: str
+    ) -> tuple[bytes, list[str]]:
         """Return the text to write, and the notes."""
         profile = then.profile(name)
         if not self.resolved:
             return _read_checked_out(then, name), []
         config = workspace.resolver.resolve_profile(profile)
         notes = []
-        if any(member.overrides for member in config.lineage) and not (self.cann or self.product or self.frameworks):
-            notes.append("overrides for single products or releases are not in a flat preset; --cann and --product pick them")
+        if any(member.overrides for member in config.lineage) and not (
+            self.cann or self.product or self.frameworks
+        ):
+            notes.append(
+                "overrides for single products or releases are not "
+                "in a flat preset; --cann and --product pick them"
+            )
         return format_flat_preset(config).encode(), notes
 
 
 def _find_folder(home: Folder, then: Revision, name: str) -> str:
-    """Return the folder of the restored preset: the store, or that of npuprof.toml. Raises NpuprofError."""
+    """Return the folder of the restored preset: the store, or that of npuprof.toml.
+
+    Raises NpuprofError.
+    """
     if not then.files[name].outside:
         home.profile_path(name)  # raises an error if there is no work tree
         return home.root
     if not home.is_outside(name):
         what = f"{name} lay outside the store then, and npuprof.toml does not name it now"
-        raise build_error("NP027", what, "Only the files it lists are presets.", "add its path to presets in npuprof.toml first")
+        raise build_error(
+            "NP027",
+            what,
+            "Only the files it lists are presets.",
+            "add its path to presets in npuprof.toml first",
+        )
     return home.folder_of(name)
 
 
 def _describe_effect(now: Config | None, after: Config | NpuprofError) -> Answer:
     """Return notes on how a restored preset differs from its current state."""
     if isinstance(after, NpuprofError):
-        return Answer(remarks=("it cannot be resolved any more, because other files have changed:",), problems=after.findings)
+        return Answer(
+            remarks=("it cannot be resolved any more, because other files have changed:",),
+            problems=after.findings,
+        )
     if now is None:
         return Answer()
     pair = pairs.build_preset_pair(now, after)
-    return Answer(aside=plain.format_pair_text(pair) + ("" if pair.is_different else "npuprof: it resolves as before\n"))
+    return Answer(
+        aside=plain.format_pair_text(pair)
+        + ("" if pair.is_different else "npuprof: it resolves as before\n")
+    )
 
 
 def format_flat_preset(config: Config) -> str:
-    """Return a preset without parents that resolves to the same settings. Raises NpuprofError if that is impossible."""
+    """Return a preset without parents that resolves to the same settings.
+
+    Raises NpuprofError if that is impossible.
+    """
     text = render_toml(config, True).text.lstrip("\n")
     again = Profile(parse_document(config.name, config.name, text))
     settings = {} if again.problems else {step.key: step.value for step in again.steps}
     if compute_digest(settings) != config.digest:
         what = f"a flat form of {config.name} would not resolve as it does"
-        raise build_error("NP027", what, "Nothing was written.", "restore the file itself, without --resolved")
+        raise build_error(
+            "NP027", what, "Nothing was written.", "restore the file itself, without --resolved"
+        )
     return text
 
 
 def _read_checked_out(then: Revision, name: str) -> bytes:
-    """Return a file as git would check it out, with the line endings of this work tree, without running filters."""
+    """Return a file as git would check it out, with the line endings of this work tree, without
+    running filters.
+    """
     raw = then.read_profile_text(name)
-    checked_out = None if then.files[name].is_link else then.repository.read_checked_out(then.commit, then.source_path(name))
+    checked_out = (
+        None
+        if then.files[name].is_link
+        else then.repository.read_checked_out(then.commit, then.source_path(name))
+    )
     return raw if checked_out is None else checked_out
 
 
@@ -155,16 +213,22 @@ def _is_committed(workspace: Workspace, name: str, raw: bytes) -> bool:
         return True
     for content in {raw, raw.replace(b"\r\n", b"\n")}:
         oid = compute_blob_id(content, len(head.commit))
-        log = repository.git.try_command("log", "--max-count=1", "--format=%H", f"--find-object={oid}", "HEAD")
+        log = repository.git.try_command(
+            "log", "--max-count=1", "--format=%H", f"--find-object={oid}", "HEAD"
+        )
         if not log.code and log.output.strip():
             return True
     return False
 
 
-def _resolve_text(workspace: spec.Workspace, raw: bytes, name: str, source: str) -> Config | NpuprofError:
+def _resolve_text(
+    workspace: spec.Workspace, raw: bytes, name: str, source: str
+) -> Config | NpuprofError:
     """Return what a text would resolve to in the current store."""
     try:
-        return workspace.resolver.resolve_profile(Profile(parse_document(name, source, raw), key=f"restored:{name}", home=workspace.store))
+        return workspace.resolver.resolve_profile(
+            Profile(parse_document(name, source, raw), key=f"restored:{name}", home=workspace.store)
+        )
     except NpuprofError as error:
         return error
 

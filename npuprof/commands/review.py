@@ -1,4 +1,6 @@
-"""``review``: report in a GitHub or GitLab CI job what a pull request changes and which findings it adds."""
+"""``review``: report in a GitHub or GitLab CI job what a pull request changes and which findings it
+adds.
+"""
 
 from __future__ import annotations
 
@@ -36,13 +38,16 @@ from npuprof.system.writing import write_files_atomically
 _REPORTS = {"GitHub": "sarif", "GitLab": "gitlab"}
 #: The commit of a store in messages.
 _COMMIT = lazy_pattern(r" at [0-9a-f]{7,64}\b")
-#: GitHub limits a summary to 1 MiB and a log should not be longer; in characters of up to four bytes.
+#: GitHub limits a summary to 1 MiB and a log should not be longer; in characters of up to four
+#: bytes.
 _SUMMARY_LIMIT = 250_000
 
 
 @dataclass
 class _Found:
-    """The results of a job: findings to report, findings that fail it, failures, notes, the exit code."""
+    """The results of a job: findings to report, findings that fail it, failures, notes,
+    the exit code.
+    """
 
     told: list[Finding] = field(default_factory=list)
     failing: list[Finding] = field(default_factory=list)
@@ -54,7 +59,11 @@ class _Found:
     def note_failures(self, findings: Iterable[Finding]) -> None:
         """Record findings that prevent checking or comparing, without duplicates."""
         known = {(finding.code, finding.message, finding.place) for finding in self.problems}
-        new = [finding for finding in findings if (finding.code, finding.message, finding.place) not in known]
+        new = [
+            finding
+            for finding in findings
+            if (finding.code, finding.message, finding.place) not in known
+        ]
         self.problems += new
         self.failing += new
         self.code = 2
@@ -63,25 +72,40 @@ class _Found:
 class Review(JudgingVerb):
     """Review a pull request in a CI job.
 
-    Runs in jobs of GitHub and GitLab. Checks the presets and writes the semantic diff to the job's summary or log. If the token
-    may comment, npuprof keeps one comment on the pull request up to date. Exits with 1 if there are errors.
+    Runs in jobs of GitHub and GitLab. Checks the presets and writes the semantic diff to the job's
+    summary or log. If the token may comment, npuprof keeps one comment on the pull request up to
+    date. Exits with 1 if there are errors.
     """
 
-    usage_hint = "It is for GitHub and GitLab jobs, whose variables identify the pull request; elsewhere: npuprof diff --rev BRANCH...HEAD"
+    usage_hint = (
+        "It is for GitHub and GitLab jobs, whose variables identify the pull request; elsewhere: "
+        "npuprof diff --rev BRANCH...HEAD"
+    )
     group = "team"
 
     base: str | None = option(
-        "--base", metavar="REV", text="Compare with this revision [default: the one that the CI service names]", complete="revision"
+        "--base",
+        metavar="REV",
+        text="Compare with this revision [default: the one that the CI service names]",
+        complete="revision",
     )
     report: str | None = option(
-        "--report", metavar="FILE", text="Write the findings to FILE too, as SARIF on GitHub or code quality on GitLab"
+        "--report",
+        metavar="FILE",
+        text="Write the findings to FILE too, as SARIF on GitHub or code quality on GitLab",
     )
-    sync: bool = flag("--sync", text="Fetch the locked sources first, of the work tree and of both compared commits")
+    sync: bool = flag(
+        "--sync",
+        text="Fetch the locked sources first, of the work tree and of both compared commits",
+    )
 
     def run(self) -> Answer:
-        """Return the findings. Exit codes as for ``check``, and 2 if the changes are unknown. Raises NpuprofError.
+        """Return the findings.
 
-        Everything that fails the job is on the page. A failed comment is reported without changing the exit code.
+        Exit codes as for ``check``, and 2 if the changes are unknown. Raises NpuprofError.
+
+        Everything that fails the job is on the page. A failed comment is reported without changing
+        the exit code.
         """
         job = hosting.read_job(os.environ)
         job = replace(job, base=self.base) if self.base else job
@@ -94,10 +118,18 @@ class Review(JudgingVerb):
         if self.report is not None:
             self._write_report(self.report, job, found)
         page = self._review(job, found) if job.number else ""
-        return Answer(self._format_answer(job, found, page), tuple(found.remarks), found.code, problems=found.problems)
+        return Answer(
+            self._format_answer(job, found, page),
+            tuple(found.remarks),
+            found.code,
+            problems=found.problems,
+        )
 
     def _sync_sources(self, rev: str | None = None) -> None:
-        """Fetch the sources in the lock of the work tree or a revision, if requested. Raises NpuprofError."""
+        """Fetch the sources in the lock of the work tree or a revision, if requested.
+
+        Raises NpuprofError.
+        """
         if self.sync:
             sync_sources(self.store, rev=rev)
 
@@ -118,12 +150,17 @@ class Review(JudgingVerb):
 
     def _write_report(self, path: str, job: Job, found: _Found) -> None:
         try:
-            write_files_atomically({path: FORMATS[_REPORTS[job.service]]([*found.told, *found.problems])})
+            write_files_atomically(
+                {path: FORMATS[_REPORTS[job.service]]([*found.told, *found.problems])}
+            )
         except NpuprofError as error:
             found.note_failures(error.findings)
 
     def _review(self, job: Job, found: _Found) -> str:
-        """Compare the commits of the pull request and publish the result; return the page for the log. Faults are recorded."""
+        """Compare the commits of the pull request and publish the result.
+
+        Return the page for the log. Faults are recorded.
+        """
         rev, link = f"{job.base}...{job.head}", job.pages if is_address(job.pages) else None
         command = format_diff_command(rev, {"--store": self.store})
         survey: Survey | None = None
@@ -139,25 +176,37 @@ class Review(JudgingVerb):
         if survey is not None:
             found.remarks += survey.describe_unread()
             found.code = max(found.code, 2 if survey.has_unread else 0)
-            differs = survey.has_unread or any(pair.is_different or pair.accepted for pair in survey.pairs)
+            differs = survey.has_unread or any(
+                pair.is_different or pair.accepted for pair in survey.pairs
+            )
         faults = sort_faults(found.failing, survey, states, job.target or "the target branch")
         if found.unresolved and not (faults or differs):
-            what = f"{format_count(found.unresolved, 'preset')} cannot be read or resolved, and a baseline hides why (npuprof check)"
+            what = (
+                f"{format_count(found.unresolved, 'preset')} cannot be read or resolved, and a "
+                "baseline hides why (npuprof check)"
+            )
             faults = [Faults(what, f"{found.unresolved} unread", ())]
 
         def format_page(limit: int) -> str:
             if survey is None:
                 return format_faults(Page(faults=faults, limit=limit))
-            return format_survey_markdown(survey, build_page(survey, command, link)._replace(faults=faults, limit=limit))
+            return format_survey_markdown(
+                survey, build_page(survey, command, link)._replace(faults=faults, limit=limit)
+            )
 
         page = format_page(_SUMMARY_LIMIT)
-        self._publish(job, page, format_page(COMMENT_LIMIT), is_whole and (differs or found.code > 0), found)
+        self._publish(
+            job, page, format_page(COMMENT_LIMIT), is_whole and (differs or found.code > 0), found
+        )
         if states is not None:
             self._leave_out_known(job, states, found)
         return page
 
     def _complete_checkout(self, job: Job) -> None:
-        """Fetch what the comparison needs: commits, and with ``sync`` sources. Raises NpuprofError."""
+        """Fetch what the comparison needs: commits, and with ``sync`` sources.
+
+        Raises NpuprofError.
+        """
         try:
             folder = spec.Workspace(self.store).store.root
         except NpuprofError:  # the check reports it; the commits may still be available
@@ -168,14 +217,18 @@ class Review(JudgingVerb):
                 self._sync_sources(side)
 
     def _leave_out_known(self, job: Job, states: States, found: _Found) -> None:
-        """Keep the findings that the pull request adds and those that fail the job; a note counts the others."""
+        """Keep the findings that the pull request adds and those that fail the job.
+
+        A note counts the others.
+        """
         aside = [finding for finding in found.told if not self.decide_code([finding])]
         omitted = _leave_out(aside, states.drop_known(aside, states.left))
         if not omitted:
             return
         are = "is" if len(omitted) == 1 else "are"
         found.remarks.append(
-            f"{format_severity_counts(omitted)} that this {_name_request(job)} did not introduce {are} omitted here (npuprof check)"
+            f"{format_severity_counts(omitted)} that this {_name_request(job)} did not introduce "
+            f"{are} omitted here (npuprof check)"
         )
         found.told = _leave_out(found.told, omitted)
 
@@ -189,16 +242,35 @@ class Review(JudgingVerb):
                     file.write(page)
             except OSError as error:
                 what = f"the summary of the job cannot be written: {error.strerror}"
-                found.problems.append(build_finding("NP062", what, "", "see the comment, or npuprof diff"))
+                found.problems.append(
+                    build_finding("NP062", what, "", "see the comment, or npuprof diff")
+                )
         if job.comments is None:
-            found.problems.append(Finding("NP062", "no comment is written: there is no token", "", job.token_hint, severity="info"))
+            found.problems.append(
+                Finding(
+                    "NP062",
+                    "no comment is written: there is no token",
+                    "",
+                    job.token_hint,
+                    severity="info",
+                )
+            )
             return
         from npuprof.hosting import comments, service
 
         try:
-            done = comments.keep_comment(job.comments, _build_marker(self.store or os.environ.get("NPUPROF_STORE")), short, wanted)
+            done = comments.keep_comment(
+                job.comments,
+                _build_marker(self.store or os.environ.get("NPUPROF_STORE")),
+                short,
+                wanted,
+            )
         except service.ServiceError as error:
-            why = "The token may lack the right: that of a fork may only read." if error.refused else ""
+            why = (
+                "The token may lack the right: that of a fork may only read."
+                if error.refused
+                else ""
+            )
             where = "the summary of this job" if job.summary else "the log of this job"
             what = f"the comment could not be written: {error.message}"
             problem = build_finding("NP062", what, why, f"see {where}, which has all of it")
@@ -210,7 +282,11 @@ class Review(JudgingVerb):
         """Return the log output: annotations on GitHub, else the page and the findings."""
         if job.format == "github":
             return FORMATS["github"]([*found.told, *found.problems])
-        return f"{page}\n{format_findings(found.told)}" if page and found.told else page + format_findings(found.told)
+        return (
+            f"{page}\n{format_findings(found.told)}"
+            if page and found.told
+            else page + format_findings(found.told)
+        )
 
 
 def _name_request(job: Job) -> str:
@@ -220,12 +296,18 @@ def _name_request(job: Job) -> str:
 def _build_marker(store: str | None) -> str:
     """Return the first line of npuprof's comment, unique per store of a repository."""
     path = os.path.normpath(store or "profiles")
-    which = "" if path == "profiles" else f" in {quote(path, errors='surrogateescape').replace('--', '%2D%2D')}"
+    which = (
+        ""
+        if path == "profiles"
+        else f" in {quote(path, errors='surrogateescape').replace('--', '%2D%2D')}"
+    )
     return f"<!-- npuprof: presets{which} -->"
 
 
 class States:
-    """The commits of a job besides the work tree: the merge base, the target's tip, the proposed commit."""
+    """The commits of a job besides the work tree: the merge base, the target's tip, the proposed
+    commit.
+    """
 
     def __init__(self, job: Job, store: str | None, notes: bool) -> None:
         home = spec.Workspace(store).store
@@ -235,15 +317,22 @@ class States:
         self.tree, base = repository.resolve_commit("HEAD"), repository.resolve_commit(job.base)
         self.head = repository.resolve_commit(job.head)
         self.left = repository.find_merge_base(base, self.head)
-        is_merge = repository.has_commit("HEAD^2") and repository.resolve_commit("HEAD^2") == self.head
+        is_merge = (
+            repository.has_commit("HEAD^2") and repository.resolve_commit("HEAD^2") == self.head
+        )
         self.target = repository.resolve_commit("HEAD^1") if is_merge else base
 
     def drop_known(self, findings: Sequence[Finding], commit: str) -> list[Finding]:
-        """Return the findings that a commit lacks, by file, code, key and message; moved files are matched."""
+        """Return the findings that a commit lacks, by file, code, key and message.
+
+        Moved files are matched.
+        """
         if not findings:
             return []
         place = os.path.join(self._repository.top, "-")
-        baseline = baselines.Baseline(place, None, baselines.count_marks(self._judge(commit), place))
+        baseline = baselines.Baseline(
+            place, None, baselines.count_marks(self._judge(commit), place)
+        )
         return baselines.compare_with_baseline(findings, baseline, lambda _: False).new
 
     def _judge(self, commit: str) -> list[Finding]:
@@ -253,16 +342,37 @@ class States:
                 checked = CheckedStore(open_workspace(self._store), commit, plainly=True)
                 found = check_store(checked, notes=self._notes).findings
                 there = checked.label  # the label of the store in messages
-                self._known[commit] = [finding._replace(message=finding.message.replace(there, self._label)) for finding in found]
+                self._known[commit] = [
+                    finding._replace(message=finding.message.replace(there, self._label))
+                    for finding in found
+                ]
             except NpuprofError as error:
                 self._known[commit] = list(error.findings)
         return self._known[commit]
 
 
-def sort_faults(failing: Sequence[Finding], survey: Survey | None, states: States | None, target: str) -> list[Faults]:
-    """Return findings that fail a job and are not in a survey, grouped by origin; in one group if the origin is unknown."""
-    known = {mark for pair in survey.pairs for finding in (*pair.broken, *pair.untold) for mark in _mark(finding)} if survey else set()
-    rest = [finding for finding in failing if finding.severity != "error" or known.isdisjoint(_mark(finding))]
+def sort_faults(
+    failing: Sequence[Finding], survey: Survey | None, states: States | None, target: str
+) -> list[Faults]:
+    """Return findings that fail a job and are not in a survey, grouped by origin.
+
+    In one group if the origin is unknown.
+    """
+    known = (
+        {
+            mark
+            for pair in survey.pairs
+            for finding in (*pair.broken, *pair.untold)
+            for mark in _mark(finding)
+        }
+        if survey
+        else set()
+    )
+    rest = [
+        finding
+        for finding in failing
+        if finding.severity != "error" or known.isdisjoint(_mark(finding))
+    ]
     if not rest:
         return []
     if states is None or survey is None:
@@ -273,8 +383,16 @@ def sort_faults(failing: Sequence[Finding], survey: Survey | None, states: State
     counted = format_severity_counts(before)
     groups = [
         Faults("What else fails the job", f"{format_severity_counts(own)} besides", own),
-        Faults(f"Broken by the merge with {format_listed_span(target)}", f"{len(merged)} broken by the merge", merged),
-        Faults(f"{counted} of before, which fail{'s' if len(before) == 1 else ''} the job", f"{counted} of before", before),
+        Faults(
+            f"Broken by the merge with {format_listed_span(target)}",
+            f"{len(merged)} broken by the merge",
+            merged,
+        ),
+        Faults(
+            f"{counted} of before, which fail{'s' if len(before) == 1 else ''} the job",
+            f"{counted} of before",
+            before,
+        ),
     ]
     return [group for group in groups if group.findings]
 
@@ -285,8 +403,12 @@ def _leave_out(findings: Iterable[Finding], others: Iterable[Finding]) -> list[F
 
 
 def _mark(finding: Finding) -> list[tuple[str, ...]]:
-    """Return the identity of a finding at a commit and in the work tree: its text, or its source line."""
-    marks: list[tuple[str, ...]] = [(finding.code, finding.key, _COMMIT.sub("", strip_lines(finding.message)))]
+    """Return the identity of a finding at a commit and in the work tree: its text, or
+    its source line.
+    """
+    marks: list[tuple[str, ...]] = [
+        (finding.code, finding.key, _COMMIT.sub("", strip_lines(finding.message)))
+    ]
     if finding.origin is not None and finding.origin.line:
         text = finding.origin.document.text.split("\n")[finding.origin.line - 1]
         marks.append((finding.code, finding.key, finding.origin.file, text.strip()))

@@ -17,27 +17,46 @@ from npuprof.store import spec
 class Rule(Verb):
     """Explain a finding code.
 
-    Prints the reason, the fix and examples. For a key, lists the rules that read it, including team rules.
+    Prints the reason, the fix and examples. For a key, lists the rules that read it, including team
+    rules.
     """
 
     group = "reference"
     prose = True
 
-    code = optional_argument("CODE", "Finding code, such as NP301, or key [default: list all codes]", "code")
+    code = optional_argument(
+        "CODE", "Finding code, such as NP301, or key [default: list all codes]", "code"
+    )
     format = FORMAT
     store = STORE
     output = OUTPUT
 
     def run(self) -> Answer:
-        """Return the page of a code, or the list of all codes. Raises NpuprofError for an unknown code."""
+        """Return the page of a code, or the list of all codes.
+
+        Raises NpuprofError for an unknown code.
+        """
         known = {**pages.load_pages(), **{page.code: page for page in load_team_pages(self.store)}}
         reading = _list_rules_on(self.code, self.store) if self.code is not None else []
         if self.code is None or (reading and self.code not in known):
             wanted = [known[code] for code in reading] if self.code is not None else known.values()
-            rows = [{"code": page.code, "severity": page.severity, "title": page.title} for page in wanted]
-            table = Table([tuple(row.values()) for row in rows], header=("code", "severity", "what it is about"))
-            return Answer({"text": lambda: table, "json": lambda: {"schema": "npuprof.rules/1", "rules": rows}})
-        page = known.get(self.code) or next((known[code] for code in known if code.upper() == self.code.upper()), None)
+            rows = [
+                {"code": page.code, "severity": page.severity, "title": page.title}
+                for page in wanted
+            ]
+            table = Table(
+                [tuple(row.values()) for row in rows],
+                header=("code", "severity", "what it is about"),
+            )
+            return Answer(
+                {
+                    "text": lambda: table,
+                    "json": lambda: {"schema": "npuprof.rules/1", "rules": rows},
+                }
+            )
+        page = known.get(self.code) or next(
+            (known[code] for code in known if code.upper() == self.code.upper()), None
+        )
         if page is None:
             hint = did_you_mean(self.code, known, "npuprof rule lists all codes")
             raise build_usage_error(f"there is no code {self.code!r}", hint)
@@ -50,7 +69,9 @@ class Rule(Verb):
 
 
 def load_team_pages(store: str | None = None) -> list[pages.Page]:
-    """Return the pages of team rules; without a ``store``, none if there is no store here or npuprof.toml is invalid.
+    """Return the pages of team rules.
+
+    Without a ``store``, none if there is no store here or npuprof.toml is invalid.
 
     Raises NpuprofError.
     """
@@ -74,7 +95,11 @@ def _list_rules_on(key: str, store: str | None) -> list[str]:
         return []
     name = catalog.find_key_elsewhere(parsed[0], ()) or parsed[0]
     codes = [code for code, reads in catalog.list_rule_reads().items() if name in reads]
-    return codes + [rule.code for rule in _load_team_rules(store) if name in written_condition.list_team_reads(rule, with_facts=True)]
+    return codes + [
+        rule.code
+        for rule in _load_team_rules(store)
+        if name in written_condition.list_team_reads(rule, with_facts=True)
+    ]
 
 
 def _build_team_page(rule: TeamRule) -> pages.Page:
@@ -82,13 +107,26 @@ def _build_team_page(rule: TeamRule) -> pages.Page:
     bound = f", for {', '.join(rule.presets)}" if rule.presets else ""
     condition = f"{f'where {rule.when[0]}, ' if rule.when else ''}{rule.require[0]} has to be true"
     why = f"{where}{bound}: {condition}. Unset and unknown values do not match."
-    return pages.Page(rule.code, rule.title, rule.severity, why, f"Make it true: {rule.require[0]}", {}, {}, {}, {})
+    return pages.Page(
+        rule.code,
+        rule.title,
+        rule.severity,
+        why,
+        f"Make it true: {rule.require[0]}",
+        {},
+        {},
+        {},
+        {},
+    )
 
 
 def _format_page(page: pages.Page) -> str:
     lines = [f"{page.code} ({page.severity}): {page.title}", ""]
     lines += [f"    Why: {page.why}", f"    Try: {page.fix}"]
-    for label, files, context in (("is flagged", page.bad, page.ask_bad), ("is fine", page.good, page.ask_good)):
+    for label, files, context in (
+        ("is flagged", page.bad, page.ask_bad),
+        ("is fine", page.good, page.ask_good),
+    ):
         asking = "".join(f" --{name} {value}" for name, value in context.items())
         for name, text in files.items():
             lines += ["", f"  {name}.toml {label}{f' with{asking}' if asking else ''}:"]

@@ -22,8 +22,17 @@ from npuprof.commands.framework.parameters import (
 from npuprof.commands.resolving import resolve_checked, tell_findings, tell_left_out
 from npuprof.model import TRUST_CODES, Finding, NpuprofError, build_error
 from npuprof.renderers import find_left_out_sections
-from npuprof.renderers.environment import collect_env_variables, describe_kept_variables, list_unset_variables
-from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, strip_environment, write_sidecars
+from npuprof.renderers.environment import (
+    collect_env_variables,
+    describe_kept_variables,
+    list_unset_variables,
+)
+from npuprof.renderers.process import (
+    build_fact_finder,
+    sidecar_cache_folder,
+    strip_environment,
+    write_sidecars,
+)
 from npuprof.report import Answer, output
 from npuprof.resolve.config import Config
 from npuprof.runs import recording
@@ -38,11 +47,14 @@ class Run(ResolvingVerb):
 
     npuprof run NAME -- python train.py
 
-    Exits with the command's exit code. With --prove, exits with the code of the verification if the command succeeds.
+    Exits with the command's exit code. With --prove, exits with the code of the verification if the
+    command succeeds.
     """
 
     group = "runs"
-    usage_hint = "Put the command after --, with its options: npuprof run NAME -- python train.py --epochs 3"
+    usage_hint = (
+        "Put the command after --, with its options: npuprof run NAME -- python train.py --epochs 3"
+    )
 
     spec = SPEC
     command = arguments("CMD...", "Command to run, with its arguments, after --")
@@ -50,27 +62,44 @@ class Run(ResolvingVerb):
     no_check = NO_CHECK
     strict = STRICT_SECTIONS
     trust = TRUST
-    record = option("--record", metavar="DIR", text="Write a run record to DIR, with the requested values and the exit status")
-    record_args = flag("--record-args", text="Include the command's arguments in the record; only those with secret names are redacted")
-    prove = flag("--prove", text="Enable the run log and verify afterwards which settings were effective")
+    record = option(
+        "--record",
+        metavar="DIR",
+        text="Write a run record to DIR, with the requested values and the exit status",
+    )
+    record_args = flag(
+        "--record-args",
+        text=(
+            "Include the command's arguments in the record; "
+            "only those with secret names are redacted"
+        ),
+    )
+    prove = flag(
+        "--prove", text="Enable the run log and verify afterwards which settings were effective"
+    )
 
     def run(self) -> Answer:
         """Replace this process with the command, which then handles signals and sets the exit code.
 
-        Returns only on failure: 127 for a missing command, 126 for one that cannot be started. With ``record`` or ``prove`` the
-        command is a child process whose exit code is passed on; if it is 0, the result of the verification counts. Raises
-        NpuprofError, also in a program with other threads.
+        Returns only on failure: 127 for a missing command, 126 for one that cannot be started. With
+        ``record`` or ``prove`` the command is a child process whose exit code is passed on; if it
+        is 0, the result of the verification counts. Raises NpuprofError, also in a program with
+        other threads.
         """
         if not self.command:
             hint = "write it after --: npuprof run NAME -- python train.py"
             raise build_error("NP914", "no command to run", "", hint)
         try:
-            config = resolve_checked(self, "env", self.no_check, TRUST_CODES, not self.no_personal, False)  # rejected below, or trusted
+            config = resolve_checked(
+                self, "env", self.no_check, TRUST_CODES, not self.no_personal, False
+            )  # rejected below, or trusted
         except NpuprofError as error:
             raise _explain_missing_preset(self.spec, self.command, error) from None
         tell_left_out(find_left_out_sections(config, ("env", "options")), self.strict)
         folder = sidecar_cache_folder(config)
-        variables, notes = collect_env_variables(config, build_fact_finder(os.environ), folder, self.trust)
+        variables, notes = collect_env_variables(
+            config, build_fact_finder(os.environ), folder, self.trust
+        )
         write_sidecars(config, folder)
         removed, unchanged = list_unset_variables(config, self.trust)
         for note in (*notes, *describe_kept_variables(unchanged, os.environ)):
@@ -84,19 +113,33 @@ class Run(ResolvingVerb):
             return _become_command(self.command, complete)
         return self._watch_command(config, variables, environment)
 
-    def _watch_command(self, config: Config, variables: dict[str, str], rest: dict[str, str]) -> Answer:
-        """Run the command as a child, record it, and verify its settings. Raises NpuprofError if it was not started."""
+    def _watch_command(
+        self, config: Config, variables: dict[str, str], rest: dict[str, str]
+    ) -> Answer:
+        """Run the command as a child, record it, and verify its settings.
+
+        Raises NpuprofError if it was not started.
+        """
         if self.record is not None:
             recording.require_folder(self.record)
             if self.record_args:
                 output.tell_remark(
-                    "the record contains the arguments of the command; only those with a name of something secret are redacted"
+                    "the record contains the arguments of the command; only those with a name of "
+                    "something secret are redacted"
                 )
         request = {
-            "spec": self.spec, "with": self.mixin, "set": recording.hide_arguments(self.set_), "unset": self.unset, "cann": self.cann,
-            "product": self.product, "store": self.store, "no_personal": self.no_personal, "no_check": self.no_check, "trust": self.trust,
+            "spec": self.spec,
+            "with": self.mixin,
+            "set": recording.hide_arguments(self.set_),
+            "unset": self.unset,
+            "cann": self.cann,
+            "product": self.product,
+            "store": self.store,
+            "no_personal": self.no_personal,
+            "no_check": self.no_check,
+            "trust": self.trust,
             "framework": self.frameworks,
-        }  # fmt: skip
+        }
         watched = WatchedCommand(config, request, self.command, variables, rest, self.record_args)
         return watched.run(self.record, self.prove, _explain_start)
 
@@ -105,14 +148,29 @@ def _warn_of_host_variables(config: Config, environment: dict[str, str]) -> None
     """Print warnings about host variables that override settings of a preset."""
     if any(name in environment and name not in config.env for name in record_names("env")):
         conflicts = find_interference(config, environment)
-        tell_findings([finding for finding in conflicts if finding.severity == "warning" and finding.key in config.settings])
+        tell_findings(
+            [
+                finding
+                for finding in conflicts
+                if finding.severity == "warning" and finding.key in config.settings
+            ]
+        )
 
 
 def _explain_missing_preset(spec: str, command: list[str], error: NpuprofError) -> NpuprofError:
-    """Return an error with a hint for a command line in which the command stands in place of the preset."""
-    if error.findings[0].code != "NP008" or error.findings[0].origin is not None or shutil.which(spec) is None:
+    """Return an error with a hint for a command line in which the command stands in place of the
+    preset.
+    """
+    if (
+        error.findings[0].code != "NP008"
+        or error.findings[0].origin is not None
+        or shutil.which(spec) is None
+    ):
         return error
-    what, why = f"no preset is named before the command {spec!r}", "The first word of npuprof run is the preset."
+    what, why = (
+        f"no preset is named before the command {spec!r}",
+        "The first word of npuprof run is the preset.",
+    )
     return build_error("NP008", what, why, f"npuprof run NAME -- {shlex.join([spec, *command])}")
 
 
@@ -122,7 +180,10 @@ def _become_command(command: list[str], environment: dict[str, str]) -> Answer:
         sys.stdout.flush()
         sys.stderr.flush()
         # Python ignores these signals, and the command would inherit that.
-        before = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGPIPE, signal.SIGXFSZ)}
+        before = {
+            number: signal.signal(number, signal.SIG_DFL)
+            for number in (signal.SIGPIPE, signal.SIGXFSZ)
+        }
         try:
             processes.exec_user_command(command, environment)
         finally:
@@ -135,10 +196,20 @@ def _become_command(command: list[str], environment: dict[str, str]) -> Answer:
 def _explain_start(program: str, error: OSError) -> Answer:
     """Return why a program could not be started, with the shell's exit code for it."""
     missing = error.errno == errno.ENOENT and not os.path.exists(program)
-    what = f"cannot run {program}: {'there is no such command' if missing else str(error.strerror).lower()}"
-    hint = "check its name and PATH" if missing else "check that it may be executed, and its first line"
+    what = (
+        f"cannot run {program}: "
+        f"{'there is no such command' if missing else str(error.strerror).lower()}"
+    )
+    hint = (
+        "check its name and PATH"
+        if missing
+        else "check that it may be executed, and its first line"
+    )
     if not missing and not os.path.dirname(program):  # a shell searches only PATH for it
-        what, hint = f"cannot run {program}: it is a file here, and not in PATH", f"write ./{program}"
+        what, hint = (
+            f"cannot run {program}: it is a file here, and not in PATH",
+            f"write ./{program}",
+        )
         hint = f"write -- python {program}" if program.endswith(".py") else hint
     return Answer(code=127 if missing else 126, problems=(Finding("NP915", what, "", hint),))
 

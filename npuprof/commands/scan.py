@@ -38,19 +38,27 @@ if TYPE_CHECKING:
 class Scan(PrintingVerb, ContextVerb, JudgingVerb):
     """Lint the settings in scripts.
 
-    Reports misspelt keys, wrong fields, bad values, conflicts, settings that a release does not support, and stale blocks.
-    Scripts are parsed, never executed. Exits with 1 if there are errors.
+    Reports misspelt keys, wrong fields, bad values, conflicts, settings that a release does not
+    support, and stale blocks. Scripts are parsed, never executed. Exits with 1 if there are errors.
     """
 
-    usage_hint = "npuprof scan train.py; scan edits no script: fix it by hand, or write a block with npuprof inject train.py bert-training."
+    usage_hint = (
+        "npuprof scan train.py; scan edits no script: fix it by hand, or write a block with "
+        "npuprof inject train.py bert-training."
+    )
     group = "scripts"
     prose = True
 
     paths = arguments("PATH...", f"Files and folders to scan: {describe_kinds()} [default: .]")
     since = FROM
-    statistics = flag("--statistics", text="Summarise all files: the most important findings first, then counts by kind")
+    statistics = flag(
+        "--statistics",
+        text="Summarise all files: the most important findings first, then counts by kind",
+    )
     docs = flag("--docs", text="Also read the shell blocks of Markdown files below folders")
-    everything = flag("--all", text="List the names of all settings that the catalogue does not know")
+    everything = flag(
+        "--all", text="List the names of all settings that the catalogue does not know"
+    )
     format = formats(*FORMATS, "html")
     severity = SEVERITY
     strict = STRICT
@@ -68,8 +76,13 @@ class Scan(PrintingVerb, ContextVerb, JudgingVerb):
         findings, unread, accepted = scanned.findings, scanned.unread, scanned.accepted
         for path in self.paths:
             if path.endswith(".toml") and os.path.isfile(path):
-                what, hint = f"{path} is not a script and was skipped", f"for a preset: npuprof check {path}"
-                findings.append(build_finding("NP801", what, "scan reads scripts.", hint, where=Place(path)))
+                what, hint = (
+                    f"{path} is not a script and was skipped",
+                    f"for a preset: npuprof check {path}",
+                )
+                findings.append(
+                    build_finding("NP801", what, "scan reads scripts.", hint, where=Place(path))
+                )
 
         def is_judged(mark: Mark) -> bool:
             path = os.path.join(os.path.dirname(self.baseline or ""), mark.path)
@@ -86,30 +99,54 @@ class Scan(PrintingVerb, ContextVerb, JudgingVerb):
         more = f" ({hidden} more with --severity info)" if hidden else ""
         found_now = f"{format_severity_counts(shown) or 'no findings'}{describe_accepted(accepted)}"
         covered = scanned.coverage.describe("--all", self.everything)
-        remark = f"{format_count(scanned.files, 'file')} scanned: {found_now}{settled.remark}{more}; {covered}"
+        remark = (
+            f"{format_count(scanned.files, 'file')} scanned: "
+            f"{found_now}{settled.remark}{more}; {covered}"
+        )
         if not scanned.files and not findings:
-            remark += f"; there is no script in {', '.join(self.paths) or 'this folder'} (.py, .ipynb, .sh); npuprof check looks at presets"
+            remark += (
+                f"; there is no script in {', '.join(self.paths) or 'this folder'} (.py, .ipynb, "
+                ".sh); npuprof check looks at presets"
+            )
         return self.answer_findings(shown, code, remark, accepted, scanned.coverage.format_fields())
 
     def _begin_survey(self, context: Context) -> Survey | None:
-        """Return the counter for ``--statistics``, None without it. Raises NpuprofError for conflicting flags."""
+        """Return the counter for ``--statistics``, None without it.
+
+        Raises NpuprofError for conflicting flags.
+        """
         statistics_only = {"--from": self.since, "--format html": self.format == "html"}
-        others = {f"--format {self.format}": self.format not in ("text", "json", "html"), "--severity": self.severity}
-        odd = [name for name, value in (others if self.statistics else statistics_only).items() if value]
+        others = {
+            f"--format {self.format}": self.format not in ("text", "json", "html"),
+            "--severity": self.severity,
+        }
+        odd = [
+            name
+            for name, value in (others if self.statistics else statistics_only).items()
+            if value
+        ]
         flags = " and ".join(odd)
         if odd and self.statistics:
-            raise build_usage_error(f"--statistics cannot be combined with {flags}", f"omit --statistics, or {flags}")
+            raise build_usage_error(
+                f"--statistics cannot be combined with {flags}", f"omit --statistics, or {flags}"
+            )
         if odd:
             what = f"{flags} {'needs' if len(odd) == 1 else 'need'} --statistics"
             raise build_usage_error(what, f"add --statistics, or omit {flags}")
-        return Survey(context, find_earlier_release(self.since, context.cann)) if self.statistics else None
+        return (
+            Survey(context, find_earlier_release(self.since, context.cann))
+            if self.statistics
+            else None
+        )
 
     def _answer_statistics(self, survey: Survey, accepted: int, code: int) -> Answer:
         report = build_findings_report(survey, accepted)
         return Answer(
             {
                 "text": lambda: format_report(report, self.coloured),
-                "json": lambda: build_report_fields(report, {"cann": survey.context.cann, "from": survey.since or None}),
+                "json": lambda: build_report_fields(
+                    report, {"cann": survey.context.cann, "from": survey.since or None}
+                ),
                 "html": lambda: format_report_page(report),
             },
             report.remarks,

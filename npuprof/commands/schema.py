@@ -56,7 +56,10 @@ class Schema(Verb):
 
     def _keep_files(self) -> Answer:
         if (self.update and self.check) or self.output is not None or self.of != "profile":
-            what = "--update and --check are about all schemas of a store: one of the two, and neither --of nor -o"
+            what = (
+                "--update and --check are about all schemas of a "
+                "store: one of the two, and neither --of nor -o"
+            )
             raise build_usage_error(what, "omit the arguments that do not apply")
         home = spec.Workspace(self.store).store
         require_writable_store(home)
@@ -68,16 +71,25 @@ class Schema(Verb):
                 outdated.append(Wanted(path, text.encode(), known, home.root))
         cited = [home.cite_file(os.path.basename(file.path)) for file in outdated]
         if self.check:
-            remarks = (f"{', '.join(cited)}: written by another npuprof; run npuprof schema --update",) if cited else ()
+            remarks = (
+                (f"{', '.join(cited)}: written by another npuprof; run npuprof schema --update",)
+                if cited
+                else ()
+            )
             return Answer(None, remarks or ("the schemas are up to date",), code=1 if cited else 0)
         if outdated:
             writing.write_wanted_files(outdated)
-        return Answer("".join(f"{path}\n" for path in cited), () if cited else ("the schemas are up to date",))
+        return Answer(
+            "".join(f"{path}\n" for path in cited), () if cited else ("the schemas are up to date",)
+        )
 
 
 def build_editor_schemas() -> dict[str, str]:
     """Return the schema files for editors, by file name."""
-    return {name: format_json_answer(_BUILDERS[of]()) for name, of in ((PRESET_SCHEMA, "profile"), (PROJECT_SCHEMA, "project"))}
+    return {
+        name: format_json_answer(_BUILDERS[of]())
+        for name, of in ((PRESET_SCHEMA, "profile"), (PROJECT_SCHEMA, "project"))
+    }
 
 
 VERB = Schema

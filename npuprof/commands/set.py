@@ -1,4 +1,7 @@
-"""``set``: set values in a preset, or in all presets that satisfy a condition; comments and layout stay."""
+"""``set``: set values in a preset, or in all presets that satisfy a condition.
+
+Comments and layout stay.
+"""
 
 from __future__ import annotations
 
@@ -20,19 +23,31 @@ if TYPE_CHECKING:
 class Set(StoreVerb):
     """Set values in a preset.
 
-    Comments, order and layout of the file are kept. KEY+=VALUE appends to a list and KEY-=VALUE removes from it, as in
-    profile.extends+=mixins/x. With --where, omit SPEC: all presets that meet the condition are edited, unless they inherit
-    the values.
+    Comments, order and layout of the file are kept. KEY+=VALUE appends to a list and KEY-=VALUE
+    removes from it, as in profile.extends+=mixins/x. With --where, omit SPEC: all presets that meet
+    the condition are edited, unless they inherit the values.
     """
 
     usage_hint = "npuprof set bert-training hccl_timeout=600"
     group = "presets"
 
-    spec = optional_argument("SPEC", "Preset to edit: NAME, a path ending in .toml, or - for stdin", "spec")
-    assignments = arguments("KEY=VALUE...", "Values to set; profile.KEY sets a key of [profile]", "assignment")
-    append = many("--append", metavar="KEY=VALUE", text="Append to a list, set here or inherited; can be repeated", complete="assignment")
+    spec = optional_argument(
+        "SPEC", "Preset to edit: NAME, a path ending in .toml, or - for stdin", "spec"
+    )
+    assignments = arguments(
+        "KEY=VALUE...", "Values to set; profile.KEY sets a key of [profile]", "assignment"
+    )
+    append = many(
+        "--append",
+        metavar="KEY=VALUE",
+        text="Append to a list, set here or inherited; can be repeated",
+        complete="assignment",
+    )
     where = many(
-        "--where", metavar="COND", text="Edit all presets whose resolved values meet COND, as in npuprof list --where", complete="condition"
+        "--where",
+        metavar="COND",
+        text="Edit all presets whose resolved values meet COND, as in npuprof list --where",
+        complete="condition",
     )
     yes = flag("--yes", "-y", text="Write without asking (with --where)")
     dry_run = DRY_RUN
@@ -40,7 +55,10 @@ class Set(StoreVerb):
     personal = PERSONAL
 
     def run(self) -> Answer:
-        """Return the change as a unified diff, and write it unless it is a dry run. Raises NpuprofError, and then writes nothing."""
+        """Return the change as a unified diff, and write it unless it is a dry run.
+
+        Raises NpuprofError, and then writes nothing.
+        """
         from npuprof import edit
         from npuprof.edit.lists import find_changes
         from npuprof.edit.personal import answer_edit
@@ -51,7 +69,9 @@ class Set(StoreVerb):
             from npuprof.edit.bulk import Bulk
 
             typed = [*([self.spec] if self.spec else []), *self.assignments]
-            answer = Bulk(workspace, self.where, typed, self.append).answer(self.dry_run, self.yes, self.no_check)
+            answer = Bulk(workspace, self.where, typed, self.append).answer(
+                self.dry_run, self.yes, self.no_check
+            )
             self._trust_typed(workspace, typed, answer)
             return answer
         assert self.spec is not None, "it was looked at"
@@ -59,22 +79,36 @@ class Set(StoreVerb):
 
         def change_text(file: PresetFile, below: dict[str, Any] | None) -> str:
             data = deepcopy(file.profile.document.data)
-            return edit.apply_changes(file.text, find_changes(file.profile, data, self.assignments, self.append, remarks, below))
+            return edit.apply_changes(
+                file.text,
+                find_changes(file.profile, data, self.assignments, self.append, remarks, below),
+            )
 
-        answer = answer_edit(self.spec, workspace, change_text, self.personal, self.dry_run, self.no_check, remarks)
+        answer = answer_edit(
+            self.spec, workspace, change_text, self.personal, self.dry_run, self.no_check, remarks
+        )
         if not self.personal:
             self._trust_typed(workspace, self.assignments, answer)
         return answer
 
     def _trust_typed(self, workspace: Workspace, typed: list[str], answer: Answer) -> None:
-        """Trust the store with variables that the user has typed. Raises NpuprofError if that cannot be saved."""
-        if self.dry_run or answer.code or not any(text.lstrip().startswith("env.") for text in typed):
+        """Trust the store with variables that the user has typed.
+
+        Raises NpuprofError if that cannot be saved.
+        """
+        if (
+            self.dry_run
+            or answer.code
+            or not any(text.lstrip().startswith("env.") for text in typed)
+        ):
             return
         from npuprof.renderers.trusting import trust_typed
 
         if self.where:
             trust_typed(workspace.store, typed)
-        elif self.spec != "-" and not (profile := workspace.profile(self.spec or "")).key.startswith("file:"):
+        elif self.spec != "-" and not (
+            profile := workspace.profile(self.spec or "")
+        ).key.startswith("file:"):
             trust_typed(profile.home, typed)
 
     def _require_clear_arguments(self) -> None:
@@ -83,16 +117,28 @@ class Set(StoreVerb):
         spec = self.spec or ""
         is_assignment = "=" in spec and not self.append and not os.path.exists(spec)
         if not self.where and (self.spec is None or is_assignment):
-            what, hint = "which preset is to be changed?", f"npuprof set NAME {self.spec or 'KEY=VALUE'}, or choose presets with --where"
+            what, hint = (
+                "which preset is to be changed?",
+                f"npuprof set NAME {self.spec or 'KEY=VALUE'}, or choose presets with --where",
+            )
         elif not (self.assignments or self.append or (self.where and self.spec)):
             where = "where the condition is true" if self.where else f"in {self.spec}"
             what, hint = f"what is to be set {where}?", "say KEY=VALUE, as in hccl_timeout=600"
         elif self.where and self.personal:
-            what, hint = "--where and --personal do not go together", "a personal layer lies over one preset: name it"
+            what, hint = (
+                "--where and --personal do not go together",
+                "a personal layer lies over one preset: name it",
+            )
         elif self.where and spec and "=" not in spec:
-            what, hint = f"--where chooses the presets, and {self.spec!r} names one", "omit one of them"
+            what, hint = (
+                f"--where chooses the presets, and {self.spec!r} names one",
+                "omit one of them",
+            )
         elif not self.where and self.yes:
-            what, hint = "--yes has no place without --where", "one preset is changed without asking"
+            what, hint = (
+                "--yes has no place without --where",
+                "one preset is changed without asking",
+            )
         if what:
             raise build_usage_error(what, hint)
 

@@ -36,7 +36,9 @@ class Show(PrintingVerb, ResolvingVerb):
     def run(self) -> Answer:
         """Return the preset resolved, optionally with origins. Raises NpuprofError."""
         config = resolve_shown(self, not self.no_personal)
-        return Answer({"toml": lambda: self._format_toml(config), "json": lambda: self._build_fields(config)})
+        return Answer(
+            {"toml": lambda: self._format_toml(config), "json": lambda: self._build_fields(config)}
+        )
 
     def _build_fields(self, config: Config) -> dict[str, Any]:
         from npuprof.resolve import origins
@@ -44,41 +46,71 @@ class Show(PrintingVerb, ResolvingVerb):
         fields = build_config_fields(config)
         if self.origin:
             by_key = {key: config.origins(key) for key in config.ordered_settings()}
-            fields["origins"] = {key: [origins.build_origin_dict(origin) for origin in those] for key, those in by_key.items()}
+            fields["origins"] = {
+                key: [origins.build_origin_dict(origin) for origin in those]
+                for key, those in by_key.items()
+            }
         return fields
 
     def _format_toml(self, config: Config) -> str:
         lines = ["[profile]"]
-        lines += [f"{name} = {keys.format_toml_value(value)}" for name, value in collect_profile_head(config).items()]
+        lines += [
+            f"{name} = {keys.format_toml_value(value)}"
+            for name, value in collect_profile_head(config).items()
+        ]
         for section, settings in config.sections().items():
             if settings:
                 lines += ["", f"[{section}]"]
             for name, value in settings.items():
                 key = keys.format_full_key(section, name)
                 if self.origin:
-                    lines += _format_value_lines(config, key, keys.format_key_segment(name), config.traced_value(key), (), self.coloured)
+                    lines += _format_value_lines(
+                        config,
+                        key,
+                        keys.format_key_segment(name),
+                        config.traced_value(key),
+                        (),
+                        self.coloured,
+                    )
                 else:
-                    lines.append(f"{keys.format_key_segment(name)} = {keys.format_toml_value(value)}")
+                    lines.append(
+                        f"{keys.format_key_segment(name)} = {keys.format_toml_value(value)}"
+                    )
         return "\n".join(lines) + "\n"
 
 
-def _format_value_lines(config: Config, key: str, name: str, value: Any, tail: Path, coloured: bool) -> list[str]:
+def _format_value_lines(
+    config: Config, key: str, name: str, value: Any, tail: Path, coloured: bool
+) -> list[str]:
     """Return the lines of a value, with the origin of each leaf and list element as a comment."""
     from npuprof.resolve import origins
 
     if isinstance(value, dict):
-        named = [(f"{name}.{keys.format_key_segment(part)}", part, item) for part, item in value.items()]
-        inner = [_format_value_lines(config, key, below, item, (*tail, part), coloured) for below, part, item in named]
+        named = [
+            (f"{name}.{keys.format_key_segment(part)}", part, item) for part, item in value.items()
+        ]
+        inner = [
+            _format_value_lines(config, key, below, item, (*tail, part), coloured)
+            for below, part, item in named
+        ]
         return [line for lines in inner for line in lines] or [f"{name} = {{}}"]
     authors = origins.collect_authors(value)
     over = _format_overruled(config, key, tail)
     if isinstance(value, list) and len(set(map(str, authors))) > 1:
-        firsts = [(keys.format_toml_value(origins.strip_origins(item)), str(origins.collect_authors(item)[0])) for item in value]
+        firsts = [
+            (
+                keys.format_toml_value(origins.strip_origins(item)),
+                str(origins.collect_authors(item)[0]),
+            )
+            for item in value
+        ]
         lines = [f"    {item},{_format_origin_comment(first, coloured)}" for item, first in firsts]
         return [f"{name} = [", *lines, f"]{_format_origin_comment(over, coloured)}"]
     by = str(authors[0]) if authors else str(config.origin(key, tail))
     written = keys.format_toml_value(origins.strip_origins(value))
-    return [f"{name} = {written}{_format_origin_comment(by + (f', {over}' if over else ''), coloured)}"]
+    return [
+        f"{name} = {written}{_format_origin_comment(by + (f', {over}' if over else ''), coloured)}"
+    ]
 
 
 def _format_origin_comment(text: str, coloured: bool) -> str:
@@ -89,7 +121,11 @@ def _format_overruled(config: Config, key: str, tail: Path) -> str:
     from npuprof.resolve import origins
 
     lost = origins.find_overruled(config, key, tail)
-    return "over " + ", ".join(f"{keys.format_toml_value(value)} ({origin})" for value, origin in lost) if lost else ""
+    return (
+        "over " + ", ".join(f"{keys.format_toml_value(value)} ({origin})" for value, origin in lost)
+        if lost
+        else ""
+    )
 
 
 VERB = Show

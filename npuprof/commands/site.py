@@ -31,33 +31,68 @@ class Site(StoreVerb):
 
     folder = argument("DIR", "Folder to write: new, empty, or written by an earlier npuprof site")
     also = many(
-        "--also", metavar="SPEC", text="Include a revision, version, run record or run log for comparison; can be repeated", complete="spec"
+        "--also",
+        metavar="SPEC",
+        text="Include a revision, version, run record or run log for comparison; can be repeated",
+        complete="spec",
     )
-    scripts = many("--scripts", metavar="PATH", text="Include the scripts in PATH in the upgrade matrix; can be repeated")
+    scripts = many(
+        "--scripts",
+        metavar="PATH",
+        text="Include the scripts in PATH in the upgrade matrix; can be repeated",
+    )
     release = option(
-        "--upgrade", metavar="RELEASE", text="Build the upgrade matrix for this CANN release [default: the newest]", complete="release"
+        "--upgrade",
+        metavar="RELEASE",
+        text="Build the upgrade matrix for this CANN release [default: the newest]",
+        complete="release",
     )
 
     def run(self) -> Answer:
-        """Write the changed pages, and report their number. Exit 2 after an internal error in a preset or script. Raises NpuprofError."""
+        """Write the changed pages, and report their number.
+
+        Exit 2 after an internal error in a preset or script. Raises NpuprofError.
+        """
         from npuprof.site.building import Asked, build_site
 
-        release = str(spec.build_context(self.release).cann if self.release else releases.load_releases()[-1])
+        release = str(
+            spec.build_context(self.release).cann if self.release else releases.load_releases()[-1]
+        )
         workspace = open_workspace(self.store)
         store = workspace.listed_store
         if not store.names():
-            raise build_error("NP010", f"there is no preset in {store.label}", "", "npuprof init creates a store with samples")
+            raise build_error(
+                "NP010",
+                f"there is no preset in {store.label}",
+                "",
+                "npuprof init creates a store with samples",
+            )
         faults: list[Finding] = []
         scripts = tuple(_list_touched(self.scripts, release, self.store, faults))
-        written = write_site(self.folder, build_site(workspace, Asked(release, tuple(self.also), scripts), faults))
+        written = write_site(
+            self.folder, build_site(workspace, Asked(release, tuple(self.also), scripts), faults)
+        )
         pages = format_count(written.written + written.kept, "file")
-        summary = f"{self.folder}: {pages}, {written.written} written, {written.removed} removed; open {self.folder}/index.html"
-        remarks = [f"{self.folder}/{name} is no longer part of the site, and stays because git tracks it" for name in written.left]
-        return Answer(None, (summary, *remarks), 2 if faults else 0, problems=list(dict.fromkeys(faults)))
+        summary = (
+            f"{self.folder}: {pages}, {written.written} written, "
+            f"{written.removed} removed; open {self.folder}/index.html"
+        )
+        remarks = [
+            f"{self.folder}/{name} is no longer part of the site, and stays because git tracks it"
+            for name in written.left
+        ]
+        return Answer(
+            None, (summary, *remarks), 2 if faults else 0, problems=list(dict.fromkeys(faults))
+        )
 
 
-def _list_touched(paths: list[str], release: str, store: str | None, faults: list[Finding]) -> Iterable[tuple[str, tuple[Touched, ...]]]:
-    """Yield what a release changes for scripts, by path; internal errors are added to ``faults``."""
+def _list_touched(
+    paths: list[str], release: str, store: str | None, faults: list[Finding]
+) -> Iterable[tuple[str, tuple[Touched, ...]]]:
+    """Yield what a release changes for scripts, by path.
+
+    Internal errors are added to ``faults``.
+    """
     if not paths:
         return
     from npuprof.scripts.scanning import scan_scripts
@@ -66,7 +101,9 @@ def _list_touched(paths: list[str], release: str, store: str | None, faults: lis
     context = Context(cann=release)
     survey = Survey(context)
     faults += scan_scripts(paths, context, store, survey).faults
-    by_path = group_pairs((name, touched) for touched, names in survey.touched.items() for name in names)
+    by_path = group_pairs(
+        (name, touched) for touched, names in survey.touched.items() for name in names
+    )
     yield from ((path, tuple(touches)) for path, touches in sorted(by_path.items()))
 
 

@@ -1,4 +1,6 @@
-"""``sweep``: run a command with every allowed combination of values, locally or through a scheduler."""
+"""``sweep``: run a command with every allowed combination of values, locally or through
+a scheduler.
+"""
 
 from __future__ import annotations
 
@@ -59,43 +61,78 @@ from npuprof.trials.tables import describe_choices
 class Sweep(PrintingVerb, ContextVerb):
     """Run a command with combinations of values.
 
-    npuprof sweep NAME --vary hccl_timeout=600,1800 --vary precision_mode_v2=fp16,mixed_float16 -- python train.py
+    npuprof sweep NAME --vary hccl_timeout=600,1800 --vary precision_mode_v2=fp16,mixed_float16 --
+    python train.py
 
-    Runs every combination that passes the checks. Results are stored in .npuprof/trials: run the same command again to resume.
-    With --to slurm-array or k8s-indexed-job, npuprof prints a job script or manifest and runs nothing.
+    Runs every combination that passes the checks. Results are stored in .npuprof/trials: run the
+    same command again to resume. With --to slurm-array or k8s-indexed-job, npuprof prints a job
+    script or manifest and runs nothing.
     """
 
     group = "runs"
-    usage_hint = "Put the command after --, with its options: npuprof sweep NAME --vary KEY=V1,V2 -- python train.py"
+    usage_hint = (
+        "Put the command after --, with its options: npuprof "
+        "sweep NAME --vary KEY=V1,V2 -- python train.py"
+    )
 
     spec = SPEC
     command = arguments("CMD...", "Command to run, with its arguments, after --")
-    vary = many("--vary", metavar="KEY=V1,V2,...", text="Try these values of KEY; can be repeated", complete="values")
-    mixin = many("--with", metavar="A,B,...", text="Try each of these presets as an overlay; can be repeated")
+    vary = many(
+        "--vary",
+        metavar="KEY=V1,V2,...",
+        text="Try these values of KEY; can be repeated",
+        complete="values",
+    )
+    mixin = many(
+        "--with", metavar="A,B,...", text="Try each of these presets as an overlay; can be repeated"
+    )
     where = many(
         "--where",
         metavar="COND",
-        text="Run only combinations whose resolved values meet COND; if repeated, all conditions apply",
+        text=(
+            "Run only combinations whose resolved values "
+            "meet COND; if repeated, all conditions apply"
+        ),
         complete="condition",
     )
     metric = many(
         "--metric",
         metavar="NAME=REGEX",
-        text="Read a number from the output with REGEX; NAME alone reads it from a JSON line; can be repeated",
+        text=(
+            "Read a number from the output with REGEX; NAME "
+            "alone reads it from a JSON line; can be repeated"
+        ),
     )
-    best = option("--best", metavar="METRIC", text="Print the preset that is best by METRIC, such as max:speed, min:loss or time")
+    best = option(
+        "--best",
+        metavar="METRIC",
+        text="Print the preset that is best by METRIC, such as max:speed, min:loss or time",
+    )
     to: str | None = None
     engines = many(
         "--to",
         "-t",
         metavar="TARGET",
-        text="Render the file of {code} in CMD for TARGET, or print a slurm-array or k8s-indexed-job; can be repeated [default: session]",
+        text=(
+            "Render the file of {code} in CMD for TARGET, or print a slurm-array or "
+            "k8s-indexed-job; can be repeated [default: session]"
+        ),
         complete="nothing",
     )
-    image = option("--image", metavar="IMAGE", text="Use IMAGE for the containers of a k8s-indexed-job")
-    results = flag("--results", text="Print the stored results, including those of jobs, without running anything")
+    image = option(
+        "--image", metavar="IMAGE", text="Use IMAGE for the containers of a k8s-indexed-job"
+    )
+    results = flag(
+        "--results",
+        text="Print the stored results, including those of jobs, without running anything",
+    )
     logs = option(
-        "--logs", metavar="FILE", text="Read results of a k8s-indexed-job from FILE, written by kubectl logs -l job-name=NAME --tail=-1"
+        "--logs",
+        metavar="FILE",
+        text=(
+            "Read results of a k8s-indexed-job from FILE, "
+            "written by kubectl logs -l job-name=NAME --tail=-1"
+        ),
     )
     jobs = JOBS
     devices = DEVICES
@@ -109,7 +146,10 @@ class Sweep(PrintingVerb, ContextVerb):
     trust = TRUST
 
     def run(self) -> Answer:
-        """Return the result of each combination, the best one, or the scheduler's job. Exit 2 for missing results. Raises NpuprofError."""
+        """Return the result of each combination, the best one, or the scheduler's job.
+
+        Exit 2 for missing results. Raises NpuprofError.
+        """
         engine = self._split_targets()
         metrics = self._parse_metrics()
         setup = build_setup(self, metrics, self.to or "session")
@@ -118,12 +158,21 @@ class Sweep(PrintingVerb, ContextVerb):
         configs = list_configs(combinations)
         if not configs:
             hint = "vary other values; npuprof check explains each one"
-            nothing = Finding("NP954", "no combination is left to run", "--where or the checks exclude all combinations.", hint)
+            nothing = Finding(
+                "NP954",
+                "no combination is left to run",
+                "--where or the checks exclude all combinations.",
+                hint,
+            )
             raise NpuprofError([nothing, *(combinations[0].errors if combinations else ())])
         identity: dict[str, Any] = {
-            "command": list(setup.command), "context": configs[0].context.describe(), "target": setup.target, "sweep": True,
-            "metrics": dict(sorted(metrics.items())), "timeout": setup.timeout,
-        }  # fmt: skip
+            "command": list(setup.command),
+            "context": configs[0].context.describe(),
+            "target": setup.target,
+            "sweep": True,
+            "metrics": dict(sorted(metrics.items())),
+            "timeout": setup.timeout,
+        }
         journal = Journal(identity, self.fresh)
         try:
             if engine and not self._tells():
@@ -133,13 +182,18 @@ class Sweep(PrintingVerb, ContextVerb):
             journal.close()
 
     def _tells(self) -> bool:
-        """Return whether nothing is run or written: the arguments of a scheduler job can also query its results."""
+        """Return whether nothing is run or written: the arguments of a scheduler job can also query
+        its results.
+        """
         return self.results or self.logs is not None
 
-    # -- arguments -------------------------------------------------------------------------------------------------
+    # -- arguments --------------------------------------------------------------------------------
 
     def _split_targets(self) -> str:
-        """Return the scheduler, empty for none, and set ``to``, the target of rendered files. Raises NpuprofError."""
+        """Return the scheduler, empty for none, and set ``to``, the target of rendered files.
+
+        Raises NpuprofError.
+        """
         known = (*renderers.load_target_index(), *ENGINES)
         for name in self.engines:
             if name not in known:
@@ -148,11 +202,16 @@ class Sweep(PrintingVerb, ContextVerb):
         engines = [name for name in self.engines if name in ENGINES]
         targets = [name for name in self.engines if name not in ENGINES]
         if len(engines) > 1 or len(targets) > 1:
-            what = f"--to {' and --to '.join(engines if len(engines) > 1 else targets)} do not go together"
+            what = (
+                f"--to {' and --to '.join(engines if len(engines) > 1 else targets)} "
+                "do not go together"
+            )
             raise build_error("NP914", what, "", "omit one of them")
         if engines == ["k8s-indexed-job"] and self.image is None and not self._tells():
             hint = "say --image registry/train:1.0"
-            raise build_error("NP914", "a k8s-indexed-job needs the image of its containers", "", hint)
+            raise build_error(
+                "NP914", "a k8s-indexed-job needs the image of its containers", "", hint
+            )
         self.to = targets[0] if targets else None
         return engines[0] if engines else ""
 
@@ -160,7 +219,9 @@ class Sweep(PrintingVerb, ContextVerb):
         metrics = {}
         for text in self.metric:
             name, equals, pattern = text.partition("=")
-            is_pattern = not equals and any(sign in "()[]\\*+?|" for sign in name)  # as for bisect, whose only metric needs no name
+            is_pattern = not equals and any(
+                sign in "()[]\\*+?|" for sign in name
+            )  # as for bisect, whose only metric needs no name
             if not name.strip() or name == TIME or (equals and not pattern) or is_pattern:
                 hint = "write it as in 'loss=loss: ([0-9.]+)'; time is known of every run"
                 raise build_usage_error(f"--metric {text!r} names no metric", hint)
@@ -176,19 +237,34 @@ class Sweep(PrintingVerb, ContextVerb):
             return workspace.resolve_spec(self.spec, mixins, [*fixed, *steps])
 
         is_wanted = Conditions(self.where).accept if self.where else lambda config: True
-        return combine_axes(axes, resolve, build_fit(setup, self.trust, not self.no_check), is_wanted)
+        return combine_axes(
+            axes, resolve, build_fit(setup, self.trust, not self.no_check), is_wanted
+        )
 
-    # -- answers ---------------------------------------------------------------------------------------------------
+    # -- answers ----------------------------------------------------------------------------------
 
-    def _answer(self, setup: Setup, journal: Journal, axes: tuple[Axis, ...], combinations: Sequence[Combination]) -> Answer:
+    def _answer(
+        self,
+        setup: Setup,
+        journal: Journal,
+        axes: tuple[Axis, ...],
+        combinations: Sequence[Combination],
+    ) -> Answer:
         names = tuple(setup.metrics)
         goal = parse_goal(self.best, names) if self.best else None
         take_results(journal, setup.metrics, setup.timeout)
         notes, is_complete = self._take_logs(setup, journal, combinations), True
         if not self._tells():
             notes, is_complete = self._run_all(setup, journal, combinations)
-        rows = tuple((combination, find_result(combination, journal)) for combination in combinations)
-        notes = (*notes, *list_missing_metrics(setup.metrics, [result.metrics for _, result in rows if result is not None]))
+        rows = tuple(
+            (combination, find_result(combination, journal)) for combination in combinations
+        )
+        notes = (
+            *notes,
+            *list_missing_metrics(
+                setup.metrics, [result.metrics for _, result in rows if result is not None]
+            ),
+        )
         sweep = tables.Sweep(self.spec, axes, rows, names)
         if goal is not None:
             return _answer_best(sweep, goal, notes)
@@ -202,14 +278,26 @@ class Sweep(PrintingVerb, ContextVerb):
             0 if is_complete else 2,
         )
 
-    def _take_logs(self, setup: Setup, journal: Journal, combinations: Sequence[Combination]) -> tuple[str, ...]:
+    def _take_logs(
+        self, setup: Setup, journal: Journal, combinations: Sequence[Combination]
+    ) -> tuple[str, ...]:
         if self.logs is None:
             return ()
-        text = read_file_content(self.logs, "write it with kubectl logs -l job-name=NAME --tail=-1").decode(errors="replace")
-        taken = take_logs(journal, setup.metrics, text, [config.digest for config in list_configs(combinations)], setup.timeout)
+        text = read_file_content(
+            self.logs, "write it with kubectl logs -l job-name=NAME --tail=-1"
+        ).decode(errors="replace")
+        taken = take_logs(
+            journal,
+            setup.metrics,
+            text,
+            [config.digest for config in list_configs(combinations)],
+            setup.timeout,
+        )
         return () if taken else (f"{self.logs} contains no new results of this sweep",)
 
-    def _run_all(self, setup: Setup, journal: Journal, combinations: Sequence[Combination]) -> tuple[tuple[str, ...], bool]:
+    def _run_all(
+        self, setup: Setup, journal: Journal, combinations: Sequence[Combination]
+    ) -> tuple[tuple[str, ...], bool]:
         newer = warn_of_newer_files(setup.command, journal)
         runner = Runner(setup, journal, require_command)
         with progress_line() as tell:
@@ -219,18 +307,24 @@ class Sweep(PrintingVerb, ContextVerb):
             notes.append("not all combinations were run: say a greater --max-runs to go on")
         return tuple(notes), is_complete
 
-    def _write_engine(self, engine: str, configs: Sequence[Config], setup: Setup, journal: Journal) -> Answer:
+    def _write_engine(
+        self, engine: str, configs: Sequence[Config], setup: Setup, journal: Journal
+    ) -> Answer:
         known = [config for config in configs if config.digest not in journal.results]
         if not known:
             what = "all combinations have been run"
             raise build_error("NP914", what, "", "use --results to see the results, or --fresh")
         if engine == "k8s-indexed-job":
             assert self.image is not None
-            text, notes = write_indexed_job(self.spec, known, setup, self.image, setup.jobs if self.jobs else len(known))
+            text, notes = write_indexed_job(
+                self.spec, known, setup, self.image, setup.jobs if self.jobs else len(known)
+            )
             return Answer(text, notes=tuple(sorted(notes)))
         folder = os.path.abspath(journal.folder)
         text, files, notes = write_slurm_array(self.spec, known, setup, folder, self.jobs or 0)
-        write_texts(journal.tree, {os.path.relpath(path, folder): text for path, text in files.items()})
+        write_texts(
+            journal.tree, {os.path.relpath(path, folder): text for path, text in files.items()}
+        )
         journal.tree.make_folder("results")
         return Answer(text, notes=tuple(sorted(notes)))
 
@@ -239,10 +333,20 @@ def _answer_best(sweep: tables.Sweep, goal: Goal, notes: tuple[str, ...]) -> Ans
     best = find_best(sweep.rows, goal)
     if best is None:
         why = "Only runs that end with 0 count, and values that are numbers."
-        raise build_error("NP954", f"no run has printed {goal.name}", why, "look at the pattern, and at the logs of the runs")
+        raise build_error(
+            "NP954",
+            f"no run has printed {goal.name}",
+            why,
+            "look at the pattern, and at the logs of the runs",
+        )
     config, combination, value = best
-    summary = f"{describe_choices(sweep, combination)}: {'greatest' if goal.greatest else 'least'} {goal.name} {value:g}"
-    return Answer(renderers.load_target("toml").render(config, inline=True).text, notes=(*notes, summary))
+    summary = (
+        f"{describe_choices(sweep, combination)}: "
+        f"{'greatest' if goal.greatest else 'least'} {goal.name} {value:g}"
+    )
+    return Answer(
+        renderers.load_target("toml").render(config, inline=True).text, notes=(*notes, summary)
+    )
 
 
 VERB = Sweep

@@ -1,4 +1,6 @@
-"""``trust``: trust a store to set variables that affect code execution or are unknown to the catalogue."""
+"""``trust``: trust a store to set variables that affect code execution or are unknown to the
+catalogue.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ _SHOWN_PLACES = 2
 
 
 class _Found(Record):
-    """A variable in presets, its value, how it affects code execution, and the places that set it."""
+    """A variable in presets, its value, how it affects code execution, and the places
+    that set it.
+    """
 
     name: str
     text: str
@@ -36,9 +40,10 @@ class _Found(Record):
 class Trust(Verb):
     """Trust the [env] variables of a store.
 
-    Lists the variables that need trust and saves them for your user. A variable that affects execution is trusted with its
-    value, any other by name. The commands env, run and inject reject untrusted variables. In CI, pass --trust to them, or run
-    this command with --from and a reviewed file.
+    Lists the variables that need trust and saves them for your user. A variable that affects
+    execution is trusted with its value, any other by name. The commands env, run and inject reject
+    untrusted variables. In CI, pass --trust to them, or run this command with --from and a reviewed
+    file.
     """
 
     group = "team"
@@ -46,12 +51,22 @@ class Trust(Verb):
 
     store = optional_argument(
         "STORE",
-        "Store to trust: its folder, or team: for the source team [default: $NPUPROF_STORE, else the nearest profiles/]",
+        (
+            "Store to trust: its folder, or team: for the source team [default: $NPUPROF_STORE, "
+            "else the nearest profiles/]"
+        ),
         "store",
     )
-    variables = arguments("VARIABLE...", "Variables to trust: NAME, or NAME=VALUE for one value [default: all]")
+    variables = arguments(
+        "VARIABLE...", "Variables to trust: NAME, or NAME=VALUE for one value [default: all]"
+    )
     listed = option(
-        "--from", metavar="FILE", text="Trust only the variables in FILE, written by npuprof trust STORE --dry-run --format json"
+        "--from",
+        metavar="FILE",
+        text=(
+            "Trust only the variables in FILE, written by "
+            "npuprof trust STORE --dry-run --format json"
+        ),
     )
     dry_run = DRY_RUN
     revoke = flag("--revoke", text="Remove all trust in the store")
@@ -59,7 +74,10 @@ class Trust(Verb):
     output = OUTPUT
 
     def run(self) -> Answer:
-        """Return the variables that need trust, and save the trust. Raises NpuprofError if a preset cannot be read."""
+        """Return the variables that need trust, and save the trust.
+
+        Raises NpuprofError if a preset cannot be read.
+        """
         folder = _find_store(self.store)
         if folder.is_shipped:
             return Answer(None, ("the presets that npuprof ships need no trust",))
@@ -67,53 +85,88 @@ class Trust(Verb):
         chosen = self._choose(folder.label, needs)
         path = trust.find_trust_file()
         if not self.dry_run:
-            trust.keep_trusted(identify_store(folder), _build_trusted(chosen), adding=bool(self.variables))
+            trust.keep_trusted(
+                identify_store(folder), _build_trusted(chosen), adding=bool(self.variables)
+            )
         what = format_count(len(chosen), "variable") if chosen else "nothing"
         done = "would be trusted" if self.dry_run else "is now trusted"
-        remarks = [f"{folder.label} {done} with {what}" + ("" if self.dry_run else f", saved in {path}")]
+        remarks = [
+            f"{folder.label} {done} with {what}" + ("" if self.dry_run else f", saved in {path}")
+        ]
         if untrusted := [need for need in needs if need not in chosen and not self.variables]:
-            remarks.append(f"{self.listed} does not list {', '.join(sorted({need.name for need in untrusted}))}, which stay untrusted")
+            remarks.append(
+                f"{self.listed} does not list "
+                f"{', '.join(sorted({need.name for need in untrusted}))}, which stay untrusted"
+            )
         return Answer(
             {"text": lambda: _format_groups(chosen), "json": lambda: _build_fields(folder, chosen)},
             tuple(remarks) if self.format == "text" else (),
         )
 
     def _choose(self, label: str, needs: list[_Found]) -> list[_Found]:
-        """Return the variables selected by arguments or a file. Raises NpuprofError for variables that no preset sets."""
+        """Return the variables selected by arguments or a file.
+
+        Raises NpuprofError for variables that no preset sets.
+        """
         if self.listed is not None:
             if self.variables or self.revoke:
                 what = "--from cannot be combined with names of variables or --revoke"
-                raise build_usage_error(what, "use one of them", "The file lists the trusted stores.")
+                raise build_usage_error(
+                    what, "use one of them", "The file lists the trusted stores."
+                )
             allowed = _read_list(self.listed)
             return [need for need in needs if allowed.allows(need.name, need.text, need.executes)]
         chosen = []
         problems = []
         for word in self.variables:
             name, is_pair, text = word.partition("=")
-            named = [need for need in needs if need.name == name and (not is_pair or need.text == text)]
+            named = [
+                need for need in needs if need.name == name and (not is_pair or need.text == text)
+            ]
             if not named and not self.revoke:
                 what = f"no preset of {label} sets {word}, or it needs no trust"
-                problems.append(Finding("NP902", what, "", f"npuprof trust {label} --dry-run lists what needs trust"))
+                problems.append(
+                    Finding(
+                        "NP902", what, "", f"npuprof trust {label} --dry-run lists what needs trust"
+                    )
+                )
             chosen += [need for need in named if need not in chosen]
         if self.variables and self.revoke:
-            problems = [Finding("NP902", "--revoke removes all trust in a store", "", "omit the variables, then trust the others again")]
+            problems = [
+                Finding(
+                    "NP902",
+                    "--revoke removes all trust in a store",
+                    "",
+                    "omit the variables, then trust the others again",
+                )
+            ]
         if problems:
             raise NpuprofError(problems)
         return chosen if self.variables else needs
 
 
 def _find_store(name: str | None) -> ReadOnceStore:
-    """Return the selected store: ``team:`` is a source at its locked commit. Raises NpuprofError."""
+    """Return the selected store: ``team:`` is a source at its locked commit.
+
+    Raises NpuprofError.
+    """
     if name is None or not name.endswith(":") or not is_source_reference(name):
         if name is not None and name != "builtin:" and not os.path.isdir(name):
-            raise NpuprofError(build_no_folder_finding(name, "STORE is the folder of a store, or a source with its colon."))
+            raise NpuprofError(
+                build_no_folder_finding(
+                    name, "STORE is the folder of a store, or a source with its colon."
+                )
+            )
         return spec.Workspace(name).store
     workspace = spec.Workspace()
     return workspace.lookups.open_source(workspace.home, name[:-1])
 
 
 def _collect_needs(folder: ReadOnceStore) -> list[_Found]:
-    """Return the variables of a store that need trust. Raises NpuprofError with all unreadable presets."""
+    """Return the variables of a store that need trust.
+
+    Raises NpuprofError with all unreadable presets.
+    """
     by_pair: dict[tuple[str, str], _Found] = {}
     problems: list[Finding] = []
     for name in folder.names():
@@ -124,7 +177,9 @@ def _collect_needs(folder: ReadOnceStore) -> list[_Found]:
             continue
         for need in needs:
             text = need.text if need.executes else ""
-            by_pair.setdefault((need.name, text), _Found(need.name, text, need.executes, [])).places.append(str(need.origin))
+            by_pair.setdefault(
+                (need.name, text), _Found(need.name, text, need.executes, [])
+            ).places.append(str(need.origin))
     if problems:
         raise NpuprofError(problems)
     return [by_pair[pair] for pair in sorted(by_pair)]
@@ -143,10 +198,14 @@ def _read_list(path: str) -> Trusted:
         if fields["schema"] != _SCHEMA:
             raise ValueError(fields["schema"])
         names = frozenset(str(row["variable"]) for row in fields["names"])
-        return Trusted(names, frozenset((str(row["variable"]), str(row["value"])) for row in fields["pairs"]))
+        return Trusted(
+            names, frozenset((str(row["variable"]), str(row["value"])) for row in fields["pairs"])
+        )
     except (ValueError, LookupError, TypeError, RecursionError):
         hint = "write one with npuprof trust STORE --dry-run --format json, and review it"
-        raise build_error("NP931", f"{path} does not list the stores to trust", "", hint, where=Place(path)) from None
+        raise build_error(
+            "NP931", f"{path} does not list the stores to trust", "", hint, where=Place(path)
+        ) from None
 
 
 def _format_groups(needs: list[_Found]) -> str:
@@ -154,14 +213,27 @@ def _format_groups(needs: list[_Found]) -> str:
     groups: dict[str, list[str]] = {}
     for need in needs:
         value = f" = {keys.format_short_value(need.text)}" if need.executes else ""
-        reason = f"trusted with this value: {need.executes}" if need.executes else "trusted by name: not in the catalogue"
-        groups.setdefault(reason, []).append(f"  {need.name}{value}  ({count_rest(need.places, _SHOWN_PLACES)})\n")
+        reason = (
+            f"trusted with this value: {need.executes}"
+            if need.executes
+            else "trusted by name: not in the catalogue"
+        )
+        groups.setdefault(reason, []).append(
+            f"  {need.name}{value}  ({count_rest(need.places, _SHOWN_PLACES)})\n"
+        )
     return "".join(f"{reason}\n{''.join(lines)}" for reason, lines in sorted(groups.items()))
 
 
 def _build_fields(folder: ReadOnceStore, needs: list[_Found]) -> dict[str, Any]:
     pairs = [
-        {"variable": need.name, "value": need.text, "executes": need.executes, "places": need.places} for need in needs if need.executes
+        {
+            "variable": need.name,
+            "value": need.text,
+            "executes": need.executes,
+            "places": need.places,
+        }
+        for need in needs
+        if need.executes
     ]
     names = [{"variable": need.name, "places": need.places} for need in needs if not need.executes]
     return {"schema": _SCHEMA, "store": folder.label, "pairs": pairs, "names": names}

@@ -7,7 +7,13 @@ from typing import Any
 from npuprof.commands.framework import arguments, flag
 from npuprof.commands.framework.parameters import ContextVerb, PrintingVerb, formats
 from npuprof.commands.resolving import open_workspace
-from npuprof.history.verification import WHOLE_STORE, VerifiedVersion, Verifier, asks_for_signatures, find_edits
+from npuprof.history.verification import (
+    WHOLE_STORE,
+    VerifiedVersion,
+    Verifier,
+    asks_for_signatures,
+    find_edits,
+)
 from npuprof.model import Finding, NpuprofError, build_usage_error, did_you_mean
 from npuprof.report import Answer
 from npuprof.report.findings import build_finding_dict, format_findings
@@ -23,10 +29,12 @@ _SAID = {"holds": "matches", "fails": "does not match", "unknown": "unknown"}
 class Verify(PrintingVerb, ContextVerb):
     """Verify a run by its logs, or released versions.
 
-    EVIDENCE is a plog file or folder, the standard error of TensorFlow 2 or torch_npu, a graph dump (.pbtxt), or - for stdin. It can
-    also be a pipe that the shell opens: <(zcat run.log.gz). For each process and setting, npuprof reports whether it was effective,
-    changed, set too late, absent or undetermined. Exits with 1 if a setting was not effective or a tag does not match, and with
-    2 if this cannot be determined. With --signatures, git verify-tag runs the signature program of your git configuration.
+    EVIDENCE is a plog file or folder, the standard error of TensorFlow 2 or torch_npu, a graph dump
+    (.pbtxt), or - for stdin. It can also be a pipe that the shell opens: <(zcat run.log.gz). For
+    each process and setting, npuprof reports whether it was effective, changed, set too late,
+    absent or undetermined. Exits with 1 if a setting was not effective or a tag does not match, and
+    with 2 if this cannot be determined. With --signatures, git verify-tag runs the signature
+    program of your git configuration.
     """
 
     group = "runs"
@@ -34,7 +42,9 @@ class Verify(PrintingVerb, ContextVerb):
 
     usage_hint = "npuprof verify bert-training ~/ascend/log, or npuprof verify --tags"
 
-    names = arguments("SPEC EVIDENCE...", "Preset and logs of a run; with --tags, presets [default: all]")
+    names = arguments(
+        "SPEC EVIDENCE...", "Preset and logs of a run; with --tags, presets [default: all]"
+    )
     tags = flag("--tags", text="Verify the tags of released versions; @ is the store itself")
     signatures = flag("--signatures", text="Check the signature of each tag with git (with --tags)")
     format = formats("text", "json", "github")
@@ -42,7 +52,8 @@ class Verify(PrintingVerb, ContextVerb):
     def run(self) -> Answer:
         """Return the status of each version, or of each setting of a run.
 
-        Exit 1 if a version does not match or a setting was not effective, 2 if that cannot be determined, else 0.
+        Exit 1 if a version does not match or a setting was not effective, 2 if that cannot be
+        determined, else 0.
         """
         if not self.tags:
             if self.signatures:
@@ -61,8 +72,14 @@ class Verify(PrintingVerb, ContextVerb):
             else "nothing is released yet"
         ]
         if versions and not self.signatures and asks_for_signatures(verifier.repository):
-            remarks.append("signatures were not looked at, though git's configuration asks for them: --signatures has git check them")
-        remarks += [f"the files here now are not verified by it: {finding.message}" for finding in find_edits(workspace.store)[:1]]
+            remarks.append(
+                "signatures were not looked at, though git's configuration asks for them: "
+                "--signatures has git check them"
+            )
+        remarks += [
+            f"the files here now are not verified by it: {finding.message}"
+            for finding in find_edits(workspace.store)[:1]
+        ]
         return Answer(
             {
                 "text": lambda: self._build_table(versions),
@@ -79,18 +96,35 @@ class Verify(PrintingVerb, ContextVerb):
     def _prove_run(self) -> Answer:
         preset, *evidence = self.names or [""]
         if not evidence:
-            what = f"verify has no evidence to hold against {preset}" if preset else "verify has nothing to verify"
+            what = (
+                f"verify has no evidence to hold against {preset}"
+                if preset
+                else "verify has nothing to verify"
+            )
             tags = f"npuprof verify --tags {preset}".rstrip()
-            hint = f"name the logs of a run: npuprof verify {preset or 'SPEC'} ~/ascend/log; {tags} verifies released versions"
+            hint = (
+                f"name the logs of a run: npuprof verify {preset or 'SPEC'} ~/ascend/log; {tags} "
+                "verifies released versions"
+            )
             raise build_usage_error(what, hint)
         if [preset, *evidence].count("-") > 1:
-            raise build_usage_error("standard input can be read once only", "name a file for one of the two")
+            raise build_usage_error(
+                "standard input can be read once only", "name a file for one of the two"
+            )
         workspace = open_workspace(self.store, self.build_context())
         config = workspace.resolve_spec(preset)
-        return answer_proof(config, lambda: read_told_evidence(evidence, with_variables=True, of_torch=not config.options))
+        return answer_proof(
+            config,
+            lambda: read_told_evidence(evidence, with_variables=True, of_torch=not config.options),
+        )
 
     def _refuse_odd_flags(self) -> None:
-        odd = {"--cann": self.cann, "--product": self.product, "--framework": self.frameworks, "--format github": self.format == "github"}
+        odd = {
+            "--cann": self.cann,
+            "--product": self.product,
+            "--framework": self.frameworks,
+            "--format github": self.format == "github",
+        }
         if flags := [name for name, value in odd.items() if value]:
             what = f"{', '.join(flags)} is for evidence, and --tags has none"
             raise build_usage_error(what, "omit one of them")
@@ -99,12 +133,19 @@ class Verify(PrintingVerb, ContextVerb):
         findings = [finding for version in versions for finding in version.findings]
         rows = [
             (
-                version.name, version.version, version.commit[:7] or "-", _SAID[version.status],
+                version.name,
+                version.version,
+                version.commit[:7] or "-",
+                _SAID[version.status],
                 f"yanked: {version.yanked}" if version.yanked else "",
             )
             for version in versions
-        ]  # fmt: skip
-        return Table(rows, after=format_findings(findings, self.coloured), header=("preset", "version", "commit", "its tag", "yanked"))
+        ]
+        return Table(
+            rows,
+            after=format_findings(findings, self.coloured),
+            header=("preset", "version", "commit", "its tag", "yanked"),
+        )
 
 
 def _refuse_unknown_names(workspace: spec.Workspace, names: list[str]) -> None:
@@ -128,16 +169,24 @@ def _refuse_unknown_names(workspace: spec.Workspace, names: list[str]) -> None:
 
 
 def _count_states(states: list[str]) -> str:
-    parts = [(states.count("holds"), "match"), (states.count("fails"), "do not"), (states.count("unknown"), "unknown")]
+    parts = [
+        (states.count("holds"), "match"),
+        (states.count("fails"), "do not"),
+        (states.count("unknown"), "unknown"),
+    ]
     return ", ".join(f"{count} {words}" for count, words in parts if count)
 
 
 def _build_fields(version: VerifiedVersion) -> dict[str, Any]:
     return {
-        "name": version.name, "version": version.version, "tag": version.tag, "commit": version.commit or None, "status": version.status,
+        "name": version.name,
+        "version": version.version,
+        "tag": version.tag,
+        "commit": version.commit or None,
+        "status": version.status,
         "yanked": version.yanked or None,
         "findings": [build_finding_dict(finding) for finding in version.findings],
-    }  # fmt: skip
+    }
 
 
 VERB = Verify

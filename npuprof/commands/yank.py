@@ -19,8 +19,8 @@ _SHOWN = 5
 class Yank(StoreVerb):
     """Mark a released version as yanked.
 
-    Adds the tag NAME/vX.Y.Z.yanked and deletes nothing. Presets that pin the version still resolve, with a warning. Ranges such
-    as @1 select another version if there is one.
+    Adds the tag NAME/vX.Y.Z.yanked and deletes nothing. Presets that pin the version still resolve,
+    with a warning. Ranges such as @1 select another version if there is one.
     """
 
     usage_hint = (
@@ -31,15 +31,25 @@ class Yank(StoreVerb):
     prose = True
 
     spec = argument("NAME@VERSION", "Released version, or @VERSION for one of the store", "version")
-    why = required_option("--why", metavar="TEXT", text="Give the reason, shown to everyone who uses the version", complete="nothing")
+    why = required_option(
+        "--why",
+        metavar="TEXT",
+        text="Give the reason, shown to everyone who uses the version",
+        complete="nothing",
+    )
     push = flag("--push", text="Push the new tag, and nothing else, to the remote of the branch")
     dry_run = DRY_RUN
 
     def run(self) -> Answer:
-        """Tag a version as yanked. Raises NpuprofError if the version is missing, already yanked, or no reason was given."""
+        """Tag a version as yanked.
+
+        Raises NpuprofError if the version is missing, already yanked, or no reason was given.
+        """
         why = " ".join(self.why.split())
         if not why:
-            raise build_usage_error("--why gives no reason", "describe the fault, and the replacement")
+            raise build_usage_error(
+                "--why gives no reason", "describe the fault, and the replacement"
+            )
         workspace = spec.Workspace(self.store)
         repository = workspace.store.repository
         version = _find_version(workspace, repository, self.spec)
@@ -48,7 +58,9 @@ class Yank(StoreVerb):
             if self.push and reason == why and not self.dry_run:  # an earlier push may have failed
                 return pushing.push_new_tags(repository, f"{tag}\n", [tag])
             what = f"{version.tag_name} is yanked already: {reason}"
-            raise build_error("NP026", what, "The reason for a version cannot be changed.", "use another version")
+            raise build_error(
+                "NP026", what, "The reason for a version cannot be changed.", "use another version"
+            )
         reach = _describe_heirs(workspace, version)
         if self.dry_run:
             return Answer(f"{tag} at {version.commit[:7]}\n{why}\n", reach)
@@ -57,7 +69,9 @@ class Yank(StoreVerb):
         if self.push:
             done = pushing.push_new_tags(repository, f"{tag}\n", [tag])
             return done._replace(remarks=(*reach, *done.remarks))
-        return Answer(f"{tag}\n", (*reach, f"share it with {pushing.write_push_command(repository, [tag])}"))
+        return Answer(
+            f"{tag}\n", (*reach, f"share it with {pushing.write_push_command(repository, [tag])}")
+        )
 
 
 def _find_version(workspace: spec.Workspace, repository: Repository, asked: str) -> Version:
@@ -75,9 +89,16 @@ def _find_version(workspace: spec.Workspace, repository: Repository, asked: str)
     called = name or "the store"
     what = f"{called} has no released version {wanted}" if wanted else f"{asked!r} names no version"
     released = [f"{ref.name}@{ref.text}" for ref in repository.list_tag_refs()]
-    hint = f"released are {count_rest(released, _SHOWN)}" if released else "nothing is released yet: npuprof release NAME makes a version"
+    hint = (
+        f"released are {count_rest(released, _SHOWN)}"
+        if released
+        else "nothing is released yet: npuprof release NAME makes a version"
+    )
     if known:
-        hint = f"released are {', '.join(version.number_text for version in known)}; write {name}@{known[-1].number_text}"
+        hint = (
+            f"released are {', '.join(version.number_text for version in known)}; write "
+            f"{name}@{known[-1].number_text}"
+        )
     raise build_error("NP011", what, "A version is yanked by its whole number.", hint)
 
 
@@ -89,11 +110,19 @@ def _describe_heirs(workspace: spec.Workspace, version: Version) -> tuple[str, .
             parents = workspace.store.profile(name).extends
         except NpuprofError:
             continue  # check reports it
-        if any(parent in (f"{version.name}@{version.text}", f"{version.name}@v{version.text}") for parent in parents):
+        if any(
+            parent in (f"{version.name}@{version.text}", f"{version.name}@v{version.text}")
+            for parent in parents
+        ):
             dependents.append(name)
     if not dependents or not version.name:
         return ()
-    return (f"{format_count(len(dependents), 'preset')} extend{'s' if len(dependents) == 1 else ''} it (NP704): {', '.join(dependents)}",)
+    return (
+        (
+            f"{format_count(len(dependents), 'preset')} "
+            f"extend{'s' if len(dependents) == 1 else ''} it (NP704): {', '.join(dependents)}"
+        ),
+    )
 
 
 VERB = Yank

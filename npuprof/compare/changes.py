@@ -30,10 +30,11 @@ SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 class Change(Record):
     """One difference between two configs.
 
-    ``key`` is the full path (``modify_mixlist.black-list.to-add``), ``setting`` its setting and ``tail`` the path below
-    that. ``kind`` is ``added``, ``removed`` or ``changed``. In an unordered list, each added or removed element is a
-    separate change (``element``). ``origins`` are the origins of the value before and after; of a removed value, the step
-    that unset it, if any. ``extends`` is the edited line that added the preset of the new value, or removed the preset of
+    ``key`` is the full path (``modify_mixlist.black-list.to-add``), ``setting`` its setting and
+    ``tail`` the path below that. ``kind`` is ``added``, ``removed`` or ``changed``. In an unordered
+    list, each added or removed element is a separate change (``element``). ``origins`` are the
+    origins of the value before and after; of a removed value, the step that unset it, if any.
+    ``extends`` is the edited line that added the preset of the new value, or removed the preset of
     the old one. ``scope`` is the product, release or target to which the change is limited.
     """
 
@@ -52,7 +53,9 @@ class Change(Record):
 
     @property
     def cause(self) -> Origin | None:
-        """The cited place: an edited ``extends``, else the origin after the change, else the origin before it."""
+        """The cited place: an edited ``extends``, else the origin after the change, else the origin
+        before it.
+        """
         return self.extends or self.origins[1] or self.origins[0]
 
     @property
@@ -61,34 +64,66 @@ class Change(Record):
         return SIGNS[self.kind]
 
     def compare_elements(self) -> list[tuple[str, str, Any, Any]]:
-        """Return the changes inside a list: kind, index (``[2]``), element before, element after."""
+        """Return the changes inside a list: kind, index (``[2]``), element before,
+        element after.
+        """
         if not (isinstance(self.before, list) and isinstance(self.after, list)):
             return []
         inner = differences.compare_lists(self.before, self.after)
-        return [(difference.kind, keys.format_key_path("", difference.tail), difference.before, difference.after) for difference in inner]
+        return [
+            (
+                difference.kind,
+                keys.format_key_path("", difference.tail),
+                difference.before,
+                difference.after,
+            )
+            for difference in inner
+        ]
 
 
 def compare_configs(before: Config, after: Config, trace: bool = True) -> list[Change]:
-    """Return the changes from one config to another, in catalogue order; with ``trace``, including their origins.
+    """Return the changes from one config to another, in catalogue order.
+
+    With ``trace``, including their origins.
 
     Equivalent values are equal in any form; ``true`` and ``1``, ``2`` and ``2.0`` differ.
     """
-    pairs = {(key,): read_both_sides(key, before, after) for key in _find_differing_keys(before.settings, after.settings)}
-    unordered = {(key,) for (key,) in pairs if (structure := values.find_structure(key)) and structure.unordered}
+    pairs = {
+        (key,): read_both_sides(key, before, after)
+        for key in _find_differing_keys(before.settings, after.settings)
+    }
+    unordered = {
+        (key,)
+        for (key,) in pairs
+        if (structure := values.find_structure(key)) and structure.unordered
+    }
     changes = [
         Change(
-            keys.format_key_path(key, found.tail), found.kind, found.before, found.after, key, found.tail, found.element,
-            *risks.find_unit_and_risk(key, found.tail, before.settings.get(key), after.settings.get(key)),
+            keys.format_key_path(key, found.tail),
+            found.kind,
+            found.before,
+            found.after,
+            key,
+            found.tail,
+            found.element,
+            *risks.find_unit_and_risk(
+                key, found.tail, before.settings.get(key), after.settings.get(key)
+            ),
         )
         for (key,), found in differences.compare_pairs(pairs, unordered)
-    ]  # fmt: skip
-    return [*_compare_profile_tables(before, after), *(_trace_changes(before, after, changes) if trace else changes)]
+    ]
+    return [
+        *_compare_profile_tables(before, after),
+        *(_trace_changes(before, after, changes) if trace else changes),
+    ]
 
 
 def compare_documents(before: Document | None, after: Document | None) -> list[Change]:
     """Return the differences between two files as written, without inheritance."""
     changes = []
-    for place, found in differences.compare_pairs(_pair_entries(before.data if before else {}, after.data if after else {})):
+    for place, found in differences.compare_pairs(
+        _pair_entries(before.data if before else {}, after.data if after else {})
+    ):
         tail, kind = (*place, *found.tail), found.kind
         setting = keys.format_full_key(*tail[:2]) if tail[0] in SECTIONS and len(tail) > 1 else ""
         unit, risk = risks.find_unit_and_risk(setting, tail[2:]) if setting else ("", ())
@@ -97,14 +132,31 @@ def compare_documents(before: Document | None, after: Document | None) -> list[C
             Origin(after, tail) if after and kind != "removed" else None,
         )
         shown = keys.format_key_path("", tail).lstrip(".")
-        changes.append(Change(shown, kind, found.before, found.after, setting, tail, False, unit, risk, origins))
+        changes.append(
+            Change(
+                shown, kind, found.before, found.after, setting, tail, False, unit, risk, origins
+            )
+        )
     return changes
 
 
-def build_setting_change(key: str, before: Any, after: Any, was: Origin | None, now: Origin | None) -> Change:
-    """Return the change of a whole setting: None is an unset value; ``was`` and ``now`` are the origins."""
+def build_setting_change(
+    key: str, before: Any, after: Any, was: Origin | None, now: Origin | None
+) -> Change:
+    """Return the change of a whole setting: None is an unset value.
+
+    ``was`` and ``now`` are the origins.
+    """
     return Change(
-        key, _find_kind(before, after), before, after, key, (), False, *risks.find_unit_and_risk(key, (), before, after), (was, now)
+        key,
+        _find_kind(before, after),
+        before,
+        after,
+        key,
+        (),
+        False,
+        *risks.find_unit_and_risk(key, (), before, after),
+        (was, now),
     )
 
 
@@ -113,15 +165,28 @@ def _find_kind(before: Any, after: Any) -> str:
     return "added" if before is None else "removed" if after is None else "changed"
 
 
-def build_one_sided_changes(settings: Mapping[str, Any], kind: str, find_origin: Callable[[str], Origin | None]) -> list[Change]:
-    """Return all settings of a config that the other side lacks: all ``added``, or all ``removed``."""
+def build_one_sided_changes(
+    settings: Mapping[str, Any], kind: str, find_origin: Callable[[str], Origin | None]
+) -> list[Change]:
+    """Return all settings of a config that the other side lacks: all ``added``, or all
+    ``removed``.
+    """
     if kind == "added":
-        return [build_setting_change(key, None, value, None, find_origin(key)) for key, value in settings.items()]
-    return [build_setting_change(key, value, None, find_origin(key), None) for key, value in settings.items()]
+        return [
+            build_setting_change(key, None, value, None, find_origin(key))
+            for key, value in settings.items()
+        ]
+    return [
+        build_setting_change(key, value, None, find_origin(key), None)
+        for key, value in settings.items()
+    ]
 
 
 def find_catalogue_position(key: str) -> tuple[int, int, str]:
-    """Return the position of a setting in catalogue order; unknown settings come last in their section, by name."""
+    """Return the position of a setting in catalogue order.
+
+    Unknown settings come last in their section, by name.
+    """
     section, name = keys.split_section_and_name(key)
     return catalog.load_sections()[section].find_position(name)
 
@@ -147,11 +212,17 @@ def read_both_sides(key: str, before: Config, after: Config) -> tuple[Any, Any]:
     """Return both values of a setting, None if unset: structured, unless that loses information."""
     written = before.settings.get(key), after.settings.get(key)
     old, new = (values.parse_structured_value(key, side) for side in written)
-    return written if type(old) is not type(new) or values.is_same_typed_value(old, new) else (old, new)
+    return (
+        written
+        if type(old) is not type(new) or values.is_same_typed_value(old, new)
+        else (old, new)
+    )
 
 
 def _pair_entries(old: dict[str, Any], new: dict[str, Any]) -> dict[Path, tuple[Any, Any]]:
-    """Return the differences between two documents by path: entries of tables that both have, else top-level keys."""
+    """Return the differences between two documents by path: entries of tables that both have, else
+    top-level keys.
+    """
     pairs: dict[Path, tuple[Any, Any]] = {}
     for name in {**old, **new}:
         was, now = old.get(name), new.get(name)
@@ -165,10 +236,29 @@ def _pair_entries(old: dict[str, Any], new: dict[str, Any]) -> dict[Path, tuple[
 def _compare_profile_tables(before: Config, after: Config) -> list[Change]:
     changes = []
     for name in order_claims(before.claims, after.claims):
-        old, new = (None if value == [] else value for value in (find_meta_value(before, name), find_meta_value(after, name)))
+        old, new = (
+            None if value == [] else value
+            for value in (find_meta_value(before, name), find_meta_value(after, name))
+        )
         if old != new:
-            key, origins = f"profile.{name}", (before.find_profile_origin(name), after.find_profile_origin(name))
-            changes.append(Change(key, _find_kind(old, new), old, new, key, (), False, "", ("compatibility",), origins))
+            key, origins = (
+                f"profile.{name}",
+                (before.find_profile_origin(name), after.find_profile_origin(name)),
+            )
+            changes.append(
+                Change(
+                    key,
+                    _find_kind(old, new),
+                    old,
+                    new,
+                    key,
+                    (),
+                    False,
+                    "",
+                    ("compatibility",),
+                    origins,
+                )
+            )
     return changes
 
 
@@ -178,7 +268,11 @@ def _trace_changes(before: Config, after: Config, changes: list[Change]) -> list
     layers = {profile.name: place for place, profile in enumerate(after.lineage)}
 
     def find_value_origin(config: Config, change: Change, value: Any) -> Origin | None:
-        origin = elements(config, change.setting, change.tail).get(repr(value)) if change.element else None
+        origin = (
+            elements(config, change.setting, change.tail).get(repr(value))
+            if change.element
+            else None
+        )
         return origin or config.origin(change.setting, change.tail)
 
     def trace_change(change: Change) -> Change:
@@ -186,7 +280,12 @@ def _trace_changes(before: Config, after: Config, changes: list[Change]) -> list
         was = None if change.kind == "added" else find_value_origin(before, change, change.before)
         if change.kind == "removed":
             now = find_last_step(after, before, *place)
-            if change.element and was and now and layers.get(now.profile, len(layers)) < layers.get(was.profile, 0):
+            if (
+                change.element
+                and was
+                and now
+                and layers.get(now.profile, len(layers)) < layers.get(was.profile, 0)
+            ):
                 now = None  # a value below did not remove it
             return change._replace(origins=(was, now))
         now = find_value_origin(after, change, change.after)
@@ -202,17 +301,30 @@ def _trace_changes(before: Config, after: Config, changes: list[Change]) -> list
 def _find_edited_parents(before: Config, after: Config) -> dict[str, Origin]:
     """Return the ``extends`` that added or removed each preset that only one lineage contains."""
     old, new = ({profile.name: profile for profile in config.lineage} for config in (before, after))
-    edited = [name for name, profile in new.items() if old.get(name, profile) is not profile and old[name].extends != profile.extends]
+    edited = [
+        name
+        for name, profile in new.items()
+        if old.get(name, profile) is not profile and old[name].extends != profile.extends
+    ]
     editors = {}
     for name in old.keys() ^ new.keys() if edited else ():
-        direct = (editor for editor in edited if name in {*old[editor].extends} ^ {*new[editor].extends})
+        direct = (
+            editor for editor in edited if name in {*old[editor].extends} ^ {*new[editor].extends}
+        )
         editors[name] = new[next(direct, edited[-1])].origin("profile", "extends")
     return editors
 
 
 def _place_parents(change: Change, edits: Mapping[str, Origin]) -> Change:
     """Return a change with the ``extends`` that caused it, unless its own line was edited."""
-    edit = next((edits[origin.profile] for origin in change.origins[::-1] if origin and origin.profile in edits), None)
+    edit = next(
+        (
+            edits[origin.profile]
+            for origin in change.origins[::-1]
+            if origin and origin.profile in edits
+        ),
+        None,
+    )
     return change._replace(extends=edit)
 
 
@@ -233,7 +345,9 @@ def _find_last_step(config: Config, other: Config, setting: str, tail: Path) -> 
 
 def _map_element_origins(config: Config, setting: str, tail: Path) -> dict[str, Origin]:
     """Return the origin of each list element, by its ``repr``; of duplicates, the first."""
-    leaves = values.parse_structured_value(setting, values.find_value(setting, config.traced_value(setting), tail)[1])
+    leaves = values.parse_structured_value(
+        setting, values.find_value(setting, config.traced_value(setting), tail)[1]
+    )
     origins: dict[str, Origin] = {}
     for leaf in leaves if isinstance(leaves, list) else ():
         if isinstance(leaf, values.Leaf):

@@ -1,4 +1,6 @@
-"""Shared by all formats of changes: merging of equal changes, sentences, causes, counts, commit subjects."""
+"""Shared by all formats of changes: merging of equal changes, sentences, causes, counts, commit
+subjects.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +39,18 @@ def identify_change(change: Change) -> str:
 
 
 def identify_lasting_change(change: Change) -> str:
-    """Return the identity of a change without revisions, for presets compared with their own revisions."""
+    """Return the identity of a change without revisions, for presets compared with their own
+    revisions.
+    """
     return repr(
-        (change.key, change.scope, change.kind, change.before, change.after, *map(_identify_origin, (*change.origins, change.extends)))
+        (
+            change.key,
+            change.scope,
+            change.kind,
+            change.before,
+            change.after,
+            *map(_identify_origin, (*change.origins, change.extends)),
+        )
     )
 
 
@@ -47,8 +58,12 @@ def _identify_origin(origin: Origin | None) -> tuple[Any, ...]:
     return (origin.file, origin.path, origin.layer) if origin else ()
 
 
-def fold_changes(pairs: Iterable[Pair], identify: Callable[[Change], str] = identify_change) -> list[Fold]:
-    """Return the changes of presets on both sides, merging equal changes with the same cause; most presets first.
+def fold_changes(
+    pairs: Iterable[Pair], identify: Callable[[Change], str] = identify_change
+) -> list[Fold]:
+    """Return the changes of presets on both sides, merging equal changes with the same cause.
+
+    Most presets first.
 
     ``identify`` returns what equal changes share, if they may differ in revisions.
     """
@@ -56,17 +71,25 @@ def fold_changes(pairs: Iterable[Pair], identify: Callable[[Change], str] = iden
     for pair in pairs:
         for change in pair.changes if pair.status == "changed" else ():
             folds.setdefault(identify(change), (change, []))[1].append(pair.name)
-    return sorted((Fold(change, tuple(names)) for change, names in folds.values()), key=lambda fold: -len(fold.presets))
+    return sorted(
+        (Fold(change, tuple(names)) for change, names in folds.values()),
+        key=lambda fold: -len(fold.presets),
+    )
 
 
-def fold_shared_changes(pairs: Iterable[Pair], identify: Callable[[Change], str] = identify_change) -> tuple[list[Fold], set[str]]:
+def fold_shared_changes(
+    pairs: Iterable[Pair], identify: Callable[[Change], str] = identify_change
+) -> tuple[list[Fold], set[str]]:
     """Return the changes that several presets share, and their identities."""
     wide = [fold for fold in fold_changes(pairs, identify) if len(fold.presets) > 1]
     return wide, {identify(fold.change) for fold in wide}
 
 
 def group_shared_verdicts(verdicts: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
-    """Return the verdicts that several presets share, with these presets; ``verdicts`` are those of each preset."""
+    """Return the verdicts that several presets share, with these presets.
+
+    ``verdicts`` are those of each preset.
+    """
     names = group_pairs((line, name) for name, lines in verdicts.items() for line in lines)
     return {line: tuple(several) for line, several in names.items() if len(several) > 1}
 
@@ -74,15 +97,25 @@ def group_shared_verdicts(verdicts: Mapping[str, Iterable[str]]) -> dict[str, tu
 def format_change_value(change: Change, side: Any) -> str:
     """Return one side of a change with its unit."""
     text = keys.format_toml_value(side)
-    return f"{text} {change.unit}" if change.unit and not isinstance(side, (str, bool, list, dict)) else text
+    return (
+        f"{text} {change.unit}"
+        if change.unit and not isinstance(side, (str, bool, list, dict))
+        else text
+    )
 
 
 def format_change_sentence(change: Change) -> str:
     """Return a change without sign and cause: ``hccl_timeout 1800 → 600 s``."""
     scope = f"({change.scope}) " if change.scope else ""
     if change.kind != "changed":
-        return f"{scope}{change.key} {format_change_value(change, change.after if change.kind == 'added' else change.before)}"
-    return f"{scope}{change.key} {keys.format_toml_value(change.before)} → {format_change_value(change, change.after)}"
+        return (
+            f"{scope}{change.key} "
+            f"{format_change_value(change, change.after if change.kind == 'added' else change.before)}"
+        )
+    return (
+        f"{scope}{change.key} {keys.format_toml_value(change.before)} → "
+        f"{format_change_value(change, change.after)}"
+    )
 
 
 def format_moved_origin(was: str, now: str) -> str:
@@ -126,7 +159,8 @@ def format_pair_verdicts(pair: Pair) -> list[str]:
     """Return a line for each new and each fixed error and warning; an accepted one is not fixed."""
     accepted = {(one.finding.code, one.finding.key) for one in pair.accepted}
     came = [
-        f"{_DEEDS[finding.severity]} {finding.code}: {finding.message}" + (f" ({finding.place})" if finding.place else "")
+        f"{_DEEDS[finding.severity]} {finding.code}: {finding.message}"
+        + (f" ({finding.place})" if finding.place else "")
         for finding in sorted(pair.broken, key=lambda finding: SEVERITIES.index(finding.severity))
     ]
     gone = [finding for finding in pair.mended if (finding.code, finding.key) not in accepted]
@@ -135,26 +169,45 @@ def format_pair_verdicts(pair: Pair) -> list[str]:
 
 def list_accepted(pairs: Iterable[Pair]) -> list[tuple[str, Accepted]]:
     """Return the newly accepted findings, each with its preset, those about execution first."""
-    return sorted(((pair.name, one) for pair in pairs for one in pair.accepted), key=lambda row: (row[1].order, row[0]))
+    return sorted(
+        ((pair.name, one) for pair in pairs for one in pair.accepted),
+        key=lambda row: (row[1].order, row[0]),
+    )
 
 
 def format_accepted(pairs: Iterable[Pair]) -> dict[str, list[str]]:
     """Return a line for each newly accepted finding, with its presets."""
     rows = ((name, accepted.finding, accepted.ignore) for name, accepted in list_accepted(pairs))
     return group_pairs(
-        (f"accepts {finding.code}: {finding.message} ({finding.place}); reason: {ignore.reason} ({ignore.origin})", name)
+        (
+            (
+                f"accepts {finding.code}: {finding.message} ({finding.place}); reason: "
+                f"{ignore.reason} ({ignore.origin})"
+            ),
+            name,
+        )
         for name, finding, ignore in rows
     )
 
 
 def format_survey_totals(survey: Survey, show: Callable[[str], str] = escape_controls) -> str:
-    """Return the counts: ``12 presets differ, 988 do not; invalid now: leaf``; ``show`` formats a name."""
+    """Return the counts: ``12 presets differ, 988 do not; invalid now: leaf``.
+
+    ``show`` formats a name.
+    """
     touched = survey.touched_pairs
     number = len(survey.different_pairs)
     unknown = [pair.name for pair in survey.unknown_pairs]
     rest = len(survey.pairs) - number - len(unknown)
-    parts = [f"{format_count(number, 'preset')} differ{'s' if number == 1 else ''}, {rest} {'do' if rest != 1 else 'does'} not"]
-    invalid = [pair.name for pair in touched if pair.valid[1] is False and pair.valid[0] is not False]
+    parts = [
+        (
+            f"{format_count(number, 'preset')} differ{'s' if number == 1 else ''}, {rest} "
+            f"{'do' if rest != 1 else 'does'} not"
+        )
+    ]
+    invalid = [
+        pair.name for pair in touched if pair.valid[1] is False and pair.valid[0] is not False
+    ]
     mended = [pair.name for pair in touched if pair.valid == (False, True)]
     if invalid:
         parts.append(f"invalid now: {', '.join(map(show, invalid))}")
@@ -176,7 +229,10 @@ def write_headline(survey: Survey, names: Sequence[str]) -> str:
         return line
     settings = {change.setting or change.key for pair in touched for change in pair.changes}
     if settings:
-        return f"Change {format_count(len(settings), 'setting')} in {format_count(len(touched), 'preset')}"
+        return (
+            f"Change {format_count(len(settings), 'setting')} in "
+            f"{format_count(len(touched), 'preset')}"
+        )
     if any(name.endswith("npuprof.lock") for name in names):
         return "Lock sources"
     line = f"Reword {', '.join(names)}"
@@ -189,10 +245,15 @@ def _list_changes(touched: Sequence[Pair]) -> list[str]:
     for verb, status in (("Add", "added"), ("Remove", "removed")):
         if listed := ", ".join(pair.name for pair in touched if pair.status == status):
             changes.append(f"{verb} {listed}")
-    if fixed := ", ".join(pair.name for pair in touched if pair.valid == (False, True) and not pair.changes):
+    if fixed := ", ".join(
+        pair.name for pair in touched if pair.valid == (False, True) and not pair.changes
+    ):
         changes.append(f"Mend {fixed}")
     changes += [f"Rename {pair.was} to {pair.name}" for pair in touched if pair.was]
     for fold in fold_changes(touched):
         reach = fold.presets[0] if len(fold.presets) == 1 else f"{len(fold.presets)} presets"
-        changes.append(f"{reach}: {fold.change.sign + ' ' if fold.change.kind != 'changed' else ''}{format_change_sentence(fold.change)}")
+        changes.append(
+            f"{reach}: "
+            f"{fold.change.sign + ' ' if fold.change.kind != 'changed' else ''}{format_change_sentence(fold.change)}"
+        )
     return changes

@@ -30,19 +30,25 @@ def format_survey_html(survey: Survey) -> str:
     out = [f"<p>{escape_html(format_survey_totals(survey))}</p>\n"]
     touched = survey.touched_pairs
     for line, names in format_accepted(touched).items():
-        out.append(f'<p class="doubtful">{escape_html(line)}: {escape_html(", ".join(names))}</p>\n')
+        out.append(
+            f'<p class="doubtful">{escape_html(line)}: {escape_html(", ".join(names))}</p>\n'
+        )
     wide, shared = fold_shared_changes(touched)
     if wide:
         rows = [
             (
                 *_list_cells(fold.change),
-                Markup(f"<details><summary>{len(fold.presets)}</summary>{escape_html(', '.join(fold.presets))}</details>"),
+                Markup(
+                    f"<details><summary>{len(fold.presets)}</summary>{escape_html(', '.join(fold.presets))}</details>"
+                ),
             )
             for fold in wide
         ]
         out.append("<h2>In several presets</h2>\n")
         table = Table(rows, header=(*_COLUMNS, "presets"))
-        out.append(table.format_html("Changes of several presets", [fold.change.kind for fold in wide]))
+        out.append(
+            table.format_html("Changes of several presets", [fold.change.kind for fold in wide])
+        )
     for pair in touched:
         own = [change for change in pair.changes if identify_change(change) not in shared]
         headline, verdicts = format_pair_headline(pair), format_pair_verdicts(pair)
@@ -53,7 +59,9 @@ def format_survey_html(survey: Survey) -> str:
             out.append(f"<p>{escape_html(headline)}</p>\n")
         if own:
             table = Table([*map(_list_cells, own)], header=_COLUMNS)
-            out.append(table.format_html(f"Changes of {pair.name}", [change.kind for change in own]))
+            out.append(
+                table.format_html(f"Changes of {pair.name}", [change.kind for change in own])
+            )
         for line in verdicts:
             kind = _CLASSES.get(line.partition(" ")[0], "good")
             out.append(f'<p class="{kind}">{escape_html(line)}</p>\n')
@@ -61,7 +69,11 @@ def format_survey_html(survey: Survey) -> str:
 
 
 def _list_cells(change: Change) -> tuple[str, ...]:
-    return Code(f"{change.sign} {format_change_sentence(change)}"), ", ".join(change.risk), format_change_cause(change)
+    return (
+        Code(f"{change.sign} {format_change_sentence(change)}"),
+        ", ".join(change.risk),
+        format_change_cause(change),
+    )
 
 
 class Changes(list[Change]):
@@ -70,7 +82,12 @@ class Changes(list[Change]):
     def _repr_html_(self) -> str:
         """Return a table: before, after, what the changes may affect, and their cause."""
         rows = [
-            (Code(change.sign), fold_long_text(format_change_sentence(change)), ", ".join(change.risk), format_change_cause(change))
+            (
+                Code(change.sign),
+                fold_long_text(format_change_sentence(change)),
+                ", ".join(change.risk),
+                format_change_cause(change),
+            )
             for change in self
         ]
         if not rows:

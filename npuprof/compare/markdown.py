@@ -1,4 +1,7 @@
-"""Changes as Markdown for a pull-request comment: broken presets first, then by risk; the omitted rest is counted."""
+"""Changes as Markdown for a pull-request comment: broken presets first, then by risk.
+
+The omitted rest is counted.
+"""
 
 from __future__ import annotations
 
@@ -56,21 +59,38 @@ class _Piece(NamedTuple):
 
 
 def format_survey_markdown(survey: Survey, page: Page | None = None) -> str:
-    """Return a survey as Markdown within a page's limit: broken and removed presets first; omissions are counted."""
+    """Return a survey as Markdown within a page's limit: broken and removed presets first.
+
+    Omissions are counted.
+    """
     page = (page or Page())._replace(revisions=collect_revisions(survey.pairs))
     head, pieces = format_head(survey, page), _list_pieces(survey, page)
     if len(survey.pairs) == 1:  # a single requested preset is not folded
-        pieces = [piece._replace(text=piece.text.replace("<details>", "<details open>", 1)) for piece in pieces]
+        pieces = [
+            piece._replace(text=piece.text.replace("<details>", "<details open>", 1))
+            for piece in pieces
+        ]
     room = page.limit - _RESERVE - len(page.command) - len(head)
     fitting = sum(end <= room for end in accumulate(len(piece.text) for piece in pieces))
-    return head + "".join(piece.text for piece in pieces[:fitting]) + _count_left_out(pieces[:fitting], pieces[fitting:], page.command)
+    return (
+        head
+        + "".join(piece.text for piece in pieces[:fitting])
+        + _count_left_out(pieces[:fitting], pieces[fitting:], page.command)
+    )
 
 
 def _count_left_out(shown: Sequence[_Piece], others: Sequence[_Piece], command: str) -> str:
     """Return the sentence that counts the omissions of a page; empty if there are none."""
     changes = sum(piece.cut for piece in shown) + sum(piece.changes for piece in others)
     places = f" in {format_count(len(others), 'part')}" if others else ""
-    return f"\nLeft out: {format_count(changes, 'change')}{places} ({format_code_span(command)} shows them).\n" if changes or others else ""
+    return (
+        (
+            f"\nLeft out: {format_count(changes, 'change')}{places} "
+            f"({format_code_span(command)} shows them).\n"
+        )
+        if changes or others
+        else ""
+    )
 
 
 def format_change_table(changes: Sequence[Change], page: Page) -> str:
@@ -78,20 +98,30 @@ def format_change_table(changes: Sequence[Change], page: Page) -> str:
     return _format_table(changes, page, None)[0]
 
 
-def _format_table(changes: Sequence[Change], page: Page, room: int | None, title: str = "") -> tuple[str, int]:
-    """Return a table of as many changes as fit in ``room`` characters, and the number of omitted ones.
+def _format_table(
+    changes: Sequence[Change], page: Page, room: int | None, title: str = ""
+) -> tuple[str, int]:
+    """Return a table of as many changes as fit in ``room`` characters, and the number
+    of omitted ones.
 
     The cause column is omitted if all causes equal the ``title`` of the block.
     """
     causes = [_show_cause(change, page) for change in changes]
     columns = _COLUMNS[:-1] if set(causes) == {title} else _COLUMNS
     rows = [
-        (Code(change.sign), Code(format_short_sentence(change)), ", ".join(change.risk), Markup(cause))[: len(columns)]
+        (
+            Code(change.sign),
+            Code(format_short_sentence(change)),
+            ", ".join(change.risk),
+            Markup(cause),
+        )[: len(columns)]
         for change, cause in zip(changes, causes, strict=True)
     ]
     table, shown = Table(rows, header=columns).format_markdown(room)
     left_out = len(changes) - shown
-    return table + (f"\nand {format_count(left_out, 'change')} more\n" if left_out else ""), left_out
+    return table + (
+        f"\nand {format_count(left_out, 'change')} more\n" if left_out else ""
+    ), left_out
 
 
 def format_shared_changes(wide: Sequence[Fold], page: Page) -> str:
@@ -104,7 +134,9 @@ def _rank_change(change: Change) -> int:
 
 
 def _list_pieces(survey: Survey, page: Page) -> list[_Piece]:
-    """Return the parts after the head, highest risk first: shared changes, then each preset's own, folded."""
+    """Return the parts after the head, highest risk first: shared changes, then each preset's own,
+    folded.
+    """
     touched = survey.touched_pairs
     wide, shared = fold_shared_changes(touched)
     pieces = _list_groups(wide, page)
@@ -114,7 +146,11 @@ def _list_pieces(survey: Survey, page: Page) -> list[_Piece]:
         pieces.append(_Piece(headline + _format_reach(names, page), 0))
     singles = []
     for pair in touched:
-        own = [change for change in pair.changes if pair.status != "changed" or identify_change(change) not in shared]
+        own = [
+            change
+            for change in pair.changes
+            if pair.status != "changed" or identify_change(change) not in shared
+        ]
         own.sort(key=_rank_change)
         if piece := _format_single(pair, own, common, page):
             unranked = len(RISKS) + (1 if own and pair.status == "changed" else 2)
@@ -126,13 +162,20 @@ def _list_pieces(survey: Survey, page: Page) -> list[_Piece]:
 def _list_groups(wide: Sequence[Fold], page: Page) -> list[_Piece]:
     """Return shared changes, grouped by equal sets of presets, highest risk first."""
     groups = group_pairs((fold.presets, fold.change) for fold in wide)
-    ranked = sorted(groups.items(), key=lambda group: (min(map(_rank_change, group[1])), -len(group[0]), group[0]))
-    return [_format_group(names, sorted(changes, key=_rank_change), page) for names, changes in ranked]
+    ranked = sorted(
+        groups.items(),
+        key=lambda group: (min(map(_rank_change, group[1])), -len(group[0]), group[0]),
+    )
+    return [
+        _format_group(names, sorted(changes, key=_rank_change), page) for names, changes in ranked
+    ]
 
 
 def _format_group(names: Sequence[str], changes: Sequence[Change], page: Page) -> _Piece:
     """Return the changes that the same presets share, with one list of these presets."""
-    causes = list(dict.fromkeys(show_place(change.cause, page) for change in changes if change.cause))
+    causes = list(
+        dict.fromkeys(show_place(change.cause, page) for change in changes if change.cause)
+    )
     table, cut = _format_table(changes, page, page.limit // 3, count_rest(causes))
     out = f"\n**{count_rest(causes) or 'one cause'} → {len(names)} presets**\n\n{table}"
     return _Piece(out + _format_reach(names, page), len(changes), cut)
@@ -140,7 +183,10 @@ def _format_group(names: Sequence[str], changes: Sequence[Change], page: Page) -
 
 def _format_reach(names: Sequence[str], page: Page) -> str:
     """Return a list of presets, folded."""
-    return f"\n<details><summary>{len(names)} presets</summary>\n\n{list_names(names, page)}\n\n</details>\n"
+    return (
+        f"\n<details><summary>{len(names)} presets</summary>\n"
+        f"\n{list_names(names, page)}\n\n</details>\n"
+    )
 
 
 def _list_verdicts(pair: Pair) -> list[str]:
@@ -148,15 +194,26 @@ def _list_verdicts(pair: Pair) -> list[str]:
     return [line for line in format_pair_verdicts(pair) if not line.startswith("breaks ")]
 
 
-def _format_single(pair: Pair, own: list[Change], common: Container[str], page: Page) -> _Piece | None:
+def _format_single(
+    pair: Pair, own: list[Change], common: Container[str], page: Page
+) -> _Piece | None:
     """Return a preset's own changes and findings, folded under its name; None if there are none."""
     headline = format_pair_headline(pair)
     verdicts = [line for line in _list_verdicts(pair) if line not in common]
     if not own and not verdicts:
         return None  # the head lists it as new, removed or renamed
-    counts = headline or format_count(len(own), "change") if own or headline else format_count(len(verdicts), "finding")
-    more = f"; {', '.join(sorted(risks, key=rank_risk))}" if (risks := _list_risks(pair, own)) else ""
-    out = f"\n<details><summary><code>{escape(escape_controls(pair.name))}</code> ({escape(counts)}{more})</summary>\n"
+    counts = (
+        headline or format_count(len(own), "change")
+        if own or headline
+        else format_count(len(verdicts), "finding")
+    )
+    more = (
+        f"; {', '.join(sorted(risks, key=rank_risk))}" if (risks := _list_risks(pair, own)) else ""
+    )
+    out = (
+        f"\n<details><summary><code>{escape(escape_controls(pair.name))}</code> "
+        f"({escape(counts)}{more})</summary>\n"
+    )
     table, cut = _format_table(own, page, page.limit // 3) if own else ("", 0)
     out += f"\n{table}" if own else ""
     if verdicts:
@@ -182,7 +239,10 @@ RISKS = (EXECUTES, "numerics", "distributed", "memory", "performance")
 
 
 class _Fault(NamedTuple):
-    """A fault of a preset; ``advice`` is the line below it, and ``name`` is empty if it belongs to none."""
+    """A fault of a preset.
+
+    ``advice`` is the line below it, and ``name`` is empty if it belongs to none.
+    """
 
     line: str
     place: str = ""
@@ -202,19 +262,35 @@ def count_survey(survey: Survey, more: Sequence[str]) -> str:
         (sum(pair.valid == (False, True) for pair in touched), "valid again"),
         (sum(bool(pair.accepted) for pair in touched), "with newly accepted findings"),
     ]
-    return ", ".join([*(f"{number} {word}" for number, word in numbers if number), *more]) or "no preset differs"
+    return (
+        ", ".join([*(f"{number} {word}" for number, word in numbers if number), *more])
+        or "no preset differs"
+    )
 
 
 def count_risks(survey: Survey) -> str:
-    """Return the number of changed presets for each risk, highest first: ``numerics 25, distributed 24``; empty without risks."""
-    risks = Counter(risk for pair in survey.touched_pairs for risk in _list_risks(pair, pair.changes))
-    return ", ".join(f"{risk} {risks[risk]}" for risk in sorted(risks, key=lambda risk: (rank_risk(risk), risk)))
+    """Return the number of changed presets for each risk, highest first:
+    ``numerics 25, distributed 24``; empty without risks.
+    """
+    risks = Counter(
+        risk for pair in survey.touched_pairs for risk in _list_risks(pair, pair.changes)
+    )
+    return ", ".join(
+        f"{risk} {risks[risk]}" for risk in sorted(risks, key=lambda risk: (rank_risk(risk), risk))
+    )
 
 
 def _list_risks(pair: Pair, changes: Iterable[Change]) -> list[str]:
-    """Return what changes of a preset put at risk; a new preset can only put execution at risk, a removed one nothing."""
+    """Return what changes of a preset put at risk.
+
+    A new preset can only put execution at risk, a removed one nothing.
+    """
     risks = dict.fromkeys(risk for change in changes for risk in change.risk)
-    return [risk for risk in risks if pair.status == "changed" or (pair.status == "added" and risk == EXECUTES)]
+    return [
+        risk
+        for risk in risks
+        if pair.status == "changed" or (pair.status == "added" and risk == EXECUTES)
+    ]
 
 
 def rank_risk(risk: str) -> int:
@@ -228,45 +304,74 @@ def is_broken(pair: Pair) -> bool:
 
 
 def format_head(survey: Survey, page: Page) -> str:
-    """Return the head of a page, at most about nine tenths of its room: faults take half of it, each other list a tenth."""
+    """Return the head of a page, at most about nine tenths of its room: faults take half of it,
+    each other list a tenth.
+    """
     sides = f"{format_listed_span(survey.before)} → {format_listed_span(survey.after)}"
     totals = format_survey_totals(survey, format_listed_span).partition(";")[0]
     counts = count_survey(survey, [faults.counted for faults in page.faults])
     touched = survey.touched_pairs
-    groups = [("Broken", _list_broken(touched, page)), ("Newly accepted", _list_accepted_faults(touched, page))]
+    groups = [
+        ("Broken", _list_broken(touched, page)),
+        ("Newly accepted", _list_accepted_faults(touched, page)),
+    ]
     groups = [*filter(itemgetter(1), groups), *_list_other_faults(page)]
     risks = f"\nAt risk: {risky}\n" if (risky := count_risks(survey)) else ""
     out = f"### Presets: {counts}\n\n{sides}; {totals}\n{risks}" + _format_faults(groups, page)
     lists = {
-        "**Removed**": [format_listed_span(pair.name) for pair in touched if pair.status == "removed"],
+        "**Removed**": [
+            format_listed_span(pair.name) for pair in touched if pair.status == "removed"
+        ],
         "**New**": [format_listed_span(pair.name) for pair in touched if pair.status == "added"],
-        "**Renamed**": [f"{format_listed_span(pair.was)} → {format_listed_span(pair.name)}" for pair in touched if pair.was],
+        "**Renamed**": [
+            f"{format_listed_span(pair.was)} → {format_listed_span(pair.name)}"
+            for pair in touched
+            if pair.was
+        ],
         "Owners of affected presets": _list_owners(survey, page),
     }
-    return out + "".join(f"\n{title}: {join_fitting(shown, page.list_limit)}\n" for title, shown in lists.items() if shown)
+    return out + "".join(
+        f"\n{title}: {join_fitting(shown, page.list_limit)}\n"
+        for title, shown in lists.items()
+        if shown
+    )
 
 
 def format_faults(page: Page) -> str:
     """Return a page with faults only, for unknown changes."""
     counts = ", ".join(faults.counted for faults in page.faults)
-    return f"### Presets: the changes are unknown{f'; {counts}' if counts else ''}\n" + _format_faults(_list_other_faults(page), page)
+    return (
+        f"### Presets: the changes are unknown{f'; {counts}' if counts else ''}\n"
+        + _format_faults(_list_other_faults(page), page)
+    )
 
 
 def _list_broken(pairs: Iterable[Pair], page: Page) -> list[_Fault]:
     """Return the new errors of presets."""
     faults = []
     for pair in filter(is_broken, pairs):
-        untold = [_build_fault(finding, pair.name, page, "unknown here: ") for finding in pair.untold]
-        came = untold or [_build_fault(finding, pair.name, page) for finding in pair.broken if finding.severity == "error"]
+        untold = [
+            _build_fault(finding, pair.name, page, "unknown here: ") for finding in pair.untold
+        ]
+        came = untold or [
+            _build_fault(finding, pair.name, page)
+            for finding in pair.broken
+            if finding.severity == "error"
+        ]
         faults += came or [_Fault("cannot be read or resolved", name=pair.name)]
     return list(dict.fromkeys(faults))
 
 
 def _list_accepted_faults(pairs: Iterable[Pair], page: Page) -> list[_Fault]:
-    """Return the newly accepted findings with their reasons, which are cut: a long one would take the room of the others."""
+    """Return the newly accepted findings with their reasons, which are cut: a long one would take
+    the room of the others.
+    """
     faults = []
     for name, one in list_accepted(pairs):
-        reason = f"reason: {format_listed_span(shorten_text(one.ignore.reason))} ({show_place(one.ignore.origin, page)})"
+        reason = (
+            f"reason: {format_listed_span(shorten_text(one.ignore.reason))} "
+            f"({show_place(one.ignore.origin, page)})"
+        )
         faults.append(_build_fault(one.finding, name, page)._replace(advice=reason))
     return faults
 
@@ -276,33 +381,63 @@ def _list_other_faults(page: Page) -> list[tuple[str, list[_Fault]]]:
     return [
         (
             group.title,
-            [_build_fault(finding, name, page) for finding in group.findings for name in finding.profiles or [_name_author(finding)]],
+            [
+                _build_fault(finding, name, page)
+                for finding in group.findings
+                for name in finding.profiles or [_name_author(finding)]
+            ],
         )
         for group in page.faults
     ]
 
 
 def _name_author(finding: Finding) -> str:
-    return finding.origin.profile if finding.origin is not None and finding.origin.profile != finding.origin.file else ""
+    return (
+        finding.origin.profile
+        if finding.origin is not None and finding.origin.profile != finding.origin.file
+        else ""
+    )
 
 
 def _build_fault(finding: Finding, name: str, page: Page, before: str = "") -> _Fault:
     """Return a preset's fault as a line that is equal for other presets with that fault."""
-    message = format_listed_span(finding.message.removeprefix(f"{name} ") if name else finding.message)
-    place = show_place(finding.origin, page) if finding.origin else format_listed_span(finding.place) if finding.place else ""
-    return _Fault(f"{before}{finding.code} {message}", place, f"try: {format_listed_span(finding.hint)}" if finding.hint else "", name)
+    message = format_listed_span(
+        finding.message.removeprefix(f"{name} ") if name else finding.message
+    )
+    place = (
+        show_place(finding.origin, page)
+        if finding.origin
+        else format_listed_span(finding.place)
+        if finding.place
+        else ""
+    )
+    return _Fault(
+        f"{before}{finding.code} {message}",
+        place,
+        f"try: {format_listed_span(finding.hint)}" if finding.hint else "",
+        name,
+    )
 
 
 def _format_faults(groups: Sequence[tuple[str, list[_Fault]]], page: Page) -> str:
-    """Return faults under their titles, each once with all its presets; omissions of a group are counted."""
+    """Return faults under their titles, each once with all its presets.
+
+    Omissions of a group are counted.
+    """
     out = ""
     for title, faults in groups:
         same = group_pairs(((fault.line, fault.advice), fault) for fault in faults)
-        entries = [_format_fault(alike, page._replace(limit=page.limit // 2)) for alike in same.values()]
+        entries = [
+            _format_fault(alike, page._replace(limit=page.limit // 2)) for alike in same.values()
+        ]
         room = page.limit // 2 // len(groups)
         fitting = sum(end <= room for end in accumulate(map(len, entries)))
         out += f"\n**{title}**\n\n{''.join(entries[:fitting])}"
-        out += f"- and {format_count(len(entries) - fitting, 'other fault')}\n" if fitting < len(entries) else ""
+        out += (
+            f"- and {format_count(len(entries) - fitting, 'other fault')}\n"
+            if fitting < len(entries)
+            else ""
+        )
     return out
 
 
@@ -316,6 +451,8 @@ def _format_fault(alike: Sequence[_Fault], page: Page) -> str:
 
 def _list_owners(survey: Survey, page: Page) -> list[str]:
     """Return the owners of presets that differ, with counts, highest first."""
-    reached = Counter(owner for pair in survey.different_pairs for owner in page.owners.get(pair.name, ()))
+    reached = Counter(
+        owner for pair in survey.different_pairs for owner in page.owners.get(pair.name, ())
+    )
     ranked = sorted(reached.items(), key=lambda item: (-item[1], item[0]))
     return [f"{format_listed_span(owner)} ({number})" for owner, number in ranked]

@@ -1,4 +1,6 @@
-"""Owners of presets: ``owner`` in ``[profile]``, and the CODEOWNERS file as GitHub and GitLab read it."""
+"""Owners of presets: ``owner`` in ``[profile]``, and the CODEOWNERS file as GitHub and
+GitLab read it.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ _LINE = lazy_pattern(r"((?:\\.|[^\s\\])+)\s*(.*)")
 
 
 def find_owners(survey: Survey, at: Revision) -> dict[str, tuple[str, ...]]:
-    """Return the owners of the presets that differ, by name, with CODEOWNERS at a revision. Raises NpuprofError."""
+    """Return the owners of the presets that differ, by name, with CODEOWNERS at a revision.
+
+    Raises NpuprofError.
+    """
     rules = read_owner_rules(at.repository, at.commit)
     owners_of = {}
     for pair in survey.different_pairs:
@@ -31,7 +36,10 @@ def find_owners(survey: Survey, at: Revision) -> dict[str, tuple[str, ...]]:
 
 
 def read_owner_rules(repository: Repository, commit: str) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the patterns and owners of the first existing file at a commit. Raises NpuprofError."""
+    """Return the patterns and owners of the first existing file at a commit.
+
+    Raises NpuprofError.
+    """
     for file in repository.git.read_objects([f"{commit}:{place}" for place in PLACES]):
         if file is not None and file.type == "blob":
             return parse_owners(file.content.decode(errors="replace"))
@@ -50,7 +58,14 @@ def parse_owners(text: str) -> list[tuple[str, tuple[str, ...]]]:
 
 def match_owners(rules: Sequence[tuple[str, tuple[str, ...]]], path: str) -> tuple[str, ...]:
     """Return the owners of a path: those of the last matching pattern."""
-    return next((owners for pattern, owners in reversed(rules) if _compile_pattern(pattern).fullmatch(path)), ())
+    return next(
+        (
+            owners
+            for pattern, owners in reversed(rules)
+            if _compile_pattern(pattern).fullmatch(path)
+        ),
+        (),
+    )
 
 
 @cache

@@ -23,9 +23,12 @@ if TYPE_CHECKING:
 
 
 _LIKENESS = 0.5  # the minimum share of common lines for a rename
-_MOST_COMPARED = 40_000  # the maximum number of file pairs compared line by line; beyond it, only equal files are renames
+# the maximum number of file pairs compared line by line; beyond it, only equal files are renames
+_MOST_COMPARED = 40_000
 #: Lines common to many presets: they do not indicate a rename.
-_COMMONPLACE = lazy_pattern(rb"""\[.*\]|(?:profile\.)?["']?(?:extends|scenario|abstract|cann|products|owner)["']?\s*=.*""")
+_COMMONPLACE = lazy_pattern(
+    rb"""\[.*\]|(?:profile\.)?["']?(?:extends|scenario|abstract|cann|products|owner)["']?\s*=.*"""
+)
 
 
 def match_renamed_presets(old: Texts, new: Texts, gone: set[str], come: set[str]) -> dict[str, str]:
@@ -39,7 +42,9 @@ def match_renamed_presets(old: Texts, new: Texts, gone: set[str], come: set[str]
     former = _match_equal_files(before, after)
     taken = set(former.values())
     departed = {was: _strip_commonplace(lines) for was, lines in before.items() if was not in taken}
-    arrived = {name: _strip_commonplace(lines) for name, lines in after.items() if name not in former}
+    arrived = {
+        name: _strip_commonplace(lines) for name, lines in after.items() if name not in former
+    }
     if len(departed) * len(arrived) > _MOST_COMPARED:
         return former
     likeness = []
@@ -48,7 +53,9 @@ def match_renamed_presets(old: Texts, new: Texts, gone: set[str], come: set[str]
             total = lines.total() + others.total()
             common = 2 * (lines & others).total() / total if total else 0
             if common >= _LIKENESS:
-                likeness.append((-common, was.rpartition("/")[2] != name.rpartition("/")[2], was, name))
+                likeness.append(
+                    (-common, was.rpartition("/")[2] != name.rpartition("/")[2], was, name)
+                )
     for _, _, was, name in sorted(likeness):
         if name not in former and was not in taken:
             former[name] = was
@@ -56,15 +63,23 @@ def match_renamed_presets(old: Texts, new: Texts, gone: set[str], come: set[str]
     return former
 
 
-def _match_equal_files(before: dict[str, Counter[bytes]], after: dict[str, Counter[bytes]]) -> dict[str, str]:
-    """Return the new names of files with equal lines: first by equal last name segments, then in order."""
-    known = group_pairs((frozenset(before[was].items()), was) for was in sorted(before) if before[was])
+def _match_equal_files(
+    before: dict[str, Counter[bytes]], after: dict[str, Counter[bytes]]
+) -> dict[str, str]:
+    """Return the new names of files with equal lines: first by equal last name segments, then in
+    order.
+    """
+    known = group_pairs(
+        (frozenset(before[was].items()), was) for was in sorted(before) if before[was]
+    )
     former = {}
     for alike in (True, False):
         for name in sorted(after):
             waiting = known.get(frozenset(after[name].items()), []) if name not in former else []
             last = name.rpartition("/")[2]
-            fitting = next((was for was in waiting if not alike or was.rpartition("/")[2] == last), None)
+            fitting = next(
+                (was for was in waiting if not alike or was.rpartition("/")[2] == last), None
+            )
             if fitting is not None:
                 waiting.remove(fitting)
                 former[name] = fitting
@@ -72,14 +87,21 @@ def _match_equal_files(before: dict[str, Counter[bytes]], after: dict[str, Count
 
 
 def _strip_commonplace(lines: Counter[bytes]) -> Counter[bytes]:
-    return Counter({line: number for line, number in lines.items() if not _COMMONPLACE.fullmatch(line)})
+    return Counter(
+        {line: number for line, number in lines.items() if not _COMMONPLACE.fullmatch(line)}
+    )
 
 
 def _count_lines(side: Texts, names: set[str]) -> dict[str, Counter[bytes]]:
-    """Return the line counts of files, without surrounding blanks and empty lines; empty for an unreadable file."""
+    """Return the line counts of files, without surrounding blanks and empty lines.
+
+    Empty for an unreadable file.
+    """
     side.load_texts(names)
     counts: dict[str, Counter[bytes]] = {name: Counter() for name in names}
     for name, lines in counts.items():
         with suppress(NpuprofError):
-            lines.update(line.strip() for line in side.read_profile_text(name).splitlines() if line.strip())
+            lines.update(
+                line.strip() for line in side.read_profile_text(name).splitlines() if line.strip()
+            )
     return counts

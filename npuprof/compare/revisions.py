@@ -14,10 +14,14 @@ from npuprof.store.folder import Folder
 from npuprof.store.gitstore.revisions import Revision
 
 
-def compare_revisions(store: Folder, rev: str, context: Context, names: Sequence[str] = (), raw: bool = False) -> Survey:
-    """Return the differences between ``A..B``, ``A...B`` (from their merge base), or ``A`` and the work tree.
+def compare_revisions(
+    store: Folder, rev: str, context: Context, names: Sequence[str] = (), raw: bool = False
+) -> Survey:
+    """Return the differences between ``A..B``, ``A...B`` (from their merge base), or ``A`` and the
+    work tree.
 
-    With ``names``, only of these presets; with ``raw``, of the files as written. Raises NpuprofError.
+    With ``names``, only of these presets; with ``raw``, of the files as written. Raises
+    NpuprofError.
     """
     repository = store.repository
     left, dots, right = _split_range(rev)
@@ -30,16 +34,27 @@ def compare_revisions(store: Folder, rev: str, context: Context, names: Sequence
         if dots == "...":
             before = repository.find_merge_base(base, tip)
             first = first if before == base else f"merge base with {_shorten(left)} ({before[:7]})"
-    start = store.repository.load_revision(before) if dots == "..." else store.repository.load_named_revision(left)
+    start = (
+        store.repository.load_revision(before)
+        if dots == "..."
+        else store.repository.load_named_revision(left)
+    )
     if not start.files and not after.names():
         what = f"there are no profiles in {start.label}, nor in {after.label}"
         raise build_error("NP023", what, "", "name the store with --store")
-    here = after if isinstance(after, Revision) else store.repository.load_revision(repository.resolve_commit("HEAD"))
-    return compare_store_states(start, after, (first, second), context, names, raw)._replace(committed=here)
+    here = (
+        after
+        if isinstance(after, Revision)
+        else store.repository.load_revision(repository.resolve_commit("HEAD"))
+    )
+    return compare_store_states(start, after, (first, second), context, names, raw)._replace(
+        committed=here
+    )
 
 
 def build_page(survey: Survey, command: str, link: str | None) -> Page:
-    """Return the context of a page of changes: links to lines, owners of presets, the command that prints everything.
+    """Return the context of a page of changes: links to lines, owners of presets, the command that
+    prints everything.
 
     Only revisions have links and owners. Raises NpuprofError.
     """
@@ -48,10 +63,21 @@ def build_page(survey: Survey, command: str, link: str | None) -> Page:
     return Page(link or "", find_owners(survey, survey.committed), command=command)
 
 
-def format_diff_command(rev: str | None, options: Mapping[str, str | None], words: Sequence[str] = ()) -> str:
+def format_diff_command(
+    rev: str | None, options: Mapping[str, str | None], words: Sequence[str] = ()
+) -> str:
     """Return the command that prints the same in a terminal, with short commit ids."""
-    short = None if rev is None else re.sub(r"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b", lambda match: match[0][:12], rev)
-    given = [word for name, value in {"--rev": short, **options}.items() if value is not None for word in (name, value)]
+    short = (
+        None
+        if rev is None
+        else re.sub(r"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b", lambda match: match[0][:12], rev)
+    )
+    given = [
+        word
+        for name, value in {"--rev": short, **options}.items()
+        if value is not None
+        for word in (name, value)
+    ]
     return " ".join(["npuprof diff", *map(_quote, (*given, *words))])
 
 
@@ -60,7 +86,10 @@ def _label_commit(text: str, commit: str) -> str:
 
 
 def _quote(word: str) -> str:
-    """Return a word quoted for a shell; a tilde inside a word, as in ``HEAD~1``, needs no quotes."""
+    """Return a word quoted for a shell.
+
+    A tilde inside a word, as in ``HEAD~1``, needs no quotes.
+    """
     return word if re.fullmatch(r"[\w./:@%+=,-][\w./:@%+=,~-]*", word, re.ASCII) else quote(word)
 
 

@@ -21,7 +21,10 @@ _NOT_PLAIN = (b"\\", b'"""', b"'''")  # escapes, multi-line strings
 
 
 class WorkTree:
-    """A store in a folder, with git's ids of its files; includes files excluded by a sparse checkout."""
+    """A store in a folder, with git's ids of its files.
+
+    Includes files excluded by a sparse checkout.
+    """
 
     def __init__(self, folder: Folder, before: Revision) -> None:
         self._texts: dict[str, bytes] = {}
@@ -33,14 +36,22 @@ class WorkTree:
         if has_sparse_checkout(folder.root) or before.files.keys() - there:
             self.absent = {
                 name: file
-                for name, file in list_absent_files(before.repository, Layout(before.repository.prefix, folder.layout.globs)).items()
+                for name, file in list_absent_files(
+                    before.repository, Layout(before.repository.prefix, folder.layout.globs)
+                ).items()
                 if name not in there
             }
-            folder.read_absent = lambda name: self.read_profile_text(name) if name in self.absent else None
+            folder.read_absent = lambda name: (
+                self.read_profile_text(name) if name in self.absent else None
+            )
 
     def load_texts(self, names: set[str]) -> None:
         """Load the files missing in the folder together; other files are read on demand."""
-        wanted = {name: self.absent[name].oid for name in names if name in self.absent and name not in self._texts}
+        wanted = {
+            name: self.absent[name].oid
+            for name in names
+            if name in self.absent and name not in self._texts
+        }
         contents = self._repository.git.read_contents(wanted.values()) if wanted else {}
         self._texts |= {name: contents[oid] for name, oid in wanted.items()}
 
@@ -97,18 +108,30 @@ class StoreSide(ResolvedSide):
 
     def __init__(self, store: Revision | Folder, context: Context, before: Revision) -> None:
         super().__init__(spec.Workspace(None, context, opened=store), store)
-        self.texts: Revision | WorkTree = store if isinstance(store, Revision) else WorkTree(store, before)
+        self.texts: Revision | WorkTree = (
+            store if isinstance(store, Revision) else WorkTree(store, before)
+        )
         if isinstance(self.texts, WorkTree):
             self.names |= self.texts.absent.keys()
 
     def is_same_file(self, name: str, file: TreeFile) -> bool:
-        """Return whether a file certainly equals the other state's; the target of a link may have changed."""
+        """Return whether a file certainly equals the other state's.
+
+        The target of a link may have changed.
+        """
         if file.is_link:
             return False
-        return self.texts.is_same_file(name, file) if isinstance(self.texts, WorkTree) else self.texts.files[name] == file
+        return (
+            self.texts.is_same_file(name, file)
+            if isinstance(self.texts, WorkTree)
+            else self.texts.files[name] == file
+        )
 
     def read_parent_names(self, name: str) -> list[str] | None:
-        """Return all names that a file may extend, without parsing plain texts; None if it cannot be read."""
+        """Return all names that a file may extend, without parsing plain texts.
+
+        None if it cannot be read.
+        """
         try:
             names = read_plain_parents(self.texts.read_profile_text(name))
             return list(self.store.profile(name).extends) if names is None else names
@@ -117,7 +140,14 @@ class StoreSide(ResolvedSide):
 
 
 def read_plain_parents(text: bytes) -> list[str] | None:
-    """Return the names that a preset's text may extend: all its strings, if it extends any; None if parsing is needed."""
+    """Return the names that a preset's text may extend: all its strings, if it extends any.
+
+    None if parsing is needed.
+    """
     if any(mark in text for mark in _NOT_PLAIN):
         return None
-    return [name[1:-1].decode(errors="replace") for name in _TEXT.findall(text)] if b"extends" in text else []
+    return (
+        [name[1:-1].decode(errors="replace") for name in _TEXT.findall(text)]
+        if b"extends" in text
+        else []
+    )

@@ -1,4 +1,6 @@
-"""Parts of a Markdown page: code spans, places with links to lines, lists of names, shortened values."""
+"""Parts of a Markdown page: code spans, places with links to lines, lists of names,
+shortened values.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,10 @@ _ADDRESS = lazy_pattern(r"https?://[^\s()<>\[\]`|]+")
 
 
 class Faults(NamedTuple):
-    """Findings on a page besides those of the changes, under a title; ``counted`` is their part of the first line."""
+    """Findings on a page besides those of the changes, under a title.
+
+    ``counted`` is their part of the first line.
+    """
 
     title: str
     counted: str
@@ -31,10 +36,11 @@ class Faults(NamedTuple):
 
 
 class Page(NamedTuple):
-    """The context of a page of changes: the repository URL, owners of presets, ``faults`` found elsewhere.
+    """The context of a page of changes: the repository URL, owners of presets, ``faults`` found
+    elsewhere.
 
-    ``revisions`` are the compared commits, if known: a place in another commit, as of a pinned parent, is cited with its
-    commit. ``command`` prints what does not fit in ``limit`` characters.
+    ``revisions`` are the compared commits, if known: a place in another commit, as of a pinned
+    parent, is cited with its commit. ``command`` prints what does not fit in ``limit`` characters.
     """
 
     address: str = ""
@@ -61,7 +67,11 @@ def join_fitting(texts: Sequence[str], room: int) -> str:
     fitting = sum(end <= room for end in ends)
     if fitting == len(texts):
         return ", ".join(texts)
-    return f"{', '.join(texts[:fitting])} and {len(texts) - fitting} more" if fitting else f"{len(texts)} in all"
+    return (
+        f"{', '.join(texts[:fitting])} and {len(texts) - fitting} more"
+        if fitting
+        else f"{len(texts)} in all"
+    )
 
 
 def list_names(names: Iterable[str], page: Page) -> str:
@@ -71,7 +81,12 @@ def list_names(names: Iterable[str], page: Page) -> str:
 
 def collect_revisions(pairs: Iterable[Pair]) -> frozenset[str]:
     """Return the commits at which presets are compared, if any of them could be resolved."""
-    sides = [side for pair in pairs for side in (pair.before, pair.after) if side is not None and side.lineage]
+    sides = [
+        side
+        for pair in pairs
+        for side in (pair.before, pair.after)
+        if side is not None and side.lineage
+    ]
     own = (side.lineage[-1].document for side in sides)
     return frozenset(read.revision for read in own if read.revision)
 
@@ -82,21 +97,33 @@ def is_address(text: str) -> bool:
 
 
 def show_place(origin: Origin, page: Page, in_table: bool = False) -> str:
-    """Return the place of an origin, with a link to its line if the URL is known; the head names the compared commits."""
+    """Return the place of an origin, with a link to its line if the URL is known.
+
+    The head names the compared commits.
+    """
     place = f"{origin.file}:{origin.line}" if origin.line else origin.file
-    apart = origin.revision is not None and bool(page.revisions) and origin.revision not in page.revisions
+    apart = (
+        origin.revision is not None
+        and bool(page.revisions)
+        and origin.revision not in page.revisions
+    )
     shown = format_code_span(str(origin) if apart else place, in_table)
     link = build_link(origin, page.address)
     return f"[{shown}]({link})" if link else shown
 
 
 def build_link(origin: Origin, address: str) -> str:
-    """Return the URL of the line that set a value, for GitHub and GitLab; empty for uncommitted lines."""
+    """Return the URL of the line that set a value, for GitHub and GitLab.
+
+    Empty for uncommitted lines.
+    """
     if not address or not origin.revision or not origin.line:
         return ""
     from urllib.parse import quote
 
-    between = "/-/blob/" if "gitlab" in address.split("/")[2] or address.endswith("/-") else "/blob/"
+    between = (
+        "/-/blob/" if "gitlab" in address.split("/")[2] or address.endswith("/-") else "/blob/"
+    )
     return f"{address.removesuffix('/-').rstrip('/')}{between}{origin.revision}/{quote(origin.file)}#L{origin.line}"
 
 
@@ -107,13 +134,19 @@ _SHARED = 40
 
 def format_short_sentence(change: Change) -> str:
     """Return a change as a sentence; long values are cut around their first difference."""
-    sides = {"added": [change.after], "removed": [change.before]}.get(change.kind, [change.before, change.after])
+    sides = {"added": [change.after], "removed": [change.before]}.get(
+        change.kind, [change.before, change.after]
+    )
     texts = [keys.format_toml_value(side) for side in sides]
     if all(len(text) <= VALUE_LIMIT for text in texts):
         return format_change_sentence(change)
-    differing = (place for place, chars in enumerate(zip(*texts, strict=False)) if len(set(chars)) > 1)
+    differing = (
+        place for place, chars in enumerate(zip(*texts, strict=False)) if len(set(chars)) > 1
+    )
     start = next(differing, 0) - _SHARED
-    shown = [shorten_text(text, start if start > VALUE_LIMIT - 2 * _SHARED else 0) for text in texts]
+    shown = [
+        shorten_text(text, start if start > VALUE_LIMIT - 2 * _SHARED else 0) for text in texts
+    ]
     scope = f"({change.scope}) " if change.scope else ""
     return f"{scope}{change.key} {' → '.join(shown)}"
 

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from npuprof.compare.pairs import Pair, build_resolved_pair, compare_raw_preset, compare_resolved_preset
+from npuprof.compare.pairs import (
+    Pair,
+    build_resolved_pair,
+    compare_raw_preset,
+    compare_resolved_preset,
+)
 from npuprof.compare.renames import match_renamed_presets
 from npuprof.compare.sides import ResolvedSide, StoreSide, WorkTree
 from npuprof.model import Context, Finding, NpuprofError, Record, did_you_mean
@@ -55,25 +60,42 @@ class Survey(Record):
     def describe_unread(self) -> list[str]:
         """Return which presets cannot be compared, and why."""
         known = [pair.name for pair in self.pairs if pair.unread and not pair.untold]
-        described = [f"cannot compare {', '.join(known)}: cannot be read or resolved now"] if known else []
-        reasons = group_pairs((f"{finding.message}; {finding.hint}", pair.name) for pair in self.pairs for finding in pair.untold)
-        return described + [f"cannot compare {', '.join(names)}: {why}" for why, names in reasons.items()]
+        described = (
+            [f"cannot compare {', '.join(known)}: cannot be read or resolved now"] if known else []
+        )
+        reasons = group_pairs(
+            (f"{finding.message}; {finding.hint}", pair.name)
+            for pair in self.pairs
+            for finding in pair.untold
+        )
+        return described + [
+            f"cannot compare {', '.join(names)}: {why}" for why, names in reasons.items()
+        ]
 
 
 def compare_store_states(
-    before: Revision, after: Revision | Folder, labels: tuple[str, str], context: Context, names: Sequence[str] = (), raw: bool = False
+    before: Revision,
+    after: Revision | Folder,
+    labels: tuple[str, str],
+    context: Context,
+    names: Sequence[str] = (),
+    raw: bool = False,
 ) -> Survey:
     """Return every preset that may differ between two states of a store, or only the named ones.
 
-    Files with equal content and equal ancestors are not read. With ``raw``, the files are compared as written. Raises
-    NpuprofError for a name that is in neither state.
+    Files with equal content and equal ancestors are not read. With ``raw``, the files are compared
+    as written. Raises NpuprofError for a name that is in neither state.
     """
     old, new = StoreSide(before, context, before), StoreSide(after, context, before)
-    unchanged = {name for name in old.names & new.names if new.is_same_file(name, before.files[name])}
+    unchanged = {
+        name for name in old.names & new.names if new.is_same_file(name, before.files[name])
+    }
     changed = (old.names | new.names) - unchanged
     if isinstance(new.texts, WorkTree) and (differing := changed & old.names & new.names):
         changed -= find_converted_files(before.repository, differing, before.files)
-    renamed = match_renamed_presets(old.texts, new.texts, old.names - new.names, new.names - old.names)
+    renamed = match_renamed_presets(
+        old.texts, new.texts, old.names - new.names, new.names - old.names
+    )
     everything = sorted({*old.names, *new.names} - set(renamed.values()))
     wanted = select_named_presets(names, everything, renamed) if names else everything
     if raw:
@@ -96,25 +118,39 @@ def compare_store_states(
     return Survey(*labels, tuple(pairs))
 
 
-def compare_lock_states(before: spec.Workspace, after: spec.Workspace, labels: tuple[str, str]) -> Survey:
+def compare_lock_states(
+    before: spec.Workspace, after: spec.Workspace, labels: tuple[str, str]
+) -> Survey:
     """Return the differences of a folder's presets between two states of their sources.
 
-    Both are of the same folder, each with the sources of its state; a preset without sources is unchanged.
+    Both are of the same folder, each with the sources of its state; a preset without sources is
+    unchanged.
     """
     sides = [ResolvedSide(side, side.store) for side in (before, after)]
     pairs = []
     for name in after.store.names():
         old, new = (side.resolve_preset(name) for side in sides)
-        lines = [[(member.key, member.document.text) for member in config.lineage] for config in (old, new) if isinstance(config, Config)]
+        lines = [
+            [(member.key, member.document.text) for member in config.lineage]
+            for config in (old, new)
+            if isinstance(config, Config)
+        ]
         if len(lines) == 2 and lines[0] == lines[1]:
             pairs.append(Pair(name, "unchanged"))
         else:
-            pairs.append(build_resolved_pair(old, new, name, name, (before.store.label, after.store.label)))
+            pairs.append(
+                build_resolved_pair(old, new, name, name, (before.store.label, after.store.label))
+            )
     return Survey(*labels, tuple(pairs))
 
 
-def select_named_presets(names: Sequence[str], known: list[str], renamed: dict[str, str]) -> list[str]:
-    """Return the selected presets by their current names. Raises NpuprofError for names that are on neither side."""
+def select_named_presets(
+    names: Sequence[str], known: list[str], renamed: dict[str, str]
+) -> list[str]:
+    """Return the selected presets by their current names.
+
+    Raises NpuprofError for names that are on neither side.
+    """
     selected, problems = [], []
     now = {was: name for name, was in renamed.items()}
     for name in names:
@@ -122,7 +158,11 @@ def select_named_presets(names: Sequence[str], known: list[str], renamed: dict[s
         if name in known:
             selected.append(name)
         else:
-            problems.append(Finding("NP008", f"no preset {name!r} on either side", "", did_you_mean(name, known)))
+            problems.append(
+                Finding(
+                    "NP008", f"no preset {name!r} on either side", "", did_you_mean(name, known)
+                )
+            )
     if problems:
         raise NpuprofError(problems)
     return sorted(set(selected))
@@ -158,7 +198,9 @@ def find_reached_presets(old: StoreSide, new: StoreSide, changed: set[str]) -> s
 
 
 def have_moved_ranges(before: Revision | Folder, after: Revision | Folder) -> bool:
-    """Return whether an @ reference may resolve differently in two states although no file differs."""
+    """Return whether an @ reference may resolve differently in two states although no
+    file differs.
+    """
     if not isinstance(before, Revision) or not before.commit or not has_release_tags(before.root):
         return False
     if before.release or after.release:
@@ -186,11 +228,18 @@ def have_other_sources(before: Revision | Folder, after: Revision | Folder) -> b
 def _has_edited_copy(sources: Sources, name: str) -> bool:
     from npuprof.store.sources.reading import find_copy_faults
 
-    return sources.open_copy is not None and bool(sources.project.sources[name].vendor) and bool(find_copy_faults(sources, name))
+    return (
+        sources.open_copy is not None
+        and bool(sources.project.sources[name].vendor)
+        and bool(find_copy_faults(sources, name))
+    )
 
 
 def have_other_policies(before: Revision | Folder, after: Revision | Folder) -> bool:
-    """Return whether two states have different team rules or accepted findings; invalid ones count as different."""
+    """Return whether two states have different team rules or accepted findings.
+
+    Invalid ones count as different.
+    """
     from npuprof.store.sources.lookups import Lookups
 
     policies: list[list[Record]] = []
@@ -199,5 +248,9 @@ def have_other_policies(before: Revision | Folder, after: Revision | Folder) -> 
             policy = Lookups().load_policy(home) if home.may_have_policy() else None
         except NpuprofError:
             return True
-        policies.append([table._replace(origin=None) for table in (*policy.rules, *policy.ignores)] if policy else [])
+        policies.append(
+            [table._replace(origin=None) for table in (*policy.rules, *policy.ignores)]
+            if policy
+            else []
+        )
     return policies[0] != policies[1]

@@ -1,7 +1,10 @@
-"""The documentation topics: Markdown files in this folder and in ``recipes/``; the file name is the topic.
+"""The documentation topics: Markdown files in this folder and in ``recipes/``.
 
-A page begins with its title and a one-sentence summary. ``<!-- order: 30 -->`` sets its position in the list; pages
-without one come last. ``<!-- group: look-up -->`` marks reference pages. Comments are for authors and are not shown.
+The file name is the topic.
+
+A page begins with its title and a one-sentence summary. ``<!-- order: 30 -->`` sets its position in
+the list; pages without one come last. ``<!-- group: look-up -->`` marks reference pages. Comments
+are for authors and are not shown.
 """
 
 from __future__ import annotations
@@ -37,14 +40,21 @@ class Topic(Record):
 def load_topics() -> list[Topic]:
     """Return all pages in reading order."""
     groups = list(GROUP_TITLES)
-    return sorted(map(_load_topic, _list_paths()), key=lambda topic: (groups.index(topic.group), topic.order, topic.path))
+    return sorted(
+        map(_load_topic, _list_paths()),
+        key=lambda topic: (groups.index(topic.group), topic.order, topic.path),
+    )
 
 
 def _list_paths() -> Iterator[str]:
     for group in _FOLDERS:
         folder = os.path.join(_FOLDER, group)
         if os.path.isdir(folder):
-            yield from (f"{group}/{name}".lstrip("/") for name in sorted(os.listdir(folder)) if name.endswith(".md"))
+            yield from (
+                f"{group}/{name}".lstrip("/")
+                for name in sorted(os.listdir(folder))
+                if name.endswith(".md")
+            )
 
 
 def _load_topic(path: str) -> Topic:
@@ -57,7 +67,9 @@ def _load_topic(path: str) -> Topic:
     apart = re.search(r"^<!-- group: ([a-z-]+) -->$", written, re.MULTILINE)
     group = apart[1] if apart else os.path.dirname(path)
     order = int(order_comment[1]) if order_comment else _LAST
-    return Topic(name, path, title.removeprefix("# ").strip(), " ".join(summary.split()), text, order, group)
+    return Topic(
+        name, path, title.removeprefix("# ").strip(), " ".join(summary.split()), text, order, group
+    )
 
 
 def read_picture(path: str) -> bytes:
@@ -83,7 +95,12 @@ def split_code(text: str) -> Iterator[tuple[str, bool]]:
     for line in text.splitlines(keepends=True):
         mark = re.match(r" *(`{3,}|~{3,})", line)
         opens = mark is not None and not fence
-        closes = mark is not None and bool(fence) and mark[1].startswith(fence) and not line.strip().strip(fence[0])
+        closes = (
+            mark is not None
+            and bool(fence)
+            and mark[1].startswith(fence)
+            and not line.strip().strip(fence[0])
+        )
         if opens and lines:
             yield "".join(lines), True
             lines = []

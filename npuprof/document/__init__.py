@@ -1,4 +1,7 @@
-"""A parsed TOML text with its name and path. Every value read from it has an origin: a path into the document."""
+"""A parsed TOML text with its name and path.
+
+Every value read from it has an origin: a path into the document.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,8 @@ if TYPE_CHECKING:
 _MAX_DEPTH = 100
 #: The longest text, in characters, in which a single position is searched for without a scan.
 _SHORT = 5000
-#: Regular expressions for the tokens of a TOML text: one segment of a key, multi-line strings, dotted keys with all their segments,
-#: comments. They never backtrack.
+#: Regular expressions for the tokens of a TOML text: one segment of a key, multi-line strings,
+#: dotted keys with all their segments, comments. They never backtrack.
 _SEGMENT = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
 _TOKENS = (
     r'''"""(?:[^"\\]|\\[\s\S]|"(?!""))*+(?:"{3,5})?|'''
@@ -30,18 +33,25 @@ _MAX_INTEGER_BITS = 14_000  # bits: Python cannot print integers with more than 
 
 
 class Document:
-    """A parsed TOML text. ``source`` is the path shown to users, ``revision`` the commit it was read at."""
+    """A parsed TOML text.
+
+    ``source`` is the path shown to users, ``revision`` the commit it was read at.
+    """
 
     __slots__ = ("_first", "_positions", "data", "name", "revision", "source", "text")
 
-    def __init__(self, name: str, source: str, text: str, data: dict[str, Any], revision: str | None = None) -> None:
+    def __init__(
+        self, name: str, source: str, text: str, data: dict[str, Any], revision: str | None = None
+    ) -> None:
         self.name = name
         self.source = source
         self.text = text
         self.data = data
         self.revision = revision
         self._positions: Positions | None = None
-        self._first: tuple[Path, tuple[int, int]] | None = None  #: a requested path, with its position
+        self._first: tuple[Path, tuple[int, int]] | None = (
+            None  #: a requested path, with its position
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Document, (self.name, self.source, self.text, self.data, self.revision)
@@ -49,10 +59,15 @@ class Document:
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        if not isinstance(other, Document) or (self.text, self.source) != (other.text, other.source):
+        if not isinstance(other, Document) or (self.text, self.source) != (
+            other.text,
+            other.source,
+        ):
             return False
         # (the command line has no text: compare its data)
-        return (self.name, self.revision) == (other.name, other.revision) and (bool(self.text) or self.data == other.data)
+        return (self.name, self.revision) == (other.name, other.revision) and (
+            bool(self.text) or self.data == other.data
+        )
 
     def __hash__(self) -> int:
         return hash((self.name, self.source, self.revision, self.text))
@@ -61,9 +76,16 @@ class Document:
         """Return line and column of a key or list element, from 1; (0, 0) if there is no text."""
         if not self.text:
             return 0, 0
-        if self._first is not None and self._first[0] == path:  # most documents are asked for a single position
+        if (
+            self._first is not None and self._first[0] == path
+        ):  # most documents are asked for a single position
             return self._first[1]
-        if self._positions is None and len(path) == 2 and len(self.text) < _SHORT and (line := _find_plain_line(self.text, *path)):
+        if (
+            self._positions is None
+            and len(path) == 2
+            and len(self.text) < _SHORT
+            and (line := _find_plain_line(self.text, *path))
+        ):
             place = line, 1
         elif self._positions is None and self._first is None:
             from npuprof.document.positions import Positions
@@ -87,22 +109,34 @@ class Document:
 
 
 def _find_plain_line(text: str, table: str, name: Any) -> int:
-    """Return the line of ``name = ...`` in ``[table]`` if both are written in the usual form, else 0.
+    """Return the line of ``name = ...`` in ``[table]`` if both are written in the usual
+    form, else 0.
 
-    Without multi-line strings, a line that begins with ``name =`` is always a statement; the table ends at the next header.
+    Without multi-line strings, a line that begins with ``name =`` is always a statement; the table
+    ends at the next header.
     """
-    is_plain = table in SECTIONS and str(name).isidentifier() and '"""' not in text and "'''" not in text
+    is_plain = (
+        table in SECTIONS and str(name).isidentifier() and '"""' not in text and "'''" not in text
+    )
     start = text.find(f"\n[{table}]\n") if is_plain else -1
     found = text.find(f"\n{name} = ", start) if start >= 0 else -1
-    return text.count("\n", 0, found) + 2 if found >= 0 and text.find("\n[", start + 1, found) < 0 else 0
+    return (
+        text.count("\n", 0, found) + 2
+        if found >= 0 and text.find("\n[", start + 1, found) < 0
+        else 0
+    )
 
 
-def parse_document(name: str, source: str, raw: bytes | str, revision: str | None = None) -> Document:
+def parse_document(
+    name: str, source: str, raw: bytes | str, revision: str | None = None
+) -> Document:
     """Return the document parsed from ``raw``.
 
-    Raises NpuprofError, with the place of the fault, if the bytes are not UTF-8 or the text is not TOML.
+    Raises NpuprofError, with the place of the fault, if the bytes are not UTF-8 or the text is not
+    TOML.
     """
-    import tomli  # not needed by commands that read no TOML, such as help, option and most completions
+    # not needed by commands that read no TOML, such as help, option and most completions
+    import tomli
 
     text = _decode_utf8(source, raw) if isinstance(raw, bytes) else raw
     if (long := _find_long_key(text)) >= 0:
@@ -116,8 +150,12 @@ def parse_document(name: str, source: str, raw: bytes | str, revision: str | Non
     except ValueError:
         raise _build_huge_number_error(source, text) from None
     except RecursionError:
-        raise _build_nesting_error(source, *_locate_offset(text, _find_deep_bracket(text))) from None
-    if text.count("[") + text.count("{") + text.count(".") > _MAX_DEPTH and (deep := _find_too_deep_path(data)):
+        raise _build_nesting_error(
+            source, *_locate_offset(text, _find_deep_bracket(text))
+        ) from None
+    if text.count("[") + text.count("{") + text.count(".") > _MAX_DEPTH and (
+        deep := _find_too_deep_path(data)
+    ):
         from npuprof.document.positions import Positions
 
         raise _build_nesting_error(source, *Positions(text).find_position(deep[:2]))
@@ -127,13 +165,16 @@ def parse_document(name: str, source: str, raw: bytes | str, revision: str | Non
 def parse_toml_text(text: str) -> dict[str, Any]:
     """Return the data of a TOML text.
 
-    Raises tomli.TOMLDecodeError; ValueError for an integer with thousands of digits, which Python cannot print; and
-    RecursionError for data that is nested too deeply.
+    Raises tomli.TOMLDecodeError; ValueError for an integer with thousands of digits, which Python
+    cannot print; and RecursionError for data that is nested too deeply.
     """
     if _find_long_key(text) >= 0:
         raise RecursionError("a key of too many segments")
     data = _load_text_once(text)
-    if len(text) > 3000 and (longest := max(_iterate_integer_bits(data), default=0)) > _MAX_INTEGER_BITS:
+    if (
+        len(text) > 3000
+        and (longest := max(_iterate_integer_bits(data), default=0)) > _MAX_INTEGER_BITS
+    ):
         raise ValueError(f"{longest} bits")
     return data
 
@@ -158,11 +199,19 @@ def _load_text_once(text: str) -> dict[str, Any]:
 
 
 def _find_long_key(text: str) -> int:
-    """Return the offset of a dotted key with too many segments, or -1: parsing such a key takes quadratic time."""
-    if text.count(".") <= _MAX_DEPTH or not any(line.count(".") > _MAX_DEPTH for line in text.split("\n")):
+    """Return the offset of a dotted key with too many segments, or -1: parsing such a key takes
+    quadratic time.
+    """
+    if text.count(".") <= _MAX_DEPTH or not any(
+        line.count(".") > _MAX_DEPTH for line in text.split("\n")
+    ):
         return -1
-    found = (match for match in re.finditer(_TOKENS, text) if match[1] and len(match[1]) > 2 * _MAX_DEPTH)
-    return next((match.start() for match in found if len(re.findall(_SEGMENT, match[1])) > _MAX_DEPTH), -1)
+    found = (
+        match for match in re.finditer(_TOKENS, text) if match[1] and len(match[1]) > 2 * _MAX_DEPTH
+    )
+    return next(
+        (match.start() for match in found if len(re.findall(_SEGMENT, match[1])) > _MAX_DEPTH), -1
+    )
 
 
 def _find_deep_bracket(text: str) -> int:
@@ -192,7 +241,12 @@ def _find_too_deep_path(data: dict[str, Any]) -> Path:
     """Return the path of the first value that is nested too deeply, or an empty path."""
     level: list[tuple[Path, Any]] = [((), data)]
     for _ in range(_MAX_DEPTH):
-        level = [((*path, name), item) for path, value in level for name, item in list_items(value) if isinstance(item, (dict, list))]
+        level = [
+            ((*path, name), item)
+            for path, value in level
+            for name, item in list_items(value)
+            if isinstance(item, (dict, list))
+        ]
     return level[0][0] if level else ()
 
 
@@ -219,12 +273,18 @@ def _decode_utf8(source: str, raw: bytes) -> str:
         before = raw[: error.start]
         line = before.count(b"\n") + 1
         column = len(before.rpartition(b"\n")[2].decode(errors="replace")) + 1
-        raise _build_encoding_error(source, line, column, f"byte 0x{raw[error.start]:02x} is not UTF-8") from None
+        raise _build_encoding_error(
+            source, line, column, f"byte 0x{raw[error.start]:02x} is not UTF-8"
+        ) from None
 
 
 def _build_encoding_error(source: str, line: int, column: int, what: str) -> NpuprofError:
     return build_error(
-        "NP002", f"the file is not UTF-8 text: {what}", "TOML is always UTF-8.", "save the file as UTF-8", where=Place(source, line, column)
+        "NP002",
+        f"the file is not UTF-8 text: {what}",
+        "TOML is always UTF-8.",
+        "save the file as UTF-8",
+        where=Place(source, line, column),
     )
 
 
@@ -235,6 +295,14 @@ def _build_huge_number_error(source: str, text: str) -> NpuprofError:
     return build_error("NP001", what, why, "write a smaller number, or text in quotes", where=where)
 
 
-def _build_nesting_error(source: str, line: int, column: int, what: str = "the brackets are nested too deeply") -> NpuprofError:
+def _build_nesting_error(
+    source: str, line: int, column: int, what: str = "the brackets are nested too deeply"
+) -> NpuprofError:
     why = "No option needs more than a few levels."
-    return build_error("NP001", f"not readable: {what}", why, "flatten the value", where=Place(source, line, column))
+    return build_error(
+        "NP001",
+        f"not readable: {what}",
+        why,
+        "flatten the value",
+        where=Place(source, line, column),
+    )

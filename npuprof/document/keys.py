@@ -1,4 +1,6 @@
-"""Keys as users write them: ``precision_mode``, ``env.HCCL_ALGO``, ``modify_mixlist.black-list.to-add``."""
+"""Keys as users write them: ``precision_mode``, ``env.HCCL_ALGO``,
+``modify_mixlist.black-list.to-add``.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +13,45 @@ from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS
 DEEPEST_KEY = 32
 _BARE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
 _SEGMENT = r"""\s*(?:([A-Za-z0-9_-]+)|'([^'\n]*)'|"((?:[^"\\\n]|\\.)*)")\s*"""
-_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r", "\b": "\\b", "\f": "\\f"}
+_ESCAPES = {
+    "\\": "\\\\",
+    '"': '\\"',
+    "\n": "\\n",
+    "\t": "\\t",
+    "\r": "\\r",
+    "\b": "\\b",
+    "\f": "\\f",
+}
 
 
-#: Characters that are invisible although Unicode classifies them as letters or marks: fillers, joiners, selectors.
+#: Characters that are invisible although Unicode classifies them as letters or marks: fillers,
+#: joiners, selectors.
 _SHOW_NOTHING = frozenset(
-    map(chr, (0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0, 0x2800, *range(0x180B, 0x1810), *range(0xFE00, 0xFE10)))
+    map(
+        chr,
+        (
+            0x34F,
+            0x115F,
+            0x1160,
+            0x17B4,
+            0x17B5,
+            0x3164,
+            0xFFA0,
+            0x2800,
+            *range(0x180B, 0x1810),
+            *range(0xFE00, 0xFE10),
+        ),
+    )
 )
 
 
 def is_visible(text: str) -> bool:
-    """Return whether every character of a text is visible in place: no controls, bidirectional marks or fillers."""
-    return text.isprintable() and (text.isascii() or (_SHOW_NOTHING.isdisjoint(text) and max(text) < "\U000e0000"))
+    """Return whether every character of a text is visible in place: no controls, bidirectional
+    marks or fillers.
+    """
+    return text.isprintable() and (
+        text.isascii() or (_SHOW_NOTHING.isdisjoint(text) and max(text) < "\U000e0000")
+    )
 
 
 def quote_basic_string(text: str) -> str:
@@ -33,7 +62,10 @@ def quote_basic_string(text: str) -> str:
 
 
 def unquote_basic_string(text: str) -> str:
-    """Return the content of a one-line TOML basic string. Raises ValueError for an invalid escape."""
+    """Return the content of a one-line TOML basic string.
+
+    Raises ValueError for an invalid escape.
+    """
     import tomli  # rare: few keys have escapes
 
     return str(tomli.loads(f"v = {text}\n")["v"])
@@ -54,7 +86,9 @@ def split_dotted_key(text: str) -> tuple[str, ...] | None:
         return tuple(text.split("."))
     segments: list[str] = []
     position = 0
-    pattern = re.compile(_SEGMENT)  # compiled on first use: quoted keys are rare and compiling is slow
+    pattern = re.compile(
+        _SEGMENT
+    )  # compiled on first use: quoted keys are rare and compiling is slow
     while match := pattern.match(text, position):
         bare, literal, basic = match.groups()
         if basic is not None and "\\" in basic:
@@ -79,12 +113,19 @@ def is_too_deep(text: str) -> bool:
 
 @cache
 def format_full_key(section: str, name: str) -> str:
-    """Return the full key of a setting: the bare name for options, ``SECTION.NAME`` for all others."""
-    return format_key_segment(name) if section == "options" else f"{section}.{format_key_segment(name)}"
+    """Return the full key of a setting: the bare name for options, ``SECTION.NAME`` for
+    all others.
+    """
+    return (
+        format_key_segment(name)
+        if section == "options"
+        else f"{section}.{format_key_segment(name)}"
+    )
 
 
 def parse_key(text: str) -> tuple[str, tuple[str, ...]] | None:
-    """Return ``(full key, tail below it)`` for a key as the user typed it, or None if it is not a key.
+    """Return ``(full key, tail below it)`` for a key as the user typed it, or None if
+    it is not a key.
 
     ``precision_mode`` and ``options.precision_mode`` are the same setting.
     """
@@ -92,12 +133,16 @@ def parse_key(text: str) -> tuple[str, tuple[str, ...]] | None:
     if not segments:
         return None
     if segments[0] in SECTIONS:
-        return (format_full_key(segments[0], segments[1]), segments[2:]) if len(segments) > 1 else None
+        return (
+            (format_full_key(segments[0], segments[1]), segments[2:]) if len(segments) > 1 else None
+        )
     return format_full_key("options", segments[0]), segments[1:]
 
 
 def parse_key_path(text: str) -> tuple[str, tuple[str | int, ...]] | None:
-    """Parse the output of ``format_key_path``: a full key with the path below it, list elements as ``[2]``."""
+    """Parse the output of ``format_key_path``: a full key with the path below it, list elements as
+    ``[2]``.
+    """
     elements = re.search(r"(?<!\])(?:\[\d{1,18}\])++$", text, re.ASCII) if "]" in text else None
     parsed = parse_key(text[: elements.start()] if elements else text)
     if parsed is None or elements is None:
@@ -109,14 +154,18 @@ def parse_key_path(text: str) -> tuple[str, tuple[str | int, ...]] | None:
 def split_section_and_name(key: str) -> tuple[str, str]:
     """Return the section and the plain name of a full key."""
     segments = split_dotted_key(key) or (key,)
-    if len(segments) > 2 and segments[0] in FRAMEWORK_SECTIONS:  # the name of a framework setting is its whole path
+    if (
+        len(segments) > 2 and segments[0] in FRAMEWORK_SECTIONS
+    ):  # the name of a framework setting is its whole path
         return segments[0], ".".join(segments[1:])
     return (segments[0], segments[1]) if len(segments) > 1 else ("options", segments[0])
 
 
 def format_key_path(key: str, tail: tuple[str | int, ...]) -> str:
     """Return a key with the path below it, as users read it: ``black-list.to-add[0]``."""
-    return key + "".join(f"[{part}]" if isinstance(part, int) else f".{format_key_segment(part)}" for part in tail)
+    return key + "".join(
+        f"[{part}]" if isinstance(part, int) else f".{format_key_segment(part)}" for part in tail
+    )
 
 
 def is_no_number(value: object) -> bool:
@@ -136,7 +185,12 @@ def format_toml_value(value: object) -> str:
         return "[" + ", ".join(map(format_toml_value, value)) + "]"
     if isinstance(value, dict):
         return (
-            "{ " + ", ".join(f"{format_key_segment(name)} = {format_toml_value(item)}" for name, item in value.items()) + " }"
+            "{ "
+            + ", ".join(
+                f"{format_key_segment(name)} = {format_toml_value(item)}"
+                for name, item in value.items()
+            )
+            + " }"
             if value
             else "{}"
         )
@@ -144,13 +198,21 @@ def format_toml_value(value: object) -> str:
 
 
 def format_plain_value(value: object) -> str:
-    """Return a value as command lines write it: text without quotes, booleans as ``true`` and ``false``."""
+    """Return a value as command lines write it: text without quotes, booleans as ``true`` and
+    ``false``.
+    """
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def format_range(low: float | None, high: float | None, unit: str = "") -> str:
     """Return bounds as text; at least one must be set."""
-    span = f"at least {low}" if high is None else f"at most {high}" if low is None else f"{low} to {high}"
+    span = (
+        f"at least {low}"
+        if high is None
+        else f"at most {high}"
+        if low is None
+        else f"{low} to {high}"
+    )
     return f"{span} {unit}".rstrip()
 
 

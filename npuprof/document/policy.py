@@ -13,7 +13,9 @@ Condition = tuple[str, "Any"]
 
 
 class TeamRule(Record):
-    """A team rule. A preset breaks it if ``when`` (default: always) is true and ``require`` is false or unknown.
+    """A team rule.
+
+    A preset breaks it if ``when`` (default: always) is true and ``require`` is false or unknown.
 
     ``presets`` are globs of the preset names that the rule covers; none means all.
     """
@@ -34,11 +36,17 @@ class TeamRule(Record):
     def describe(self) -> str:
         """Return the condition of the rule, with the file and line that define it."""
         place = f" in {self.origin.file}" if self.origin else ""
-        return f"{self.code}{place} requires {self.require[0]}{f' where {self.when[0]}' if self.when else ''}"
+        return (
+            f"{self.code}{place} requires "
+            f"{self.require[0]}{f' where {self.when[0]}' if self.when else ''}"
+        )
 
 
 class Ignore(Record):
-    """An accepted finding with its reason. In npuprof.toml, ``presets`` are globs of the names it applies to."""
+    """An accepted finding with its reason.
+
+    In npuprof.toml, ``presets`` are globs of the names it applies to.
+    """
 
     code: str
     reason: str
@@ -81,7 +89,11 @@ def _matches(pattern: list[str], parts: list[str]) -> bool:
     places = _skip(pattern, {0})
     for part in parts:
         stay = {place for place in places if pattern[place : place + 1] == ["**"]}
-        go = {place + 1 for place in places - stay if place < len(pattern) and fnmatchcase(part, pattern[place])}
+        go = {
+            place + 1
+            for place in places - stay
+            if place < len(pattern) and fnmatchcase(part, pattern[place])
+        }
         places = _skip(pattern, stay | go)
     return len(pattern) in places
 

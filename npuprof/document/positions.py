@@ -18,14 +18,17 @@ _STRING = lazy_pattern(
 )
 _KEY = lazy_pattern(r"""([A-Za-z0-9_-]+)|("(?:[^"\\\n]|\\.)*"|'[^'\n]*')""")
 _SCALAR = lazy_pattern(r"[^,\]}#\r\n]+")
-#: The common statement up to the next one: ``[table]``, or a bare key with a one-line value that is neither a table nor a list.
+#: The common statement up to the next one: ``[table]``, or a bare key with a one-line value that is
+#: neither a table nor a list.
 _PLAIN = lazy_pattern(
     rf"""(?:\[([A-Za-z0-9_-]+)\]|([A-Za-z0-9_-]+)[ \t]*=[ \t]*("[^"\\\n]*"(?!")|'[^'\n]*'(?!')|[^\s\[{{"'][^#\r\n]*)){_BLANK.pattern}"""
 )
 
 
 class StatementSpan(Record):
-    """The span of a statement: the last segment of its key (of a header: its brackets), its value, and its end."""
+    """The span of a statement: the last segment of its key (of a header: its brackets), its value,
+    and its end.
+    """
 
     path: Path
     header: bool
@@ -37,16 +40,18 @@ class StatementSpan(Record):
 class Positions:
     """Offsets of the keys and elements of one document, as lines and columns.
 
-    The text must have been accepted by a TOML parser: this scanner does not validate. (TOML parsers keep no columns, and no
-    positions inside inline tables.) If only one path is ``sought``, scanning stops at its statement and no other path can
-    be looked up.
+    The text must have been accepted by a TOML parser: this scanner does not validate. (TOML parsers
+    keep no columns, and no positions inside inline tables.) If only one path is ``sought``,
+    scanning stops at its statement and no other path can be looked up.
     """
 
     def __init__(self, text: str, sought: Path | None = None) -> None:
         self._text = text
         self._at: dict[Path, int] = {}
         self._spans: list[tuple[Path, bool, int, int, int]] = []
-        self._starts = list(accumulate(map(len, StringIO(text, newline="\n")), initial=0))  # only "\n" ends a line
+        self._starts = list(
+            accumulate(map(len, StringIO(text, newline="\n")), initial=0)
+        )  # only "\n" ends a line
         self._scan_text(sought)
 
     def find_position(self, path: Path) -> tuple[int, int]:
@@ -68,7 +73,9 @@ class Positions:
     def _scan_text(self, sought: Path | None) -> None:
         text, header, tables = self._text, (), {}  # type: tuple[str, Path, dict[Path, int]]
         position = _find_match_end(_BLANK, text, 0)
-        while position < len(text) and sought not in self._at:  # a table that is continued later has the position of its first header
+        while (
+            position < len(text) and sought not in self._at
+        ):  # a table that is continued later has the position of its first header
             if plain := _PLAIN.match(text, position):
                 header, position = self._note_plain_statement(plain, header), plain.end()
                 continue
@@ -78,9 +85,14 @@ class Positions:
                 header = ()
                 for name, offset in zip(names[:-1], offsets, strict=False):
                     header = (*header, name)
-                    self._at.setdefault(header, offset)  # a table defined only by the headers of its subtables
+                    self._at.setdefault(
+                        header, offset
+                    )  # a table defined only by the headers of its subtables
                     if header in tables:
-                        header = (*header, tables[header])  # continues inside an array of tables: [[a]] [a.b]
+                        header = (
+                            *header,
+                            tables[header],
+                        )  # continues inside an array of tables: [[a]] [a.b]
                 header = (*header, names[-1])
                 if many:
                     self._at.setdefault(header, offsets[-1])
@@ -106,7 +118,10 @@ class Positions:
         return header
 
     def _scan_key(self, position: int) -> tuple[int, list[str], list[int]]:
-        """Read a dotted key and the blanks after it; return its end, its segments and the offset of each."""
+        """Read a dotted key and the blanks after it.
+
+        Return its end, its segments and the offset of each.
+        """
         names: list[str] = []
         offsets: list[int] = []
         while True:

@@ -9,7 +9,18 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from npuprof.document import Document, keys
-from npuprof.model import SCENARIOS, SECTIONS, Finding, Fix, Origin, Path, Record, Step, renew_hints, suggest_name
+from npuprof.model import (
+    SCENARIOS,
+    SECTIONS,
+    Finding,
+    Fix,
+    Origin,
+    Path,
+    Record,
+    Step,
+    renew_hints,
+    suggest_name,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,8 +39,8 @@ _SAID_ELSEWHERE = {
 class ProfileKey(Record):
     """One key of ``[profile]``: its type as messages name it, an example, and its purpose.
 
-    ``inherited`` keys are inherited by dependents: the nearest profile that sets one decides. The order of an ``unordered``
-    list has no meaning. A list that ``names_settings`` contains keys.
+    ``inherited`` keys are inherited by dependents: the nearest profile that sets one decides. The
+    order of an ``unordered`` list has no meaning. A list that ``names_settings`` contains keys.
     """
 
     kind: str
@@ -40,7 +51,12 @@ class ProfileKey(Record):
     names_settings: bool = False
 
 
-TEXT, NAMES, SWITCH, ACCEPTED = "text", "a list of names", "true or false", "a list of tables with code and reason"
+TEXT, NAMES, SWITCH, ACCEPTED = (
+    "text",
+    "a list of names",
+    "true or false",
+    "a list of tables with code and reason",
+)
 RELEASES = "a table of releases by framework"
 #: The types of keys, and of the elements of lists.
 _PLAIN_KINDS = {TEXT: str, SWITCH: bool, RELEASES: dict}
@@ -50,22 +66,43 @@ PROFILE_KEYS = {
     "description": ProfileKey(TEXT, '"when to use this preset"', "When to use the preset."),
     "extends": ProfileKey(NAMES, '["base/training"]', "The presets it builds on; later wins."),
     "scenario": ProfileKey(TEXT, '"training"', "The purpose of the preset.", inherited=True),
-    "cann": ProfileKey(TEXT, '">=8.0,<10"', 'CANN releases it is meant for, as ">=8.0,<10"', inherited=True),
-    "products": ProfileKey(NAMES, '["atlas-a2"]', "Product families it is meant for", inherited=True, unordered=True),
+    "cann": ProfileKey(
+        TEXT, '">=8.0,<10"', 'CANN releases it is meant for, as ">=8.0,<10"', inherited=True
+    ),
+    "products": ProfileKey(
+        NAMES, '["atlas-a2"]', "Product families it is meant for", inherited=True, unordered=True
+    ),
     "versions": ProfileKey(
-        RELEASES, '{ torch_npu = ">=7.1" }', "Releases of frameworks it is meant for; cann may be among them.", inherited=True
+        RELEASES,
+        '{ torch_npu = ">=7.1" }',
+        "Releases of frameworks it is meant for; cann may be among them.",
+        inherited=True,
     ),
     "abstract": ProfileKey(SWITCH, "true", "Whether it is only there to be extended."),
     "owner": ProfileKey(TEXT, '"nlp-team"', "Who looks after it."),
-    "deprecated": ProfileKey(TEXT, '"use base/training-v2"', "Why the preset should no longer be extended, and what to use instead."),
+    "deprecated": ProfileKey(
+        TEXT,
+        '"use base/training-v2"',
+        "Why the preset should no longer be extended, and what to use instead.",
+    ),
     "unset": ProfileKey(
-        NAMES, '["dump_path"]', "Inherited keys to clear: option names, or section.name.", unordered=True, names_settings=True
+        NAMES,
+        '["dump_path"]',
+        "Inherited keys to clear: option names, or section.name.",
+        unordered=True,
+        names_settings=True,
     ),
     "locked": ProfileKey(
-        NAMES, '["hccl_timeout"]', "Keys that whoever extends the preset may not change.", unordered=True, names_settings=True
+        NAMES,
+        '["hccl_timeout"]',
+        "Keys that whoever extends the preset may not change.",
+        unordered=True,
+        names_settings=True,
     ),
     "ignore": ProfileKey(
-        ACCEPTED, "[{ code = 'NP378', reason = 'one device only' }]", "Findings of its values that are accepted, each with its reason."
+        ACCEPTED,
+        "[{ code = 'NP378', reason = 'one device only' }]",
+        "Findings of its values that are accepted, each with its reason.",
     ),
 }
 #: The keys that dependents inherit.
@@ -97,11 +134,12 @@ class Yank(Record):
 
 
 class ProfileSource:
-    """Where profiles are looked up by name: a folder, a git revision, a source, or profiles built in memory.
+    """Where profiles are looked up by name: a folder, a git revision, a source, or profiles built
+    in memory.
 
-    ``root`` is its folder or address, empty in memory; ``parts`` are the profiles of a composed one, by key; ``content`` is the
-    file that they were built from, as a pipe cannot be read again. ``is_locked``: it belongs to another repository and is
-    read as it was locked.
+    ``root`` is its folder or address, empty in memory; ``parts`` are the profiles of a composed
+    one, by key; ``content`` is the file that they were built from, as a pipe cannot be read again.
+    ``is_locked``: it belongs to another repository and is read as it was locked.
     """
 
     label = "this store"
@@ -129,32 +167,51 @@ class ProfileSource:
         return name
 
     def find_own_parent(self, reference: str, asked: Origin | None) -> Profile | None:
-        """Return the preset of a reference with an @ if the store itself has its versions; None if git has them. Raises NpuprofError."""
+        """Return the preset of a reference with an @ if the store itself has its versions.
+
+        None if git has them. Raises NpuprofError.
+        """
         return None
 
 
 class Profile:
     """The content of one document, before its keys are compared with the catalogue.
 
-    ``key`` identifies the profile in an inheritance graph (its name, and the store and revision it was pinned to).
-    ``problems`` are its structural faults: a profile that has any cannot be resolved. ``yanked`` maps references to the
-    yanked versions they resolve to; it is filled when the parents are looked up. ``outdated`` maps references to parents
-    whose vendored release differs from the referenced one. ``named`` are the places of names that must be frameworks of the
-    catalogue.
+    ``key`` identifies the profile in an inheritance graph (its name, and the store and revision it
+    was pinned to). ``problems`` are its structural faults: a profile that has any cannot be
+    resolved. ``yanked`` maps references to the yanked versions they resolve to; it is filled when
+    the parents are looked up. ``outdated`` maps references to parents whose vendored release
+    differs from the referenced one. ``named`` are the places of names that must be frameworks of
+    the catalogue.
     """
 
     __slots__ = (
-        "document", "home", "key", "layer", "name", "named", "outdated", "overrides", "problems", "stacked", "steps", "table", "touched",
+        "document",
+        "home",
+        "key",
+        "layer",
+        "name",
+        "named",
+        "outdated",
+        "overrides",
+        "problems",
+        "stacked",
+        "steps",
+        "table",
+        "touched",
         "yanked",
-    )  # fmt: skip
+    )
 
-    def __init__(self, document: Document, key: str | None = None, home: ProfileSource | None = None) -> None:
+    def __init__(
+        self, document: Document, key: str | None = None, home: ProfileSource | None = None
+    ) -> None:
         self.document = document
         self.name = document.name
         self.key = key or document.name
         self.home = home
         self.layer: str | None = None  #: the canonical form that digests use, computed on first use
-        self.stacked = False  # composed on the command line: the spec named last wins, even over its dependents
+        # composed on the command line: the spec named last wins, even over its dependents
+        self.stacked = False
         self.yanked: dict[str, Yank] = {}
         self.outdated: dict[str, str] = {}
         self.problems: list[Finding] = []
@@ -162,12 +219,16 @@ class Profile:
         renew_hints()
         reader = _Reader(document, self.problems, self.named)
         self.table: dict[str, Any] = reader.profile_table()
-        self.steps: tuple[Step, ...] = reader.steps(document.data, (), self.table.get("unset", []), ("profile", "unset"))
+        self.steps: tuple[Step, ...] = reader.steps(
+            document.data, (), self.table.get("unset", []), ("profile", "unset")
+        )
         self.overrides: tuple[Override, ...] = reader.overrides()
         self.touched: frozenset[str] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state to pickle: without the store, which belongs to the process that opened it."""
+        """Return the state to pickle: without the store, which belongs to the process
+        that opened it.
+        """
         return {name: getattr(self, name) for name in self.__slots__ if name != "home"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -178,7 +239,13 @@ class Profile:
     def touches(self, key: str) -> bool:
         """Return whether any step of the profile, overrides included, changes a setting."""
         if self.touched is None:
-            self.touched = frozenset([step.key for steps in (self.steps, *[one.steps for one in self.overrides]) for step in steps])
+            self.touched = frozenset(
+                [
+                    step.key
+                    for steps in (self.steps, *[one.steps for one in self.overrides])
+                    for step in steps
+                ]
+            )
         return key in self.touched
 
     @property
@@ -188,7 +255,10 @@ class Profile:
 
     def iterate_references(self) -> Iterator[tuple[str, Origin]]:
         """Yield the parents as written, each with its place."""
-        return ((reference, self.origin("profile", "extends", index)) for index, reference in enumerate(self.extends))
+        return (
+            (reference, self.origin("profile", "extends", index))
+            for index, reference in enumerate(self.extends)
+        )
 
     @property
     def locked(self) -> tuple[str, ...]:
@@ -196,12 +266,21 @@ class Profile:
         return tuple(self.table.get("locked", ()))
 
     def list_ranges(self) -> dict[str, str]:
-        """Return the release ranges that the profile itself sets, for CANN (``cann``) and for frameworks."""
-        return {**({"cann": self.table["cann"]} if "cann" in self.table else {}), **self.table.get("versions", {})}
+        """Return the release ranges that the profile itself sets, for CANN (``cann``) and for
+        frameworks.
+        """
+        return {
+            **({"cann": self.table["cann"]} if "cann" in self.table else {}),
+            **self.table.get("versions", {}),
+        }
 
     def locate_range(self, axis: str) -> Path:
         """Return the path of the release range that the profile sets for an axis."""
-        return ("profile", axis) if axis in self.document.data.get("profile", {}) else ("profile", "versions", axis)
+        return (
+            ("profile", axis)
+            if axis in self.document.data.get("profile", {})
+            else ("profile", "versions", axis)
+        )
 
     @property
     def ignores(self) -> tuple[Ignore, ...]:
@@ -211,7 +290,10 @@ class Profile:
             return ()
         from npuprof.document.policy import Ignore  # few profiles accept findings
 
-        return tuple(Ignore(one["code"], one["reason"], self.origin("profile", "ignore", index)) for index, one in enumerate(said))
+        return tuple(
+            Ignore(one["code"], one["reason"], self.origin("profile", "ignore", index))
+            for index, one in enumerate(said)
+        )
 
     @property
     def abstract(self) -> bool:
@@ -234,24 +316,36 @@ class _Reader:
         for name, value in document.data.items():
             if name not in TABLES:
                 meant = next((table for table in TABLES if name.startswith(table)), "")
-                hint = f"write [{meant}]" if meant else f"options go below [options]; the tables are {', '.join(TABLES)}"
+                hint = (
+                    f"write [{meant}]"
+                    if meant
+                    else f"options go below [options]; the tables are {', '.join(TABLES)}"
+                )
                 hint = f"{name} belongs below [profile]" if name in PROFILE_KEYS else hint
                 self.add_unknown_name(f"unknown table or key {name!r}", (name,), TABLES, hint)
             elif name != "override" and not isinstance(value, dict):
                 self.add_problem("NP007", f"{name!r} must be a table", (name,), f"write [{name}]")
 
-    def add_unknown_name(self, message: str, path: Path, known: Iterable[str], otherwise: str) -> None:
+    def add_unknown_name(
+        self, message: str, path: Path, known: Iterable[str], otherwise: str
+    ) -> None:
         self.add_problem("NP006", message, path, *suggest_name(path[-1], known, otherwise))
 
     def add_unknown_scenario(self, value: str, path: Path) -> None:
         hint, fix = suggest_name(value, SCENARIOS, f"known are {', '.join(SCENARIOS)}")
-        self.add_problem("NP007", f"unknown scenario {value!r}", path, hint, Fix(fix.name) if fix else None)
+        self.add_problem(
+            "NP007", f"unknown scenario {value!r}", path, hint, Fix(fix.name) if fix else None
+        )
 
-    def add_problem(self, code: str, message: str, path: Path, hint: str, fix: Fix | None = None) -> None:
+    def add_problem(
+        self, code: str, message: str, path: Path, hint: str, fix: Fix | None = None
+    ) -> None:
         why = "Unknown keys would otherwise be ignored silently."
         origin = Origin(self.document, path)
         shown = keys.format_key_path("", path).lstrip(".")
-        self.problems.append(Finding(code, message, why, hint, origin, shown, (self.document.name,), fix=fix))
+        self.problems.append(
+            Finding(code, message, why, hint, origin, shown, (self.document.name,), fix=fix)
+        )
 
     def profile_table(self) -> dict[str, Any]:
         table = self.document.data.get("profile", {})
@@ -266,17 +360,38 @@ class _Reader:
                     f"unknown key {name!r} in [profile]",
                     path,
                     PROFILE_KEYS if name not in _SAID_ELSEWHERE else (),
-                    _SAID_ELSEWHERE.get(name) or f"options go below [options]; known here are {', '.join(PROFILE_KEYS)}",
+                    _SAID_ELSEWHERE.get(name)
+                    or f"options go below [options]; known here are {', '.join(PROFILE_KEYS)}",
                 )
-            elif key.kind == NAMES and isinstance(value, str) and (names := re.findall(r"[^\s,;]+", value)):
+            elif (
+                key.kind == NAMES
+                and isinstance(value, str)
+                and (names := re.findall(r"[^\s,;]+", value))
+            ):
                 hint = f"write {name} = {keys.format_toml_value(names)}"
-                self.add_problem("NP007", f"{name!r} must be {key.kind}", path, hint, Fix(names) if names == [value] else None)
+                self.add_problem(
+                    "NP007",
+                    f"{name!r} must be {key.kind}",
+                    path,
+                    hint,
+                    Fix(names) if names == [value] else None,
+                )
             elif not _is_of_kind(key.kind, value):
-                meant = value[0] if key.kind == TEXT and isinstance(value, list) and len(value) == 1 else value
+                meant = (
+                    value[0]
+                    if key.kind == TEXT and isinstance(value, list) and len(value) == 1
+                    else value
+                )
                 shown = key.example
-                if key.kind == TEXT and isinstance(meant, (str, int, float)) and not isinstance(meant, bool):
+                if (
+                    key.kind == TEXT
+                    and isinstance(meant, (str, int, float))
+                    and not isinstance(meant, bool)
+                ):
                     shown = keys.format_toml_value(str(meant))
-                self.add_problem("NP007", f"{name!r} must be {key.kind}", path, f"write {name} = {shown}")
+                self.add_problem(
+                    "NP007", f"{name!r} must be {key.kind}", path, f"write {name} = {shown}"
+                )
             elif name == "scenario" and value not in SCENARIOS:
                 self.add_unknown_scenario(value, path)
             else:
@@ -293,19 +408,37 @@ class _Reader:
         """Return a key with its tail, None if it is not one; that is added to the problems."""
         parsed = keys.parse_key(name)
         if parsed is None:
-            self.add_problem("NP009", f"{name!r} is not a key", path, "write the option's name, or section.name")
+            self.add_problem(
+                "NP009", f"{name!r} is not a key", path, "write the option's name, or section.name"
+            )
         return parsed
 
     def _read_versions(self, table: dict[str, Any], cann: str | None) -> dict[str, Any]:
-        """Return ``versions`` as keys of ``[profile]``: the ranges for CANN and frameworks. Faults are added to the problems."""
+        """Return ``versions`` as keys of ``[profile]``: the ranges for CANN and frameworks.
+
+        Faults are added to the problems.
+        """
         ranges: dict[str, Any] = {}
         for name, value in table.items():
             path = ("profile", "versions", name)
             if not isinstance(value, str):
-                self.add_problem("NP007", f"{name!r} in versions must be text", path, f'write {name} = ">={value}"')
+                self.add_problem(
+                    "NP007",
+                    f"{name!r} in versions must be text",
+                    path,
+                    f'write {name} = ">={value}"',
+                )
             elif name == "cann" and cann not in (None, value):
-                what = f"cann = {keys.format_toml_value(cann)} and versions.cann = {keys.format_toml_value(value)} contradict each other"
-                self.add_problem("NP007", what, path, "both say for which releases of CANN the preset is: remove one of them")
+                what = (
+                    f"cann = {keys.format_toml_value(cann)} and versions.cann = "
+                    f"{keys.format_toml_value(value)} contradict each other"
+                )
+                self.add_problem(
+                    "NP007",
+                    what,
+                    path,
+                    "both say for which releases of CANN the preset is: remove one of them",
+                )
             elif name == "cann":
                 ranges["cann"] = value
             else:
@@ -314,43 +447,83 @@ class _Reader:
         return ranges
 
     def _read_ignores(self, said: list[dict[str, Any]]) -> bool:
-        """Return whether every ``ignore`` table has exactly a code and a reason. Faults are added to the problems."""
+        """Return whether every ``ignore`` table has exactly a code and a reason.
+
+        Faults are added to the problems.
+        """
         before = len(self.problems)
         for index, one in enumerate(said):
             path = ("profile", "ignore", index)
             for name in one.keys() - {"code", "reason"}:
-                self.add_unknown_name(f"unknown key {name!r} in ignore", (*path, name), ("code", "reason"), "known are code, reason")
+                self.add_unknown_name(
+                    f"unknown key {name!r} in ignore",
+                    (*path, name),
+                    ("code", "reason"),
+                    "known are code, reason",
+                )
             for name, example in (("code", "'NP378'"), ("reason", "'one device only'")):
                 value = one.get(name)
                 if not (isinstance(value, str) and value.strip()):
-                    what = f"{name!r} of an ignore must be text" if name in one else f"an ignore needs a {name}"
-                    self.add_problem("NP007", what, (*path, name) if name in one else path, f"write {name} = {example}")
+                    what = (
+                        f"{name!r} of an ignore must be text"
+                        if name in one
+                        else f"an ignore needs a {name}"
+                    )
+                    self.add_problem(
+                        "NP007",
+                        what,
+                        (*path, name) if name in one else path,
+                        f"write {name} = {example}",
+                    )
         return len(self.problems) == before
 
-    def steps(self, table: dict[str, Any], base: Path, unset: list[str], unset_path: Path) -> tuple[Step, ...]:
+    def steps(
+        self, table: dict[str, Any], base: Path, unset: list[str], unset_path: Path
+    ) -> tuple[Step, ...]:
         """Return the steps of a layer, in order: its ``unset``, its values, its ``append``."""
         found: list[Step] = []
         for index, name in enumerate(unset):
             if parsed := self.parse_key(name, (*unset_path, index)):
                 found.append(Step("unset", parsed[0], None, (*unset_path, index), parsed[1]))
-        for op, values, path in (("set", table, base), ("append", table.get("append"), (*base, "append"))):
+        for op, values, path in (
+            ("set", table, base),
+            ("append", table.get("append"), (*base, "append")),
+        ):
             if not isinstance(values, dict):
                 continue
             for section in SECTIONS:
                 block = values.get(section)
                 if isinstance(block, dict):
-                    found += [Step(op, keys.format_full_key(section, name), value, (*path, section, name)) for name, value in block.items()]
+                    found += [
+                        Step(op, keys.format_full_key(section, name), value, (*path, section, name))
+                        for name, value in block.items()
+                    ]
                 elif block is not None and path:
-                    self.add_problem("NP007", f"{section!r} must be a table", (*path, section), f"write {section} = {{ ... }}")
+                    self.add_problem(
+                        "NP007",
+                        f"{section!r} must be a table",
+                        (*path, section),
+                        f"write {section} = {{ ... }}",
+                    )
         if isinstance(appended := table.get("append"), dict):
             for name in appended.keys() - set(SECTIONS):
-                self.add_unknown_name(f"unknown table {name!r} in append", (*base, "append", name), SECTIONS, "write [append.options]")
+                self.add_unknown_name(
+                    f"unknown table {name!r} in append",
+                    (*base, "append", name),
+                    SECTIONS,
+                    "write [append.options]",
+                )
         return tuple(found)
 
     def overrides(self) -> tuple[Override, ...]:
         blocks = self.document.data.get("override", [])
         if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
-            self.add_problem("NP007", "'override' must be an array of tables", ("override",), "write [[override]]")
+            self.add_problem(
+                "NP007",
+                "'override' must be an array of tables",
+                ("override",),
+                "write [[override]]",
+            )
             return ()
         return tuple(self.build_override(index, block) for index, block in enumerate(blocks))
 
@@ -359,12 +532,24 @@ class _Reader:
         for name, value in block.items():
             if name not in OVERRIDE_KEYS:
                 hint = f"known are {', '.join(OVERRIDE_KEYS)}"
-                self.add_unknown_name(f"unknown key {name!r} in [[override]]", (*path, name), OVERRIDE_KEYS, hint)
+                self.add_unknown_name(
+                    f"unknown key {name!r} in [[override]]", (*path, name), OVERRIDE_KEYS, hint
+                )
             elif name == "append" and not isinstance(value, dict):
-                self.add_problem("NP007", "'append' must be a table", (*path, name), "write append.options = { ... }")
+                self.add_problem(
+                    "NP007",
+                    "'append' must be a table",
+                    (*path, name),
+                    "write append.options = { ... }",
+                )
         match = block.get("match")
         if not isinstance(match, dict) or not match:
-            self.add_problem("NP007", "an override needs a match", (*path, "match"), 'write match = { product = "atlas-a3" }')
+            self.add_problem(
+                "NP007",
+                "an override needs a match",
+                (*path, "match"),
+                'write match = { product = "atlas-a3" }',
+            )
             match = {}
         wanted: dict[str, tuple[str, ...]] = {}
         for name, value in match.items():
@@ -377,14 +562,31 @@ class _Reader:
                         listed = () if isinstance(value, str) else (wanted[name].index(scenario),)
                         self.add_unknown_scenario(scenario, (*path, "match", name, *listed))
             else:
-                self.add_problem("NP007", f"{name!r} must be text or a list of texts", (*path, "match", name), f'write {name} = "..."')
+                self.add_problem(
+                    "NP007",
+                    f"{name!r} must be text or a list of texts",
+                    (*path, "match", name),
+                    f'write {name} = "..."',
+                )
         unset = block.get("unset", [])
         if not _is_of_kind(NAMES, unset):
             plain = isinstance(unset, str) and keys.parse_key(unset) is not None
-            hint = f"write unset = {keys.format_toml_value([unset])}" if plain else 'write unset = ["dump_path"]'
-            self.add_problem("NP007", "'unset' must be a list of names", (*path, "unset"), hint, Fix([unset]) if plain else None)
+            hint = (
+                f"write unset = {keys.format_toml_value([unset])}"
+                if plain
+                else 'write unset = ["dump_path"]'
+            )
+            self.add_problem(
+                "NP007",
+                "'unset' must be a list of names",
+                (*path, "unset"),
+                hint,
+                Fix([unset]) if plain else None,
+            )
             unset = []
-        return Override(wanted, self.steps(block, path, unset, (*path, "unset")), f"override {index + 1}")
+        return Override(
+            wanted, self.steps(block, path, unset, (*path, "unset")), f"override {index + 1}"
+        )
 
 
 def _is_of_kind(kind: str, value: Any) -> bool:

@@ -26,7 +26,9 @@ _SCP_USERINFO = lazy_pattern(r"(?<![^\s'\"])([^/:@\s'\"]*):[^/@\s]*@")
 _ANY_USERINFO = lazy_pattern(r"(?<=://)[^'\"\n]*@")
 _ANY_SCP_USERINFO = lazy_pattern(r"(?<![^\s'\"=,\[({])([^/:@\s'\"=,\[({]*):(?!//)[^'\"\s]*@")
 _PLAIN_USER = lazy_pattern(r"[A-Za-z0-9._-]+@")
-_NAMED_SECRET = lazy_pattern(r"(?i)((?:token|passw|secret|credential)[\w\"'-]*\s*=\s*)(?:\"[^\"\n]*\"?|'[^'\n]*'?|[^\s,}\]]+)")
+_NAMED_SECRET = lazy_pattern(
+    r"(?i)((?:token|passw|secret|credential)[\w\"'-]*\s*=\s*)(?:\"[^\"\n]*\"?|'[^'\n]*'?|[^\s,}\]]+)"
+)
 
 
 def hide_credentials(text: str) -> str:
@@ -38,12 +40,15 @@ def hide_credentials(text: str) -> str:
 def hide_secrets(file: str, text: str) -> str:
     """Return a line of a file, or a message about it, without credentials; ``file`` is its path.
 
-    In the two files that contain URLs, anything that looks like a credential is hidden, even in an invalid place.
+    In the two files that contain URLs, anything that looks like a credential is hidden, even in an
+    invalid place.
     """
     if not file.endswith(_FILES_WITH_ADDRESSES):
         return text
     text = _QUERY.sub(r"\1?...", _ANY_USERINFO.sub(_hide_any_user, text))
-    return _NAMED_SECRET.sub(r'\1"***"', TOKEN_ANYWHERE.sub("***", _ANY_SCP_USERINFO.sub(r"\1:***@", text)))
+    return _NAMED_SECRET.sub(
+        r'\1"***"', TOKEN_ANYWHERE.sub("***", _ANY_SCP_USERINFO.sub(r"\1:***@", text))
+    )
 
 
 def unquote_url(text: str) -> str:
@@ -57,16 +62,26 @@ def unquote_url(text: str) -> str:
 
 def _hide_user(match: re.Match[str]) -> str:
     user = unquote_url(match[0][:-1])
-    return "***@" if ":" in user or "@" in user or TOKEN.match(user) or _may_be_token(match, user) else match[0]
+    return (
+        "***@"
+        if ":" in user or "@" in user or TOKEN.match(user) or _may_be_token(match, user)
+        else match[0]
+    )
 
 
 def _hide_any_user(match: re.Match[str]) -> str:
-    is_plain = _PLAIN_USER.fullmatch(match[0]) and not TOKEN.match(match[0]) and not _may_be_token(match, match[0][:-1])
+    is_plain = (
+        _PLAIN_USER.fullmatch(match[0])
+        and not TOKEN.match(match[0])
+        and not _may_be_token(match, match[0][:-1])
+    )
     return match[0] if is_plain else "***@"
 
 
 def _may_be_token(match: re.Match[str], user: str) -> bool:
-    """Return whether the user of an https URL may be a token: it is neither a known user nor part of the path."""
+    """Return whether the user of an https URL may be a token: it is neither a known user nor part
+    of the path.
+    """
     if match.string[: match.start()][-8:].lower() != "https://" or user in KNOWN_USERS:
         return False
     path = re.match(r"[^/\s'\"]*([^\s'\"?#]*)", match.string[match.end() :])

@@ -17,7 +17,14 @@ _SEGMENT = r"""(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')"""
 _HEADER = lazy_pattern(r"[ \t]*\[{1,2}[ \t]*([^\[\]]+?)[ \t]*\]")
 _STATEMENT = lazy_pattern(rf"[ \t]*({_SEGMENT}(?:[ \t]*\.[ \t]*{_SEGMENT})*)[ \t]*=")
 #: Words that users write for TOML's booleans.
-_WORDS = {"true": "true", "yes": "true", "on": "true", "false": "false", "no": "false", "off": "false"}
+_WORDS = {
+    "true": "true",
+    "yes": "true",
+    "on": "true",
+    "false": "false",
+    "no": "false",
+    "off": "false",
+}
 _LAST_ASCII = 0x7F
 _CURLY_QUOTES = "\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb"
 #: Words that users write for a missing value, from other languages; quoted they would be strings.
@@ -43,26 +50,53 @@ def build_syntax_finding(source: str, text: str, message: str) -> Finding:
     lines = text.split("\n")
     if lines[line - 1].startswith(_CONFLICT_MARKS):
         why, hint = "A merge left both sides in the file.", "keep one side, and delete the marks"
-        return Finding("NP001", "not valid TOML: a merge conflict is not resolved", why, hint, where=Place(source, line, column))
+        return Finding(
+            "NP001",
+            "not valid TOML: a merge conflict is not resolved",
+            why,
+            hint,
+            where=Place(source, line, column),
+        )
     fault = _find_fault(lines, what or message, line, column, ended)
-    what, hint = (hide_secrets(source, told) for told in (f"not valid TOML: {fault.what}", fault.hint))
+    what, hint = (
+        hide_secrets(source, told) for told in (f"not valid TOML: {fault.what}", fault.hint)
+    )
     return Finding("NP001", what, _WHY, hint, where=Place(source, fault.line, fault.column))
 
 
 def _find_fault(lines: list[str], message: str, line: int, column: int, ended: bool) -> Fault:
     """Return the fault for a parser error, with the place to fix."""
-    if re.match(r"(Illegal|Found invalid) character '\\n'|Unterminated string|Expected (\"'\"|'\"')$", message):
+    if re.match(
+        r"(Illegal|Found invalid) character '\\n'|Unterminated string|Expected (\"'\"|'\"')$",
+        message,
+    ):
         return _find_open_string(lines, line)
     if message.startswith(("Expected \"'''\"", 'Expected \'"""\'')):
         return _find_open_block(lines)
     told = f"{message[:1].lower()}{message[1:]}"
-    if (char := lines[line - 1][column - 1 : column]) and not char.isprintable() and ord(char) > _LAST_ASCII:
-        return Fault(f"U+{ord(char):04X} looks like a blank and is none", "write a blank in its place, or delete it", line, column)
+    if (
+        (char := lines[line - 1][column - 1 : column])
+        and not char.isprintable()
+        and ord(char) > _LAST_ASCII
+    ):
+        return Fault(
+            f"U+{ord(char):04X} looks like a blank and is none",
+            "write a blank in its place, or delete it",
+            line,
+            column,
+        )
     if message.startswith(("Cannot overwrite a value", "Duplicate inline table key")):
         found = _find_repeated_key(lines, line)
-        return found or Fault("a key is set twice", "a key can occur only once in its table: remove one of them", line, column)
+        return found or Fault(
+            "a key is set twice",
+            "a key can occur only once in its table: remove one of them",
+            line,
+            column,
+        )
     if message.startswith("Cannot declare"):
-        return _find_repeated_table(lines, line) or Fault(told, "write each [table] once, with all its keys below it", line, column)
+        return _find_repeated_table(lines, line) or Fault(
+            told, "write each [table] once, with all its keys below it", line, column
+        )
     if message.startswith("Invalid value"):
         before, said = lines[line - 1][: column - 1], lines[line - 1].partition("#")[0]
         if ended and ("=" not in said or before.count("[") > before.count("]")):
@@ -74,16 +108,29 @@ def _find_fault(lines: list[str], message: str, line: int, column: int, ended: b
         return _describe_rest(lines[line - 1], line, column)
     if message.startswith("Expected '=' after a key"):
         colon = re.match(r"[ \t]*[\w.-]+[ \t]*:", lines[line - 1])
-        hint = "write key = value: TOML has no colon there" if colon else "write key = value; a table is written [table]"
+        hint = (
+            "write key = value: TOML has no colon there"
+            if colon
+            else "write key = value; a table is written [table]"
+        )
         if table := re.fullmatch(r"([\w.-]+)[ \t]*:[ \t\r]*", lines[line - 1]):
             hint = f"write [{table[1]}], and key = value below it"
         if blanks := re.match(r"[ \t]*([\w-]+(?:[ \t]+[\w-]+)+)[ \t]*=", lines[line - 1]):
-            hint = f"write {'_'.join(blanks[1].split())} = ...; a key with blanks in it needs quotes"
+            hint = (
+                f"write {'_'.join(blanks[1].split())} = ...; a key with blanks in it needs quotes"
+            )
         return Fault("a key without a value", hint, line, column)
     before = lines[line - 1][: column - 1]
     if message.startswith("Invalid statement") and re.match(r"[ \t]*[{}\"]", lines[line - 1]):
-        return Fault("neither a key nor a [table]; it looks like JSON", "write [options], and key = value below it", line, column)
-    if "inline table" in message or (message.startswith("Invalid") and before.count("{") > before.count("}")):
+        return Fault(
+            "neither a key nor a [table]; it looks like JSON",
+            "write [options], and key = value below it",
+            line,
+            column,
+        )
+    if "inline table" in message or (
+        message.startswith("Invalid") and before.count("{") > before.count("}")
+    ):
         hint = "write { a = 1, b = 2 } on one line, or a [table] of its own"
         return Fault("a table in braces is not closed on its line", hint, line, column)
     for beginning, saying in _SAYINGS.items():
@@ -98,23 +145,44 @@ def _describe_rest(text: str, line: int, column: int) -> Fault:
     rest = text[column - 1 :].strip()
     number = re.search(r"=[ \t]*([-+]?[0-9][0-9_]*(?:\.[0-9]+)?)[ \t]*$", text[: column - 1])
     if not rest:
-        return Fault("the line ends with a lone carriage return", "end lines with a line feed", line, column)
+        return Fault(
+            "the line ends with a lone carriage return", "end lines with a line feed", line, column
+        )
     if rest in (",", ";"):
-        return Fault(f"{format_short_value(rest)} follows the value", f"take the {rest} out", line, column)
+        return Fault(
+            f"{format_short_value(rest)} follows the value", f"take the {rest} out", line, column
+        )
     if number and number[1].lstrip("+-") == "0" and (digits := re.match(r"[0-9]+", rest)):
         return Fault("a number begins with 0", f"write {int(digits[0])}", line, number.start(1) + 1)
     if number and re.fullmatch("[A-Za-z%]+", rest):
         what = f"{text[number.start(1) :].strip()} is no value"
-        return Fault(what, f"write {number[1]}, in the unit of the option; text needs quotes", line, number.start(1) + 1)
+        return Fault(
+            what,
+            f"write {number[1]}, in the unit of the option; text needs quotes",
+            line,
+            number.start(1) + 1,
+        )
     hint = "write one key = value on a line; text needs quotes"
     return Fault(f"{format_short_value(rest)} follows the value", hint, line, column)
 
 
 _SAYINGS = {
-    "Unclosed array": ("a list is not closed, or lacks a comma", "separate the elements with commas, and end the list with ]"),
-    "Unescaped '\\'": ("a backslash that escapes nothing", "double each backslash, or use single quotes, in which it is literal"),
-    "Invalid statement": ("neither a key nor a [table]", "write key = value; a comment begins with #"),
-    "Invalid initial character": ("neither a key nor a [table]", "write key = value; a comment begins with #"),
+    "Unclosed array": (
+        "a list is not closed, or lacks a comma",
+        "separate the elements with commas, and end the list with ]",
+    ),
+    "Unescaped '\\'": (
+        "a backslash that escapes nothing",
+        "double each backslash, or use single quotes, in which it is literal",
+    ),
+    "Invalid statement": (
+        "neither a key nor a [table]",
+        "write key = value; a comment begins with #",
+    ),
+    "Invalid initial character": (
+        "neither a key nor a [table]",
+        "write key = value; a comment begins with #",
+    ),
     "Cannot mutate immutable namespace": (
         "a table in braces is complete, and takes no more keys",
         "write the key between the braces, or the table as [table]",
@@ -139,23 +207,41 @@ def _find_open_string(lines: list[str], line: int) -> Fault:
             quote, place = char, index
         elif char == "#":
             break
-    hint = f"end it with {quote or 'its quote'} on the same line, or use three quotes for a multi-line string"
-    return Fault("a string is not closed", hint, line, place + 1 if quote else len(lines[line - 1]) + 1)
+    hint = (
+        f"end it with {quote or 'its quote'} on the same "
+        "line, or use three quotes for a multi-line string"
+    )
+    return Fault(
+        "a string is not closed", hint, line, place + 1 if quote else len(lines[line - 1]) + 1
+    )
 
 
 def _find_open_list(lines: list[str], line: int) -> tuple[int, int]:
-    """Return the start of the list that a line continues: the last statement above it that opens one."""
+    """Return the start of the list that a line continues: the last statement above it
+    that opens one.
+    """
     for number in range(line - 1, 0, -1):
-        if (match := _STATEMENT.match(lines[number - 1])) and (place := lines[number - 1].find("[", match.end())) >= 0:
+        if (match := _STATEMENT.match(lines[number - 1])) and (
+            place := lines[number - 1].find("[", match.end())
+        ) >= 0:
             return number, place + 1
     return line, 1
 
 
 def _find_open_block(lines: list[str]) -> Fault:
     """Return the start of the multi-line string that is never closed: the last three quotes."""
-    marks = [(number, match) for number, text in enumerate(lines, 1) for match in re.finditer("|".join(_BLOCK_MARKS), text)]
+    marks = [
+        (number, match)
+        for number, text in enumerate(lines, 1)
+        for match in re.finditer("|".join(_BLOCK_MARKS), text)
+    ]
     line, match = marks[-1]
-    return Fault("a string of several lines is not closed", f"end it with {match[0]}", line, match.start() + 1)
+    return Fault(
+        "a string of several lines is not closed",
+        f"end it with {match[0]}",
+        line,
+        match.start() + 1,
+    )
 
 
 def _find_repeated_key(lines: list[str], line: int) -> Fault | None:
@@ -167,7 +253,11 @@ def _find_repeated_key(lines: list[str], line: int) -> Fault | None:
     for number, text in enumerate(lines[: line - 1], 1):
         if header := _HEADER.match(text):
             table, first = header[1], 0
-        elif not first and (other := _STATEMENT.match(text)) and _normalize_key(other[1]) == _normalize_key(match[1]):
+        elif (
+            not first
+            and (other := _STATEMENT.match(text))
+            and _normalize_key(other[1]) == _normalize_key(match[1])
+        ):
             first = number
     if not first:
         return None
@@ -185,7 +275,12 @@ def _find_repeated_table(lines: list[str], line: int) -> Fault | None:
         if (other := _HEADER.match(text)) and _normalize_key(other[1]) == _normalize_key(match[1]):
             hint = f"move its keys into the table of line {number}"
             hint += "; each override is written [[override]]" if match[1] == "override" else ""
-            return Fault(f"[{match[1]}] is defined twice, first in line {number}", hint, line, match.start(1) + 1)
+            return Fault(
+                f"[{match[1]}] is defined twice, first in line {number}",
+                hint,
+                line,
+                match.start(1) + 1,
+            )
     return None
 
 
@@ -204,7 +299,10 @@ def _describe_bare_value(text: str, column: int) -> tuple[str, str]:
     """Return the message and hint for an invalid bare value, with the value to write."""
     rest = text[column - 1 :]
     if not rest.split("#")[0].strip():
-        return "a key without a value", 'write one after the =: a number, true, false, or "text" in quotes'
+        return (
+            "a key without a value",
+            'write one after the =: a number, true, false, or "text" in quotes',
+        )
     word = re.split(r"[\s,\]}#]", rest, maxsplit=1)[0] or rest[0]
     what = f"{format_short_value(word)} is no value"
     if word.lower() in _WORDS:

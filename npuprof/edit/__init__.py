@@ -1,7 +1,8 @@
 """Edits of profile texts that keep comments, order, layout and line endings.
 
-Statements are kept, removed and inserted as text; inside a value, tomlkit makes the change. The result is parsed and
-compared with the same changes to plain data: an edit with a different result is rejected.
+Statements are kept, removed and inserted as text; inside a value, tomlkit makes the change. The
+result is parsed and compared with the same changes to plain data: an edit with a different result
+is rejected.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ __all__ = ["PathChange", "apply_changes"]
 
 
 def apply_changes(text: str, changes: Iterable[PathChange]) -> str:
-    """Return the text of a profile with changes applied. Raises NpuprofError (NP921) for a change that is impossible.
+    """Return the text of a profile with changes applied.
+
+    Raises NpuprofError (NP921) for a change that is impossible.
 
     ``text`` is valid TOML; its line endings are kept, and new lines use the most common one.
     """
@@ -28,7 +31,10 @@ def apply_changes(text: str, changes: Iterable[PathChange]) -> str:
     complete = text if text.endswith("\n") or not text else text + newline
     draft = Draft(complete, parse_toml_text(text), wanted, newline)
     result = str(draft)
-    if complete != text and result[result.rfind("\n", 0, -1) + 1 :] == complete[text.rfind("\n") + 1 :]:
+    if (
+        complete != text
+        and result[result.rfind("\n", 0, -1) + 1 :] == complete[text.rfind("\n") + 1 :]
+    ):
         result = result.removesuffix(newline)
     with suppress(ValueError, RecursionError):
         if is_same_document(parse_toml_text(result), draft.data):
@@ -43,5 +49,8 @@ def apply_changes(text: str, changes: Iterable[PathChange]) -> str:
 def _build_edit_error(path: Path) -> NpuprofError:
     shown = keys.format_key_path("", path).lstrip(".") or "the file"
     what = f"cannot edit {shown}: the edited text does not parse to the requested values"
-    why = "An edit is parsed again before it is written; this one would have changed another value, or not the requested one."
+    why = (
+        "An edit is parsed again before it is written; this one "
+        "would have changed another value, or not the requested one."
+    )
     return build_error("NP921", what, why, "make this change by hand", key=shown)

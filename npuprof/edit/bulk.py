@@ -1,4 +1,6 @@
-"""One edit of many presets: selected by a condition, checked and shown together, and written all or none."""
+"""One edit of many presets: selected by a condition, checked and shown together, and written all or
+none.
+"""
 
 from __future__ import annotations
 
@@ -32,9 +34,17 @@ from npuprof.system.locks import lock_folders
 
 
 class Bulk:
-    """An edit of all presets that satisfy a condition, parents first: values that a preset then inherits are not written into it."""
+    """An edit of all presets that satisfy a condition, parents first: values that a preset then
+    inherits are not written into it.
+    """
 
-    def __init__(self, workspace: Workspace, where: Sequence[str], assignments: Sequence[str], appended: Sequence[str]) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        where: Sequence[str],
+        assignments: Sequence[str],
+        appended: Sequence[str],
+    ) -> None:
         self._conditions = Conditions(where)
         self._workspace = workspace
         self._assignments = assignments
@@ -46,7 +56,10 @@ class Bulk:
         self._said: list[str] = []
 
     def answer(self, dry_run: bool, yes: bool, no_check: bool) -> Answer:
-        """Return the changes as a unified diff, and write them if the user agrees, else exit 1. Raises NpuprofError."""
+        """Return the changes as a unified diff, and write them if the user agrees, else exit 1.
+
+        Raises NpuprofError.
+        """
         require_writable_store(self._home)
         with lock_folders([self._home.root]):
             problems: list[Finding] = []
@@ -60,8 +73,13 @@ class Bulk:
             if not no_check:
                 self._judge(after)
             remarks = [*dict.fromkeys(self._said), *self._tell_reach(matched, after)]
-            count = f"{format_count(len(self._files), 'file')} of {format_count(len(matched), 'preset')} that met the condition"
-            difference = "".join(format_difference(file.source, file.text, text) for file, text in self._files)
+            count = (
+                f"{format_count(len(self._files), 'file')} of "
+                f"{format_count(len(matched), 'preset')} that met the condition"
+            )
+            difference = "".join(
+                format_difference(file.source, file.text, text) for file, text in self._files
+            )
             answer = Answer(difference, tuple(remarks), problems=problems)
             if not self._files or dry_run:
                 done = "would write" if self._files else "nothing to change:"
@@ -88,7 +106,9 @@ class Bulk:
         data = deepcopy(profile.document.data)
         config = resolve_apart(profile)
         wanted = [text for text in self._assignments if not _is_inherited(config, data, text)]
-        text = edit.apply_changes(file.text, find_changes(profile, data, wanted, self._appended, self._said))
+        text = edit.apply_changes(
+            file.text, find_changes(profile, data, wanted, self._appended, self._said)
+        )
         if text != file.text:
             self._said += describe_shadowing_overrides(file.profile, file.parse_changed(text))
             self._files.append((file, text))
@@ -112,35 +132,56 @@ class Bulk:
         known = [finding for name in after for finding in checks.check_config(self._before[name])]
         findings: list[Finding] = []
         for config in after.values():
-            findings += config.findings if isinstance(config, NpuprofError) else checks.check_config(config)
+            findings += (
+                config.findings if isinstance(config, NpuprofError) else checks.check_config(config)
+            )
         require_no_new_errors(known, checks.fold_findings(findings))
 
-    def _tell_reach(self, matched: Sequence[str], after: dict[str, Config | NpuprofError]) -> list[str]:
+    def _tell_reach(
+        self, matched: Sequence[str], after: dict[str, Config | NpuprofError]
+    ) -> list[str]:
         """Return notes on presets that inherit a change without satisfying the condition."""
         others = [
             name
             for name, config in after.items()
-            if name not in matched and isinstance(config, Config) and config.digest != self._before[name].digest
+            if name not in matched
+            and isinstance(config, Config)
+            and config.digest != self._before[name].digest
         ]
         count = format_count(len(others), "preset")
-        return [f"{count} that did not meet it inherit the change: {count_rest(others, 5)}"] if others else []
+        return (
+            [f"{count} that did not meet it inherit the change: {count_rest(others, 5)}"]
+            if others
+            else []
+        )
 
 
 def _is_inherited(config: Config, data: dict[str, object], text: str) -> bool:
     """Return whether ``KEY=VALUE``, or a parent, is already inherited."""
     if (change := parse_list_change(text)) is not None:
         return (
-            change.adds and change.key == "profile.extends" and {*change.text.split(",")} <= {member.name for member in config.lineage[:-1]}
+            change.adds
+            and change.key == "profile.extends"
+            and {*change.text.split(",")} <= {member.name for member in config.lineage[:-1]}
         )
     if "=" not in text:
         return False
     name, _, raw = text.partition("=")
     path, key = locate_key(name.strip())
-    if not key or path[0] == "append" or find_at_path(data, path) is not MISSING or key not in config.settings:
+    if (
+        not key
+        or path[0] == "append"
+        or find_at_path(data, path) is not MISSING
+        or key not in config.settings
+    ):
         return False
     is_set, value = values.find_value(key, config.settings[key], path[2:])
     assigned = one_time.parse_assigned_value(key if len(path) == 2 else "", raw.strip())
     if path[0] == "env":
         return is_set and str(value) == str(assigned)
-    same = values.is_equivalent_setting(key, value, assigned) if len(path) == 2 else values.is_same_typed_value(value, assigned)
+    same = (
+        values.is_equivalent_setting(key, value, assigned)
+        if len(path) == 2
+        else values.is_same_typed_value(value, assigned)
+    )
     return is_set and same

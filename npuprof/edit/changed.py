@@ -18,7 +18,10 @@ Texts = Mapping[str, tuple[str, str]]
 
 
 class ChangedStore(Folder):
-    """A store with changed texts; unchanged presets are read from the store below and cached for both."""
+    """A store with changed texts.
+
+    Unchanged presets are read from the store below and cached for both.
+    """
 
     def __init__(self, below: Folder, texts: Texts | None = None, without: str = "") -> None:
         super().__init__(below.root)
@@ -39,13 +42,18 @@ class ChangedStore(Folder):
 
 
 def build_opener(home: Folder, texts: Texts | None = None) -> Callable[[Context], spec.Workspace]:
-    """Return a function that opens the changed store in a context, with other texts, reading nothing again."""
+    """Return a function that opens the changed store in a context, with other texts, reading
+    nothing again.
+    """
     changed = ChangedStore(home, texts) if texts else home
     return lambda context: spec.Workspace(None, context, opened=changed)
 
 
 def resolve_apart(profile: Profile, context: Context | None = None) -> Config:
-    """Return a preset resolved alone, bypassing the cache of an earlier text. Raises NpuprofError."""
+    """Return a preset resolved alone, bypassing the cache of an earlier text.
+
+    Raises NpuprofError.
+    """
     return spec.Workspace(None, context).resolver.resolve_profile(profile)
 
 
@@ -64,7 +72,10 @@ def select_new_findings(known: Iterable[Finding], findings: Iterable[Finding]) -
 
 
 def resolve_all(workspace: spec.Workspace, problems: list[Finding]) -> dict[str, Config]:
-    """Return the resolved presets of a store, by name; the faults of the others are added to ``problems``, without duplicates."""
+    """Return the resolved presets of a store, by name.
+
+    The faults of the others are added to ``problems``, without duplicates.
+    """
     home = workspace.store
     configs: dict[str, Config] = {}
     findings: list[Finding] = []
@@ -74,5 +85,7 @@ def resolve_all(workspace: spec.Workspace, problems: list[Finding]) -> dict[str,
                 configs[name] = workspace.resolver.resolve_profile(home.profile(name))
         except NpuprofError as error:
             findings += error.findings
-    problems += {(finding.code, finding.place, finding.message): finding for finding in findings}.values()
+    problems += {
+        (finding.code, finding.place, finding.message): finding for finding in findings
+    }.values()
     return configs

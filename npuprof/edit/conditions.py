@@ -15,7 +15,10 @@ from npuprof.resolve.config import Config
 
 
 class Conditions:
-    """Conditions that a preset must all satisfy. Raises NpuprofError for an invalid one, with a hint."""
+    """Conditions that a preset must all satisfy.
+
+    Raises NpuprofError for an invalid one, with a hint.
+    """
 
     def __init__(self, texts: Sequence[str]) -> None:
         trees = [_parse_condition(text) for text in texts]
@@ -34,7 +37,9 @@ class Conditions:
         return condition.evaluate_condition(self._tree, look_up) is True
 
     def require_known_names(self) -> None:
-        """Raise NpuprofError for a name that is neither in the catalogue nor set by a tested preset."""
+        """Raise NpuprofError for a name that is neither in the catalogue nor set by a
+        tested preset.
+        """
         if self._unset:
             raise NpuprofError(_build_unknown_name_finding(self._unset[0], self._keys))
 
@@ -56,5 +61,9 @@ def _build_unknown_name_finding(key: str, set_keys: Collection[str]) -> Finding:
     section, name = keys.split_section_and_name(key)
     elsewhere = catalog.find_key_elsewhere(key, set_keys)
     otherwise = "npuprof options lists all; variables are env.NAME"
-    hint = f"write {elsewhere}" if elsewhere else did_you_mean(name, catalog.record_names(section), otherwise)
+    hint = (
+        f"write {elsewhere}"
+        if elsewhere
+        else did_you_mean(name, catalog.record_names(section), otherwise)
+    )
     return Finding("NP201", f"--where asks for {key!r}, which is not a setting", "", hint)

@@ -32,7 +32,10 @@ def require_valid_dependents(workspace: spec.Workspace, path: str, old: Profile,
         if errors := _find_errors(after, heir):
             brought += select_new_findings(_find_errors(before, heir), errors)
     if brought:
-        output.tell_remark("nothing written: the change would add errors to presets that extend it; --no-check writes it anyway")
+        output.tell_remark(
+            "nothing written: the change would add errors to "
+            "presets that extend it; --no-check writes it anyway"
+        )
         raise NpuprofError(checks.fold_findings(brought))
 
 
@@ -59,5 +62,7 @@ def find_dependents(home: Folder, name: str) -> list[str]:
 
 
 def _find_errors(workspace: spec.Workspace, name: str) -> list[Finding]:
-    findings = find_faults(lambda: workspace.resolver.resolve_profile(workspace.store.profile(name)))
+    findings = find_faults(
+        lambda: workspace.resolver.resolve_profile(workspace.store.profile(name))
+    )
     return [finding for finding in findings if finding.severity == "error"]

@@ -12,7 +12,13 @@ from npuprof.document import keys
 from npuprof.edit.inline import format_long_value, rewrite_value
 from npuprof.edit.paths import MISSING, PathChange
 from npuprof.edit.schemaline import measure_schema_head
-from npuprof.edit.statements import Statement, Statements, collect_comments, ends_with_blank, starts_with_blank
+from npuprof.edit.statements import (
+    Statement,
+    Statements,
+    collect_comments,
+    ends_with_blank,
+    starts_with_blank,
+)
 from npuprof.model import Path
 
 _MAX_LINE_WIDTH = 123
@@ -21,7 +27,9 @@ _MAX_LINE_WIDTH = 123
 class Draft:
     """The statements of a text, edited to match ``data``."""
 
-    def __init__(self, text: str, data: dict[str, Any], changes: Iterable[PathChange], newline: str) -> None:
+    def __init__(
+        self, text: str, data: dict[str, Any], changes: Iterable[PathChange], newline: str
+    ) -> None:
         self.data = deepcopy(data)
         self._changes: dict[Path, PathChange] = {}
         for change in changes:
@@ -43,10 +51,12 @@ class Draft:
     def __str__(self) -> str:
         return str(self._rows)
 
-    # -- existing statements ---------------------------------------------------------------------------------------
+    # -- existing statements ----------------------------------------------------------------------
 
     def _fit_value(self, path: Path, old: Any, new: Any) -> bool:
-        """Change the statements at a path from ``old`` to ``new``; return whether any of them is left.
+        """Change the statements at a path from ``old`` to ``new``.
+
+        Return whether any of them is left.
 
         Values without a statement are recorded as missing.
         """
@@ -66,7 +76,9 @@ class Draft:
             self._missing += [(path, new)] if new is not MISSING else []
             return False
         if not is_left and len(path) > 1 + (path[:1] == ("append",)):
-            self._missing[noted:] = [(path, new)]  # removing its last dotted key removed the table: add it again as a whole
+            self._missing[noted:] = [
+                (path, new)
+            ]  # removing its last dotted key removed the table: add it again as a whole
         return is_left
 
     def _fit_table(self, path: Path, old: dict[str, Any], new: dict[str, Any]) -> bool:
@@ -74,7 +86,9 @@ class Draft:
         known = set(old)
         for name, item in old.items():
             row, change = self._rows.at.get((*path, name)), self._changes.get((*path, name))
-            new_name = change.name if change is not None and row is not None and not row.header else ""
+            new_name = (
+                change.name if change is not None and row is not None and not row.header else ""
+            )
             if row is not None and new_name and new_name in new and new_name not in known:
                 row.rename_key(new_name)
                 if not values.is_same_typed_value(item, new[new_name]):
@@ -87,12 +101,17 @@ class Draft:
         return is_left
 
     def _fit_blocks(self, path: Path, old: list[Any], new: list[Any]) -> bool:
-        """Change the tables of an array to match ``new``; additional tables are recorded as missing."""
+        """Change the tables of an array to match ``new``.
+
+        Additional tables are recorded as missing.
+        """
         cut = {change.path for change in self._changes.values() if change.value is MISSING}
         remaining = [number for number in range(len(old)) if (*path, number) not in cut][: len(new)]
         for number in {*range(len(old))}.difference(remaining):
             self._cut_statements((*path, number), old[number])
-        for number, block in zip([*remaining, *range(len(old), len(old) + len(new) - len(remaining))], new, strict=True):
+        for number, block in zip(
+            [*remaining, *range(len(old), len(old) + len(new) - len(remaining))], new, strict=True
+        ):
             if number < len(old):
                 self._fit_value((*path, number), old[number], block)
             else:
@@ -122,7 +141,7 @@ class Draft:
         for row in gone:
             self._rows.remove(row)
 
-    # -- new statements --------------------------------------------------------------------------------------------
+    # -- new statements ---------------------------------------------------------------------------
 
     def _note_place(self, row: Statement) -> None:
         for end in range(len(row.table) + 1, len(row.path)):
@@ -151,7 +170,11 @@ class Draft:
                 if not end or path[:end] in self._first_headers or path[:end] in self._last_dotted
             )
             section = 2 if path[0] == "append" and (len(path) > 2 or isinstance(value, dict)) else 1
-            within = depth >= section or path[:depth] in self._rows.at or (len(path) <= section and not isinstance(value, dict))
+            within = (
+                depth >= section
+                or path[:depth] in self._rows.at
+                or (len(path) <= section and not isinstance(value, dict))
+            )
             for part in reversed(path[depth + 1 if within else section :]):
                 value = {part: value}
             if within:
@@ -161,19 +184,38 @@ class Draft:
 
     def _add_pair(self, parent: Path, name: Any, value: Any) -> None:
         head = self._rows.at.get(parent)
-        if parent and head is None and parent not in self._last_dotted:  # has subtables but no header
+        if (
+            parent and head is None and parent not in self._last_dotted
+        ):  # has subtables but no header
             self._add_tables(self._make_table(parent, {name: value}))
             return
-        last = self._last_dotted[parent] if parent and head is None else self._last_pairs.get(parent) or head or self._rows.first
+        last = (
+            self._last_dotted[parent]
+            if parent and head is None
+            else self._last_pairs.get(parent) or head or self._rows.first
+        )
         table = parent if head else last.table
-        row = Statement(self._format_pair(last.indent, (*parent[len(table) :], name), value), (*parent, name), table)
+        row = Statement(
+            self._format_pair(last.indent, (*parent[len(table) :], name), value),
+            (*parent, name),
+            table,
+        )
         self._rows.insert(row, last)
         self._note_place(row)
 
     def _add_tables(self, rows: list[Statement]) -> None:
-        """Insert tables before their sub-tables, else after similar tables, else at their section's position; with blank lines around."""
+        """Insert tables before their sub-tables, else after similar tables, else at their section's
+        position; with blank lines around.
+        """
         path = rows[0].path
-        closest = next((self._last_headers[path[:end]] for end in range(len(path), 0, -1) if path[:end] in self._last_headers), None)
+        closest = next(
+            (
+                self._last_headers[path[:end]]
+                for end in range(len(path), 0, -1)
+                if path[:end] in self._last_headers
+            ),
+            None,
+        )
         if path in self._first_headers or closest is None:
             below = self._first_headers.get(path) or self._find_later_section(path)
             lower = below.comments if below.header else ""
@@ -182,7 +224,11 @@ class Draft:
             lower = below.lead
         upper = below.lead.removesuffix(lower)
         is_head = len(upper) == measure_schema_head(upper)
-        if (upper or below.preceding is not self._rows.first) and not ends_with_blank(upper) and not (upper and is_head):
+        if (
+            (upper or below.preceding is not self._rows.first)
+            and not ends_with_blank(upper)
+            and not (upper and is_head)
+        ):
             upper += self._newline
         if (lower or below is not self._rows.last) and not starts_with_blank(lower):
             lower = self._newline + lower
@@ -198,12 +244,23 @@ class Draft:
         if path[0] not in order:
             return self._rows.last
         earlier = order[: order.index(path[0]) + 1]
-        return next((row for row in self._rows if row.header and row.path[0] not in earlier), self._rows.last)
+        return next(
+            (row for row in self._rows if row.header and row.path[0] not in earlier),
+            self._rows.last,
+        )
 
     def _make_table(self, path: Path, value: dict[str, Any]) -> list[Statement]:
         many = 1 + isinstance(path[-1], int)
-        head = Statement(f"{'[' * many}{_format_dotted_key(path)}{']' * many}{self._newline}", path, path, True)
-        return [head, *(Statement(self._format_pair("", (name,), item), (*path, name), path) for name, item in value.items())]
+        head = Statement(
+            f"{'[' * many}{_format_dotted_key(path)}{']' * many}{self._newline}", path, path, True
+        )
+        return [
+            head,
+            *(
+                Statement(self._format_pair("", (name,), item), (*path, name), path)
+                for name, item in value.items()
+            ),
+        ]
 
     def _format_pair(self, indent: str, key: Path, value: Any) -> str:
         """Return a statement: on one line, or a long list with one element per line."""

@@ -1,7 +1,8 @@
 """Renames of keys in presets that inherit from each other: in all places or none.
 
-A preset that clears, locks or overrides a parent's key refers to it by name. If every layer does the same under the new
-name, and no layer uses the new name otherwise, every preset resolves to the same values in every context.
+A preset that clears, locks or overrides a parent's key refers to it by name. If every layer does
+the same under the new name, and no layer uses the new name otherwise, every preset resolves to the
+same values in every context.
 """
 
 from __future__ import annotations
@@ -25,18 +26,23 @@ Family = tuple[dict[str, Profile], list[Config]]
 
 
 class Mention(Record):
-    """A place where a preset names an option, and its block; the operation is ``set``, ``unset``, ``locked`` or ``append``."""
+    """A place where a preset names an option, and its block.
+
+    The operation is ``set``, ``unset``, ``locked`` or ``append``.
+    """
 
     kind: str
     base: Path
     path: Path
 
 
-def plan_renames(configs: Iterable[Config], steps: Iterable[Step], is_movable: Callable[[Profile], bool]) -> Plan:
+def plan_renames(
+    configs: Iterable[Config], steps: Iterable[Step], is_movable: Callable[[Profile], bool]
+) -> Plan:
     """Return which options can be renamed, for every preset in the lineages of some configs.
 
-    Only ``movable`` presets can be changed. Presets that do not name such an option, or whose relatives never set it, are
-    omitted.
+    Only ``movable`` presets can be changed. Presets that do not name such an option, or whose
+    relatives never set it, are omitted.
     """
     plan: Plan = {}
     listed = list(configs)
@@ -46,7 +52,9 @@ def plan_renames(configs: Iterable[Config], steps: Iterable[Step], is_movable: C
         mentions: dict[str, list[Mention]] = {}
         for members, users in _list_families(listed, tuple(ways), mentions):
             if any(mention.kind == "set" for key in members for mention in mentions[key]):
-                hindrance = next(_list_hindrances(tuple(ways), members, users, mentions, is_movable), "")
+                hindrance = next(
+                    _list_hindrances(tuple(ways), members, users, mentions, is_movable), ""
+                )
                 for key in members:
                     plan.setdefault(key, {})[ways[0].option] = hindrance
     return plan
@@ -55,7 +63,10 @@ def plan_renames(configs: Iterable[Config], steps: Iterable[Step], is_movable: C
 def list_mentions(profile: Profile, option: str) -> list[Mention]:
     """Return every place where a preset names an option."""
     data = profile.document.data
-    blocks: list[tuple[Path, Any]] = [((), data), *((("override", n), block) for n, block in enumerate(data.get("override", [])))]
+    blocks: list[tuple[Path, Any]] = [
+        ((), data),
+        *((("override", n), block) for n, block in enumerate(data.get("override", []))),
+    ]
     mentions = []
     for base, block in blocks if profile.touches(option) else ():
         options, appended = block.get("options"), block.get("append")
@@ -64,7 +75,9 @@ def list_mentions(profile: Profile, option: str) -> list[Mention]:
         if isinstance(appended, dict) and option in (appended.get("options") or {}):
             mentions.append(Mention("append", base, (*base, "append", "options", option)))
     lists: list[tuple[str, Path, Path, Any]] = [
-        (name, (), ("profile", name), profile.table.get(name)) for name, key in PROFILE_KEYS.items() if key.names_settings
+        (name, (), ("profile", name), profile.table.get(name))
+        for name, key in PROFILE_KEYS.items()
+        if key.names_settings
     ]
     lists += [("unset", base, (*base, "unset"), block.get("unset")) for base, block in blocks[1:]]
     for kind, base, path, names in lists:
@@ -75,15 +88,29 @@ def list_mentions(profile: Profile, option: str) -> list[Mention]:
     return mentions
 
 
-def _list_families(configs: list[Config], ways: Ways, mentions: dict[str, list[Mention]]) -> list[Family]:
-    """Return the groups of related presets that name an option, with their configs; fills ``mentions``."""
-    olds = (ways[0].option, "optypelist_for_implmode") if ways[0].action == "modes" else (ways[0].option,)
+def _list_families(
+    configs: list[Config], ways: Ways, mentions: dict[str, list[Mention]]
+) -> list[Family]:
+    """Return the groups of related presets that name an option, with their configs.
+
+    Fills ``mentions``.
+    """
+    olds = (
+        (ways[0].option, "optypelist_for_implmode")
+        if ways[0].action == "modes"
+        else (ways[0].option,)
+    )
     families: list[Family] = []
     for config in configs:
         for member in config.lineage:
             if member.key not in mentions:
-                mentions[member.key] = [mention for old in olds for mention in list_mentions(member, old)]
-        own, users = {member.key: member for member in config.lineage if mentions[member.key]}, [config]
+                mentions[member.key] = [
+                    mention for old in olds for mention in list_mentions(member, old)
+                ]
+        own, users = (
+            {member.key: member for member in config.lineage if mentions[member.key]},
+            [config],
+        )
         apart: list[Family] = []
         for family in families if own else ():
             if own.keys() & family[0].keys():
@@ -95,16 +122,26 @@ def _list_families(configs: list[Config], ways: Ways, mentions: dict[str, list[M
 
 
 def _list_hindrances(
-    ways: Ways, members: dict[str, Profile], users: list[Config], mentions: dict[str, list[Mention]], is_movable: Callable[[Profile], bool]
+    ways: Ways,
+    members: dict[str, Profile],
+    users: list[Config],
+    mentions: dict[str, list[Mention]],
+    is_movable: Callable[[Profile], bool],
 ) -> Iterator[str]:
-    """Yield the reasons why an option cannot be renamed in a group of presets, most important first.
+    """Yield the reasons why an option cannot be renamed in a group of presets, most
+    important first.
 
     ``modes`` joins two options that one preset must set.
     """
     is_joined = ways[0].action == "modes"
-    yield from (describe_fixed_parent(member) for member in members.values() if not is_movable(member))
+    yield from (
+        describe_fixed_parent(member) for member in members.values() if not is_movable(member)
+    )
     if is_joined and len(members) > 1:
-        yield f"{' and '.join(sorted(member.name for member in members.values())[:2])} have a part of it each"
+        yield (
+            f"{' and '.join(sorted(member.name for member in members.values())[:2])} "
+            "have a part of it each"
+        )
     for config in users:
         for member in config.lineage:
             for mention in mentions[member.key]:
@@ -114,8 +151,12 @@ def _list_hindrances(
         yield from _judge_new_names(config, ways[0].to, mentions)
 
 
-def _judge_mention(ways: Ways, member: Profile, mention: Mention, config: Config, is_joined: bool) -> str:
-    """Return why a preset's use of an option would change under the new name, or an empty string."""
+def _judge_mention(
+    ways: Ways, member: Profile, mention: Mention, config: Config, is_joined: bool
+) -> str:
+    """Return why a preset's use of an option would change under the new name, or an
+    empty string.
+    """
     if mention.kind == "append":
         return "changes a part of it"
     if mention.kind != "set":
@@ -128,7 +169,9 @@ def _judge_mention(ways: Ways, member: Profile, mention: Mention, config: Config
         return f"changes {mention.path[-1]} alone" if mention.base else ""
     if any(does_step_fit(way, mention.base, table, data, config) for way in ways):
         return ""
-    return f"gives it {format_short_value(table[ways[0].option])}, for which {ways[0].to} has no word"
+    return (
+        f"gives it {format_short_value(table[ways[0].option])}, for which {ways[0].to} has no word"
+    )
 
 
 def _judge_new_names(config: Config, to: str, mentions: dict[str, list[Mention]]) -> Iterator[str]:
@@ -138,10 +181,14 @@ def _judge_new_names(config: Config, to: str, mentions: dict[str, list[Mention]]
     for member in config.lineage:
         olds = mentions[member.key]
         for mention in list_mentions(member, to):
-            if mention.kind in ("unset", "locked") and any((old.kind, old.base) == (mention.kind, mention.base) for old in olds):
+            if mention.kind in ("unset", "locked") and any(
+                (old.kind, old.base) == (mention.kind, mention.base) for old in olds
+            ):
                 continue  # both names have the same operations
             if below or olds or mention.kind != "set" or mention.base:
-                yield f"{member.name}: {_name_block(mention.base)} {_DOES[mention.kind]} {to} as well"
+                yield (
+                    f"{member.name}: {_name_block(mention.base)} {_DOES[mention.kind]} {to} as well"
+                )
             setter = member
         if setter is not None and any(mention.kind != "set" or mention.base for mention in olds):
             yield f"{member.name}: it inherits {to} already, from {setter.name}"
@@ -156,8 +203,13 @@ def _name_block(base: Path) -> str:
 
 
 def describe_fixed_parent(member: Profile) -> str:
-    """Return why a parent's key cannot be changed: it is pinned to a version, or must be migrated first."""
+    """Return why a parent's key cannot be changed: it is pinned to a version, or must be migrated
+    first.
+    """
     name, _, commit = member.key.partition("@")
     if commit:
-        return f"{name} is fixed at a version here, and sets it there: migrate and release {name}, then move the pin"
+        return (
+            f"{name} is fixed at a version here, and sets it "
+            f"there: migrate and release {name}, then move the pin"
+        )
     return f"{member.name} sets it too and has to be migrated first"

@@ -15,7 +15,9 @@ from npuprof.system.files import read_file_content
 from npuprof.system.writing import Wanted
 
 
-def fix_documents(findings: Iterable[Finding], find_file: Callable[[Document], str]) -> dict[str, tuple[Document, Document, int]]:
+def fix_documents(
+    findings: Iterable[Finding], find_file: Callable[[Document], str]
+) -> dict[str, tuple[Document, Document, int]]:
     """Return documents before and after their fixes, with the number of fixes, by file path.
 
     ``find_file`` returns the path of a document's file, an empty string if it must not be changed.
@@ -32,7 +34,9 @@ def fix_documents(findings: Iterable[Finding], find_file: Callable[[Document], s
 def build_fixed_file(path: str, old: Document, new: Document) -> Wanted:
     """Return the file of a fixed document."""
     raw = read_file_content(path)
-    return Wanted(choose_cited_path(path, old.source), encode_like(raw, new.text), encode_like(raw, old.text))
+    return Wanted(
+        choose_cited_path(path, old.source), encode_like(raw, new.text), encode_like(raw, old.text)
+    )
 
 
 def _fix_document(old: Document, findings: Sequence[Finding]) -> tuple[Document, int]:
@@ -42,7 +46,11 @@ def _fix_document(old: Document, findings: Sequence[Finding]) -> tuple[Document,
     above: set[Path] = set()
     for finding in findings:
         change = _build_change(old, finding)
-        if change is None or change.path in above or any(change.path[:end] in taken for end in range(len(change.path) + 1)):
+        if (
+            change is None
+            or change.path in above
+            or any(change.path[:end] in taken for end in range(len(change.path) + 1))
+        ):
             continue  # the next run reports it again
         changes.append(change)
         taken.add(change.path)
@@ -74,4 +82,8 @@ def _build_change(old: Document, finding: Finding) -> PathChange | None:
         return None
     if not name:
         return PathChange(path, finding.fix.value)
-    return PathChange(path, there, name) if find_at_path(old.data, (*path[:-1], name)) is MISSING else None
+    return (
+        PathChange(path, there, name)
+        if find_at_path(old.data, (*path[:-1], name)) is MISSING
+        else None
+    )

@@ -8,7 +8,8 @@ from npuprof.catalog import values
 from npuprof.document import keys, parse_toml_value
 from npuprof.edit.sequences import find_differing_runs
 
-#: tomlkit walks a whole list for each added or removed element: beyond this number of steps, the list is rewritten.
+#: tomlkit walks a whole list for each added or removed element: beyond this number of steps, the
+#: list is rewritten.
 _MAX_STEPS = 1_000_000
 
 
@@ -28,7 +29,9 @@ def rewrite_value(source: str, old: Any, new: Any) -> str:
         if (
             "  " in written
             and "  " not in plain
-            and values.is_same_typed_value(parse_toml_value(single := " ".join(written.split("  "))), new)
+            and values.is_same_typed_value(
+                parse_toml_value(single := " ".join(written.split("  "))), new
+            )
         ):
             written = single  # a removed key left its blank
         good = values.is_same_typed_value(parse_toml_value(written), new)
@@ -52,11 +55,16 @@ def format_long_value(value: Any, indent: str) -> str:
     """Return a value as TOML, a list with one element per line."""
     if not isinstance(value, list) or len(value) < 2:
         return keys.format_toml_value(value)
-    return "".join(["[\n", *(f"{indent}    {keys.format_toml_value(item)},\n" for item in value), f"{indent}]"])
+    return "".join(
+        ["[\n", *(f"{indent}    {keys.format_toml_value(item)},\n" for item in value), f"{indent}]"]
+    )
 
 
 def _replace_parts(node: Any, name: Any, old: Any, new: Any) -> None:
-    """Replace a value of ``node``; in tables and lists, only the differing parts, to keep comments."""
+    """Replace a value of ``node``.
+
+    In tables and lists, only the differing parts, to keep comments.
+    """
     if isinstance(new, dict) and isinstance(old, dict):
         for part in old:
             if part not in new:
@@ -74,8 +82,14 @@ def _replace_parts(node: Any, name: Any, old: Any, new: Any) -> None:
 
 def _replace_elements(node: Any, old: list[Any], new: list[Any]) -> None:
     """Replace the differing elements, in place if their number is unchanged."""
-    runs = find_differing_runs([*map(keys.format_toml_value, old)], [*map(keys.format_toml_value, new)])
-    moves = sum((first < end) + stop - start for first, end, start, stop in runs if end - first != stop - start)
+    runs = find_differing_runs(
+        [*map(keys.format_toml_value, old)], [*map(keys.format_toml_value, new)]
+    )
+    moves = sum(
+        (first < end) + stop - start
+        for first, end, start, stop in runs
+        if end - first != stop - start
+    )
     if moves * len(old) > _MAX_STEPS:
         raise ValueError
     for first, end, start, stop in reversed(runs):

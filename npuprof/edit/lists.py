@@ -1,4 +1,6 @@
-"""Changes of lists: ``KEY+=VALUE`` and ``KEY-=VALUE``, in the list itself or in what is appended to the inherited one."""
+"""Changes of lists: ``KEY+=VALUE`` and ``KEY-=VALUE``, in the list itself or in what is appended to
+the inherited one.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,12 @@ from typing import Any
 from npuprof.catalog import values
 from npuprof.document import keys
 from npuprof.document.profile import NAMES, PROFILE_KEYS, Profile
-from npuprof.edit.assignments import locate_key, parse_assignment, resolve_inherited, split_listed_words
+from npuprof.edit.assignments import (
+    locate_key,
+    parse_assignment,
+    resolve_inherited,
+    split_listed_words,
+)
 from npuprof.edit.changed import resolve_apart
 from npuprof.edit.paths import MISSING, PathChange, assign_at_path, find_at_path
 from npuprof.model import NpuprofError, Path, Record, build_error
@@ -16,7 +23,9 @@ from npuprof.store import one_time
 
 
 class ListChange(Record):
-    """The elements to add to a key's list, or to remove from it (if ``adds`` is false), as the user wrote them."""
+    """The elements to add to a key's list, or to remove from it (if ``adds`` is false), as the user
+    wrote them.
+    """
 
     key: str
     text: str
@@ -28,12 +37,17 @@ def parse_list_change(text: str) -> ListChange | None:
     name, equals, raw = text.partition("=")
     name = name.rstrip()
     return (
-        ListChange(name[:-1].rstrip(), raw.strip(), name[-1] == "+") if equals and name[-1:] in ("+", "-") and name[:-1].strip() else None
+        ListChange(name[:-1].rstrip(), raw.strip(), name[-1] == "+")
+        if equals and name[-1:] in ("+", "-") and name[:-1].strip()
+        else None
     )
 
 
 def parse_appended(text: str) -> ListChange:
-    """Return ``KEY=VALUE`` parsed as an addition to a list. Raises NpuprofError if it is invalid."""
+    """Return ``KEY=VALUE`` parsed as an addition to a list.
+
+    Raises NpuprofError if it is invalid.
+    """
     name, equals, raw = text.partition("=")
     if not equals:
         raise build_error("NP009", f"{text!r} is not KEY=VALUE", "", one_time.ASSIGNMENT_ADVICE)
@@ -48,9 +62,15 @@ def find_changes(
     notes: list[str],
     below: dict[str, Any] | None = None,
 ) -> list[PathChange]:
-    """Return the arguments of ``set`` as changes, and apply them to ``data``; see ``find_list_changes``. Raises NpuprofError."""
+    """Return the arguments of ``set`` as changes, and apply them to ``data``.
+
+    See ``find_list_changes``. Raises NpuprofError.
+    """
     results = []
-    changes = [*((text, parse_list_change(text)) for text in assignments), *((text, parse_appended(text)) for text in appended)]
+    changes = [
+        *((text, parse_list_change(text)) for text in assignments),
+        *((text, parse_appended(text)) for text in appended),
+    ]
     for text, change in changes:
         if change is not None:
             results += find_list_changes(profile, data, change, notes, below)
@@ -60,12 +80,18 @@ def find_changes(
 
 
 def find_list_changes(
-    profile: Profile, data: dict[str, Any], change: ListChange, notes: list[str], below: dict[str, Any] | None = None
+    profile: Profile,
+    data: dict[str, Any],
+    change: ListChange,
+    notes: list[str],
+    below: dict[str, Any] | None = None,
 ) -> list[PathChange]:
-    """Return the changes that add or remove elements, and apply them to ``data``; existing elements are noted and not repeated.
+    """Return the changes that add or remove elements, and apply them to ``data``.
 
-    ``below`` are the settings of the preset below a layer. Raises NpuprofError for a value that is not a list, and for
-    missing elements.
+    Existing elements are noted and not repeated.
+
+    ``below`` are the settings of the preset below a layer. Raises NpuprofError for a value that is
+    not a list, and for missing elements.
     """
     path, key = locate_key(change.key)
     if not key:
@@ -80,8 +106,15 @@ def find_list_changes(
     for value in (own, added, there if is_inherited and own is MISSING else MISSING):
         if value is not MISSING and not isinstance(value, list):
             raise _build_no_list_error(change.key, value)
-    lists: dict[str, list[Any] | None] = {"own": own if own is not MISSING else None, "added": added if added is not MISSING else None}
-    known = [item for listed in (there if own is MISSING and is_inherited else [], *lists.values()) for item in listed or []]
+    lists: dict[str, list[Any] | None] = {
+        "own": own if own is not MISSING else None,
+        "added": added if added is not MISSING else None,
+    }
+    known = [
+        item
+        for listed in (there if own is MISSING and is_inherited else [], *lists.values())
+        for item in listed or []
+    ]
     items = _read_items(change.text, known)
     if change.adds:
         new = _leave_out_known(items, known, change.key, notes)
@@ -95,7 +128,9 @@ def find_list_changes(
     return [_put_list(data, path if name == "own" else ("append", *path), lists[name] or [])]
 
 
-def _change_names(profile: Profile, data: dict[str, Any], path: Path, change: ListChange, notes: list[str]) -> list[PathChange]:
+def _change_names(
+    profile: Profile, data: dict[str, Any], path: Path, change: ListChange, notes: list[str]
+) -> list[PathChange]:
     """Return the change to a list of ``[profile]``."""
     known = PROFILE_KEYS.get(str(path[1]))
     if len(path) != 2 or known is None or known.kind != NAMES:
@@ -116,11 +151,18 @@ def _change_names(profile: Profile, data: dict[str, Any], path: Path, change: Li
 
 
 def _read_items(text: str, known: list[Any]) -> list[Any]:
-    """Return the elements of a text: one value, or those of a list; for a list of lists, a list is one element."""
+    """Return the elements of a text: one value, or those of a list.
+
+    For a list of lists, a list is one element.
+    """
     value = one_time.parse_assigned_value("", text)
     if not isinstance(value, list):
         return [value]
-    if known and all(isinstance(item, list) for item in known) and not all(isinstance(item, list) for item in value):
+    if (
+        known
+        and all(isinstance(item, list) for item in known)
+        and not all(isinstance(item, list) for item in value)
+    ):
         return [value]
     return value
 
@@ -140,21 +182,32 @@ def _leave_out_known(items: list[Any], known: list[Any], key: str, notes: list[s
 
 
 def _find_holder(lists: dict[str, Any], items: list[Any], known: list[Any], key: str) -> str:
-    """Return which of the document's own lists contains all elements to remove. Raises NpuprofError if none does."""
+    """Return which of the document's own lists contains all elements to remove.
+
+    Raises NpuprofError if none does.
+    """
     for name, listed in lists.items():
         if listed and all(_is_among(item, listed) for item in items):
             return name
     lost = next((item for item in items if not _is_among(item, known)), None)
     if lost is None:
         shown = ", ".join(map(keys.format_short_value, items))
-        what, hint = f"{shown} in {key} is inherited, at least in part", f"set {key} as a whole, or change the preset that has it"
-        raise build_error("NP924", what, "Only elements in a preset's own list can be removed individually.", hint)
+        what, hint = (
+            f"{shown} in {key} is inherited, at least in part",
+            f"set {key} as a whole, or change the preset that has it",
+        )
+        raise build_error(
+            "NP924", what, "Only elements in a preset's own list can be removed individually.", hint
+        )
     hint = f"it is {keys.format_short_value(known)}" if known else ""
     raise build_error("NP924", f"{key} has no {keys.format_short_value(lost)}", "", hint)
 
 
 def _put_list(data: dict[str, Any], path: Path, listed: list[Any]) -> PathChange:
-    """Set a list at a path of ``data`` and return the change; a meaningless empty list is removed with its empty tables."""
+    """Set a list at a path of ``data`` and return the change.
+
+    A meaningless empty list is removed with its empty tables.
+    """
     if listed or path[0] not in ("append", "profile"):
         assign_at_path(data, path, listed)
         return PathChange(path, listed)
@@ -165,5 +218,11 @@ def _put_list(data: dict[str, Any], path: Path, listed: list[Any]) -> PathChange
 
 
 def _build_no_list_error(key: str, value: Any) -> NpuprofError:
-    what = f"{key} is {keys.format_short_value(value)}, which is not a list" if value is not MISSING else f"{key} takes no list"
-    return build_error("NP920", what, "Only a list gets longer or shorter.", f"set it as a whole: {key}=VALUE")
+    what = (
+        f"{key} is {keys.format_short_value(value)}, which is not a list"
+        if value is not MISSING
+        else f"{key} takes no list"
+    )
+    return build_error(
+        "NP920", what, "Only a list gets longer or shorter.", f"set it as a whole: {key}=VALUE"
+    )

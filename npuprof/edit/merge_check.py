@@ -40,30 +40,47 @@ def find_unfit_changes(result: Merged, texts: Sequence[str], path: str) -> Unfit
     for finding in now:
         if finding.severity == "info" or _identify_fault(finding) in known:
             continue
-        remarks.append(f"together, both sides {_DEEDS[finding.severity]} {finding.code}: {finding.message}")
+        remarks.append(
+            f"together, both sides {_DEEDS[finding.severity]} {finding.code}: {finding.message}"
+        )
         if finding.severity == "error":
             rule = next((rule for rule in catalog.load_rules() if rule.code == finding.code), None)
             reads = rule.reads if rule else _list_team_reads(*home, finding.code)
             concerned = {*reads, finding.key, finding.key.partition(".")[0]}
-            forced += [taken for taken in result.taken if _concerns_setting(taken, concerned)] or result.taken
+            forced += [
+                taken for taken in result.taken if _concerns_setting(taken, concerned)
+            ] or result.taken
     return Unfit(forced, remarks)
 
 
 def _list_team_reads(folder: Folder, name: str, code: str) -> tuple[str, ...]:
     """Return the settings that a team rule reads; empty if there is no such rule."""
     policy = Lookups().load_policy(folder)
-    return next((list_team_reads(rule) for rule in (policy.select(name).rules if policy else ()) if rule.code == code), ())
+    return next(
+        (
+            list_team_reads(rule)
+            for rule in (policy.select(name).rules if policy else ())
+            if rule.code == code
+        ),
+        (),
+    )
 
 
 def _concerns_setting(path: Path, concerned: set[str]) -> bool:
-    return any(key in concerned for end in range(2, len(path) + 1) if (key := find_setting_key(path[:end])))
+    return any(
+        key in concerned for end in range(2, len(path) + 1) if (key := find_setting_key(path[:end]))
+    )
 
 
 def _find_home(path: str) -> tuple[Folder, str] | None:
-    """Return the store of a work tree file, and its preset's name: ``$NPUPROF_STORE``, or the nearest parent store."""
+    """Return the store of a work tree file, and its preset's name: ``$NPUPROF_STORE``, or the
+    nearest parent store.
+    """
     parts = path.split("/")
     variable = os.environ.get("NPUPROF_STORE")
-    roots = [os.path.join(".", *parts[:depth], "profiles") for depth in range(len(parts) - 1, -1, -1)]
+    roots = [
+        os.path.join(".", *parts[:depth], "profiles") for depth in range(len(parts) - 1, -1, -1)
+    ]
     for root in [variable] if variable else roots:
         folder = Folder(root)
         folder.is_implied = True
@@ -76,7 +93,9 @@ def _find_faults(folder: Folder, name: str, text: str) -> tuple[list[Finding], b
     """Return the findings of a preset, and whether it could be resolved."""
     try:
         workspace = build_opener(folder, {name: (f"{name}.toml", text)})(Context())
-        return checks.check_config(workspace.resolver.resolve_profile(workspace.store.profile(name))), True
+        return checks.check_config(
+            workspace.resolver.resolve_profile(workspace.store.profile(name))
+        ), True
     except NpuprofError as error:
         return list(error.findings), False
 

@@ -31,7 +31,10 @@ class Outcome(Record):
 
 
 def migrate_file(file: PresetFile, context: Context, since: str = "") -> Outcome:
-    """Return a preset migrated to a release without writing it; ``since`` is its release if it sets none. Raises NpuprofError."""
+    """Return a preset migrated to a release without writing it.
+
+    ``since`` is its release if it sets none. Raises NpuprofError.
+    """
     profile, release = file.profile, str(context.cann)
     before = resolve_apart(profile, context)
     moved = migration.migrate_profile(profile, before, release, since)
@@ -46,32 +49,48 @@ def migrate_file(file: PresetFile, context: Context, since: str = "") -> Outcome
 
 
 def _list_left(moved: Migration, after: Config, before: Config) -> list[Finding]:
-    """Return the remaining decisions: steps that were not applied, and findings of the result in that release."""
+    """Return the remaining decisions: steps that were not applied, and findings of the result in
+    that release.
+    """
     reported = {finding.key for finding in moved.findings}
     known = {(finding.code, finding.key) for finding in checks.check_config(before)}
     brought = [
         finding
         for finding in checks.check_config(after)
         if finding.key not in reported
-        and (finding.severity == "error" or (finding.severity == "warning" and (finding.code, finding.key) not in known))
+        and (
+            finding.severity == "error"
+            or (finding.severity == "warning" and (finding.code, finding.key) not in known)
+        )
     ]
     return checks.fold_findings([*moved.findings, *brought])
 
 
 def require_matching_dependents(outcome: Outcome, file: PresetFile, workspace: Workspace) -> None:
-    """Raise NpuprofError if dependents of a migrated preset still use its old key, or would have new errors."""
-    parted = [finding for finding in outcome.moved.findings if finding.code == "NP513" and finding.profiles != (outcome.after.name,)]
+    """Raise NpuprofError if dependents of a migrated preset still use its old key, or would have
+    new errors.
+    """
+    parted = [
+        finding
+        for finding in outcome.moved.findings
+        if finding.code == "NP513" and finding.profiles != (outcome.after.name,)
+    ]
     if parted:
-        message = "nothing written: presets that extend it set the old key; --all migrates them too, --no-check writes it anyway"
+        message = (
+            "nothing written: presets that extend it set the old key; --all migrates them too, "
+            "--no-check writes it anyway"
+        )
         output.tell_remark(message)
         raise NpuprofError(finding._replace(severity="error") for finding in parted)
     require_valid_dependents(workspace, file.path, file.profile, outcome.moved.text)
 
 
 class StoreMigration(Record):
-    """A store migrated to a release: the changed files with their new texts, and the outcome of each preset.
+    """A store migrated to a release: the changed files with their new texts, and the outcome of
+    each preset.
 
-    ``rules`` are findings about team rules, also included in ``left``. ``open_migrated`` opens the migrated store.
+    ``rules`` are findings about team rules, also included in ``left``. ``open_migrated`` opens the
+    migrated store.
     """
 
     files: list[tuple[PresetFile, str]]
@@ -82,7 +101,9 @@ class StoreMigration(Record):
 
 
 def migrate_store(home: Folder, context: Context, since: str) -> StoreMigration:
-    """Return all presets of a store migrated to a release, without writing; ``since`` is the release of presets that set none.
+    """Return all presets of a store migrated to a release, without writing.
+
+    ``since`` is the release of presets that set none.
 
     Raises NpuprofError if a preset cannot be read or resolved, or causes an internal error.
     """
@@ -90,33 +111,52 @@ def migrate_store(home: Folder, context: Context, since: str) -> StoreMigration:
     before = _require_all(build_opener(home)(context))
     changed = ChangedStore(home)
     files, moved = _migrate_all(before, changed, context, since)
-    open_migrated = build_opener(home, {file.profile.name: (file.source, text) for file, text in files})
+    open_migrated = build_opener(
+        home, {file.profile.name: (file.source, text) for file, text in files}
+    )
     after = _require_all(open_migrated(context))
-    rules = check_rules(Lookups().load_policy(home), {name: migrated.made for name, migrated in moved.items()})
+    rules = check_rules(
+        Lookups().load_policy(home), {name: migrated.made for name, migrated in moved.items()}
+    )
     outcomes: list[Outcome] = []
     faults: list[Finding] = []
     for name, done in moved.items():
         with isolate_faults(home.cite_file(f"{name}.toml"), faults, name):
-            outcomes.append(Outcome(done, before[name], after[name], _list_left(done, after[name], before[name])))
+            outcomes.append(
+                Outcome(
+                    done, before[name], after[name], _list_left(done, after[name], before[name])
+                )
+            )
     if faults:
         raise NpuprofError(faults)
-    left = [*checks.fold_findings(finding for outcome in outcomes for finding in outcome.left), *rules]
+    left = [
+        *checks.fold_findings(finding for outcome in outcomes for finding in outcome.left),
+        *rules,
+    ]
     return StoreMigration(files, outcomes, left, rules, open_migrated)
 
 
 def _migrate_all(
     before: Mapping[str, Config], changed: ChangedStore, context: Context, since: str
 ) -> tuple[list[tuple[PresetFile, str]], dict[str, Migration]]:
-    """Return the changed files with their new texts, which are also set in ``changed``, and each preset's migration."""
+    """Return the changed files with their new texts, which are also set in ``changed``, and each
+    preset's migration.
+    """
     files: list[tuple[PresetFile, str]] = []
     moved: dict[str, Migration] = {}
     faults: list[Finding] = []
-    plan = plan_renames(before.values(), load_migration_steps(str(context.cann)), lambda member: member.home is changed.below)
+    plan = plan_renames(
+        before.values(),
+        load_migration_steps(str(context.cann)),
+        lambda member: member.home is changed.below,
+    )
     for name in sorted(before, key=lambda name: (len(before[name].lineage), name)):
         profile = changed.profile(name)
         with isolate_faults(changed.cite_file(f"{name}.toml"), faults, name):
             # Its parents' new values decide what is left.
-            moved[name] = migration.migrate_profile(profile, resolve_apart(profile, context), str(context.cann), since, plan)
+            moved[name] = migration.migrate_profile(
+                profile, resolve_apart(profile, context), str(context.cann), since, plan
+            )
             if moved[name].text != profile.document.text:
                 file = read_preset_file(changed.below, name)
                 files.append((file, moved[name].text))

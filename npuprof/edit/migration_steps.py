@@ -34,19 +34,31 @@ class Step(Record):
 def load_migration_steps(release: str) -> list[Step]:
     """Return the steps for a release, in catalogue order."""
     now = releases.release_index(release)
-    return [step for step in (Step(*row) for row in load_built_part("migrations")["steps"]) if releases.release_index(step.since) <= now]
+    return [
+        step
+        for step in (Step(*row) for row in load_built_part("migrations")["steps"])
+        if releases.release_index(step.since) <= now
+    ]
 
 
 def is_step_due(step: Step, table: dict[str, Any], config: Config) -> bool:
-    """Return whether the values of a table, or else of a config, satisfy the condition of a step."""
+    """Return whether the values of a table, or else of a config, satisfy the condition
+    of a step.
+    """
     lookup = build_setting_lookup(table, config, _find_overruled_key(step, config))
     return condition.evaluate_condition(step.when, lookup) is True
 
 
 def _find_overruled_key(step: Step, config: Config) -> str:
-    """Return the new name of a key that only a parent sets so far, which the value here would override."""
-    origin = config.origin(step.to) if step.action == "rename" and step.to in config.settings else None
-    return step.to if origin is not None and origin.document is not config.lineage[-1].document else ""
+    """Return the new name of a key that only a parent sets so far, which the value here would
+    override.
+    """
+    origin = (
+        config.origin(step.to) if step.action == "rename" and step.to in config.settings else None
+    )
+    return (
+        step.to if origin is not None and origin.document is not config.lineage[-1].document else ""
+    )
 
 
 def build_setting_lookup(table: dict[str, Any], config: Config, overruled: str = "") -> Any:
@@ -74,7 +86,9 @@ def is_step_certain(step: Step, config: Config, base: Path, data: dict[str, Any]
     return scenario in step.scenarios
 
 
-def does_step_fit(step: Step, base: Path, table: dict[str, Any], data: dict[str, Any], config: Config) -> bool:
+def does_step_fit(
+    step: Step, base: Path, table: dict[str, Any], data: dict[str, Any], config: Config
+) -> bool:
     """Return whether a step is possible for the value in a table."""
     if not is_step_certain(step, config, base, data) or not is_step_due(step, table, config):
         return False
@@ -84,14 +98,19 @@ def does_step_fit(step: Step, base: Path, table: dict[str, Any], data: dict[str,
 def find_earlier_release(earlier: str | None, release: str | None) -> str:
     """Return the release of ``--from``, or an empty string if there is none.
 
-    Raises NpuprofError if that release is unknown or later than the target, or if there is no target.
+    Raises NpuprofError if that release is unknown or later than the target, or if there is no
+    target.
     """
     if earlier is None:
         return ""
     since = str(build_context(earlier).cann)
     if release is None:
-        raise build_usage_error("--from needs to know which release to move to", "say --cann RELEASE as well")
+        raise build_usage_error(
+            "--from needs to know which release to move to", "say --cann RELEASE as well"
+        )
     if releases.is_earlier(release, since):
         what = f"--from {since} is later than --cann {release}"
-        raise build_usage_error(what, "say it the other way round", "A move goes to a later release.")
+        raise build_usage_error(
+            what, "say it the other way round", "A move goes to a later release."
+        )
     return since

@@ -28,7 +28,9 @@ from npuprof.system.writing import Wanted
 
 
 class Moved:
-    """A preset and the files that refer to it, before and after the rename; ``changed`` is the renamed store.
+    """A preset and the files that refer to it, before and after the rename.
+
+    ``changed`` is the renamed store.
 
     Raises NpuprofError if the preset is not a movable file, or the new name is invalid.
     """
@@ -40,11 +42,22 @@ class Moved:
         self.home, self.old_name, self.name = home, old, new
         self.old = read_preset_file(home, old)
         if os.path.islink(self.old.path):
-            what, why = f"{self.old.source} is a link", "A name that leads to another file is moved by hand."
+            what, why = (
+                f"{self.old.source} is a link",
+                "A name that leads to another file is moved by hand.",
+            )
             raise build_error("NP920", what, why, "move the link with git mv")
         if home.is_outside(old) or home.is_outside(new):
-            what, why = f"{old!r} or {new!r} lies outside the store", "A glob of npuprof.toml names the file."
-            raise build_error("NP920", what, why, "move the file with git mv, and change the presets that extend it")
+            what, why = (
+                f"{old!r} or {new!r} lies outside the store",
+                "A glob of npuprof.toml names the file.",
+            )
+            raise build_error(
+                "NP920",
+                what,
+                why,
+                "move the file with git mv, and change the presets that extend it",
+            )
         self.new = locate_new_file(home, new)
         require_free_name(home, new, besides=old)
         self.new.require_absent()
@@ -55,7 +68,10 @@ class Moved:
         self._project, self._project_difference = _plan_project_file(home, old, new)
 
     def read_referrers(self) -> list[Finding]:
-        """Read the files that may refer to the preset; return findings for unreadable presets. Raises NpuprofError."""
+        """Read the files that may refer to the preset; return findings for unreadable presets.
+
+        Raises NpuprofError.
+        """
         unread: list[Finding] = []
         for name in self.home.names():
             if name == self.old_name:
@@ -68,8 +84,13 @@ class Moved:
             renamed = renaming.rename_references(read, self.old_name, self.name)
             if renamed != read.text:
                 self._files.append((read_preset_file(self.home, name), renamed))
-                self.changed.set_text(name, read.source, renamed)  # at once, while its data are cached
-            self._pins += [f"{origin} keeps {name}" for origin, name in renaming.list_pinned_references(read, self.old_name)]
+                self.changed.set_text(
+                    name, read.source, renamed
+                )  # at once, while its data are cached
+            self._pins += [
+                f"{origin} keeps {name}"
+                for origin, name in renaming.list_pinned_references(read, self.old_name)
+            ]
         return unread
 
     def list_wanted(self) -> list[Wanted]:
@@ -85,11 +106,15 @@ class Moved:
     def format_difference(self) -> str:
         """Return the changes in git's format."""
         old, new = (one.source.lstrip(os.sep) for one in (self.old, self.new))
-        shown = [format_difference(file.source, file.text, renamed) for file, renamed in self._files]
+        shown = [
+            format_difference(file.source, file.text, renamed) for file, renamed in self._files
+        ]
         # (last: text after a rename header would belong to the rename)
         same = "similarity index 100%\n" if self.text == self.old.text else ""
         moved = f"diff --git a/{old} b/{new}\n{same}rename from {old}\nrename to {new}\n"
-        moved += format_difference(old, self.old.text, self.text).replace(f"+++ b/{old}\n", f"+++ b/{new}\n", 1)
+        moved += format_difference(old, self.old.text, self.text).replace(
+            f"+++ b/{old}\n", f"+++ b/{new}\n", 1
+        )
         return "".join([*shown, self._project_difference, moved])
 
     def list_remarks(self) -> Iterator[str]:
@@ -98,12 +123,20 @@ class Moved:
             yield f"a revision has the preset under the name it had then: {'; '.join(self._pins)}"
         layer = find_personal_file(self.old.profile)
         if os.path.exists(layer):
-            renamed = Profile(document.parse_document(self.name, self.new.source, self.old.text), home=self.home)
-            yield f"your personal layer over it stays where it is: mv {quote(layer)} {quote(find_personal_file(renamed))}"
+            renamed = Profile(
+                document.parse_document(self.name, self.new.source, self.old.text), home=self.home
+            )
+            yield (
+                f"your personal layer over it stays where it is: mv {quote(layer)} "
+                f"{quote(find_personal_file(renamed))}"
+            )
 
 
 def _plan_project_file(home: Folder, old: str, new: str) -> tuple[list[Wanted], str]:
-    """Return the new npuprof.toml, and its change in git's format; empty if it does not name the preset."""
+    """Return the new npuprof.toml, and its change in git's format.
+
+    Empty if it does not name the preset.
+    """
     project = home.project.document
     if project is None or not home.project_file:
         return [], ""

@@ -1,7 +1,8 @@
 """The normal form of a profile file: one line for each value it sets, in a fixed order.
 
-Comments, layout and the form of values do not matter, so two files with equal content have the same normal form.
-Inherited values are not included: a single file does not identify its parents at a commit.
+Comments, layout and the form of values do not matter, so two files with equal content have the same
+normal form. Inherited values are not included: a single file does not identify its parents at a
+commit.
 """
 
 from __future__ import annotations
@@ -17,7 +18,13 @@ from npuprof.edit.merge import find_setting_key
 
 def format_normal_form(data: dict[str, Any]) -> str:
     """Return the normal form of a document."""
-    names = [name for name in dict.fromkeys(("profile", *catalog.load_sections(), "append", "override", *sorted(data))) if name in data]
+    names = [
+        name
+        for name in dict.fromkeys(
+            ("profile", *catalog.load_sections(), "append", "override", *sorted(data))
+        )
+        if name in data
+    ]
     return "".join(f"{line}\n" for name in names for line in _format_value((name,), data[name]))
 
 
@@ -26,10 +33,17 @@ def _format_value(path: tuple[str, ...], value: Any) -> Iterator[str]:
     shown = ".".join(map(keys.format_key_segment, path))
     if key := find_setting_key(path):
         value = _sort_unordered_value(key, value)
-    if path == ("override",) and isinstance(value, list) and all(isinstance(block, dict) for block in value):
+    if (
+        path == ("override",)
+        and isinstance(value, list)
+        and all(isinstance(block, dict) for block in value)
+    ):
         for block in value:
             match = block.get("match", {})
-            yield f"override {keys.format_toml_value(dict(sorted(match.items())) if isinstance(match, dict) else match)}"
+            yield (
+                "override "
+                f"{keys.format_toml_value(dict(sorted(match.items())) if isinstance(match, dict) else match)}"
+            )
             rest = {name: item for name, item in block.items() if name != "match"}
             yield from (f"    {line}" for line in format_normal_form(rest).splitlines())
     elif isinstance(value, dict) and value:

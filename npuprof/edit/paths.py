@@ -31,7 +31,11 @@ def assign_at_path(data: Any, path: Path, value: Any) -> None:
     *way, last = path
     for part, below in zip(way, path[1:], strict=True):
         if isinstance(data, dict):
-            data = data.setdefault(part, [] if isinstance(below, int) else {}) if value is not MISSING else data.get(part, {})
+            data = (
+                data.setdefault(part, [] if isinstance(below, int) else {})
+                if value is not MISSING
+                else data.get(part, {})
+            )
         else:
             data = data[part]
     if value is not MISSING:
@@ -49,7 +53,9 @@ def assign_at_path(data: Any, path: Path, value: Any) -> None:
 def find_at_path(data: Any, path: Path) -> Any:
     """Return the value of plain data at a path, or MISSING."""
     for part in path:
-        if (isinstance(data, dict) and part in data) or (isinstance(data, list) and isinstance(part, int) and part < len(data)):
+        if (isinstance(data, dict) and part in data) or (
+            isinstance(data, list) and isinstance(part, int) and part < len(data)
+        ):
             data = data[part]
         else:
             return MISSING
@@ -57,12 +63,17 @@ def find_at_path(data: Any, path: Path) -> Any:
 
 
 def is_same_document(document: dict[str, Any], expected: dict[str, Any]) -> bool:
-    """Return whether two documents have equal content; an empty table of a profile counts as missing."""
+    """Return whether two documents have equal content.
+
+    An empty table of a profile counts as missing.
+    """
     return values.is_same_typed_value(_prune_empty_tables(document), _prune_empty_tables(expected))
 
 
 def _prune_empty_tables(data: dict[str, Any]) -> dict[str, Any]:
     remaining = {name: value for name, value in data.items() if value not in ({}, [])}
     if isinstance(remaining.get("append"), dict):
-        remaining["append"] = {name: value for name, value in remaining["append"].items() if value not in ({}, [])}
+        remaining["append"] = {
+            name: value for name, value in remaining["append"].items() if value not in ({}, [])
+        }
     return {name: value for name, value in remaining.items() if value != {}}

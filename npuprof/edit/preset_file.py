@@ -55,15 +55,24 @@ class PresetFile(Record):
 
     def parse_changed(self, text: str) -> Profile:
         """Return the profile of another text. Raises NpuprofError."""
-        return Profile(document.parse_document(self.profile.name, self.source, text), self.profile.key, self.profile.home)
+        return Profile(
+            document.parse_document(self.profile.name, self.source, text),
+            self.profile.key,
+            self.profile.home,
+        )
 
     def write_changed(self, text: str) -> None:
-        """Write another text into the file. Raises NpuprofError if that fails, or if the file was changed by somebody else."""
+        """Write another text into the file.
+
+        Raises NpuprofError if that fails, or if the file was changed by somebody else.
+        """
         writing.write_wanted_files([self.build_wanted(text)])
 
     def build_wanted(self, text: str) -> Wanted:
         """Return the file with another text."""
-        return Wanted(choose_cited_path(self.path, self.source), encode_like(self.raw, text), self.raw)
+        return Wanted(
+            choose_cited_path(self.path, self.source), encode_like(self.raw, text), self.raw
+        )
 
 
 def encode_like(raw: bytes, text: str) -> bytes:
@@ -77,9 +86,17 @@ def choose_cited_path(path: str, source: str) -> str:
 
 
 def answer_shared_edit(
-    name: str, workspace: spec.Workspace, change_text: ChangeText, dry_run: bool, no_check: bool, remarks: list[str]
+    name: str,
+    workspace: spec.Workspace,
+    change_text: ChangeText,
+    dry_run: bool,
+    no_check: bool,
+    remarks: list[str],
 ) -> Answer:
-    """Edit the file of a spec; for standard input, the new text is the answer. Raises NpuprofError."""
+    """Edit the file of a spec; for standard input, the new text is the answer.
+
+    Raises NpuprofError.
+    """
     with open_for_edit(name, workspace) as file:
         new = change_text(file, None)
         changed = new != file.text
@@ -108,14 +125,18 @@ def read_preset_file(home: Folder, name: str) -> PresetFile:
 def _read_raw(path: str, profile: Profile) -> bytes:
     """Return the bytes of a preset's file; its size shows whether a byte order mark comes first.
 
-    Raises NpuprofError if the file was deleted. (A later change of the file is detected when it is written.)
+    Raises NpuprofError if the file was deleted. (A later change of the file is detected when it is
+    written.)
     """
     raw = profile.document.text.encode()
     try:
         size = os.path.getsize(path)
     except OSError as error:
         raise build_error(
-            "NP003", f"cannot read {path}: {describe_os_error(error, path)}", "", "check the path and its permissions"
+            "NP003",
+            f"cannot read {path}: {describe_os_error(error, path)}",
+            "",
+            "check the path and its permissions",
         ) from None
     return BOM + raw if size == len(BOM) + len(raw) else raw
 
@@ -134,7 +155,10 @@ class NewFile(Record):
     def require_absent(self) -> None:
         """Raise NpuprofError if the path exists."""
         if os.path.lexists(self.path):
-            what, hint = f"{self.source} exists already", "choose another name, or change it with set"
+            what, hint = (
+                f"{self.source} exists already",
+                "choose another name, or change it with set",
+            )
             raise build_error("NP923", what, "Nothing is overwritten.", hint)
 
     def build_wanted(self, content: bytes, mode: int | None = None) -> Wanted:
@@ -143,34 +167,64 @@ class NewFile(Record):
 
 
 def locate_new_file(home: Folder, name: str) -> NewFile:
-    """Return the file for a new preset's name in a store. Raises NpuprofError for an impossible name."""
+    """Return the file for a new preset's name in a store.
+
+    Raises NpuprofError for an impossible name.
+    """
     require_writable_store(home)
     if not is_profile_name(name):
         raise NpuprofError(build_bad_new_name_finding(name))
     path, folder = home.profile_path(name), home.folder_of(name)
     first, _, rest = name.partition("/")
-    if rest and first == os.path.basename(os.path.realpath(home.root)) and not os.path.isdir(os.path.join(home.root, first)):
-        what, why = f"{name!r} would be {home.cite_file(f'{name}.toml')}", f"A name is a path below {home.label}."
-        raise build_error("NP004", what, why, f"write {rest}, or make the folder {first} there first")
+    if (
+        rest
+        and first == os.path.basename(os.path.realpath(home.root))
+        and not os.path.isdir(os.path.join(home.root, first))
+    ):
+        what, why = (
+            f"{name!r} would be {home.cite_file(f'{name}.toml')}",
+            f"A name is a path below {home.label}.",
+        )
+        raise build_error(
+            "NP004", what, why, f"write {rest}, or make the folder {first} there first"
+        )
     if not os.path.realpath(path).startswith(os.path.realpath(folder).rstrip(os.sep) + os.sep):
         why = "A store is shared as it is; files outside it would be missing elsewhere."
         raise build_error("NP005", f"{name!r} leads out of the store", why, "choose another name")
     if os.path.realpath(path) == os.path.join(find_project_folder(home), FILE):
         why = f"{FILE} at the top of a repository says where its presets come from."
-        raise build_error("NP004", f"{name!r} cannot be the name of a preset here", why, "choose another name")
+        raise build_error(
+            "NP004", f"{name!r} cannot be the name of a preset here", why, "choose another name"
+        )
     return NewFile(path, home.cite_file(f"{name}.toml"), folder)
 
 
 def require_free_name(home: Folder, name: str, besides: str = "") -> None:
-    """Raise NpuprofError if a preset has a name already, in any letter case: some file systems ignore case."""
-    taken = next((known for known in home.names() if known.lower() == name.lower() and known != besides), None)
+    """Raise NpuprofError if a preset has a name already, in any letter case: some file systems
+    ignore case.
+    """
+    taken = next(
+        (known for known in home.names() if known.lower() == name.lower() and known != besides),
+        None,
+    )
     if taken is not None:
-        why = "Nothing is overwritten." if taken == name else "On case-insensitive file systems they would be one file."
-        raise build_error("NP923", f"there is a preset {taken!r} already", why, "choose another name")
+        why = (
+            "Nothing is overwritten."
+            if taken == name
+            else "On case-insensitive file systems they would be one file."
+        )
+        raise build_error(
+            "NP923", f"there is a preset {taken!r} already", why, "choose another name"
+        )
 
 
-def answer_new_preset(home: Folder, name: str, file: NewFile, text: str, dry_run: bool, no_check: bool) -> Answer:
-    """Write a new preset; the answer is its text as a unified diff. Raises NpuprofError, and then writes nothing."""
+def answer_new_preset(
+    home: Folder, name: str, file: NewFile, text: str, dry_run: bool, no_check: bool
+) -> Answer:
+    """Write a new preset; the answer is its text as a unified diff.
+
+    Raises NpuprofError, and then writes nothing.
+    """
     file.require_absent()  # before the check, whose findings would concern the existing preset
     require_free_name(home, name)
     if not no_check:
@@ -180,7 +234,10 @@ def answer_new_preset(home: Folder, name: str, file: NewFile, text: str, dry_run
         if not dry_run:
             writing.make_folder_below(os.path.dirname(file.path), file.folder)
             writing.write_wanted_files([file.build_wanted(text.encode())])
-    return Answer(format_difference(file.source, None, text), (f"{'would write' if dry_run else 'wrote'} {file.source}",))
+    return Answer(
+        format_difference(file.source, None, text),
+        (f"{'would write' if dry_run else 'wrote'} {file.source}",),
+    )
 
 
 @contextmanager
@@ -207,17 +264,30 @@ def _require_one_file(name: str) -> None:
     """Raise NpuprofError for a spec that is not one file of the work tree."""
     if is_source_reference(name):
         what = f"{name!r} is a preset of another repository, and cannot be edited"
-        hint = "change it where it comes from, then npuprof source update here; or extend it, and set the value in a preset of your own"
+        hint = (
+            "change it where it comes from, then npuprof source update here; or extend it, and "
+            "set the value in a preset of your own"
+        )
         raise build_error("NP920", what, "Sources are read as they are locked.", hint)
     if not name.endswith(".toml") and ("+" in name or "@" in name):
         composed = "+" in name
-        what = f"{name!r} is {'several presets' if composed else 'a preset as it was'}, and cannot be edited"
-        hint = "name one of them" if composed else f"edit {name.partition('@')[0]!r}, or bring the old version back with restore"
+        what = (
+            f"{name!r} is {'several presets' if composed else 'a preset as it was'}, "
+            "and cannot be edited"
+        )
+        hint = (
+            "name one of them"
+            if composed
+            else f"edit {name.partition('@')[0]!r}, or bring the old version back with restore"
+        )
         raise build_error("NP920", what, "An edit changes one file of the working tree.", hint)
 
 
 def _locate_preset(name: str, workspace: spec.Workspace) -> tuple[Folder | None, str]:
-    """Return the store of a preset's name or path, and its name there; an empty name for a file outside of it."""
+    """Return the store of a preset's name or path, and its name there.
+
+    An empty name for a file outside of it.
+    """
     if not name.endswith(".toml"):
         home = workspace.store
         if name.startswith(BUILTIN) or not home.in_work_tree:
@@ -234,12 +304,18 @@ def require_writable_store(home: ProfileSource | None) -> None:
     """Raise NpuprofError for the store that npuprof ships."""
     if home is not None and home.is_shipped:
         why = "These presets come with npuprof and are the same for everybody."
-        hint = "take the preset into a store of your own: npuprof init, then npuprof copy builtin:NAME NAME"
+        hint = (
+            "take the preset into a store of your own: "
+            "npuprof init, then npuprof copy builtin:NAME NAME"
+        )
         raise build_error("NP920", "builtin: is read-only", why, hint)
 
 
 def judge_change(old: Profile | None, new: Profile) -> None:
-    """Reject an edit that adds errors, and print the warnings it adds; ``old`` is None for a new preset. Raises NpuprofError."""
+    """Reject an edit that adds errors, and print the warnings it adds.
+
+    ``old`` is None for a new preset. Raises NpuprofError.
+    """
     known = find_faults(lambda: resolve_apart(old)) if old else _find_inherited_faults(new)
     require_no_new_errors(known, find_faults(lambda: resolve_apart(new)))
 
@@ -248,7 +324,10 @@ def require_no_new_errors(known: Iterable[Finding], findings: Iterable[Finding])
     """Raise NpuprofError for errors that are not known, by identity, and print new warnings."""
     brought = select_new_findings(known, findings)
     if any(finding.severity == "error" for finding in brought):
-        output.tell_remark("nothing written: the change would add errors to the preset; --no-check writes it anyway")
+        output.tell_remark(
+            "nothing written: the change would add errors "
+            "to the preset; --no-check writes it anyway"
+        )
         raise NpuprofError(checks.fold_findings(f for f in brought if f.severity == "error"))
     warnings = checks.fold_findings(finding for finding in brought if finding.severity == "warning")
     if warnings:
@@ -266,10 +345,16 @@ def _find_inherited_faults(new: Profile) -> list[Finding]:
 
 
 def format_difference(source: str, old: str | None, new: str | None) -> str:
-    """Return a change as a unified diff for display, empty if there is none; ``old`` is None for a new file, ``new`` for a removed one."""
+    """Return a change as a unified diff for display, empty if there is none.
+
+    ``old`` is None for a new file, ``new`` for a removed one.
+    """
     from difflib import unified_diff
 
-    names = ("/dev/null" if old is None else f"a/{source}", "/dev/null" if new is None else f"b/{source}")
+    names = (
+        "/dev/null" if old is None else f"a/{source}",
+        "/dev/null" if new is None else f"b/{source}",
+    )
     shown = []
     for line in unified_diff(split_lines(old or ""), split_lines(new or ""), *names):
         shown.append(escape_file_line(line))
@@ -288,7 +373,10 @@ def describe_shadowing_overrides(before: Profile, after: Profile) -> list[str]:
             if any(step.key == key for step in override.steps)
         ]
         if overrides:
-            notes.append(f"{key} is changed again by {'overrides' if overrides[1:] else 'an override'}: {', '.join(overrides)}")
+            notes.append(
+                f"{key} is changed again by "
+                f"{'overrides' if overrides[1:] else 'an override'}: {', '.join(overrides)}"
+            )
     return notes
 
 
@@ -297,5 +385,9 @@ def _list_changed_keys(before: Profile, after: Profile) -> Iterator[str]:
     for section in catalog.load_sections():
         old, new = before.document.data.get(section), after.document.data.get(section)
         for name, value in new.items() if isinstance(new, dict) else ():
-            if not (isinstance(old, dict) and name in old and values.is_same_typed_value(old[name], value)):
+            if not (
+                isinstance(old, dict)
+                and name in old
+                and values.is_same_typed_value(old[name], value)
+            ):
                 yield format_full_key(section, name)

@@ -15,12 +15,21 @@ def rename_references(document: Document, old: str, new: str) -> str:
 
 
 def list_pinned_references(document: Document, old: str) -> list[tuple[Origin, str]]:
-    """Return the references of a preset to a pinned revision, where the old name stays valid, each with its place."""
-    return [(Origin(document, path), name) for path, name in _list_parents(document) if name.startswith(f"{old}@")]
+    """Return the references of a preset to a pinned revision, where the old name stays valid, each
+    with its place.
+    """
+    return [
+        (Origin(document, path), name)
+        for path, name in _list_parents(document)
+        if name.startswith(f"{old}@")
+    ]
 
 
 def rename_in_project(document: Document, old: str, new: str) -> str:
-    """Return the text of ``npuprof.toml`` with exact references to a preset renamed. Raises NpuprofError."""
+    """Return the text of ``npuprof.toml`` with exact references to a preset renamed.
+
+    Raises NpuprofError.
+    """
     changes = [
         PathChange((kind, index, "presets", place), new)
         for kind in ("rule", "ignore")
@@ -35,4 +44,6 @@ def _list_parents(document: Document) -> list[tuple[Path, str]]:
     table = document.data.get("profile")
     extends = table.get("extends") if isinstance(table, dict) else None
     listed = enumerate(extends) if isinstance(extends, list) else ()
-    return [(("profile", "extends", index), name) for index, name in listed if isinstance(name, str)]
+    return [
+        (("profile", "extends", index), name) for index, name in listed if isinstance(name, str)
+    ]

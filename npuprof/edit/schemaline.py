@@ -1,4 +1,6 @@
-"""The line ``#:schema PATH`` at the top of a preset, by which editors (Taplo, Even Better TOML) find its schema."""
+"""The line ``#:schema PATH`` at the top of a preset, by which editors (Taplo, Even Better TOML)
+find its schema.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +8,27 @@ import os
 
 from npuprof.system import lazy_pattern
 
-#: Schema files next to a store for editors: of its presets, and of ``npuprof.toml``. No preset can have these names.
+#: Schema files next to a store for editors: of its presets, and of ``npuprof.toml``. No preset can
+#: have these names.
 PRESET_SCHEMA, PROJECT_SCHEMA = ".schema.json", ".project.schema.json"
 _LINE = lazy_pattern(r"(?<![^\n])#:schema[ \t]+(\S[^\r\n]*?)[ \t]*(?=\r?\n|\Z)")
 _HEAD = lazy_pattern(r"(?:[ \t]*(?:#[^\n]*)?\r?(?:\n|\Z))*?(?=[ \t]*[^#\s]|\Z)")
 
 
 def format_schema_line(path: str, root: str) -> str:
-    """Return the schema line of a preset, with a relative path, so that it is valid in every clone."""
+    """Return the schema line of a preset, with a relative path, so that it is valid in
+    every clone.
+    """
     return f"#:schema {_relate(os.path.join(root, PRESET_SCHEMA), os.path.dirname(path))}\n"
 
 
 def add_schema_line(text: str, path: str, root: str) -> str:
     """Return the text of a new preset with the schema line, if its store has a schema."""
-    return format_schema_line(path, root) + text if os.path.isfile(os.path.join(root, PRESET_SCHEMA)) else text
+    return (
+        format_schema_line(path, root) + text
+        if os.path.isfile(os.path.join(root, PRESET_SCHEMA))
+        else text
+    )
 
 
 def move_schema_line(text: str, old: str, new: str) -> str:
@@ -35,7 +44,10 @@ def move_schema_line(text: str, old: str, new: str) -> str:
 
 
 def measure_schema_head(text: str) -> int:
-    """Return the end of the schema line in the lines above the first statement; 0 if there is none."""
+    """Return the end of the schema line in the lines above the first statement.
+
+    0 if there is none.
+    """
     if "#:schema" not in text:
         return 0
     head = _HEAD.match(text)
@@ -44,5 +56,11 @@ def measure_schema_head(text: str) -> int:
 
 
 def _relate(path: str, folder: str) -> str:
-    relative = os.path.relpath(os.path.abspath(path), os.path.abspath(folder or ".")).replace(os.sep, "/")
-    return relative if relative.startswith(".") and not relative.startswith(PRESET_SCHEMA) else f"./{relative}"
+    relative = os.path.relpath(os.path.abspath(path), os.path.abspath(folder or ".")).replace(
+        os.sep, "/"
+    )
+    return (
+        relative
+        if relative.startswith(".") and not relative.startswith(PRESET_SCHEMA)
+        else f"./{relative}"
+    )

@@ -1,4 +1,7 @@
-"""A TOML text as statements (headers and pairs), each with the lines before it; joined, they equal the text."""
+"""A TOML text as statements (headers and pairs), each with the lines before it.
+
+Joined, they equal the text.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +18,26 @@ from npuprof.system import lazy_pattern, list_items
 
 
 class Statement:
-    """The lines of a header or a pair (``text``), and the comments and blank lines before it (``lead``).
+    """The lines of a header or a pair (``text``), and the comments and blank lines before it
+    (``lead``).
 
-    ``path`` is the table that a header opens or the key that a pair sets, ``table`` the table of a pair. In ``text``,
-    ``key`` is the start of the last key segment, ``value`` and ``end`` are the start and end of the value (of a header: its
-    brackets).
+    ``path`` is the table that a header opens or the key that a pair sets, ``table`` the table of a
+    pair. In ``text``, ``key`` is the start of the last key segment, ``value`` and ``end`` are the
+    start and end of the value (of a header: its brackets).
     """
 
-    __slots__ = ("end", "following", "header", "key", "lead", "path", "preceding", "table", "text", "value")
+    __slots__ = (
+        "end",
+        "following",
+        "header",
+        "key",
+        "lead",
+        "path",
+        "preceding",
+        "table",
+        "text",
+        "value",
+    )
 
     def __init__(self, text: str, path: Path = (), table: Path = (), header: bool = False) -> None:
         self.lead = ""
@@ -51,16 +66,23 @@ class Statement:
 
     def rename_key(self, name: str) -> None:
         """Rename the last segment of the key, quoted if the old one was."""
-        stop = len(self.text[: self.value].rstrip(" \t")[:-1].rstrip(" \t"))  # before the equals sign
+        stop = len(
+            self.text[: self.value].rstrip(" \t")[:-1].rstrip(" \t")
+        )  # before the equals sign
         written, quote = keys.format_key_segment(name), self.text[self.key]
         if quote in "\"'" and written == name:
             written = f"{quote}{name}{quote}"
         self.text = self.text[: self.key] + written + self.text[stop:]
-        self.value, self.end = (place + self.key + len(written) - stop for place in (self.value, self.end))
+        self.value, self.end = (
+            place + self.key + len(written) - stop for place in (self.value, self.end)
+        )
 
 
 class Statements:
-    """The statements of a valid TOML text as a linked list, between two empty ones; ``last`` has the lines after all others."""
+    """The statements of a valid TOML text as a linked list, between two empty ones.
+
+    ``last`` has the lines after all others.
+    """
 
     def __init__(self, text: str) -> None:
         self.at: dict[Path, Statement] = {}
@@ -102,15 +124,22 @@ class Statements:
         """Insert a statement after another."""
         row.preceding, row.following = place, place.following
         row.preceding.following = row.following.preceding = self.at[row.path] = row
-        if place is self.first and (head := measure_schema_head(row.following.lead)):  # valid only above the first statement
-            row.lead, row.following.lead = row.following.lead[:head] + row.lead, row.following.lead[head:]
+        if place is self.first and (
+            head := measure_schema_head(row.following.lead)
+        ):  # valid only above the first statement
+            row.lead, row.following.lead = (
+                row.following.lead[:head] + row.lead,
+                row.following.lead[head:],
+            )
 
     def remove(self, row: Statement) -> None:
         """Remove a statement; the lines before it stay, without doubled blank lines."""
         del self.at[row.path]
         row.preceding.following, row.following.preceding = row.following, row.preceding
         above, below = row.lead, row.following.lead
-        if starts_with_blank(below) and (ends_with_blank(above) or (row.preceding is self.first and not above)):
+        if starts_with_blank(below) and (
+            ends_with_blank(above) or (row.preceding is self.first and not above)
+        ):
             below = below[below.index("\n") + 1 :]
         elif row.following is self.last and not below and ends_with_blank(above):
             above = above[: above.rfind("\n", 0, -1) + 1]
@@ -128,7 +157,10 @@ def normalize_line_endings(text: str) -> str:
 
 
 def split_lines(text: str) -> list[str]:
-    """Return the lines of a text with their ends; only a line feed ends one: a comment may contain other separators."""
+    """Return the lines of a text with their ends.
+
+    Only a line feed ends one: a comment may contain other separators.
+    """
     return list(StringIO(text))
 
 
@@ -157,5 +189,11 @@ _COMMENT = lazy_pattern(
 
 
 def collect_comments(text: str) -> Counter[str]:
-    """Return the comments of valid TOML, or of a part that starts and ends outside strings, with their counts."""
-    return Counter(match[1].rstrip() for match in _COMMENT.finditer(text) if match[1] and match[1].strip("# \t\r"))
+    """Return the comments of valid TOML, or of a part that starts and ends outside strings, with
+    their counts.
+    """
+    return Counter(
+        match[1].rstrip()
+        for match in _COMMENT.finditer(text)
+        if match[1] and match[1].strip("# \t\r")
+    )

@@ -1,1 +1,3 @@
-"""History of presets: the log of resolved values, blame, and the contents of commits and releases."""
+"""History of presets: the log of resolved values, blame, and the contents of commits
+and releases.
+"""

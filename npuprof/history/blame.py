@@ -28,7 +28,8 @@ class PendingValue(NamedTuple):
 
 
 class BlamedValue(Record):
-    """One value of a preset: its place, its origin, and the commit that wrote it (None: not committed yet).
+    """One value of a preset: its place, its origin, and the commit that wrote it (None: not
+    committed yet).
 
     For a value in a vendored copy whose history is missing, only the ``copied`` commit is known.
     """
@@ -46,25 +47,50 @@ def blame_config_values(repository: StoreRepository, config: Config) -> list[Bla
 
     Commits that only move or format a line do not count; renames are followed.
     """
-    lines = [line for key in config.ordered_settings() for line in _collect_blamed_values(config, key)]
+    lines = [
+        line for key in config.ordered_settings() for line in _collect_blamed_values(config, key)
+    ]
     commits: dict[int, Commit] = {}
-    homes = {id(profile.document): profile.home for profile in config.lineage if isinstance(profile.home, SourceStore)}
-    origins = ((number, line.origin) for number, line in enumerate(lines) if line.origin is not None)
-    by_home = group_pairs((homes.get(id(origin.document)), (number, origin)) for number, origin in origins)
+    homes = {
+        id(profile.document): profile.home
+        for profile in config.lineage
+        if isinstance(profile.home, SourceStore)
+    }
+    origins = (
+        (number, line.origin) for number, line in enumerate(lines) if line.origin is not None
+    )
+    by_home = group_pairs(
+        (homes.get(id(origin.document)), (number, origin)) for number, origin in origins
+    )
     copied: dict[int, str] = {}
     for home, own in by_home.items():
-        if home is not None and home.copy is not None and not os.path.isdir(find_mirror_folder(home.locked.url)):
+        if (
+            home is not None
+            and home.copy is not None
+            and not os.path.isdir(find_mirror_folder(home.locked.url))
+        ):
             copied.update((number, home.commit) for number, _ in own)
         elif home is not None:  # from another repository, which has the commit
-            commits.update(_BlameWalk(home.revision.repository).find_writing_commits(home.commit, dict(own)))
+            commits.update(
+                _BlameWalk(home.revision.repository).find_writing_commits(home.commit, dict(own))
+            )
     for start, own_values in _group_by_start(repository, by_home.get(None, [])).items():
-        then = repository.load_revision(start).repository  # the store may have had another folder then
+        then = repository.load_revision(
+            start
+        ).repository  # the store may have had another folder then
         commits.update(_BlameWalk(then).find_writing_commits(start, own_values))
-    return [line._replace(commit=commits.get(number), copied=copied.get(number, "")) for number, line in enumerate(lines)]
+    return [
+        line._replace(commit=commits.get(number), copied=copied.get(number, ""))
+        for number, line in enumerate(lines)
+    ]
 
 
-def _group_by_start(repository: StoreRepository, origins: list[tuple[int, Origin]]) -> dict[str, dict[int, Origin]]:
-    """Return the origins of the values, by number, grouped by commit: the last one, or the one they are pinned to."""
+def _group_by_start(
+    repository: StoreRepository, origins: list[tuple[int, Origin]]
+) -> dict[str, dict[int, Origin]]:
+    """Return the origins of the values, by number, grouped by commit: the last one, or the one they
+    are pinned to.
+    """
     starts: dict[str, dict[int, Origin]] = {}
     head = ""
     for number, origin in origins:
@@ -100,7 +126,10 @@ class _BlameWalk:
         self._read: dict[str, TomlTable | None] = {}
 
     def find_writing_commits(self, start: str, origins: dict[int, Origin]) -> dict[int, Commit]:
-        """Return the commit that wrote each value, by number; values missing at ``start`` are omitted."""
+        """Return the commit that wrote each value, by number.
+
+        Values missing at ``start`` are omitted.
+        """
         writers: dict[int, Commit] = {}
         waiting: dict[str, dict[str, list[PendingValue]]] = {}
         with closing(walk_commits(self._repository, start)) as walk:
@@ -118,20 +147,34 @@ class _BlameWalk:
                     break
         return writers
 
-    def _locate_values(self, start: str, origins: dict[int, Origin]) -> dict[str, list[PendingValue]]:
+    def _locate_values(
+        self, start: str, origins: dict[int, Origin]
+    ) -> dict[str, list[PendingValue]]:
         """Return the values by file at a commit; values missing there are omitted."""
-        files, layout = self._repository.list_profile_files(start), self._repository.find_layout(start)
+        files, layout = (
+            self._repository.list_profile_files(start),
+            self._repository.find_layout(start),
+        )
         located: dict[str, list[PendingValue]] = {}
         for number, origin in origins.items():
             name = _find_origin_name(origin, layout)
             data = self._load_blob_data(name, files[name].oid) if name in files else None
-            path = find_earlier_path(origin.path, origin.document.data, data) if data is not None else None
+            path = (
+                find_earlier_path(origin.path, origin.document.data, data)
+                if data is not None
+                else None
+            )
             if name is not None and path is not None and data is not None:
                 located.setdefault(name, []).append(PendingValue(number, path, data))
         return located
 
-    def _find_parent_value(self, commit: Commit, name: str, item: PendingValue) -> tuple[str, str, PendingValue] | None:
-        """Return the parent commit that already has a value, the name of its file, and the value; None if the commit wrote it."""
+    def _find_parent_value(
+        self, commit: Commit, name: str, item: PendingValue
+    ) -> tuple[str, str, PendingValue] | None:
+        """Return the parent commit that already has a value, the name of its file, and the value.
+
+        None if the commit wrote it.
+        """
         for parent in commit.parents:
             change = next((change for change in commit.changes[parent] if change.now == name), None)
             if change is None:
@@ -165,7 +208,8 @@ def _find_origin_name(origin: Origin, layout: Layout) -> str | None:
 
 
 def find_earlier_path(path: Path, new: TomlValue, old: TomlValue) -> Path | None:
-    """Return the path in ``old`` of the value at a path of ``new``, or None if it is missing or differs.
+    """Return the path in ``old`` of the value at a path of ``new``, or None if it is missing or
+    differs.
 
     List elements are found even if elements before them were added or removed.
     """

@@ -1,4 +1,6 @@
-"""What several modules ask git for: paths in its folder, settings, and lists of paths on standard input."""
+"""What several modules ask git for: paths in its folder, settings, and lists of paths on standard
+input.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,10 @@ def find_git_path(repository: Repository, name: str) -> str:
 def read_settings(repository: Repository, pattern: str) -> list[tuple[str, str]]:
     """Return the settings whose names match a pattern, with their values, in git's order."""
     output = os.fsdecode(repository.git.try_command("config", "-z", "--get-regexp", pattern).output)
-    return [(name, value) for name, _, value in (entry.partition("\n") for entry in output.split("\0") if entry)]
+    return [
+        (name, value)
+        for name, _, value in (entry.partition("\n") for entry in output.split("\0") if entry)
+    ]
 
 
 def join_paths(paths: Iterable[str]) -> bytes:

@@ -18,11 +18,21 @@ def build_commit_fields(commit: Commit | None) -> dict[str, str | None]:
     return {name: getattr(commit, field, None) for name, field in _FIELDS.items()}
 
 
-_FIELDS = {"commit": "id", "author": "author", "email": "email", "date": "date", "subject": "subject"}
+_FIELDS = {
+    "commit": "id",
+    "author": "author",
+    "email": "email",
+    "date": "date",
+    "subject": "subject",
+}
 
 
-def find_last_change(preset: str, store: str | None, config: Config, key: str, tail: Path) -> dict[str, str | None] | None:
-    """Return the fields of the commit that last changed a resolved value; all None if it is not committed yet.
+def find_last_change(
+    preset: str, store: str | None, config: Config, key: str, tail: Path
+) -> dict[str, str | None] | None:
+    """Return the fields of the commit that last changed a resolved value.
+
+    All None if it is not committed yet.
 
     None without history: no repository, no git, or a preset without commits.
     """
@@ -37,9 +47,15 @@ def find_last_change(preset: str, store: str | None, config: Config, key: str, t
         timeline = Timeline(repository, tip, name, config.context, named.version if named else None)
         if not revision:
             committed = timeline.load_tip()
-            if not isinstance(committed, Config):  # it may need a vendored release, which Timeline does not read
-                committed = workspace.resolver.resolve_profile(workspace.store.repository.load_revision(tip).profile(name))
-            (was_set, was), (is_set, now) = (values.find_setting_value(side.settings, key, tail) for side in (committed, config))
+            if not isinstance(
+                committed, Config
+            ):  # it may need a vendored release, which Timeline does not read
+                committed = workspace.resolver.resolve_profile(
+                    workspace.store.repository.load_revision(tip).profile(name)
+                )
+            (was_set, was), (is_set, now) = (
+                values.find_setting_value(side.settings, key, tail) for side in (committed, config)
+            )
             if was_set != is_set or not values.is_same_typed_value(was, now):
                 return build_commit_fields(None)
         step = next(timeline.walk_steps(key, tail, everywhere=False), None)

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 
 class PastLookups(Lookups):
-    """Lookups in which the snapshots of a history are a store with sources and released versions."""
+    """Lookups in which the snapshots of a history are a store with sources and released
+    versions.
+    """
 
     def __init__(self, snapshots: Snapshots) -> None:
         super().__init__()
@@ -25,5 +27,11 @@ class PastLookups(Lookups):
         return self._snapshots.sources if home is self._snapshots else super().find_sources(home)
 
     def find_pin(self, home: ProfileSource, reference: str, asked: Origin | None) -> Pin:
-        """Return the target of ``NAME@REV`` in the history before the current commit, or of another store. Raises NpuprofError."""
-        return self._snapshots.pin_parent(reference, asked) if home is self._snapshots else super().find_pin(home, reference, asked)
+        """Return the target of ``NAME@REV`` in the history before the current commit, or of another
+        store. Raises NpuprofError.
+        """
+        return (
+            self._snapshots.pin_parent(reference, asked)
+            if home is self._snapshots
+            else super().find_pin(home, reference, asked)
+        )

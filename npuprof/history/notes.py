@@ -18,16 +18,29 @@ _RECORD = lazy_pattern(r"^(?:Digest|Preset-Digest|Digest-Form|Parent):", re.MULT
 
 
 def format_release_notes(plan: ReleasePlan) -> str:
-    """Return the release notes of a plan: shared changes by cause, presets with their own changes, then their dependents."""
+    """Return the release notes of a plan: shared changes by cause, presets with their own changes,
+    then their dependents.
+    """
     alone = plan.releases[0] if len(plan.releases) == 1 and not plan.store else None
-    title = plan.store.tag if plan.store else f"{alone.name} {alone.number}" if alone else "Released presets"
+    title = (
+        plan.store.tag
+        if plan.store
+        else f"{alone.name} {alone.number}"
+        if alone
+        else "Released presets"
+    )
     out = [f"# {title}\n"]
     if plan.store:
-        out.append(_format_reasons(plan.store.was, plan.store.proposal.step, plan.store.proposal.reasons))
+        out.append(
+            _format_reasons(plan.store.was, plan.store.proposal.step, plan.store.proposal.reasons)
+        )
         if plan.store.removed:
             out.append(f"\nRemoved: {_format_names(plan.store.removed)}\n")
         if plan.store.renamed:
-            out.append(f"\nRenamed: {', '.join(f'{span(was)} → {span(name)}' for was, name in plan.store.renamed)}\n")
+            out.append(
+                "\nRenamed: "
+                f"{', '.join(f'{span(was)} → {span(name)}' for was, name in plan.store.renamed)}\n"
+            )
     if plan.removed:
         out.append(f"\nGone since they were released: {_format_names(plan.removed)}\n")
     pairs = [planned.pair for planned in plan.releases if planned.pair]
@@ -37,7 +50,15 @@ def format_release_notes(plan: ReleasePlan) -> str:
         out.append(f"\n## Changes of several presets\n{format_shared_changes(wide, page)}")
     alike: dict[tuple[str, tuple[str, ...]], list[PlannedRelease]] = {}
     for planned in plan.releases:
-        own = [change for change in planned.pair.changes if identify_lasting_change(change) not in shared] if planned.pair else []
+        own = (
+            [
+                change
+                for change in planned.pair.changes
+                if identify_lasting_change(change) not in shared
+            ]
+            if planned.pair
+            else []
+        )
         if not planned.follows and own:
             out.append(_format_release(planned, alone) + f"\n{format_change_table(own, page)}")
         elif not planned.follows and planned.proposal.former:
@@ -48,7 +69,10 @@ def format_release_notes(plan: ReleasePlan) -> str:
         if len(group) == 1:
             out.append(_format_release(group[0], alone))
         else:
-            out.append(f"\n## {len(group)} presets\n{_format_reasons('', step, reasons)}\n{_list_numbers(group)}")
+            out.append(
+                f"\n## {len(group)} presets\n"
+                f"{_format_reasons('', step, reasons)}\n{_list_numbers(group)}"
+            )
     for labels, group in plan.list_followers().items():
         out.append(f"\n## {count_followers(group)} {_format_names(labels, ' and ')}\n\n")
         out.append(_list_numbers(group))
@@ -58,27 +82,48 @@ def format_release_notes(plan: ReleasePlan) -> str:
 def _format_release(planned: PlannedRelease, alone: PlannedRelease | None) -> str:
     head = "" if alone else f"\n## {span(planned.name)} {planned.number}\n"
     former = f"\nWas {span(planned.proposal.former)}.\n" if planned.proposal.former else ""
-    return head + former + _format_reasons(planned.was, planned.proposal.step, planned.proposal.reasons)
+    return (
+        head
+        + former
+        + _format_reasons(planned.was, planned.proposal.step, planned.proposal.reasons)
+    )
 
 
 def _list_numbers(releases: Iterable[PlannedRelease]) -> str:
-    return "".join(f"- {span(new.name)} {f'{new.was} → ' if new.was else ''}{new.number} ({new.proposal.step})\n" for new in releases)
+    return "".join(
+        (
+            f"- {span(new.name)} {f'{new.was} → ' if new.was else ''}{new.number} "
+            f"({new.proposal.step})\n"
+        )
+        for new in releases
+    )
 
 
 def _format_reasons(was: str, step: str, reasons: Sequence[str]) -> str:
     if step == "first":
         return "\nThe first release.\n"
-    return f"\nA {step} step{f' after {was}' if was else ''}:\n\n" + "".join(f"- {span(reason)}\n" for reason in reasons)
+    return f"\nA {step} step{f' after {was}' if was else ''}:\n\n" + "".join(
+        f"- {span(reason)}\n" for reason in reasons
+    )
 
 
-def format_changelog(versions: Sequence[Version], yanks: Mapping[str, str], now: Mapping[str, str], names: Container[str]) -> str:
-    """Return the changelog from tag messages, by preset, newest version first; the whole store comes first.
+def format_changelog(
+    versions: Sequence[Version],
+    yanks: Mapping[str, str],
+    now: Mapping[str, str],
+    names: Container[str],
+) -> str:
+    """Return the changelog from tag messages, by preset, newest version first.
 
-    ``now`` maps former names of presets in tags to current ones, under which they are listed. ``names`` are the existing
-    presets.
+    The whole store comes first.
+
+    ``now`` maps former names of presets in tags to current ones, under which they are listed.
+    ``names`` are the existing presets.
     """
     named: dict[str, list[Version]] = {}
-    for version in sorted(versions, key=lambda version: (version.name, version.text.order, version.tag_name)):
+    for version in sorted(
+        versions, key=lambda version: (version.name, version.text.order, version.tag_name)
+    ):
         named.setdefault(version.name, [])
         named.setdefault(now.get(version.tag_name, version.name), []).insert(0, version)
     for name, listed in named.items():
@@ -86,7 +131,13 @@ def format_changelog(versions: Sequence[Version], yanks: Mapping[str, str], now:
     out = ["# Changelog\n"]
     for name, listed in sorted(named.items()):
         out.append(f"\n## {span(name) if name else 'The whole store'}\n")
-        if later := sorted({now[version.tag_name] for version in versions if version.name == name and version.tag_name in now}):
+        if later := sorted(
+            {
+                now[version.tag_name]
+                for version in versions
+                if version.name == name and version.tag_name in now
+            }
+        ):
             out.append(f"\nGoes on as {_format_names(later)}.\n")
         elif name and name not in names:
             out.append("\nThe preset no longer exists.\n")
@@ -96,7 +147,9 @@ def format_changelog(versions: Sequence[Version], yanks: Mapping[str, str], now:
             if reason := yanks.get(version.tag_name):
                 out.append(f"\n**Yanked**: {span(reason)}\n")
             if body := _read_body(version):
-                out.append("\n" + "".join(f"    {line}\n" if line else "\n" for line in body.split("\n")))
+                out.append(
+                    "\n" + "".join(f"    {line}\n" if line else "\n" for line in body.split("\n"))
+                )
     return "".join(out)
 
 

@@ -1,4 +1,6 @@
-"""Recognises edits of plain values by their lines, so that most of a long history need not be resolved."""
+"""Recognises edits of plain values by their lines, so that most of a long history need not be
+resolved.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ PlainEdits = dict[str, tuple[int, bool | int | str]]
 def find_plain_edits(old: bytes, new: bytes) -> PlainEdits | None:
     """Return the edits of settings between two texts of a preset, of which one is valid.
 
-    None if the texts differ in anything but plain values, or if an edited value starts in another column.
+    None if the texts differ in anything but plain values, or if an edited value starts in another
+    column.
     """
     olds, news = old.split(b"\n"), new.split(b"\n")
     if len(olds) != len(news) or b'"""' in new or b'"""' in old or b"'''" in new or b"'''" in old:
@@ -30,8 +33,15 @@ def find_plain_edits(old: bytes, new: bytes) -> PlainEdits | None:
     edits = {}
     for place in compress(count(), map(ne, olds, news)):
         section = _find_section(news[:place])
-        before, after = (_PLAIN.fullmatch(lines[place]) if section else None for lines in (olds, news))
-        if before is None or after is None or before[1] != after[1] or before.start(2) != after.start(2):
+        before, after = (
+            _PLAIN.fullmatch(lines[place]) if section else None for lines in (olds, news)
+        )
+        if (
+            before is None
+            or after is None
+            or before[1] != after[1]
+            or before.start(2) != after.start(2)
+        ):
             return None
         edited = keys.format_full_key(section, after[1].decode())
         if values.find_structure(edited) is not None:
@@ -41,7 +51,10 @@ def find_plain_edits(old: bytes, new: bytes) -> PlainEdits | None:
 
 
 def _find_section(lines: list[bytes]) -> str:
-    """Return the section of the line that follows; an empty string if its lines are not compared."""
+    """Return the section of the line that follows.
+
+    An empty string if its lines are not compared.
+    """
     header = next((line for line in reversed(lines) if line.lstrip().startswith(b"[")), b"")
     return _SECTIONS.get(header.strip(), "")
 

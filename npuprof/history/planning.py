@@ -1,4 +1,6 @@
-"""The plan of a release of several presets: names, order and version numbers, before anything is tagged."""
+"""The plan of a release of several presets: names, order and version numbers, before anything is
+tagged.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,18 @@ from npuprof.checks import check_config
 from npuprof.compare.pairs import Pair
 from npuprof.compare.plain import format_pair_text
 from npuprof.history.proposal import Proposal, Reason, choose_step, propose_version
-from npuprof.history.releasing import build_release_record, digest_store, find_last_release, list_earlier_versions
-from npuprof.history.store_steps import StoreSteps, explain_presets, explain_project_changes, list_removed_presets
+from npuprof.history.releasing import (
+    build_release_record,
+    digest_store,
+    find_last_release,
+    list_earlier_versions,
+)
+from npuprof.history.store_steps import (
+    StoreSteps,
+    explain_presets,
+    explain_project_changes,
+    list_removed_presets,
+)
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.report.tables import Table
 from npuprof.resolve.config import Config
@@ -20,7 +32,10 @@ from npuprof.system import group_pairs
 
 
 class PlannedRelease(Record):
-    """A planned version of a preset. ``follows`` are the planned versions that change it, if its own text is unchanged."""
+    """A planned version of a preset.
+
+    ``follows`` are the planned versions that change it, if its own text is unchanged.
+    """
 
     name: str
     number: VersionText
@@ -43,7 +58,9 @@ class PlannedRelease(Record):
 
 
 class StoreRelease(Record):
-    """A planned version of the whole store, and its digest; ``removed`` are presets of its last version that are gone.
+    """A planned version of the whole store, and its digest.
+
+    ``removed`` are presets of its last version that are gone.
 
     ``renamed`` maps old names to new ones.
     """
@@ -62,9 +79,12 @@ class StoreRelease(Record):
 
 
 class ReleasePlan(Record):
-    """The tags to create at a commit, parents first; ``unreleased`` are omitted presets that were never released.
+    """The tags to create at a commit, parents first.
 
-    ``removed`` are released presets that are gone, if no version of the store, existing or planned, records it.
+    ``unreleased`` are omitted presets that were never released.
+
+    ``removed`` are released presets that are gone, if no version of the store, existing or planned,
+    records it.
     """
 
     commit: str
@@ -81,17 +101,27 @@ class ReleasePlan(Record):
     def list_followers(self) -> dict[tuple[str, ...], list[PlannedRelease]]:
         """Return the versions that follow others, grouped by the labels of these others."""
         labels = {planned.name: planned.label for planned in self.releases}
-        return group_pairs((tuple(labels[name] for name in planned.follows), planned) for planned in self.releases if planned.follows)
+        return group_pairs(
+            (tuple(labels[name] for name in planned.follows), planned)
+            for planned in self.releases
+            if planned.follows
+        )
 
 
 def plan_releases(
-    workspace: spec.Workspace, head: str, everything: bool, number: VersionText | None = None, uncompared: bool = False
+    workspace: spec.Workspace,
+    head: str,
+    everything: bool,
+    number: VersionText | None = None,
+    uncompared: bool = False,
 ) -> ReleasePlan:
-    """Return what to release at a commit: presets that changed since their last release, parents first.
+    """Return what to release at a commit: presets that changed since their last release, parents
+    first.
 
-    With ``everything``, also presets that were never released, and the whole store, under ``number`` if given. Planned
-    versions count for all later presets: ranges may select them. An unreadable last version is an error, unless it may
-    count as a major step (``uncompared``). Raises NpuprofError with all problems.
+    With ``everything``, also presets that were never released, and the whole store, under
+    ``number`` if given. Planned versions count for all later presets: ranges may select them. An
+    unreadable last version is an error, unless it may count as a major step (``uncompared``).
+    Raises NpuprofError with all problems.
     """
     planner = _Planner(workspace, head, everything, uncompared)
     releases, unreleased = planner.plan_presets()
@@ -99,17 +129,31 @@ def plan_releases(
     store = planner.plan_store(releases, number) if everything else None
     if planner.problems:
         what = "nothing is released, because of the errors above"
-        raise NpuprofError([*dict.fromkeys(planner.problems), Finding("NP026", what, "", "fix them and commit")])
-    removed = () if everything else list_removed_presets(workspace.store, workspace.store.repository.load_revision(head))
+        raise NpuprofError(
+            [*dict.fromkeys(planner.problems), Finding("NP026", what, "", "fix them and commit")]
+        )
+    removed = (
+        ()
+        if everything
+        else list_removed_presets(workspace.store, workspace.store.repository.load_revision(head))
+    )
     return ReleasePlan(head, tuple(releases), store, tuple(unreleased), removed)
 
 
 def sort_parents_first(extends: dict[str, list[str]]) -> list[list[str]]:
-    """Return names in groups, each after the groups of its parents; cycles of versions are sorted by name."""
-    waiting_for = {name: {parent for parent in parents if parent in extends and parent != name} for name, parents in extends.items()}
+    """Return names in groups, each after the groups of its parents.
+
+    Cycles of versions are sorted by name.
+    """
+    waiting_for = {
+        name: {parent for parent in parents if parent in extends and parent != name}
+        for name, parents in extends.items()
+    }
     groups = []
     while waiting_for:
-        ready = sorted(name for name, parents in waiting_for.items() if not parents) or [min(waiting_for)]
+        ready = sorted(name for name, parents in waiting_for.items() if not parents) or [
+            min(waiting_for)
+        ]
         groups.append(ready)
         for name in ready:
             del waiting_for[name]
@@ -119,13 +163,20 @@ def sort_parents_first(extends: dict[str, list[str]]) -> list[list[str]]:
 
 
 class _Planner:
-    """Plans the presets of a commit, parents first. Errors are collected in ``problems`` and reported together."""
+    """Plans the presets of a commit, parents first.
 
-    def __init__(self, workspace: spec.Workspace, head: str, everything: bool, uncompared: bool) -> None:
+    Errors are collected in ``problems`` and reported together.
+    """
+
+    def __init__(
+        self, workspace: spec.Workspace, head: str, everything: bool, uncompared: bool
+    ) -> None:
         self.problems: list[Finding] = []
         self._everything = everything
         self._uncompared = uncompared
-        self._same: dict[str, str] = {}  # presets whose digests match an unreadable version, with its commit
+        self._same: dict[
+            str, str
+        ] = {}  # presets whose digests match an unreadable version, with its commit
         self._head = head
         self._workspace = workspace
         self._repository: StoreRepository = workspace.store.repository
@@ -136,8 +187,15 @@ class _Planner:
         names = self._committed.names()
         self._committed.load_texts(names)
         extends = {name: self._read_parents(name) for name in names}
-        ranged = {reference.partition("@")[0] for parents in extends.values() for reference in parents if "@" in reference}
-        order = sort_parents_first({name: [reference.partition("@")[0] for reference in extends[name]] for name in names})
+        ranged = {
+            reference.partition("@")[0]
+            for parents in extends.values()
+            for reference in parents
+            if "@" in reference
+        }
+        order = sort_parents_first(
+            {name: [reference.partition("@")[0] for reference in extends[name]] for name in names}
+        )
         earlier = list_earlier_versions(self._repository, set(names), self._head)
         planned: dict[str, PlannedRelease] = {}
         unreleased = []
@@ -156,22 +214,40 @@ class _Planner:
 
     def _read_parents(self, name: str) -> list[str]:
         try:
-            return [reference for reference in self._committed.profile(name).extends if not is_source_reference(reference)]
+            return [
+                reference
+                for reference in self._committed.profile(name).extends
+                if not is_source_reference(reference)
+            ]
         except NpuprofError:
             return []  # reported when it is resolved
 
-    def _plan_preset(self, name: str, last: Version | None, planned: dict[str, PlannedRelease]) -> PlannedRelease | None:
+    def _plan_preset(
+        self, name: str, last: Version | None, planned: dict[str, PlannedRelease]
+    ) -> PlannedRelease | None:
         try:
-            config = self._configs[name] = self._workspace.resolver.resolve_profile(self._committed.profile(name), name)
+            config = self._configs[name] = self._workspace.resolver.resolve_profile(
+                self._committed.profile(name), name
+            )
             if last:
                 self._workspace.lookups.require_unchanged(self._repository.load_release(last), last)
-            taken = frozenset(version.number for version in self._repository.load_versions(name) if not version.pre)
-            pair, proposal = propose_version(self._workspace, config, last, taken, uncompared=self._uncompared)
+            taken = frozenset(
+                version.number
+                for version in self._repository.load_versions(name)
+                if not version.pre
+            )
+            pair, proposal = propose_version(
+                self._workspace, config, last, taken, uncompared=self._uncompared
+            )
             if proposal.step == "none":
                 if last and proposal.untold:
                     self._same[name] = self._repository.resolve_commit(last.commit)
                 return None
-            if errors := [finding for finding in check_config(config, notes=False) if finding.severity == "error"]:
+            if errors := [
+                finding
+                for finding in check_config(config, notes=False)
+                if finding.severity == "error"
+            ]:
                 self.problems += errors
                 return None
             record = build_release_record(config)
@@ -180,14 +256,23 @@ class _Planner:
             return None
         follows = _find_causes(pair, planned) if pair else ()
         was = last.number_text if last else ""
-        return PlannedRelease(name, VersionText(proposal.number), was, config, proposal, pair, record, follows)
+        return PlannedRelease(
+            name, VersionText(proposal.number), was, config, proposal, pair, record, follows
+        )
 
     def _count_as_released(self, planned: Sequence[PlannedRelease]) -> None:
-        """Let ranges select planned versions, as if they were tagged; affected presets are resolved again."""
+        """Let ranges select planned versions, as if they were tagged.
+
+        Affected presets are resolved again.
+        """
         for release in planned:
-            self._repository.propose_version(release.name, release.number, self._head, format_tag_message(release))
+            self._repository.propose_version(
+                release.name, release.number, self._head, format_tag_message(release)
+            )
         self._repository.forget_revisions()
-        self._workspace = spec.Workspace(None, self._workspace.resolver.context, opened=self._workspace.store)
+        self._workspace = spec.Workspace(
+            None, self._workspace.resolver.context, opened=self._workspace.store
+        )
         self._committed = self._repository.load_revision(self._head)
 
     def find_edited_copies(self) -> list[Finding]:
@@ -197,9 +282,15 @@ class _Planner:
         except NpuprofError as error:
             return list(error.findings)
 
-    def plan_store(self, planned: Sequence[PlannedRelease], number: VersionText | None) -> StoreRelease | None:
+    def plan_store(
+        self, planned: Sequence[PlannedRelease], number: VersionText | None
+    ) -> StoreRelease | None:
         """Return the next version of the whole store, None if it has no changes."""
-        reached = [version for version in self._repository.load_store_versions(self._head) if not version.pre]
+        reached = [
+            version
+            for version in self._repository.load_store_versions(self._head)
+            if not version.pre
+        ]
         last = reached[-1] if reached else None
         known = self._repository.load_store_versions()
         taken = frozenset(version.number for version in known if not version.pre)
@@ -207,11 +298,22 @@ class _Planner:
         steps = self._explain_store(last, planned) if last else first
         if not steps.reasons and number is None:
             return None
-        proposal = choose_step(steps.reasons or [Reason("none", "nothing has changed")], last.number if last else (0, 0, 0), taken)
+        proposal = choose_step(
+            steps.reasons or [Reason("none", "nothing has changed")],
+            last.number if last else (0, 0, 0),
+            taken,
+        )
         wanted = number or VersionText(proposal.number)
         hint = f"the next is {VersionText(proposal.number)}"
         if any(version.text == wanted for version in known):
-            self.problems.append(Finding("NP026", f"v{wanted} is released already", "A released version never changes.", hint))
+            self.problems.append(
+                Finding(
+                    "NP026",
+                    f"v{wanted} is released already",
+                    "A released version never changes.",
+                    hint,
+                )
+            )
         elif last and wanted.order <= last.text.order:
             what = f"{wanted} would go back: the store is at {last.number_text}"
             self.problems.append(Finding("NP026", what, "Version numbers only rise.", hint))
@@ -222,8 +324,14 @@ class _Planner:
         before = self._repository.load_revision(self._repository.resolve_commit(last.commit))
         steps = StoreSteps([], (), ())
         try:
-            same = {name for name, commit in self._same.items() if commit == before.commit} if self._uncompared else None
-            steps = explain_presets(self._workspace.resolver, before, self._committed, self._configs, same)
+            same = (
+                {name for name, commit in self._same.items() if commit == before.commit}
+                if self._uncompared
+                else None
+            )
+            steps = explain_presets(
+                self._workspace.resolver, before, self._committed, self._configs, same
+            )
             steps.reasons.extend(explain_project_changes(before, self._committed))
         except NpuprofError as error:
             self.problems += error.findings
@@ -233,14 +341,21 @@ class _Planner:
 
 
 def _find_causes(pair: Pair, planned: dict[str, PlannedRelease]) -> tuple[str, ...]:
-    """Return the planned presets that cause a change, if the preset's own text is unchanged; else none."""
+    """Return the planned presets that cause a change, if the preset's own text is unchanged.
+
+    Else none.
+    """
     if pair.before is None or pair.after is None:
         return ()
     texts = {member.name: member.document.text for member in pair.before.lineage}
     *ancestors, own = pair.after.lineage
     if texts.get(own.name) != own.document.text:
         return ()
-    return tuple(member.name for member in ancestors if member.name in planned and texts.get(member.name) != member.document.text)
+    return tuple(
+        member.name
+        for member in ancestors
+        if member.name in planned and texts.get(member.name) != member.document.text
+    )
 
 
 def format_tag_message(planned: PlannedRelease) -> str:
@@ -253,20 +368,34 @@ def format_tag_message(planned: PlannedRelease) -> str:
 
 def format_plan(plan: ReleasePlan) -> str:
     """Return a plan as text: presets with their own changes, dependents, the whole store."""
-    rows = [(planned.label, _describe_step(planned.was, planned.proposal)) for planned in plan.releases if not planned.follows]
+    rows = [
+        (planned.label, _describe_step(planned.was, planned.proposal))
+        for planned in plan.releases
+        if not planned.follows
+    ]
     if plan.store:
-        rows.append((plan.store.tag, f"the whole store, {_describe_step(plan.store.was, plan.store.proposal)}"))
+        rows.append(
+            (
+                plan.store.tag,
+                f"the whole store, {_describe_step(plan.store.was, plan.store.proposal)}",
+            )
+        )
     lines = Table(rows).format_plain().splitlines()
     store_line = [lines.pop()] if plan.store else []
     for labels, followers in plan.list_followers().items():
         lines.append(f"{count_followers(followers)} {' and '.join(labels)}")
-        steps = [(f"  {planned.label}", _describe_step(planned.was, planned.proposal, why=False)) for planned in followers]
+        steps = [
+            (f"  {planned.label}", _describe_step(planned.was, planned.proposal, why=False))
+            for planned in followers
+        ]
         lines += Table(steps).format_plain().splitlines()
     return "".join(f"{line}\n" for line in [*lines, *store_line])
 
 
 def format_store_message(plan: ReleasePlan) -> str:
-    """Return the tag message of the whole store: the reason for its number, and the presets released with it."""
+    """Return the tag message of the whole store: the reason for its number, and the presets
+    released with it.
+    """
     assert plan.store is not None, "there is a version to describe"
     reasons = "".join(f"{reason}\n" for reason in plan.store.proposal.reasons)
     changes = format_plan(plan._replace(store=None)) or "no preset has a new version\n"

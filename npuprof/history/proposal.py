@@ -1,4 +1,6 @@
-"""The next version number of a preset, proposed from its changes in all contexts since the last version."""
+"""The next version number of a preset, proposed from its changes in all contexts since the last
+version.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +26,11 @@ _STEPS = ("first", "major", "minor", "patch", "none")
 
 
 class Proposal(Record):
-    """The next number, its step (``major``, ``minor``, ``patch``, ``first``, ``none``), and the reasons.
+    """The next number, its step (``major``, ``minor``, ``patch``, ``first``, ``none``), and the
+    reasons.
 
-    ``former`` is the name and number of the last version if the preset was renamed since; ``untold`` is why the changes
-    since then are unknown, if they are.
+    ``former`` is the name and number of the last version if the preset was renamed since;
+    ``untold`` is why the changes since then are unknown, if they are.
     """
 
     number: VersionNumber
@@ -52,15 +55,18 @@ def propose_version(
     is_asked: bool = True,
     uncompared: bool = False,
 ) -> tuple[Pair | None, Proposal]:
-    """Return the changes since the last version, and the resulting number, skipping ``taken`` numbers.
+    """Return the changes since the last version, and the resulting number, skipping
+    ``taken`` numbers.
 
-    Raises NpuprofError if the last version cannot be read here, unless the number is not needed (``is_asked``), or the
-    version may count as a breaking change (``uncompared``).
+    Raises NpuprofError if the last version cannot be read here, unless the number is not needed
+    (``is_asked``), or the version may count as a breaking change (``uncompared``).
     """
     if last is None:
         return None, _build_proposal("first", (0, 0, 0), ["the first release"], taken)
     try:
-        before = workspace.resolver.resolve_profile(workspace.store.repository.load_release(last).profile(last.name))
+        before = workspace.resolver.resolve_profile(
+            workspace.store.repository.load_release(last).profile(last.name)
+        )
     except NpuprofError as error:
         if is_asked and not uncompared:
             require_readable(error, f"what {last.tag_name} is", f"--rev {last.tag_name}")
@@ -80,14 +86,21 @@ def propose_version(
 def require_readable(error: NpuprofError, what: str, words: str) -> None:
     """Raise NpuprofError if an error means that something is unreadable on this machine.
 
-    Fixing a broken preset is a change for its users; if it is only missing here, its changes are unknown.
+    Fixing a broken preset is a change for its users; if it is only missing here, its changes are
+    unknown.
     """
     findings = [
-        advise_sync_of(finding._replace(message=f"cannot determine {what}: {finding.message}"), words) for finding in find_unreadable(error)
+        advise_sync_of(
+            finding._replace(message=f"cannot determine {what}: {finding.message}"), words
+        )
+        for finding in find_unreadable(error)
     ]
     way = "if it is lost: --uncompared releases it as a major step"
     if findings:
-        raise NpuprofError(finding._replace(hint=f"{finding.hint}; {way}" if finding.hint else way) for finding in findings) from None
+        raise NpuprofError(
+            finding._replace(hint=f"{finding.hint}; {way}" if finding.hint else way)
+            for finding in findings
+        ) from None
 
 
 def find_unreadable(error: NpuprofError) -> list[Finding]:
@@ -96,29 +109,53 @@ def find_unreadable(error: NpuprofError) -> list[Finding]:
 
 
 def _propose_uncompared(config: Config, last: Version, taken: frozenset[VersionNumber]) -> Proposal:
-    """Return the number after an unreadable version: the same if its tag has the current digest, else a major step."""
+    """Return the number after an unreadable version: the same if its tag has the current digest,
+    else a major step.
+    """
     record = last.record
-    if last.name == config.name and record.form == FORM and record.preset_digest == config.preset_digest:
-        return _build_proposal("none", last.number, [f"the preset digest is that of {last.number_text}"], taken)
-    return _build_proposal("major", last.number, [f"not compared with {last.number_text}, which could not be read"], taken)
+    if (
+        last.name == config.name
+        and record.form == FORM
+        and record.preset_digest == config.preset_digest
+    ):
+        return _build_proposal(
+            "none", last.number, [f"the preset digest is that of {last.number_text}"], taken
+        )
+    return _build_proposal(
+        "major",
+        last.number,
+        [f"not compared with {last.number_text}, which could not be read"],
+        taken,
+    )
 
 
 def explain_changes(before: Config, after: Config) -> list[Reason]:
-    """Return the reasons for a step between two states of a preset, texts included; empty without differences."""
+    """Return the reasons for a step between two states of a preset, texts included.
+
+    Empty without differences.
+    """
     if _collect_texts(before.lineage) == _collect_texts(after.lineage):
         return []
-    return list(_explain_changes(before, after)) or [Reason("patch", "only the text changed, no resolved value")]
+    return list(_explain_changes(before, after)) or [
+        Reason("patch", "only the text changed, no resolved value")
+    ]
 
 
-def choose_step(reasons: Sequence[Reason], last: VersionNumber, taken: frozenset[VersionNumber]) -> Proposal:
+def choose_step(
+    reasons: Sequence[Reason], last: VersionNumber, taken: frozenset[VersionNumber]
+) -> Proposal:
     """Return the largest required step, with its reasons."""
     step = min((reason.step for reason in reasons), key=_STEPS.index)
     texts = list(dict.fromkeys(reason.text for reason in reasons if reason.step == step))
     return _build_proposal(step, last, texts, taken)
 
 
-def _build_proposal(step: str, last: VersionNumber, reasons: list[str], taken: frozenset[VersionNumber]) -> Proposal:
-    """Return the number after the last one, or the next free one: another branch may have used it."""
+def _build_proposal(
+    step: str, last: VersionNumber, reasons: list[str], taken: frozenset[VersionNumber]
+) -> Proposal:
+    """Return the number after the last one, or the next free one: another branch may
+    have used it.
+    """
     place = 0 if step in ("first", "major") else 1 if step == "minor" else 2
     number = _raise_number(last, place)
     while number in taken:
@@ -144,7 +181,9 @@ def _explain_change(change: Change) -> Reason:
     if "numerics" in change.risk:
         return Reason("major", f"may change numerics: {format_change_sentence(change)}")
     if change.kind == "removed" and not change.element:
-        return Reason("major", f"a key is gone: {change.key}{f' for {change.scope}' if change.scope else ''}")
+        return Reason(
+            "major", f"a key is gone: {change.key}{f' for {change.scope}' if change.scope else ''}"
+        )
     return Reason("minor", f"changed: {format_change_sentence(change)}")
 
 
@@ -160,22 +199,40 @@ def _explain_purpose(before: Config, after: Config) -> Iterator[Reason]:
             wider = outer is None or (inner is not None and is_range_within(inner, outer, axis))
             yield _explain_reach(axis, inner, outer, wider)
     if sorted(before.products) != sorted(after.products):
-        wider = not after.products or (bool(before.products) and _list_covered(before) <= _list_covered(after))
-        yield _explain_reach("products", ", ".join(before.products), ", ".join(after.products), wider)
+        wider = not after.products or (
+            bool(before.products) and _list_covered(before) <= _list_covered(after)
+        )
+        yield _explain_reach(
+            "products", ", ".join(before.products), ", ".join(after.products), wider
+        )
     if before.abstract != after.abstract:
         yield Reason("major", "abstract now" if after.abstract else "not abstract any more")
-    locks = [{key for profile in config.lineage for key in profile.locked} for config in (before, after)]
+    locks = [
+        {key for profile in config.lineage for key in profile.locked} for config in (before, after)
+    ]
     for key in sorted(locks[0] ^ locks[1]):
-        yield Reason("major", f"locked now, so a dependent may break: {key}" if key in locks[1] else f"not locked any more: {key}")
+        yield Reason(
+            "major",
+            f"locked now, so a dependent may break: {key}"
+            if key in locks[1]
+            else f"not locked any more: {key}",
+        )
 
 
 def _explain_reach(name: str, was: str | None, now: str | None, wider: bool) -> Reason:
-    return Reason("minor" if wider else "major", f"{name} {'widened' if wider else 'narrowed'}: {was or 'any'} → {now or 'any'}")
+    return Reason(
+        "minor" if wider else "major",
+        f"{name} {'widened' if wider else 'narrowed'}: {was or 'any'} → {now or 'any'}",
+    )
 
 
 def _list_covered(config: Config) -> set[str]:
     """Return the products that a preset supports, families and lines."""
-    known = {name for name in products.product_names() if any(products.is_product_covered(pattern, name) for pattern in config.products)}
+    known = {
+        name
+        for name in products.product_names()
+        if any(products.is_product_covered(pattern, name) for pattern in config.products)
+    }
     return known | {name for name in config.products if products.find_product(name) is None}
 
 

@@ -20,23 +20,37 @@ def load_last_commit(repository: StoreRepository) -> Revision:
 
 
 @contextmanager
-def propose_commit(repository: StoreRepository, head: str, paths: Sequence[str]) -> Iterator[ProposedRevision]:
-    """Yield the store as a commit after ``head`` would contain it, with these paths taken from the work tree.
+def propose_commit(
+    repository: StoreRepository, head: str, paths: Sequence[str]
+) -> Iterator[ProposedRevision]:
+    """Yield the store as a commit after ``head`` would contain it, with these paths taken from the
+    work tree.
 
-    Filters and line endings are git's: the files are added to a copy of the index of the last commit. The repository is not
-    modified. Raises NpuprofError with git's reason.
+    Filters and line endings are git's: the files are added to a copy of the index of the last
+    commit. The repository is not modified. Raises NpuprofError with git's reason.
     """
     with _open_beside(repository, find_git_path(repository, "index")) as scratch:
         scratch.run_command("read-tree", *(("-m", "-i", head) if head else ("--empty",)))
-        scratch.run_command("update-index", "--add", "--remove", "--replace", "-z", "--stdin", stdin=join_paths(paths))
+        scratch.run_command(
+            "update-index",
+            "--add",
+            "--remove",
+            "--replace",
+            "-z",
+            "--stdin",
+            stdin=join_paths(paths),
+        )
         yield _write_tree(repository, scratch, staged=False)
 
 
 @contextmanager
 def propose_index(repository: StoreRepository) -> Iterator[ProposedRevision]:
-    """Yield the store as the next commit would contain it: the staged content; in a hook, what git is about to commit.
+    """Yield the store as the next commit would contain it: the staged content.
 
-    The repository is not modified. Raises NpuprofError with git's reason, as for an index with conflicts.
+    In a hook, what git is about to commit.
+
+    The repository is not modified. Raises NpuprofError with git's reason, as for an index with
+    conflicts.
     """
     with _open_beside(repository, _find_index(repository)) as scratch:
         yield _write_tree(repository, scratch, staged=True)
@@ -55,13 +69,16 @@ def _open_beside(repository: StoreRepository, index: str) -> Iterator[Git]:
         tree = Tree(folder)
         tree.make_folder("objects")
         with suppress(FileNotFoundError):
-            # git's cached file times avoid rehashing; they are valid relative to the index's own time.
+            # git's cached file times avoid rehashing; they are valid relative to the index's own
+            # time.
             tree.copy_in(index, "index")
         scratch = repository.git.beside(
             {
                 "GIT_INDEX_FILE": copy,
                 "GIT_OBJECT_DIRECTORY": objects,
-                "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quote_alternate(find_git_path(repository, "objects")),
+                "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quote_alternate(
+                    find_git_path(repository, "objects")
+                ),
             },
         )
         with closing(scratch):
@@ -69,10 +86,16 @@ def _open_beside(repository: StoreRepository, index: str) -> Iterator[Git]:
 
 
 def _find_index(repository: StoreRepository) -> str:
-    """Return the index of a repository: the one that git passes to a hook, if it belongs to this repository."""
+    """Return the index of a repository: the one that git passes to a hook, if it belongs to this
+    repository.
+    """
     own = find_git_path(repository, "index")
     named = os.path.abspath(os.environ.get("GIT_INDEX_FILE") or own)
-    return named if os.path.dirname(os.path.realpath(named)) == os.path.dirname(os.path.realpath(own)) else own
+    return (
+        named
+        if os.path.dirname(os.path.realpath(named)) == os.path.dirname(os.path.realpath(own))
+        else own
+    )
 
 
 def _quote_alternate(path: str) -> str:

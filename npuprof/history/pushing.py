@@ -28,9 +28,16 @@ _SHOWN = 4
 
 
 def find_remote(repository: Repository) -> str:
-    """Return the push remote of the branch or repository, else origin. Raises NpuprofError if there is no remote."""
-    known = dict(read_settings(repository, r"^(branch\..*\.(pushremote|remote)|remote\.pushdefault)$"))
-    branch = os.fsdecode(repository.git.try_command("symbolic-ref", "--quiet", "--short", "HEAD").output).strip()
+    """Return the push remote of the branch or repository, else origin.
+
+    Raises NpuprofError if there is no remote.
+    """
+    known = dict(
+        read_settings(repository, r"^(branch\..*\.(pushremote|remote)|remote\.pushdefault)$")
+    )
+    branch = os.fsdecode(
+        repository.git.try_command("symbolic-ref", "--quiet", "--short", "HEAD").output
+    ).strip()
     remotes = os.fsdecode(repository.git.run_command("remote")).splitlines()
     for key in (f"branch.{branch}.pushremote", "remote.pushdefault", f"branch.{branch}.remote"):
         if known.get(key):
@@ -42,7 +49,10 @@ def find_remote(repository: Repository) -> str:
 
 
 def push_new_tags(repository: Repository, forms: Forms | str, tags: Sequence[str]) -> Answer:
-    """Push tags to the remote of the branch; return the answer, with exit code 2 and the reason if that fails."""
+    """Push tags to the remote of the branch.
+
+    Return the answer, with exit code 2 and the reason if that fails.
+    """
     try:
         remote = find_remote(repository)
         _push_tags(repository, remote, tags)
@@ -56,18 +66,27 @@ def write_push_command(repository: Repository, tags: Sequence[str]) -> str:
     try:
         return format_push_command(find_remote(repository), tags)
     except NpuprofError:
-        return f"{format_push_command('origin', tags)}, once there is a remote: git remote add origin URL"
+        return (
+            f"{format_push_command('origin', tags)}, once "
+            "there is a remote: git remote add origin URL"
+        )
 
 
 def advise_other_tags(tags: Sequence[str]) -> str:
     """Return what to do if somebody else has already pushed versions with the same numbers."""
     is_single = len(tags) == 1
     word = "it is another" if is_single else "they are others"
-    return f"{word} there: take yours away (git tag -d {' '.join(tags)}), then git fetch --tags, and release again"
+    return (
+        f"{word} there: take yours away (git tag -d "
+        f"{' '.join(tags)}), then git fetch --tags, and release again"
+    )
 
 
 def _push_tags(repository: Repository, remote: str, tags: Sequence[str]) -> None:
-    """Push exactly these tags, all or none. Raises NpuprofError if that fails; the local tags stay in any case."""
+    """Push exactly these tags, all or none.
+
+    Raises NpuprofError if that fails; the local tags stay in any case.
+    """
     try:
         _push_refs(repository, remote, [f"refs/tags/{tag}:refs/tags/{tag}" for tag in tags])
     except NpuprofError as error:
@@ -77,14 +96,20 @@ def _push_tags(repository: Repository, remote: str, tags: Sequence[str]) -> None
         hint = finding.hint or f"push them again: {format_push_command(remote, tags)}"
         if "does not support --atomic" in why:
             why = "The server cannot take all or none of several tags."
-            hint = f"push separately, which may be interrupted halfway: {format_push_command(remote, tags, atomic=False)}"
+            hint = (
+                "push separately, which may be interrupted halfway: "
+                f"{format_push_command(remote, tags, atomic=False)}"
+            )
         raise build_error("NP026", what, why, hint) from None
 
 
 def _push_refs(repository: Repository, remote: str, refs: Sequence[str]) -> None:
     """Push refs. Raises NpuprofError with the reason unless the remote accepts all."""
     timeout = read_timeout(remote)
-    git_folder = os.path.join(repository.git.top, os.fsdecode(repository.git.run_command("rev-parse", "--git-common-dir").rstrip(b"\n")))
+    git_folder = os.path.join(
+        repository.git.top,
+        os.fsdecode(repository.git.run_command("rev-parse", "--git-common-dir").rstrip(b"\n")),
+    )
     try:
         talk = Line(git_folder, remote, timeout, top=repository.git.top).push(refs)
     except HangingError:
@@ -106,13 +131,30 @@ def format_push_command(remote: str, tags: Sequence[str], atomic: bool = True) -
 def _explain_refusal(output: bytes, folder: str) -> Finding:
     """Return why a push failed: the remote's message, then each reason once with its tags."""
     lines = [line.rstrip() for line in output.decode(errors="replace").splitlines()]
-    words = [text for line in lines if line.startswith("remote:") and (text := line.removeprefix("remote:").strip())]
-    reasons = group_pairs((refused[3] or refused[1], refused[2]) for line in lines if (refused := _REFUSED.match(line)))
+    words = [
+        text
+        for line in lines
+        if line.startswith("remote:") and (text := line.removeprefix("remote:").strip())
+    ]
+    reasons = group_pairs(
+        (refused[3] or refused[1], refused[2])
+        for line in lines
+        if (refused := _REFUSED.match(line))
+    )
     if not reasons:
         finding = build_refusal_finding(output, folder)
         why = "; ".join(words) or finding.message.removeprefix("git failed: ")
         return finding._replace(why=why, hint="")
-    own = {reason: tags for reason, tags in reasons.items() if not reason.startswith("atomic ")}  # the others only follow from these
-    why = "; ".join([*words, *(f"{count_rest(tags, _SHOWN)}: {reason}" for reason, tags in (own or reasons).items())])
+    own = {
+        reason: tags for reason, tags in reasons.items() if not reason.startswith("atomic ")
+    }  # the others only follow from these
+    why = "; ".join(
+        [
+            *words,
+            *(f"{count_rest(tags, _SHOWN)}: {reason}" for reason, tags in (own or reasons).items()),
+        ]
+    )
     taken = [tag for reason, tags in reasons.items() if "already exists" in reason for tag in tags]
-    return Finding("NP022", "git failed: the push was refused", why, advise_other_tags(taken) if taken else "")
+    return Finding(
+        "NP022", "git failed: the push was refused", why, advise_other_tags(taken) if taken else ""
+    )

@@ -14,14 +14,19 @@ from npuprof.store.sources.storedigest import digest_texts
 from npuprof.store.versions import ParentRecord, ReleaseRecord, Version
 
 
-def list_earlier_versions(repository: Repository, names: set[str], head: str) -> dict[str, list[Version]]:
-    """Return the versions of presets that are ancestors of a commit, oldest first, including those under former names.
+def list_earlier_versions(
+    repository: Repository, names: set[str], head: str
+) -> dict[str, list[Version]]:
+    """Return the versions of presets that are ancestors of a commit, oldest first, including those
+    under former names.
 
     The history is read once. Raises NpuprofError.
     """
     versions_of = {name: list(repository.load_reachable_versions(name, head)) for name in names}
     if repository.list_tag_refs():
-        for name, formers in find_former_names(repository.git, head, repository.find_layout(head), names).items():
+        for name, formers in find_former_names(
+            repository.git, head, repository.find_layout(head), names
+        ).items():
             for former in formers:
                 versions_of[name] += repository.load_reachable_versions(former.name, former.commit)
     for name, versions in versions_of.items():
@@ -30,25 +35,38 @@ def list_earlier_versions(repository: Repository, names: set[str], head: str) ->
 
 
 def find_last_release(versions: list[Version]) -> Version | None:
-    """Return the newest version that is not a pre-release, from versions sorted oldest first; None if there is none."""
+    """Return the newest version that is not a pre-release, from versions sorted oldest first.
+
+    None if there is none.
+    """
     return next((version for version in reversed(versions) if not version.pre), None)
 
 
 def build_release_record(config: Config) -> ReleaseRecord:
-    """Return the record for the tag of a preset, resolved at the commit to release. Raises NpuprofError."""
+    """Return the record for the tag of a preset, resolved at the commit to release.
+
+    Raises NpuprofError.
+    """
     parents = tuple(dict.fromkeys(list_pinned_parents(config)))
     return ReleaseRecord(config.digest, config.preset_digest, FORM, parents)
 
 
 def digest_store(committed: Revision) -> str:
-    """Return the digest of a store's presets at a commit, in the form of the lock, without prefix. Raises NpuprofError."""
+    """Return the digest of a store's presets at a commit, in the form of the lock, without prefix.
+
+    Raises NpuprofError.
+    """
     names = [name for name, file in committed.files.items() if not file.outside]
     committed.load_texts(names)
-    return digest_texts({name: committed.read_profile_text(name) for name in names}).partition(":")[2]
+    return digest_texts({name: committed.read_profile_text(name) for name in names}).partition(":")[
+        2
+    ]
 
 
 def list_pinned_parents(config: Config) -> Iterator[ParentRecord]:
-    """Yield what each pinned parent, and each parent from a source, resolves to at the preset's commit. Raises NpuprofError."""
+    """Yield what each pinned parent, and each parent from a source, resolves to at the preset's
+    commit. Raises NpuprofError.
+    """
     lookups = Lookups()
     waiting = [("", config.lineage[-1].home, config.lineage[-1].name)]
     seen: set[tuple[str, int, str]] = set()

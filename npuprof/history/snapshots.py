@@ -27,9 +27,14 @@ _PROFILES = 400  # kept for the next commits
 
 
 class Snapshots(ProfileSource):
-    """The store at one commit after another. ``files`` are those of the current ``commit``, ``layout`` locates the presets."""
+    """The store at one commit after another.
 
-    def __init__(self, repository: StoreRepository, tip: str, release: Version | None = None) -> None:
+    ``files`` are those of the current ``commit``, ``layout`` locates the presets.
+    """
+
+    def __init__(
+        self, repository: StoreRepository, tip: str, release: Version | None = None
+    ) -> None:
         self.repository = repository
         self.commit = tip
         self.ahead = ReadAhead(repository.git)
@@ -42,7 +47,10 @@ class Snapshots(ProfileSource):
         self._sources: dict[tuple[str, ...], Sources] = {}
 
     def pin_parent(self, reference: str, asked: Origin | None) -> revisions.Pin:
-        """Return the target of a reference with an @, seen from the current commit. Raises NpuprofError."""
+        """Return the target of a reference with an @, seen from the current commit.
+
+        Raises NpuprofError.
+        """
         release = self._release if self.commit == self._tip else None
         return self.repository.find_pin(reference, asked, release, seen_from=self.commit)
 
@@ -53,18 +61,25 @@ class Snapshots(ProfileSource):
         if files not in self._sources:
             from npuprof.store.sources.reading import read_sources_at
 
-            self._sources[files] = read_sources_at(self.repository, self.commit, self.layout.prefix, None)
+            self._sources[files] = read_sources_at(
+                self.repository, self.commit, self.layout.prefix, None
+            )
         return self._sources[files]
 
     def _find_project_files(self, commit: str) -> tuple[str, ...]:
         """Return the ids of npuprof.toml and npuprof.lock at a commit."""
         if commit not in self._project_files:
-            read = self.repository.git.read_objects([f"{commit}:{path}" for path in list_project_paths(self.layout.prefix)])
+            read = self.repository.git.read_objects(
+                [f"{commit}:{path}" for path in list_project_paths(self.layout.prefix)]
+            )
             self._project_files[commit] = tuple(file.oid if file else "" for file in read)
         return self._project_files[commit]
 
     def sees_same_versions(self, first: str, second: str) -> bool:
-        """Return whether every range and source resolves the same at two commits. Raises NpuprofError."""
+        """Return whether every range and source resolves the same at two commits.
+
+        Raises NpuprofError.
+        """
         if self._find_project_files(first) != self._find_project_files(second):
             return False
         if self._release and self._tip in (first, second):
@@ -76,18 +91,28 @@ class Snapshots(ProfileSource):
         if name not in self.files:
             assert referrer is not None, "the preset itself has been looked for"
             what = f"{referrer.profile} extends {name!r}, which was not there"
-            raise build_error("NP101", what, "", "", referrer, "profile.extends", (referrer.profile,))
+            raise build_error(
+                "NP101", what, "", "", referrer, "profile.extends", (referrer.profile,)
+            )
         file = self.files[name]
         if file.mode == CLASH:
             paths = (self.layout.path_of(name), self.layout.path_of(name, True))
             raise NpuprofError(problems.build_clash_finding(name, paths, referrer))
-        there = revisions.Revision(self.repository, self._tip, self.files).trace_links(name)[-1] if file.is_link else name
+        there = (
+            revisions.Revision(self.repository, self._tip, self.files).trace_links(name)[-1]
+            if file.is_link
+            else name
+        )
         oid = self.files[there].oid
         if len(self._profiles) > _PROFILES:
             self._profiles.clear()
         path = self.layout.path_of(name, file.outside)
 
         def read() -> Profile:
-            return Profile(document.parse_document(name, path, self.ahead.read_content(there, oid)), key=f"{path}@{oid}", home=self)
+            return Profile(
+                document.parse_document(name, path, self.ahead.read_content(there, oid)),
+                key=f"{path}@{oid}",
+                home=self,
+            )
 
         return read_once(self._profiles, (path, name, oid), read)

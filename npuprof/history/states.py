@@ -1,4 +1,6 @@
-"""The state of a preset at a commit (resolved, unresolvable, missing), and differences between states."""
+"""The state of a preset at a commit (resolved, unresolvable, missing), and differences
+between states.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,12 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from npuprof.catalog import values
-from npuprof.compare.changes import Change, build_one_sided_changes, build_setting_change, compare_configs
+from npuprof.compare.changes import (
+    Change,
+    build_one_sided_changes,
+    build_setting_change,
+    compare_configs,
+)
 from npuprof.model import Event, NpuprofError, Path, Record, Step
 from npuprof.resolve.config import Config
 from npuprof.store import is_source_reference, read_revision
@@ -27,7 +34,8 @@ _PLAIN = (bool, int, float, str)
 class SettingPath(Record):
     """The subject of a history: a setting, or a path below it; everything if the key is empty.
 
-    ``everywhere`` includes values that only an override sets, each for the products, releases or targets it matches.
+    ``everywhere`` includes values that only an override sets, each for the products, releases or
+    targets it matches.
     """
 
     key: str = ""
@@ -39,21 +47,27 @@ PresetState = Config | NpuprofError | None
 
 
 def is_untold_state(state: PresetState) -> bool:
-    """Return whether the state of a preset is unknown because a source is missing on this machine."""
+    """Return whether the state of a preset is unknown because a source is missing on
+    this machine.
+    """
     return isinstance(state, NpuprofError) and problems.is_untold(state.findings)
 
 
 def find_member_names(config: Config) -> frozenset[str]:
     """Return the names of a config's profiles that a commit can change: all except pinned ones."""
     if "members" not in config.memo:
-        config.memo["members"] = frozenset(profile.name for profile in config.lineage if profile.document.revision is None)
+        config.memo["members"] = frozenset(
+            profile.name for profile in config.lineage if profile.document.revision is None
+        )
     members: frozenset[str] = config.memo["members"]
     return members
 
 
 @lru_cache(1024)  # called with the same references at each commit
 def is_moving_reference(reference: str) -> bool:
-    """Return whether a parent may change between commits: the newest version in a range, or a source's preset."""
+    """Return whether a parent may change between commits: the newest version in a range, or a
+    source's preset.
+    """
     if is_source_reference(reference):
         return True
     version = read_revision(reference)
@@ -62,10 +76,17 @@ def is_moving_reference(reference: str) -> bool:
 
 
 def find_moving_references(config: Config) -> frozenset[str]:
-    """Return the references of a config's profiles that any commit may change, without those of pinned profiles."""
+    """Return the references of a config's profiles that any commit may change, without those of
+    pinned profiles.
+    """
     if "ranges" not in config.memo:
         own = [profile for profile in config.lineage if profile.document.revision is None]
-        config.memo["ranges"] = frozenset(reference for profile in own for reference in profile.extends if is_moving_reference(reference))
+        config.memo["ranges"] = frozenset(
+            reference
+            for profile in own
+            for reference in profile.extends
+            if is_moving_reference(reference)
+        )
     references: frozenset[str] = config.memo["ranges"]
     return references
 
@@ -73,13 +94,25 @@ def find_moving_references(config: Config) -> frozenset[str]:
 def set_plain_values(config: Config, leaves: Mapping[str, values.Leaf]) -> Config:
     """Return a config with other values of some settings, each set on the same line."""
     resolved: Config = config.memo.get("resolved", config)
-    changed = {key: (leaf, _replace_step(config.history(key), key, leaf)) for key, leaf in leaves.items()}
+    changed = {
+        key: (leaf, _replace_step(config.history(key), key, leaf)) for key, leaf in leaves.items()
+    }
     traced = {**config.memo.get("traced", {}), **changed}
     edited = Config(
-        config.name, config.context, config.lineage, {**config.settings, **{key: leaf.value for key, leaf in leaves.items()}},
-        lambda key: traced.get(key) or (resolved.traced_value(key), resolved.history(key)), config.resolver, (), config.claims,
-    )  # fmt: skip
-    edited.memo.update({mark: config.memo[mark] for mark in ("members", "ranges", "linked")}, resolved=resolved, traced=traced)
+        config.name,
+        config.context,
+        config.lineage,
+        {**config.settings, **{key: leaf.value for key, leaf in leaves.items()}},
+        lambda key: traced.get(key) or (resolved.traced_value(key), resolved.history(key)),
+        config.resolver,
+        (),
+        config.claims,
+    )
+    edited.memo.update(
+        {mark: config.memo[mark] for mark in ("members", "ranges", "linked")},
+        resolved=resolved,
+        traced=traced,
+    )
     return edited
 
 
@@ -88,42 +121,68 @@ def _replace_step(history: list[Event], key: str, leaf: values.Leaf) -> list[Eve
     return [Event(step, leaf.origin) if event.origin == leaf.origin else event for event in history]
 
 
-def compare_states(then: Config, now: Config, path: SettingPath, trace: bool = True) -> list[Change]:
-    """Return the changes between two states: all, or those at a path, inside it, or of a value that contains it."""
+def compare_states(
+    then: Config, now: Config, path: SettingPath, trace: bool = True
+) -> list[Change]:
+    """Return the changes between two states: all, or those at a path, inside it, or of a value that
+    contains it.
+    """
     if not path.everywhere:
         return _compare_asked_settings(then, now, path, trace)
     from npuprof.compare import scopes
 
     if not path.key:
         return scopes.compare_with_scopes(then, now, trace)
-    scoped = scopes.compare_scopes(then, now, path.key, lambda old, new: _compare_asked_settings(old, new, path, trace))
+    scoped = scopes.compare_scopes(
+        then, now, path.key, lambda old, new: _compare_asked_settings(old, new, path, trace)
+    )
     return scopes.add_scoped_changes(_compare_asked_settings(then, now, path, trace), scoped)
 
 
-def _compare_asked_settings(then: Config, now: Config, path: SettingPath, trace: bool) -> list[Change]:
+def _compare_asked_settings(
+    then: Config, now: Config, path: SettingPath, trace: bool
+) -> list[Change]:
     if not path.key:
         return compare_configs(then, now, trace)
     if _is_same_setting(then, now, path):
         return []
     old, new = then.settings.get(path.key), now.settings.get(path.key)
     if type(old) in _PLAIN and type(new) in _PLAIN and values.find_structure(path.key) is None:
-        return [build_setting_change(path.key, old, new, then.origin(path.key), now.origin(path.key))]
-    changes = compare_configs(_restrict_config(then, path.key), _restrict_config(now, path.key), trace)
-    return [change for change in changes if change.tail[: len(path.tail)] == path.tail[: len(change.tail)]]
+        return [
+            build_setting_change(path.key, old, new, then.origin(path.key), now.origin(path.key))
+        ]
+    changes = compare_configs(
+        _restrict_config(then, path.key), _restrict_config(now, path.key), trace
+    )
+    return [
+        change
+        for change in changes
+        if change.tail[: len(path.tail)] == path.tail[: len(change.tail)]
+    ]
 
 
 def build_added_changes(config: Config, path: SettingPath) -> list[Change]:
-    """Return the settings of a config as added, and those that only an override sets, with their scope."""
+    """Return the settings of a config as added, and those that only an override sets, with their
+    scope.
+    """
     changes = _build_asked_changes(config, path)
     if not path.everywhere:
         return changes
     from npuprof.compare.scopes import add_scoped_changes, resolve_scopes
 
-    return add_scoped_changes(changes, ((scope, _build_asked_changes(there, path)) for there, scope in resolve_scopes(config, path.key)))
+    return add_scoped_changes(
+        changes,
+        (
+            (scope, _build_asked_changes(there, path))
+            for there, scope in resolve_scopes(config, path.key)
+        ),
+    )
 
 
 def _build_asked_changes(config: Config, path: SettingPath) -> list[Change]:
-    selected = {key: value for key, value in config.ordered_settings().items() if path.key in ("", key)}
+    selected = {
+        key: value for key, value in config.ordered_settings().items() if path.key in ("", key)
+    }
     return build_one_sided_changes(selected, "added", config.origin)
 
 
@@ -153,4 +212,11 @@ def _is_same_setting(then: Config, now: Config, path: SettingPath) -> bool:
 def _restrict_config(config: Config, key: str) -> Config:
     """Return a config reduced to one setting."""
     settings = {key: config.settings[key]} if key in config.settings else {}
-    return Config(config.name, config.context, (), settings, lambda key: (config.traced_value(key), config.history(key)), config.resolver)
+    return Config(
+        config.name,
+        config.context,
+        (),
+        settings,
+        lambda key: (config.traced_value(key), config.history(key)),
+        config.resolver,
+    )

@@ -1,4 +1,6 @@
-"""Reasons for the step of a store's next version: changes of presets, team rules, and the required npuprof."""
+"""Reasons for the step of a store's next version: changes of presets, team rules, and the required
+npuprof.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,10 @@ _SHOWN = 8
 
 
 class StoreSteps(NamedTuple):
-    """The reasons of presets for a step, without duplicates; ``removed`` presets are gone, ``renamed`` are old and new names."""
+    """The reasons of presets for a step, without duplicates.
+
+    ``removed`` presets are gone, ``renamed`` are old and new names.
+    """
 
     reasons: list[Reason]
     removed: tuple[str, ...]
@@ -31,13 +36,20 @@ class StoreSteps(NamedTuple):
 
 
 def explain_presets(
-    resolver: Resolver, before: Revision, after: Revision, configs: Mapping[str, Config], uncompared: Collection[str] | None = None
+    resolver: Resolver,
+    before: Revision,
+    after: Revision,
+    configs: Mapping[str, Config],
+    uncompared: Collection[str] | None = None,
 ) -> StoreSteps:
-    """Return the reasons of a store's presets between two revisions; ``configs`` are the presets that resolve now.
+    """Return the reasons of a store's presets between two revisions.
 
-    Renames are detected by content, as in pull request reviews. A rename is a major step, like a removal, as the old name
-    is gone. Raises NpuprofError if an old preset is unreadable here; with ``uncompared``, the names of presets known to be
-    unchanged, all other unreadable presets count as breaking instead.
+    ``configs`` are the presets that resolve now.
+
+    Renames are detected by content, as in pull request reviews. A rename is a major step, like a
+    removal, as the old name is gone. Raises NpuprofError if an old preset is unreadable here; with
+    ``uncompared``, the names of presets known to be unchanged, all other unreadable presets count
+    as breaking instead.
     """
     then, now = set(before.names()), set(after.names())
     renamed = match_renamed_presets(before, after, then - now, now - then)
@@ -57,39 +69,69 @@ def explain_presets(
             reasons = explain_changes(was, configs[name])
         except NpuprofError as error:
             if uncompared is None:
-                require_readable(error, f"what {former} was in the last version of the store", f"--rev {before.commit[:12]}")
+                require_readable(
+                    error,
+                    f"what {former} was in the last version of the store",
+                    f"--rev {before.commit[:12]}",
+                )
             reasons = [Reason("major", f"could not be resolved then: {error.findings[0].message}")]
             if find_unreadable(error):
-                reasons = [] if name in (uncompared or ()) else [Reason("major", "not compared with unreadable presets")]
+                reasons = (
+                    []
+                    if name in (uncompared or ())
+                    else [Reason("major", "not compared with unreadable presets")]
+                )
         for reason in dict.fromkeys(reasons):
             presets_of.setdefault(reason, []).append(name)
-    steps += [Reason(reason.step, _name_presets(reason.text, names)) for reason, names in presets_of.items()]
+    steps += [
+        Reason(reason.step, _name_presets(reason.text, names))
+        for reason, names in presets_of.items()
+    ]
     return StoreSteps(steps, tuple(removed), pairs)
 
 
 def list_removed_presets(store: Folder, committed: Revision) -> tuple[str, ...]:
-    """Return the released presets that are gone at a commit, with their last versions, unless the store's last version lacks them."""
+    """Return the released presets that are gone at a commit, with their last versions, unless the
+    store's last version lacks them.
+    """
     repository = committed.repository
-    released = {ref.name: ref for ref in repository.list_annotated_refs(committed.commit) if not ref.text.pre}
+    released = {
+        ref.name: ref
+        for ref in repository.list_annotated_refs(committed.commit)
+        if not ref.text.pre
+    }
     names = set(committed.names())
     gone = released.keys() - names
     if not gone:
         return ()
-    listed = find_former_names(repository.git, committed.commit, repository.find_layout(committed.commit), names)
+    listed = find_former_names(
+        repository.git, committed.commit, repository.find_layout(committed.commit), names
+    )
     gone -= {former.name for formers in listed.values() for former in formers}
-    if versions := [version for version in repository.load_store_versions(committed.commit) if not version.pre]:
+    if versions := [
+        version for version in repository.load_store_versions(committed.commit) if not version.pre
+    ]:
         then = repository.resolve_commit(versions[-1].commit)
-        gone -= {ref.name for ref in repository.list_annotated_refs(then)} - set(store.repository.load_revision(then).names())
+        gone -= {ref.name for ref in repository.list_annotated_refs(then)} - set(
+            store.repository.load_revision(then).names()
+        )
     return tuple(f"{name}@{released[name].text}" for name in sorted(gone))
 
 
 def _name_presets(text: str, names: Sequence[str]) -> str:
     """Return a reason with its presets."""
-    return f"{names[0]}: {text}" if len(names) == 1 else f"{len(names)} presets: {text} (in {count_rest(names, _SHOWN)})"
+    return (
+        f"{names[0]}: {text}"
+        if len(names) == 1
+        else f"{len(names)} presets: {text} (in {count_rest(names, _SHOWN)})"
+    )
 
 
 def explain_project_changes(before: Revision, after: Revision) -> list[Reason]:
-    """Return the step for each change of npuprof.toml and the lock. Raises NpuprofError if they are invalid now."""
+    """Return the step for each change of npuprof.toml and the lock.
+
+    Raises NpuprofError if they are invalid now.
+    """
     names = list_project_paths(after.repository.prefix)
     texts = [_read_texts(home, names) for home in (before, after)]
     changed = [name for name, was, now in zip(names, *texts, strict=True) if was != now]
@@ -99,11 +141,18 @@ def explain_project_changes(before: Revision, after: Revision) -> list[Reason]:
         reasons = [*_explain_rules(_read_rules(before), _read_rules(after))]
         was, now = (Lookups().find_project(home).requires for home in (before, after))
         if was != now:
-            reasons.append(Reason("major" if now else "minor", f"needs another npuprof: {was or 'any'} → {now or 'any'}"))
+            reasons.append(
+                Reason(
+                    "major" if now else "minor",
+                    f"needs another npuprof: {was or 'any'} → {now or 'any'}",
+                )
+            )
     except NpuprofError as error:
         _read_rules(after)
         return [Reason("major", f"{names[0]} could not be read then: {error.findings[0].message}")]
-    return reasons or [Reason("patch", f"only what {' and '.join(changed)} says besides has changed")]
+    return reasons or [
+        Reason("patch", f"only what {' and '.join(changed)} says besides has changed")
+    ]
 
 
 def _read_texts(home: Revision, names: tuple[str, str]) -> list[bytes]:
@@ -117,7 +166,9 @@ def _read_rules(home: Revision) -> dict[str, TeamRule]:
 
 
 def _explain_rules(before: dict[str, TeamRule], after: dict[str, TeamRule]) -> Iterator[Reason]:
-    """Yield a reason per rule: a new possible error is major, as in a consumer that adopts the rules."""
+    """Yield a reason per rule: a new possible error is major, as in a consumer that
+    adopts the rules.
+    """
     for code in sorted({*before, *after}):
         was, now = before.get(code), after.get(code)
         if was == now:
@@ -128,4 +179,7 @@ def _explain_rules(before: dict[str, TeamRule], after: dict[str, TeamRule]) -> I
             yield Reason("patch", f"the rule {code} says it otherwise: {now.title}")
         else:
             what = f"new rule {code}" if was is None else f"the rule {code} is another"
-            yield Reason("major" if now.severity == "error" else "minor", f"{what} ({now.severity}): {now.title}")
+            yield Reason(
+                "major" if now.severity == "error" else "minor",
+                f"{what} ({now.severity}): {now.title}",
+            )

@@ -43,10 +43,12 @@ _FOLDS = 400  # kept for the next commits
 
 
 class HistoryStep(Record):
-    """One commit that changed the resolved preset. ``kind`` is ``changed``, ``created``, ``removed``, ``broken`` or ``mended``.
+    """One commit that changed the resolved preset.
 
-    ``untold`` is a commit with unknown changes, as a source is missing on this machine. ``name`` is the preset's name after
-    it, ``findings`` are the resolution errors.
+    ``kind`` is ``changed``, ``created``, ``removed``, ``broken`` or ``mended``.
+
+    ``untold`` is a commit with unknown changes, as a source is missing on this machine. ``name`` is
+    the preset's name after it, ``findings`` are the resolution errors.
     """
 
     commit: Commit
@@ -66,7 +68,9 @@ class StoreState(Record):
 
 
 class _MovingParentMetError(Exception):
-    """Raised if a preset depends on references that any commit may change, by a tag or the lock, while only store commits are walked."""
+    """Raised if a preset depends on references that any commit may change, by a tag or the lock,
+    while only store commits are walked.
+    """
 
 
 class Timeline:
@@ -75,7 +79,14 @@ class Timeline:
     If the tip was requested as a ``release``, the preset there is the tagged one.
     """
 
-    def __init__(self, repository: StoreRepository, tip: str, name: str, context: Context, release: Version | None = None) -> None:
+    def __init__(
+        self,
+        repository: StoreRepository,
+        tip: str,
+        name: str,
+        context: Context,
+        release: Version | None = None,
+    ) -> None:
         self._repository = repository
         self._tip = tip
         self._name = name
@@ -85,12 +96,14 @@ class Timeline:
         self._snapshots = Snapshots(repository, tip, release)
         self._resolver = Resolver(self, context)
 
-    def walk_steps(self, key: str = "", tail: Path = (), everywhere: bool = True) -> Iterator[HistoryStep]:
+    def walk_steps(
+        self, key: str = "", tail: Path = (), everywhere: bool = True
+    ) -> Iterator[HistoryStep]:
         """Yield the commits that changed the resolved preset, or the value at a key or below it.
 
-        With ``everywhere``, also changes limited to the products, releases and targets of an override, and changes on branches
-        from which a merge took nothing. Raises NpuprofError after the last commit if some changes are unknown because a source
-        is missing.
+        With ``everywhere``, also changes limited to the products, releases and targets of an
+        override, and changes on branches from which a merge took nothing. Raises NpuprofError after
+        the last commit if some changes are unknown because a source is missing.
         """
         self._path = SettingPath(key, tail, everywhere)
         yielded: set[str] = set()
@@ -102,7 +115,12 @@ class Timeline:
             self._everything = True
             yield from (step for step in self._walk_states() if step.commit.id not in yielded)
         if self._untold:
-            raise NpuprofError([_build_untold_finding(self._name, finding) for finding in dict.fromkeys(self._untold)])
+            raise NpuprofError(
+                [
+                    _build_untold_finding(self._name, finding)
+                    for finding in dict.fromkeys(self._untold)
+                ]
+            )
 
     def load_tip(self) -> PresetState:
         """Return the preset at the tip."""
@@ -115,7 +133,9 @@ class Timeline:
     def _walk_states(self) -> Iterator[HistoryStep]:
         states: dict[str, StoreState] | None = None
         simplified = not self._path.everywhere
-        commits = walk_commits(self._repository, self._tip, self._everything, self._snapshots.layout, simplified)
+        commits = walk_commits(
+            self._repository, self._tip, self._everything, self._snapshots.layout, simplified
+        )
         for commit in self._snapshots.ahead.walk(commits):
             if states is None:
                 states = {commit.id: self._load_tip_state(commit.id)}
@@ -129,9 +149,13 @@ class Timeline:
 
     def _load_tip_state(self, commit: str) -> StoreState:
         files = self._repository.list_profile_files(self._tip)
-        return StoreState(files, self._name, self._resolve_preset(files, self._name, self._tip), commit)
+        return StoreState(
+            files, self._name, self._resolve_preset(files, self._name, self._tip), commit
+        )
 
-    def _find_earlier_presets(self, commit: Commit, state: StoreState, states: dict[str, StoreState]) -> list[PresetState]:
+    def _find_earlier_presets(
+        self, commit: Commit, state: StoreState, states: dict[str, StoreState]
+    ) -> list[PresetState]:
         """Return the preset at each parent of a commit; ``states`` caches the parents' states."""
         before = []
         parents = commit.parents or ("",)
@@ -145,21 +169,36 @@ class Timeline:
             before.append(known.preset)
         return before
 
-    def _find_earlier_state(self, commit: Commit, state: StoreState, files: dict[str, TreeFile], parent: str) -> StoreState:
-        """Return the state at a parent commit; ``files`` is changed from the state after the commit to the state before it."""
+    def _find_earlier_state(
+        self, commit: Commit, state: StoreState, files: dict[str, TreeFile], parent: str
+    ) -> StoreState:
+        """Return the state at a parent commit.
+
+        ``files`` is changed from the state after the commit to the state before it.
+        """
         changed = commit.changes[parent]
-        name = next((change.was for change in changed if change.now == state.name and change.was), state.name)
+        name = next(
+            (change.was for change in changed if change.now == state.name and change.was),
+            state.name,
+        )
         undo_changes(files, changed)
         if commit.former_prefix is not None:
             self._snapshots.layout = self._snapshots.layout._replace(prefix=commit.former_prefix)
-            return StoreState(files, name, self._resolve_preset(files, name, parent), parent)  # renamed: earlier files have other paths
+            return StoreState(
+                files, name, self._resolve_preset(files, name, parent), parent
+            )  # renamed: earlier files have other paths
         preset = state.preset
         if changed or self._everything:
             preset = self._find_earlier_preset(changed, state, files, name, parent)
         return StoreState(files, name, preset, parent)
 
     def _find_earlier_preset(
-        self, changed: Sequence[FileChange], state: StoreState, files: dict[str, TreeFile], name: str, commit: str
+        self,
+        changed: Sequence[FileChange],
+        state: StoreState,
+        files: dict[str, TreeFile],
+        name: str,
+        commit: str,
     ) -> PresetState:
         """Return the preset before some changes: resolved again only if they can affect it."""
         preset = state.preset
@@ -172,19 +211,34 @@ class Timeline:
         touched = [change for change in changed if change.was in members or change.now in members]
         linked = preset.memo["linked"]  # the target of a link may have changed
         ranged = find_moving_references(preset)
-        if not touched and not linked and (not ranged or self._snapshots.sees_same_versions(state.commit, commit)):
+        if (
+            not touched
+            and not linked
+            and (not ranged or self._snapshots.sees_same_versions(state.commit, commit))
+        ):
             return preset
-        derived = self._undo_plain_edits(preset, touched) if touched and not linked and not ranged else None
+        derived = (
+            self._undo_plain_edits(preset, touched)
+            if touched and not linked and not ranged
+            else None
+        )
         return self._resolve_preset(files, name, commit) if derived is None else derived
 
     def _undo_plain_edits(self, preset: Config, touched: Sequence[FileChange]) -> Config | None:
-        """Return the preset before some edits, as far as the requested settings are concerned; None if it has to be resolved."""
+        """Return the preset before some edits, as far as the requested settings are concerned.
+
+        None if it has to be resolved.
+        """
         lines: dict[tuple[str, str, int], bool | int | str] = {}
         for change in touched:
             edits = self._find_plain_edits(change)
             if edits is None:
                 return None
-            lines |= {(key, str(change.was), line): value for key, (line, value) in edits.items() if self._path.key in ("", key)}
+            lines |= {
+                (key, str(change.was), line): value
+                for key, (line, value) in edits.items()
+                if self._path.key in ("", key)
+            }
         if not lines:
             return preset
         if has_overrides(preset.lineage):
@@ -193,16 +247,25 @@ class Timeline:
         for (key, name, line), value in lines.items():
             origin = preset.origin(key) if key in preset.settings else None
             if origin is None or origin.revision or (origin.profile, origin.line) != (name, line):
-                return None  # later changes may cite the edited line, although another one sets the value
+                # later changes may cite the edited line, although another one sets the value
+                return None
             leaves[key] = Leaf(value, origin)
         return set_plain_values(preset, leaves)
 
     def _find_plain_edits(self, change: FileChange) -> PlainEdits | None:
         name, old, new = change.was, change.old, change.new
-        if name is None or name != change.now or old is None or new is None or (old.mode, old.outside) != (new.mode, new.outside):
+        if (
+            name is None
+            or name != change.now
+            or old is None
+            or new is None
+            or (old.mode, old.outside) != (new.mode, new.outside)
+        ):
             return None
         try:
-            return find_plain_edits(*[self._snapshots.ahead.read_content(name, file.oid) for file in (old, new)])
+            return find_plain_edits(
+                *[self._snapshots.ahead.read_content(name, file.oid) for file in (old, new)]
+            )
         except NpuprofError:  # reported when the preset is resolved
             return None
 
@@ -213,25 +276,36 @@ class Timeline:
         self._resolver.forget_lineages(_FOLDS)
         try:
             config = self._resolver.resolve_profile(self._snapshots.profile(name), name)
-            config.memo["linked"] = any(files[member].is_link for member in find_member_names(config) if member in files)
+            config.memo["linked"] = any(
+                files[member].is_link for member in find_member_names(config) if member in files
+            )
             return config
         except NpuprofError as error:
             if error.findings[0].code == "NP022":
                 raise  # objects are missing: nothing is known of the presets
-            self._untold += [finding for finding in error.findings if finding.code in problems.UNTOLD]
+            self._untold += [
+                finding for finding in error.findings if finding.code in problems.UNTOLD
+            ]
             return error
 
     def find_policy(self, profile: Profile) -> None:
         """Return None: presets in history are not checked."""
 
     def find_parent(self, reference: str, referrer: Profile | None, index: int) -> Profile:
-        """Return the profile of a reference in ``extends``, as of the current commit. Raises NpuprofError."""
-        home = referrer.home if referrer is not None and referrer.home is not None else self._snapshots
+        """Return the profile of a reference in ``extends``, as of the current commit.
+
+        Raises NpuprofError.
+        """
+        home = (
+            referrer.home if referrer is not None and referrer.home is not None else self._snapshots
+        )
         if home is self._snapshots and not self._everything and is_moving_reference(reference):
             raise _MovingParentMetError
         if "@" in reference or ":" in reference:
             return self._lookups.find_parent_from(home, reference, referrer, index)
-        return home.profile(reference, referrer.origin("profile", "extends", index) if referrer else None)
+        return home.profile(
+            reference, referrer.origin("profile", "extends", index) if referrer else None
+        )
 
     @cached_property
     def _lookups(self) -> PastLookups:
@@ -250,7 +324,9 @@ def undo_changes(files: dict[str, TreeFile], changed: Sequence[FileChange]) -> N
             files[change.was] = change.old
 
 
-def build_history_step(commit: Commit, name: str, before: list[PresetState], now: PresetState, path: SettingPath) -> HistoryStep | None:
+def build_history_step(
+    commit: Commit, name: str, before: list[PresetState], now: PresetState, path: SettingPath
+) -> HistoryStep | None:
     """Return what a commit did to a preset, None if it equals one of the parents."""
     if any(then is now for then in before):
         return None
@@ -266,27 +342,55 @@ def build_history_step(commit: Commit, name: str, before: list[PresetState], now
         return None
     if path.key and not has_setting(now, path) and not _was_told(before, path):
         return None
-    return HistoryStep(commit, "created" if None in before else "mended", name, tuple(build_added_changes(now, path)))
+    return HistoryStep(
+        commit,
+        "created" if None in before else "mended",
+        name,
+        tuple(build_added_changes(now, path)),
+    )
 
 
-def _build_untold_step(commit: Commit, name: str, before: list[PresetState], now: PresetState) -> HistoryStep | None:
-    """Return a step for a commit with unknown changes; None if the previous step already reports that."""
+def _build_untold_step(
+    commit: Commit, name: str, before: list[PresetState], now: PresetState
+) -> HistoryStep | None:
+    """Return a step for a commit with unknown changes.
+
+    None if the previous step already reports that.
+    """
     if is_untold_state(now) and any(map(is_untold_state, before)):
         return None
-    findings = next(state.findings for state in (now, *before) if isinstance(state, NpuprofError) and is_untold_state(state))
-    untold = tuple(problems.advise_sync_of(finding, "--history") for finding in findings if finding.code in problems.UNTOLD)
+    findings = next(
+        state.findings
+        for state in (now, *before)
+        if isinstance(state, NpuprofError) and is_untold_state(state)
+    )
+    untold = tuple(
+        problems.advise_sync_of(finding, "--history")
+        for finding in findings
+        if finding.code in problems.UNTOLD
+    )
     return HistoryStep(commit, "untold", name, (), untold)
 
 
 def _build_untold_finding(name: str, finding: Finding) -> Finding:
-    advice = problems.advise_sync_of(finding._replace(message=f"cannot find all changes of {name}: {finding.message}"), "--history")
+    advice = problems.advise_sync_of(
+        finding._replace(message=f"cannot find all changes of {name}: {finding.message}"),
+        "--history",
+    )
     return advice._replace(origin=None, key="", where=None)
 
 
 def _build_loss_step(
-    commit: Commit, name: str, before: list[PresetState], now: NpuprofError | None, path: SettingPath
+    commit: Commit,
+    name: str,
+    before: list[PresetState],
+    now: NpuprofError | None,
+    path: SettingPath,
 ) -> HistoryStep | None:
-    """Return a step for a preset that was removed or cannot be resolved any more; None if that is not new."""
+    """Return a step for a preset that was removed or cannot be resolved any more.
+
+    None if that is not new.
+    """
     if any(type(then) is type(now) for then in before):
         return None
     if now is not None:
@@ -295,7 +399,9 @@ def _build_loss_step(
 
 
 def _select_common_changes(before: list[Config], now: Config, path: SettingPath) -> list[Change]:
-    """Return the changes relative to all parents. A merge is described by its differences from all of them.
+    """Return the changes relative to all parents.
+
+    A merge is described by its differences from all of them.
 
     If it differs from each parent only by changes of the others, it is compared with the first.
     """
@@ -305,8 +411,14 @@ def _select_common_changes(before: list[Config], now: Config, path: SettingPath)
     others = [compare_states(then, now, path, trace=False) for then in before[1:]]
     if not all(others):
         return []
-    common = set.intersection(*({(change.key, change.scope) for change in side} for side in (changes, *others)))
-    return [change for change in changes if (change.key, change.scope) in common] if common else changes
+    common = set.intersection(
+        *({(change.key, change.scope) for change in side} for side in (changes, *others))
+    )
+    return (
+        [change for change in changes if (change.key, change.scope) in common]
+        if common
+        else changes
+    )
 
 
 def _was_told(before: list[PresetState], path: SettingPath) -> bool:

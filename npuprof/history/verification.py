@@ -1,4 +1,6 @@
-"""Verification of released versions: resolved again and compared with the records in their tags, and tag signatures."""
+"""Verification of released versions: resolved again and compared with the records in their tags,
+and tag signatures.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ class VerifiedVersion(Record):
 
 
 class Verifier:
-    """Compares the released versions of a store with their tags, and checks ``signatures`` if requested."""
+    """Compares the released versions of a store with their tags, and checks ``signatures`` if
+    requested.
+    """
 
     def __init__(self, workspace: spec.Workspace, signatures: bool = False) -> None:
         self._workspace = workspace
@@ -59,33 +63,67 @@ class Verifier:
         self.signatures = signatures
 
     def verify_tags(self, wanted: Sequence[str] = ()) -> Iterator[VerifiedVersion]:
-        """Yield the wanted versions of presets, by default all, each with its faults. Raises NpuprofError."""
+        """Yield the wanted versions of presets, by default all, each with its faults.
+
+        Raises NpuprofError.
+        """
         refs = [ref for ref in self.repository.list_tag_refs() if not wanted or ref.name in wanted]
-        for ref, tag_object in zip(refs, self.repository.git.read_objects([ref.oid for ref in refs]), strict=True):
+        for ref, tag_object in zip(
+            refs, self.repository.git.read_objects([ref.oid for ref in refs]), strict=True
+        ):
             tag, number = ref.tag, str(ref.text)
             if tag_object is None:
                 absent = self.repository.git.explain_absence([ref.oid])
-                yield VerifiedVersion(ref.name, number, tag, "", (absent._replace(message=f"the tag {tag}: {absent.message}"),))
+                yield VerifiedVersion(
+                    ref.name,
+                    number,
+                    tag,
+                    "",
+                    (absent._replace(message=f"the tag {tag}: {absent.message}"),),
+                )
             elif tag_object.type != "tag":
                 if wanted or self._concerns_store(ref, ref.oid):
-                    what, why = f"{tag} is a lightweight tag", "It has no record, so it is not a release."
+                    what, why = (
+                        f"{tag} is a lightweight tag",
+                        "It has no record, so it is not a release.",
+                    )
                     hint = f"remove it (git tag -d {tag}), and release: npuprof release {ref.name}"
-                    yield VerifiedVersion(ref.name, number, tag, ref.oid, (Finding("NP028", what, why, hint),))
+                    yield VerifiedVersion(
+                        ref.name, number, tag, ref.oid, (Finding("NP028", what, why, hint),)
+                    )
             else:
                 version = parse_tag_object(ref, tag_object.content)
-                if wanted or version.record.digest or version.faults or self._concerns_store(ref, version.commit):
-                    findings, yanked = tuple(dict.fromkeys(self._verify_version(version))), self.repository.find_yank(tag)
+                if (
+                    wanted
+                    or version.record.digest
+                    or version.faults
+                    or self._concerns_store(ref, version.commit)
+                ):
+                    findings, yanked = (
+                        tuple(dict.fromkeys(self._verify_version(version))),
+                        self.repository.find_yank(tag),
+                    )
                     yield VerifiedVersion(ref.name, number, tag, version.commit, findings, yanked)
         if not wanted or WHOLE_STORE in wanted:
             yield from self._verify_store_versions()
 
     def _verify_store_versions(self) -> Iterator[VerifiedVersion]:
-        """Yield the versions of the whole store; tags without a digest belong to something else or to an older npuprof."""
+        """Yield the versions of the whole store.
+
+        Tags without a digest belong to something else or to an older npuprof.
+        """
         for version in self.repository.load_store_versions():
             if version.digest or version.record.faults:
                 findings = tuple(self._verify_store_version(version))
                 yanked = self.repository.find_yank(version.tag_name)
-                yield VerifiedVersion(WHOLE_STORE, version.number_text, version.tag_name, version.commit, findings, yanked)
+                yield VerifiedVersion(
+                    WHOLE_STORE,
+                    version.number_text,
+                    version.tag_name,
+                    version.commit,
+                    findings,
+                    yanked,
+                )
 
     def _verify_store_version(self, version: Version) -> Iterator[Finding]:
         tag = version.tag_name
@@ -97,21 +135,35 @@ class Verifier:
             digest = digest_store(there)
         except NpuprofError as error:
             for finding in error.findings:
-                yield finding._replace(code="NP029", message=f"{tag} cannot be read: {finding.message}")
+                yield finding._replace(
+                    code="NP029", message=f"{tag} cannot be read: {finding.message}"
+                )
             return
         if digest != version.digest:
             what = f"the presets of {tag} have another digest than the tag records"
-            yield Finding("NP028", what, f"It is {digest or 'that of none'}, and not {version.digest}.", _ADVICE.format(tag))
+            yield Finding(
+                "NP028",
+                what,
+                f"It is {digest or 'that of none'}, and not {version.digest}.",
+                _ADVICE.format(tag),
+            )
         for finding in find_edits(there):
             hint = "release the next version with a lock that npuprof wrote: npuprof source update"
-            yield finding._replace(code="NP028", message=f"the sources of {tag}: {finding.message}", hint=hint)
+            yield finding._replace(
+                code="NP028", message=f"the sources of {tag}: {finding.message}", hint=hint
+            )
 
     def _concerns_store(self, ref: TagRef, commit: str) -> bool:
-        """Return whether a tag is about a preset, now or at its commit: other things have versions too."""
+        """Return whether a tag is about a preset, now or at its commit: other things have versions
+        too.
+        """
         if ref.name in self._names:
             return True
         try:
-            return ref.name in self.repository.load_revision(self.repository.resolve_commit(commit)).files
+            return (
+                ref.name
+                in self.repository.load_revision(self.repository.resolve_commit(commit)).files
+            )
         except NpuprofError:
             return False
 
@@ -122,7 +174,12 @@ class Verifier:
             return
         if not record.digest:
             why = "npuprof release writes one; this tag was made by hand."
-            yield Finding("NP028", f"the tag {tag} has no digest", why, "nothing can be compared with it: release the next version")
+            yield Finding(
+                "NP028",
+                f"the tag {tag} has no digest",
+                why,
+                "nothing can be compared with it: release the next version",
+            )
         commit = self.repository.git.read_objects([f"{version.commit}^{{commit}}"])[0]
         if commit is None:
             yield self._explain_lost_commit(version, tag)
@@ -136,7 +193,9 @@ class Verifier:
             for finding in error.findings:
                 code = "NP029" if finding.code in _UNTOLD else "NP028"
                 hint = advise_sync_of(finding, f"--rev {tag}").hint or _ADVICE.format(tag)
-                yield finding._replace(code=code, message=f"{tag} cannot be resolved: {finding.message}", hint=hint)
+                yield finding._replace(
+                    code=code, message=f"{tag} cannot be resolved: {finding.message}", hint=hint
+                )
 
     def _verify_form(self, version: Version) -> Iterator[Finding]:
         """Yield the faults of a tag itself."""
@@ -144,11 +203,21 @@ class Verifier:
             yield fault
         for fault_text in version.faults:
             why = "The tag records the contents of a release; npuprof does not guess them."
-            yield Finding("NP028", f"the tag {version.tag_name} is malformed: {fault_text}", why, _ADVICE.format(version.tag_name))
+            yield Finding(
+                "NP028",
+                f"the tag {version.tag_name} is malformed: {fault_text}",
+                why,
+                _ADVICE.format(version.tag_name),
+            )
 
     def _explain_lost_commit(self, version: Version, tag: str) -> Finding:
         if self.repository.git.read_objects([version.commit])[0] is not None:
-            return Finding("NP028", f"the tag {tag} names no commit", "A release is made of one.", _ADVICE.format(tag))
+            return Finding(
+                "NP028",
+                f"the tag {tag} names no commit",
+                "A release is made of one.",
+                _ADVICE.format(tag),
+            )
         absent = self.repository.git.explain_absence([version.commit])
         return absent._replace(code="NP029", message=f"the commit of {tag}: {absent.message}")
 
@@ -161,27 +230,53 @@ class Verifier:
         for view, reference in sorted(used ^ recorded.keys()):
             what = f"the tag {tag} records {reference}, which nothing in it extends"
             if (view, reference) in used:
-                what = f"the tag {tag} does not record the contents of {reference}{f' for {view}' if view else ''}"
-            yield Finding("NP028", what, "A version is made of the parents that its tag records.", _ADVICE.format(tag))
+                what = (
+                    f"the tag {tag} does not record the contents of "
+                    f"{reference}{f' for {view}' if view else ''}"
+                )
+            yield Finding(
+                "NP028",
+                what,
+                "A version is made of the parents that its tag records.",
+                _ADVICE.format(tag),
+            )
         for parent in recorded.values():
-            if parent.version and not is_source_reference(parent.reference):  # (a source's commit is in the lock at that commit)
+            if parent.version and not is_source_reference(
+                parent.reference
+            ):  # (a source's commit is in the lock at that commit)
                 yield from self._compare_parent(parent, tag)
 
     def _compare_parent(self, parent: ParentRecord, tag: str) -> Iterator[Finding]:
-        made_with, parent_tag = f"{tag} was made with {parent.name} {parent.version}", f"{parent.name}/v{parent.version}"
+        made_with, parent_tag = (
+            f"{tag} was made with {parent.name} {parent.version}",
+            f"{parent.name}/v{parent.version}",
+        )
         hint = f"git fetch --force origin tag {parent_tag}"
         named = self.repository.git.read_objects([f"refs/tags/{parent_tag}^{{commit}}"])[0]
         if named is not None and named.oid != parent.commit:
-            what = f"{made_with} at {shorten_commit(parent.commit)}, and that tag names {shorten_commit(named.oid)} now"
+            what = (
+                f"{made_with} at {shorten_commit(parent.commit)}, and that tag names "
+                f"{shorten_commit(named.oid)} now"
+            )
             yield Finding("NP028", what, "The tag of the parent was moved.", f"put it back: {hint}")
-        elif named is None and any(ref.tag == parent_tag for ref in self.repository.list_tag_refs(parent.name)):
+        elif named is None and any(
+            ref.tag == parent_tag for ref in self.repository.list_tag_refs(parent.name)
+        ):
             yield Finding("NP029", f"the commit of the tag {parent_tag} is missing", "", hint)
         elif named is None:
-            yield Finding("NP028", f"{made_with}, whose tag is gone", "The release still resolves, but a new dependent would not.", hint)
+            yield Finding(
+                "NP028",
+                f"{made_with}, whose tag is gone",
+                "The release still resolves, but a new dependent would not.",
+                hint,
+            )
 
 
 def find_edits(home: ProfileSource) -> list[Finding]:
-    """Return manual edits of a store's lock and vendored copies; an unreadable lock counts as one."""
+    """Return manual edits of a store's lock and vendored copies.
+
+    An unreadable lock counts as one.
+    """
     try:
         return Lookups().find_edited_copies(home)
     except NpuprofError as error:
@@ -189,30 +284,70 @@ def find_edits(home: ProfileSource) -> list[Finding]:
 
 
 def _compare_digests(version: Version, config: Config, tag: str) -> Iterator[Finding]:
-    """Yield the digests that differ from the tag's; a tag without a form number may use any old form."""
+    """Yield the digests that differ from the tag's.
+
+    A tag without a form number may use any old form.
+    """
     record = version.record
     if record.form is not None and record.form > FORM:
         what = f"the digests of {tag} are in form {record.form}, which this npuprof does not know"
-        yield Finding("NP029", what, f"It knows the forms up to {FORM}.", "verify it with the npuprof that released it, or a later one")
+        yield Finding(
+            "NP029",
+            what,
+            f"It knows the forms up to {FORM}.",
+            "verify it with the npuprof that released it, or a later one",
+        )
         return
     forms = (record.form,) if record.form is not None else tuple(range(1, FORM + 1))
-    if record.digest and record.digest not in [compute_digest(config.settings, form) for form in forms]:
+    if record.digest and record.digest not in [
+        compute_digest(config.settings, form) for form in forms
+    ]:
         what = f"{version.name} {version.number_text} has another digest than its tag records"
-        yield Finding("NP028", what, f"It is {compute_digest(config.settings, forms[-1])}, and not {record.digest}.", _ADVICE.format(tag))
-    if record.preset_digest and record.form == FORM and config.preset_digest != record.preset_digest:
-        what = f"{version.name} {version.number_text} has another preset digest than its tag records"
-        yield Finding("NP028", what, f"It is {config.preset_digest}, and not {record.preset_digest}.", _ADVICE.format(tag))
+        yield Finding(
+            "NP028",
+            what,
+            f"It is {compute_digest(config.settings, forms[-1])}, and not {record.digest}.",
+            _ADVICE.format(tag),
+        )
+    if (
+        record.preset_digest
+        and record.form == FORM
+        and config.preset_digest != record.preset_digest
+    ):
+        what = (
+            f"{version.name} {version.number_text} has another preset digest than its tag records"
+        )
+        yield Finding(
+            "NP028",
+            what,
+            f"It is {config.preset_digest}, and not {record.preset_digest}.",
+            _ADVICE.format(tag),
+        )
 
 
 _TRUE = ("", "true", "yes", "on", "1")
 #: Messages of a signature program that cannot decide: a program or key is missing.
-_UNABLE = ("cannot run", "no public key", "needs to be configured", "no such file", "can't check signature", "not found", "unable to")
+_UNABLE = (
+    "cannot run",
+    "no public key",
+    "needs to be configured",
+    "no such file",
+    "can't check signature",
+    "not found",
+    "unable to",
+)
 
 
 def asks_for_signatures(repository: Repository) -> bool:
-    """Return whether tags should be signed: ``tag.gpgSign``, or any ``gpg.*`` setting unless that is false. Raises NpuprofError."""
+    """Return whether tags should be signed: ``tag.gpgSign``, or any ``gpg.*`` setting unless that
+    is false. Raises NpuprofError.
+    """
     configured = dict(read_settings(repository, r"^(tag\.gpgsign|gpg\..*)$"))
-    return configured["tag.gpgsign"].lower() in _TRUE if "tag.gpgsign" in configured else bool(configured)
+    return (
+        configured["tag.gpgsign"].lower() in _TRUE
+        if "tag.gpgsign" in configured
+        else bool(configured)
+    )
 
 
 def find_signature_fault(repository: Repository, version: Version) -> Finding | None:
@@ -224,7 +359,19 @@ def find_signature_fault(repository: Repository, version: Version) -> Finding | 
     complaint = " ".join(result.complaint.decode(errors="replace").split())
     if "no signature found" in complaint:
         why = "With --signatures, a version matches only if its tag is signed."
-        return Finding("NP028", f"the tag {tag} is not signed", why, "ask the person who released it, or omit --signatures")
+        return Finding(
+            "NP028",
+            f"the tag {tag} is not signed",
+            why,
+            "ask the person who released it, or omit --signatures",
+        )
     if any(words in complaint.lower() for words in _UNABLE):
-        return Finding("NP029", f"the signature of {tag} cannot be checked here", complaint, f"for details: git verify-tag {tag}")
-    return Finding("NP028", f"the signature of {tag} is bad", complaint, f"for details: git verify-tag {tag}")
+        return Finding(
+            "NP029",
+            f"the signature of {tag} cannot be checked here",
+            complaint,
+            f"for details: git verify-tag {tag}",
+        )
+    return Finding(
+        "NP028", f"the signature of {tag} is bad", complaint, f"for details: git verify-tag {tag}"
+    )

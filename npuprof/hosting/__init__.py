@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 def read_job(environ: Mapping[str, str]) -> Job:
-    """Return the job that runs here. Raises NpuprofError (NP060) outside a CI job, and for invalid variables."""
+    """Return the job that runs here.
+
+    Raises NpuprofError (NP060) outside a CI job, and for invalid variables.
+    """
     if environ.get("GITHUB_ACTIONS") == "true":
         from npuprof.hosting import github
 
@@ -22,5 +25,10 @@ def read_job(environ: Mapping[str, str]) -> Job:
 
         return gitlab.read_gitlab_job(environ)
     what = "no job of GitHub or GitLab runs here: neither GITHUB_ACTIONS nor GITLAB_CI is true"
-    hint = "elsewhere: npuprof check, and npuprof diff --rev BRANCH...HEAD --format markdown, for the branch that the change goes into"
-    raise build_error("NP060", what, "The job's own variables say which pull request it is for.", hint)
+    hint = (
+        "elsewhere: npuprof check, and npuprof diff --rev BRANCH...HEAD --format markdown, for "
+        "the branch that the change goes into"
+    )
+    raise build_error(
+        "NP060", what, "The job's own variables say which pull request it is for.", hint
+    )

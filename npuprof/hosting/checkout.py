@@ -12,12 +12,26 @@ from npuprof.system.processes import NETWORK
 
 _PATIENCE = 60  # seconds
 #: Fetching must work as for the job's checkout, possibly over http. git aborts slow transfers.
-_FETCHING = {"GIT_ALLOW_PROTOCOL": "https:http:ssh:file", "GIT_HTTP_LOW_SPEED_LIMIT": "1", "GIT_HTTP_LOW_SPEED_TIME": f"{_PATIENCE}"}
-_FLAGS = ("--progress", "--tags", "--no-recurse-submodules", "--no-write-fetch-head", "--no-auto-maintenance", UPLOAD)
+_FETCHING = {
+    "GIT_ALLOW_PROTOCOL": "https:http:ssh:file",
+    "GIT_HTTP_LOW_SPEED_LIMIT": "1",
+    "GIT_HTTP_LOW_SPEED_TIME": f"{_PATIENCE}",
+}
+_FLAGS = (
+    "--progress",
+    "--tags",
+    "--no-recurse-submodules",
+    "--no-write-fetch-head",
+    "--no-auto-maintenance",
+    UPLOAD,
+)
 
 
 def complete_checkout(folder: str, base: str, head: str, hint: str) -> None:
-    """Fetch the commits that a comparison needs. Raises NpuprofError (NP061) with ``hint`` if that fails."""
+    """Fetch the commits that a comparison needs.
+
+    Raises NpuprofError (NP061) with ``hint`` if that fails.
+    """
     if _has_both(folder, base, head):
         return
     shallow = Repository(folder).is_shallow()
@@ -27,12 +41,19 @@ def complete_checkout(folder: str, base: str, head: str, hint: str) -> None:
     missing = [_shorten(name) for name in (base, head) if not Repository(folder).has_commit(name)]
     lacks = " and ".join(missing) or f"a common ancestor of {_shorten(base)} and {_shorten(head)}"
     kind = "the checkout is shallow" if shallow else "the checkout does not do"
-    why = f"The rest could not be fetched: {complaint}." if complaint else "A comparison begins at the commit that the branch left."
+    why = (
+        f"The rest could not be fetched: {complaint}."
+        if complaint
+        else "A comparison begins at the commit that the branch left."
+    )
     raise build_error("NP061", f"{kind}: it lacks {lacks}", why, hint)
 
 
 def _has_both(folder: str, base: str, head: str) -> bool:
-    """Return whether both commits and their merge base exist. Opened anew: an open git does not see a fetch."""
+    """Return whether both commits and their merge base exist.
+
+    Opened anew: an open git does not see a fetch.
+    """
     repository = Repository(folder)
     if not (repository.has_commit(base) and repository.has_commit(head)):
         return False
@@ -42,16 +63,24 @@ def _has_both(folder: str, base: str, head: str) -> bool:
 def _fetch_rest(folder: str, base: str, head: str, shallow: bool) -> str:
     """Fetch from the checkout's remote; return git's error, empty on success."""
     require_no_links_out(Git(folder).top)
-    git = Git(folder, {**build_program_variables(Git(folder), _PATIENCE), **_FETCHING}, profile=NETWORK)
+    git = Git(
+        folder, {**build_program_variables(Git(folder), _PATIENCE), **_FETCHING}, profile=NETWORK
+    )
     deeper = ["--unshallow"] if shallow else []
     complaint = ""
-    for wanted in ([] if base.startswith("refs/") else [base, head], []):  # some servers do not serve commits by id
+    for wanted in (
+        [] if base.startswith("refs/") else [base, head],
+        [],
+    ):  # some servers do not serve commits by id
         done = git.try_command("fetch", *_FLAGS, *deeper, "--", "origin", *wanted)
         if not done.code and _has_both(folder, base, head):
             return ""
         deeper = deeper if done.code else []
         lines = done.complaint.decode(errors="replace").strip().splitlines()
-        complaint = complaint or next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[-1] if lines else "")
+        complaint = complaint or next(
+            (line for line in lines if line.startswith(("fatal:", "error:"))),
+            lines[-1] if lines else "",
+        )
     reason = complaint.removeprefix("fatal:").removeprefix("error:").strip().rstrip(".")
     return re.sub(r"://[^/@\s]*@", "://", reason)  # a job's remote may contain its token
 

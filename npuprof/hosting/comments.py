@@ -24,9 +24,9 @@ class Comment(NamedTuple):
 def keep_comment(comments: ServiceComments, marker: str, page: str, wanted: bool) -> str:
     """Set the text of npuprof's comment; return what was done, in a word.
 
-    npuprof's comment has its author and begins with the marker. A new one is created only if ``wanted``. After a temporary
-    failure, the comments are read again before another write: the service may have accepted an unconfirmed write. Raises
-    ServiceError.
+    npuprof's comment has its author and begins with the marker. A new one is created only if
+    ``wanted``. After a temporary failure, the comments are read again before another write: the
+    service may have accepted an unconfirmed write. Raises ServiceError.
     """
     body = f"{marker}\n{page}"
     for pause in (*PAUSES, None):
@@ -53,7 +53,10 @@ def _write_comment(comments: ServiceComments, marker: str, body: str, wanted: bo
 
 
 class ServiceComments(ABC):
-    """The comments of one pull request, at a path of a service; ``order`` is the query that lists the oldest first."""
+    """The comments of one pull request, at a path of a service.
+
+    ``order`` is the query that lists the oldest first.
+    """
 
     order = ""
 
@@ -63,7 +66,10 @@ class ServiceComments(ABC):
         self._author: object = None
 
     def find_own(self, marker: str) -> Comment | None:
-        """Return npuprof's first comment with a marker, without reading further pages. Raises ServiceError."""
+        """Return npuprof's first comment with a marker, without reading further pages.
+
+        Raises ServiceError.
+        """
         self._author = self._author or self._find_author()
         for page in self._read_pages():
             for comment in page:

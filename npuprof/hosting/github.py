@@ -1,4 +1,6 @@
-"""GitHub (and GitHub Enterprise): the variables of an Actions job, and the comments of a pull request."""
+"""GitHub (and GitHub Enterprise): the variables of an Actions job, and the comments of
+a pull request.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,10 @@ from npuprof.system.files import read_file_content
 #: The author of comments written with a job's own token.
 _JOB_AUTHOR = "github-actions[bot]"
 _DEPTH = "let actions/checkout fetch all of it: with: { fetch-depth: 0 }"
-_TOKEN_HINT = "hand the token to the step: env: { GH_TOKEN: ${{ github.token }} }, with permissions: { pull-requests: write }"  # noqa: S105
+_ACCESS_HINT = (
+    "hand the token to the step: env: { GH_TOKEN: ${{ "
+    "github.token }} }, with permissions: { pull-requests: write }"
+)
 
 
 def read_github_job(environ: Mapping[str, str]) -> Job:
@@ -23,20 +28,42 @@ def read_github_job(environ: Mapping[str, str]) -> Job:
     event = environ.get("GITHUB_EVENT_NAME", "")
     summary = environ.get("GITHUB_STEP_SUMMARY", "")
     if event == "pull_request_target":
-        why = "It runs with the rights of the target, and what it has checked out is not what is proposed."
-        raise build_error("NP060", f"a job for {event} is not looked at", why, "let the workflow run on: pull_request")
-    event_data = _read_event(environ.get("GITHUB_EVENT_PATH", "")) if event.startswith("pull_request") else {}
+        why = (
+            "It runs with the rights of the target, and what "
+            "it has checked out is not what is proposed."
+        )
+        raise build_error(
+            "NP060",
+            f"a job for {event} is not looked at",
+            why,
+            "let the workflow run on: pull_request",
+        )
+    event_data = (
+        _read_event(environ.get("GITHUB_EVENT_PATH", ""))
+        if event.startswith("pull_request")
+        else {}
+    )
     if not event_data:
         return Job("GitHub", "github", summary=summary, depth=_DEPTH)
-    number = int(require_variable("pull request's number", _reach(event_data, "number"), r"[1-9][0-9]{0,9}"))
-    repository = require_variable("GITHUB_REPOSITORY", environ.get("GITHUB_REPOSITORY"), r"(?!\.+/)[\w.-]+/(?!\.+$)[\w.-]+")
-    server = require_address("GITHUB_SERVER_URL", environ.get("GITHUB_SERVER_URL") or "https://github.com")
+    number = int(
+        require_variable("pull request's number", _reach(event_data, "number"), r"[1-9][0-9]{0,9}")
+    )
+    repository = require_variable(
+        "GITHUB_REPOSITORY", environ.get("GITHUB_REPOSITORY"), r"(?!\.+/)[\w.-]+/(?!\.+$)[\w.-]+"
+    )
+    server = require_address(
+        "GITHUB_SERVER_URL", environ.get("GITHUB_SERVER_URL") or "https://github.com"
+    )
     token = (environ.get("GH_TOKEN") or environ.get("GITHUB_TOKEN") or "").strip()
     comments = None
     if token:
-        api = require_address("GITHUB_API_URL", environ.get("GITHUB_API_URL") or "https://api.github.com")
+        api = require_address(
+            "GITHUB_API_URL", environ.get("GITHUB_API_URL") or "https://api.github.com"
+        )
         more = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
-        comments = GitHubComments(Service("GitHub", api, ("Authorization", f"Bearer {token}"), more), repository, number)
+        comments = GitHubComments(
+            Service("GitHub", api, ("Authorization", f"Bearer {token}"), more), repository, number
+        )
     return Job(
         "GitHub",
         "github",
@@ -47,7 +74,7 @@ def read_github_job(environ: Mapping[str, str]) -> Job:
         summary,
         _DEPTH,
         comments,
-        _TOKEN_HINT,
+        _ACCESS_HINT,
         _read_branch(event_data),
     )
 
@@ -75,7 +102,10 @@ class GitHubComments(ServiceComments):
         return bool(_reach(comment, "user", "login") == self._author)
 
     def _find_author(self) -> str:
-        """Return the author name of the token. App tokens, like a job's own, have no user and are queried differently."""
+        """Return the author name of the token.
+
+        App tokens, like a job's own, have no user and are queried differently.
+        """
         try:
             login = _reach(self._service.ask("GET", "/user").data, "login")
         except ServiceError as error:
@@ -89,9 +119,16 @@ class GitHubComments(ServiceComments):
     def _find_app(self) -> str:
         """Return the author name of an app: from GraphQL, else that of a job's own token."""
         address = self._service.address
-        graphql = self._service.at(f"{address.removesuffix('/v3') if address.endswith('/api/v3') else address}/graphql")
+        graphql = self._service.at(
+            f"{address.removesuffix('/v3') if address.endswith('/api/v3') else address}/graphql"
+        )
         try:
-            login = _reach(graphql.ask("POST", "", {"query": "query { viewer { login } }"}).data, "data", "viewer", "login")
+            login = _reach(
+                graphql.ask("POST", "", {"query": "query { viewer { login } }"}).data,
+                "data",
+                "viewer",
+                "login",
+            )
         except ServiceError as error:
             if error.passing:
                 raise
@@ -109,7 +146,12 @@ def _read_event(path: str) -> dict[str, Any]:
         event_data = None
     if not isinstance(event_data, dict):
         why = "The runner writes there which pull request the job is for."
-        raise build_error("NP060", f"{path} describes no pull request", why, "let the workflow run on: pull_request")
+        raise build_error(
+            "NP060",
+            f"{path} describes no pull request",
+            why,
+            "let the workflow run on: pull_request",
+        )
     return event_data
 
 

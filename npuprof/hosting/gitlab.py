@@ -11,19 +11,26 @@ from npuprof.hosting.service import Service, ServiceError
 from npuprof.model import has_only_digits
 
 _DEPTH = "let the job fetch all of it: variables: { GIT_DEPTH: 0 }"
-_TOKEN_HINT = "let NPUPROF_TOKEN be a masked variable of the project: a project access token with the scope api (a fork has none)"  # noqa: S105
+_ACCESS_HINT = (
+    "let NPUPROF_TOKEN be a masked variable of the project: a "
+    "project access token with the scope api (a fork has none)"
+)
 
 
 def read_gitlab_job(environ: Mapping[str, str]) -> Job:
     """Return the job. Raises NpuprofError (NP060) if its variables are invalid.
 
-    The merge request belongs to the target project, even if a fork's pipeline runs. In a merge train it is only checked,
-    since its changes were reported before.
+    The merge request belongs to the target project, even if a fork's pipeline runs. In a merge
+    train it is only checked, since its changes were reported before.
     """
     in_train = environ.get("CI_MERGE_REQUEST_EVENT_TYPE") == "merge_train"
     if not environ.get("CI_MERGE_REQUEST_IID") or in_train:
         return Job("GitLab", "text", depth=_DEPTH)
-    number = int(require_variable("CI_MERGE_REQUEST_IID", environ["CI_MERGE_REQUEST_IID"], r"[1-9][0-9]{0,9}"))
+    number = int(
+        require_variable(
+            "CI_MERGE_REQUEST_IID", environ["CI_MERGE_REQUEST_IID"], r"[1-9][0-9]{0,9}"
+        )
+    )
     project = environ.get("CI_MERGE_REQUEST_PROJECT_ID") or environ.get("CI_PROJECT_ID")
     project = require_variable("CI_MERGE_REQUEST_PROJECT_ID", project, r"[1-9][0-9]{0,15}")
     pages = environ.get("CI_MERGE_REQUEST_PROJECT_URL") or environ.get("CI_PROJECT_URL")
@@ -32,7 +39,12 @@ def read_gitlab_job(environ: Mapping[str, str]) -> Job:
     comments = None
     if token:
         api = require_address("CI_API_V4_URL", environ.get("CI_API_V4_URL"))
-        service = Service("GitLab", api, ("PRIVATE-TOKEN", token), authority=environ.get("CI_SERVER_TLS_CA_FILE", ""))
+        service = Service(
+            "GitLab",
+            api,
+            ("PRIVATE-TOKEN", token),
+            authority=environ.get("CI_SERVER_TLS_CA_FILE", ""),
+        )
         comments = GitLabComments(service, f"/projects/{project}/merge_requests/{number}/notes")
     return Job(
         "GitLab",
@@ -43,13 +55,15 @@ def read_gitlab_job(environ: Mapping[str, str]) -> Job:
         f"{require_address('CI_MERGE_REQUEST_PROJECT_URL', pages)}/-",
         depth=_DEPTH,
         comments=comments,
-        token_hint=_TOKEN_HINT,
+        token_hint=_ACCESS_HINT,
         target=environ.get("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", ""),
     )
 
 
 def _find_base(environ: Mapping[str, str]) -> str:
-    """Return the merge base: some pipelines lack its id, and then it is the fetched target branch."""
+    """Return the merge base: some pipelines lack its id, and then it is the fetched
+    target branch.
+    """
     for name in ("CI_MERGE_REQUEST_DIFF_BASE_SHA", "CI_MERGE_REQUEST_TARGET_BRANCH_SHA"):
         if environ.get(name):
             return require_commit(name, environ[name])
@@ -73,7 +87,11 @@ class GitLabComments(ServiceComments):
 
     def _is_ours(self, comment: dict[str, Any]) -> bool:
         author = comment.get("author")
-        return isinstance(author, dict) and author.get("id") == self._author and not comment.get("system")
+        return (
+            isinstance(author, dict)
+            and author.get("id") == self._author
+            and not comment.get("system")
+        )
 
     def _find_author(self) -> int:
         """Return the author id: the bot user of a project token. Raises ServiceError."""

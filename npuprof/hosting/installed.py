@@ -1,4 +1,6 @@
-"""How this npuprof was installed, if that is reproducible: a URL with a commit or a hash (PEP 610)."""
+"""How this npuprof was installed, if that is reproducible: a URL with a commit or a
+hash (PEP 610).
+"""
 
 from __future__ import annotations
 
@@ -27,16 +29,28 @@ def check_address(written: str) -> str:
     address = re.sub(r"^npuprof\s*@\s*", "", written.strip())
     if _PINNED.fullmatch(address):
         return f"npuprof @ {address}"
-    why = "CI installs it in a job with a token that may write: a name, a branch or a tag can point to another program tomorrow."
+    why = (
+        "CI installs it in a job with a token that may write: a name, a branch or a tag can point "
+        "to another program tomorrow."
+    )
     shown = repr(written)
     if re.search(r"//[^/@]*:[^/@]*@|^[^@]*https://[^/]*@", address):
-        shown, why = "the address", "It contains a password or a token, which everybody could read in the file."
-    hint = "name a commit, git+https://HOST/npuprof@ and its 40 digits, or an archive, https://HOST/npuprof.whl#sha256= and its 64"
+        shown, why = (
+            "the address",
+            "It contains a password or a token, which everybody could read in the file.",
+        )
+    hint = (
+        "name a commit, git+https://HOST/npuprof@ and its 40 digits, or an archive, "
+        "https://HOST/npuprof.whl#sha256= and its 64"
+    )
     raise build_error("NP063", f"{shown} is not pinned to a commit or a hash", why, hint)
 
 
 def find_requirement() -> str:
-    """Return the pip requirement of this npuprof; an empty string if it is not publicly installable."""
+    """Return the pip requirement of this npuprof.
+
+    An empty string if it is not publicly installable.
+    """
     from importlib import metadata
 
     try:
@@ -51,7 +65,9 @@ def find_requirement() -> str:
 
 
 def read_direct_url(text: str) -> str:
-    """Return the requirement in an installation record (``direct_url.json``); empty if it pins nothing public.
+    """Return the requirement in an installation record (``direct_url.json``).
+
+    Empty if it pins nothing public.
 
     Credentials are removed: user, password, and the query of a signed URL.
     """
@@ -65,9 +81,17 @@ def read_direct_url(text: str) -> str:
             address = f"{vcs['vcs']}+{address}@{vcs['commit_id']}{'#' if below else ''}{below}"
         else:
             archive = record["archive_info"]
-            digest = archive.get("hashes", {}).get("sha256") or archive.get("hash", "").removeprefix("sha256=")
+            digest = archive.get("hashes", {}).get("sha256") or archive.get(
+                "hash", ""
+            ).removeprefix("sha256=")
             address = f"{address}#sha256={digest}{'&' if below else ''}{below}"
     except (ValueError, KeyError, TypeError, AttributeError):
         return ""
-    is_public = url.scheme == "https" and "." in (url.hostname or "") and not re.fullmatch(r"[0-9.]+", url.hostname or "")
-    return f"npuprof @ {address}" if is_public and not url.query and _PINNED.fullmatch(address) else ""
+    is_public = (
+        url.scheme == "https"
+        and "." in (url.hostname or "")
+        and not re.fullmatch(r"[0-9.]+", url.hostname or "")
+    )
+    return (
+        f"npuprof @ {address}" if is_public and not url.query and _PINNED.fullmatch(address) else ""
+    )

@@ -19,10 +19,11 @@ _COMMIT = lazy_pattern(r"[0-9a-f]{40}|[0-9a-f]{64}")
 class Job:
     """A CI job of a service.
 
-    ``number`` is that of the pull request, 0 for other jobs, which only check presets. ``base`` and ``head`` are its
-    commits, ``pages`` the URL for links to lines, ``summary`` the file of the job summary (empty if the log is used),
-    ``target`` the target branch, ``depth`` how to configure a complete checkout. ``comments`` is None without a token;
-    ``token_hint`` describes how to set one.
+    ``number`` is that of the pull request, 0 for other jobs, which only check presets. ``base`` and
+    ``head`` are its commits, ``pages`` the URL for links to lines, ``summary`` the file of the job
+    summary (empty if the log is used), ``target`` the target branch, ``depth`` how to configure a
+    complete checkout. ``comments`` is None without a token; ``token_hint`` describes how to set
+    one.
     """
 
     service: str
@@ -43,7 +44,12 @@ def require_variable(name: str, value: object, pattern: str) -> str:
     text = str(value) if isinstance(value, (str, int)) else ""
     if not re.fullmatch(pattern, text):
         what = f"the job's {name} is {text!r}" if text else f"the job has no {name}"
-        raise build_error("NP060", what, "It identifies the pull request of the job.", "run it as a job of the service, for a pull request")
+        raise build_error(
+            "NP060",
+            what,
+            "It identifies the pull request of the job.",
+            "run it as a job of the service, for a pull request",
+        )
     return text
 
 
@@ -53,5 +59,10 @@ def require_commit(name: str, value: object) -> str:
 
 
 def require_address(name: str, value: object) -> str:
-    """Return the URL of a service or its pages, without a trailing slash. Raises NpuprofError (NP060)."""
-    return require_variable(name, value, r"https?://[A-Za-z0-9.:\[\]_-]+(/[^\s\"'<>`|()\\]*)?").rstrip("/")
+    """Return the URL of a service or its pages, without a trailing slash.
+
+    Raises NpuprofError (NP060).
+    """
+    return require_variable(
+        name, value, r"https?://[A-Za-z0-9.:\[\]_-]+(/[^\s\"'<>`|()\\]*)?"
+    ).rstrip("/")

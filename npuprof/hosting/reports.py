@@ -1,4 +1,6 @@
-"""Findings in the formats of services: SARIF, annotations of GitHub, the code-quality report of GitLab."""
+"""Findings in the formats of services: SARIF, annotations of GitHub, the code-quality report of
+GitLab.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,11 @@ _GRAVITY = {"error": "critical", "warning": "minor", "info": "info"}
 def _list_sentences(finding: Finding) -> list[str]:
     """Return the message, reason and hint of a finding."""
     hint = build_hint(finding)
-    return [finding.message, *([f"Why: {finding.why}"] if finding.why else []), *([f"Try: {hint}"] if hint else [])]
+    return [
+        finding.message,
+        *([f"Why: {finding.why}"] if finding.why else []),
+        *([f"Try: {hint}"] if hint else []),
+    ]
 
 
 def _join_sentences(finding: Finding) -> str:
@@ -30,13 +36,27 @@ def _join_sentences(finding: Finding) -> str:
 
 def _format_github_annotation(finding: Finding) -> str:
     level = {"error": "error", "warning": "warning", "info": "notice"}[finding.severity]
-    places = {"file": finding.path, "line": finding.line or None, "col": finding.column or None, "title": f"npuprof {finding.code}"}
-    shown = ",".join(f"{name}={_escape_github_text(str(value), property_=True)}" for name, value in places.items() if value)
+    places = {
+        "file": finding.path,
+        "line": finding.line or None,
+        "col": finding.column or None,
+        "title": f"npuprof {finding.code}",
+    }
+    shown = ",".join(
+        f"{name}={_escape_github_text(str(value), property_=True)}"
+        for name, value in places.items()
+        if value
+    )
     return f"::{level} {shown}::{_escape_github_text(chr(10).join(_list_sentences(finding)))}\n"
 
 
 def _escape_github_text(text: str, property_: bool = False) -> str:
-    for char, code in (("%", "%25"), ("\r", "%0D"), ("\n", "%0A"), *(((":", "%3A"), (",", "%2C")) if property_ else ())):
+    for char, code in (
+        ("%", "%25"),
+        ("\r", "%0D"),
+        ("\n", "%0A"),
+        *(((":", "%3A"), (",", "%2C")) if property_ else ()),
+    ):
         text = text.replace(char, code)
     return escape_controls(text)
 
@@ -47,8 +67,14 @@ def _format_sarif_findings(findings: Sequence[Finding]) -> str:
     for code in codes:
         page = load_pages().get(code)
         example = next(finding for finding in findings if finding.code == code)
-        title, text = (page.title, f"{page.why} {page.fix}") if page else (example.why.rstrip("."), f"{example.why} Try: {example.hint}.")
-        described.append({"id": code, "shortDescription": {"text": title}, "help": {"text": text.strip()}})
+        title, text = (
+            (page.title, f"{page.why} {page.fix}")
+            if page
+            else (example.why.rstrip("."), f"{example.why} Try: {example.hint}.")
+        )
+        described.append(
+            {"id": code, "shortDescription": {"text": title}, "help": {"text": text.strip()}}
+        )
     results = []
     for finding in findings:
         result: dict[str, Any] = {
@@ -60,21 +86,30 @@ def _format_sarif_findings(findings: Sequence[Finding]) -> str:
         if finding.path:
             from urllib.parse import quote
 
-            location: dict[str, Any] = {"artifactLocation": {"uri": quote(finding.path, errors="surrogateescape")}}
+            location: dict[str, Any] = {
+                "artifactLocation": {"uri": quote(finding.path, errors="surrogateescape")}
+            }
             if finding.line:
                 location["region"] = {"startLine": finding.line, "startColumn": finding.column or 1}
             result["locations"] = [{"physicalLocation": location}]
         results.append(result)
     driver = {"name": "npuprof", "version": __version__, "rules": described}
-    return format_json_answer({
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [{"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}],
-    })  # fmt: skip
+    return format_json_answer(
+        {
+            "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+            "version": "2.1.0",
+            "runs": [
+                {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+            ],
+        }
+    )
 
 
 def _format_gitlab_findings(findings: Sequence[Finding]) -> str:
-    """Return a code-quality report. Fingerprints omit line numbers, which change between pipelines."""
+    """Return a code-quality report.
+
+    Fingerprints omit line numbers, which change between pipelines.
+    """
     import posixpath
     from hashlib import sha256
 
@@ -84,13 +119,17 @@ def _format_gitlab_findings(findings: Sequence[Finding]) -> str:
         path = posixpath.normpath(finding.path or "npuprof.toml")
         mark = "\0".join((path, finding.code, finding.key, strip_lines(finding.message)))
         seen[mark] = seen.get(mark, 0) + 1
-        rows.append({
-            "description": _join_sentences(finding),
-            "check_name": finding.code,
-            "fingerprint": sha256(f"{mark}\0{seen[mark]}".encode(errors="surrogateescape")).hexdigest(),
-            "severity": _GRAVITY[finding.severity],
-            "location": {"path": path, "lines": {"begin": finding.line or 1}},
-        })  # fmt: skip
+        rows.append(
+            {
+                "description": _join_sentences(finding),
+                "check_name": finding.code,
+                "fingerprint": sha256(
+                    f"{mark}\0{seen[mark]}".encode(errors="surrogateescape")
+                ).hexdigest(),
+                "severity": _GRAVITY[finding.severity],
+                "location": {"path": path, "lines": {"begin": finding.line or 1}},
+            }
+        )
     return format_json_answer(rows)
 
 

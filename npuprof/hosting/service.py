@@ -1,4 +1,6 @@
-"""Requests to a service's API: the token is sent only to that URL, and every failure has a readable message."""
+"""Requests to a service's API: the token is sent only to that URL, and every failure has a readable
+message.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ class ServiceError(Exception):
     ``passing`` is set if a retry may succeed, after ``wait`` seconds; ``refused`` if no retry can.
     """
 
-    def __init__(self, message: str, passing: bool = False, wait: float = 0.0, refused: bool = False) -> None:
+    def __init__(
+        self, message: str, passing: bool = False, wait: float = 0.0, refused: bool = False
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.passing = passing
@@ -48,7 +52,12 @@ class Service:
     """
 
     def __init__(
-        self, name: str, address: str, header: tuple[str, str], more: Mapping[str, str] | None = None, authority: str = ""
+        self,
+        name: str,
+        address: str,
+        header: tuple[str, str],
+        more: Mapping[str, str] | None = None,
+        authority: str = "",
     ) -> None:
         self.name = name
         self.address = address
@@ -66,7 +75,11 @@ class Service:
         if not _SAYABLE.fullmatch(token.removeprefix("Bearer ")):
             raise ServiceError("the token contains invalid characters")
         body = None if data is None else json.dumps(data).encode()
-        headers = {"User-Agent": f"npuprof/{__version__}", "Accept": "application/json", **self._more}
+        headers = {
+            "User-Agent": f"npuprof/{__version__}",
+            "Accept": "application/json",
+            **self._more,
+        }
         if body is not None:
             headers["Content-Type"] = "application/json"
         request = urllib.request.Request(f"{self.address}{path}", body, headers, method=method)  # noqa: S310 - http or https
@@ -80,9 +93,13 @@ class Service:
                 raise self._explain_status(error) from None
         except (OSError, http.client.HTTPException) as error:
             reason = getattr(error, "reason", None) or error
-            lasts = isinstance(reason, (ssl.SSLCertVerificationError, FileNotFoundError, PermissionError))
+            lasts = isinstance(
+                reason, (ssl.SSLCertVerificationError, FileNotFoundError, PermissionError)
+            )
             complaint = self._clean(str(reason) or type(reason).__name__)
-            raise ServiceError(f"{self.name} does not answer: {complaint}", passing=not lasts) from None
+            raise ServiceError(
+                f"{self.name} does not answer: {complaint}", passing=not lasts
+            ) from None
         except ValueError as error:
             raise ServiceError(f"{self.name} cannot be asked: {self._clean(str(error))}") from None
         if len(raw) > _LONGEST_ANSWER:
@@ -94,7 +111,10 @@ class Service:
 
     @cached_property
     def _opener(self) -> urllib.request.OpenerDirector:
-        """The URL opener: follows no redirects, with the trusted certificates. Raises OSError if they cannot be read."""
+        """The URL opener: follows no redirects, with the trusted certificates.
+
+        Raises OSError if they cannot be read.
+        """
         context = ssl.create_default_context()
         if self._authority:
             context.load_verify_locations(self._authority)
@@ -103,12 +123,22 @@ class Service:
     def _explain_status(self, error: urllib.error.HTTPError) -> ServiceError:
         code, headers = error.code, error.headers
         reason = self._read_message(error)
-        is_limit = code == 429 or "retry-after" in headers or headers.get("x-ratelimit-remaining") == "0" or "rate limit" in reason
+        is_limit = (
+            code == 429
+            or "retry-after" in headers
+            or headers.get("x-ratelimit-remaining") == "0"
+            or "rate limit" in reason
+        )
         wait = headers.get("retry-after") or ""
         seconds = float(wait) if has_only_digits(wait) and len(wait) < 9 else _LONGEST_WAIT + 1
         passing = seconds <= _LONGEST_WAIT if is_limit else code >= 500
         message = f"{self.name} refuses it ({code}{reason})"
-        return ServiceError(message, passing, seconds if is_limit else 0.0, refused=code in (403, 404) and not is_limit)
+        return ServiceError(
+            message,
+            passing,
+            seconds if is_limit else 0.0,
+            refused=code in (403, 404) and not is_limit,
+        )
 
     def _read_message(self, error: urllib.error.HTTPError) -> str:
         """Return the shortened message of a failed request, to append to its status."""

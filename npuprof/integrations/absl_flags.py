@@ -1,4 +1,5 @@
-"""``--npu_preset`` and related flags for scripts that use ``absl.flags``, as TensorFlow's own examples do.
+"""``--npu_preset`` and related flags for scripts that use ``absl.flags``, as TensorFlow's own
+examples do.
 
 Define the flags where the script defines its own, and resolve them after parsing, as in ``main``.
 """
@@ -15,7 +16,9 @@ from npuprof.model import NpuprofError
 from npuprof.resolve.config import Config
 
 
-def define_flags(preset: str | None = None, store: str | None = None, flag_values: Any = None) -> None:
+def define_flags(
+    preset: str | None = None, store: str | None = None, flag_values: Any = None
+) -> None:
     """Define the flags; ``preset`` and ``store`` are their defaults.
 
     ``flag_values`` is an ``absl.flags.FlagValues``, by default the global one.
@@ -46,11 +49,15 @@ def resolve_flags(
     versions: Mapping[str, str] | None = None,
     check: bool = True,
 ) -> Config | None:
-    """Return the preset selected by the parsed flags, resolved and checked; None if none was selected and there is no default.
+    """Return the preset selected by the parsed flags, resolved and checked.
 
-    absl itself rejects unknown presets and values that are not ``KEY=VALUE``. Raises NpuprofError with every problem, its
-    place and a hint; unless ``check`` is false, also for errors of the checks. Raises absl's error if the flags are not
-    parsed yet.
+    None if none was selected and there is no default.
+
+    absl itself rejects unknown presets and values that are not ``KEY=VALUE``. Raises NpuprofError
+    with every problem, its place and a hint; unless ``check`` is false, also for errors of the
+    checks. Raises absl's error if the flags are not parsed yet.
     """
     values = flags.FLAGS if flag_values is None else flag_values
-    return resolve_choice({flag.name: getattr(values, flag.name) for flag in FLAGS}, cann, product, versions, check)
+    return resolve_choice(
+        {flag.name: getattr(values, flag.name) for flag in FLAGS}, cann, product, versions, check
+    )

@@ -1,4 +1,6 @@
-"""The preset flags of a script, independent of the flag library: ``--npu_preset``, ``--npu_set`` and the related flags."""
+"""The preset flags of a script, independent of the flag library: ``--npu_preset``, ``--npu_set``
+and the related flags.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,25 @@ class Flag(Record):
     repeated: bool = False
 
 
-PRESET = Flag("npu_preset", "SPEC", "The preset for the NPU: NAME, NAME@VERSION, A+B, or a path ending in .toml.")
+PRESET = Flag(
+    "npu_preset",
+    "SPEC",
+    "The preset for the NPU: NAME, NAME@VERSION, A+B, or a path ending in .toml.",
+)
 FLAGS = (
     PRESET,
-    Flag("npu_set", "KEY=VALUE", "Set a value of the preset, after everything else; may be repeated.", repeated=True),
-    Flag("npu_unset", "KEY", "Remove a key of the preset, after everything else; may be repeated.", repeated=True),
+    Flag(
+        "npu_set",
+        "KEY=VALUE",
+        "Set a value of the preset, after everything else; may be repeated.",
+        repeated=True,
+    ),
+    Flag(
+        "npu_unset",
+        "KEY",
+        "Remove a key of the preset, after everything else; may be repeated.",
+        repeated=True,
+    ),
     Flag("npu_store", "DIR", "The folder with the presets; builtin: for those npuprof ships."),
 )
 
@@ -36,21 +52,34 @@ def resolve_choice(
     versions: Mapping[str, str] | None = None,
     check: bool = True,
 ) -> Config | None:
-    """Return the preset selected by the values of the flags, with its changes; None if none was selected.
+    """Return the preset selected by the values of the flags, with its changes.
 
-    Raises NpuprofError; with ``check``, also for errors of the checks. Unknown keys are never ignored silently.
+    None if none was selected.
+
+    Raises NpuprofError; with ``check``, also for errors of the checks. Unknown keys are never
+    ignored silently.
     """
     preset, set_, unset = chosen["npu_preset"], chosen["npu_set"] or (), chosen["npu_unset"] or ()
     if not preset:
         if set_ or unset:
-            what = f"--npu_{'set' if set_ else 'unset'} changes a preset, and --npu_preset names none"
+            what = (
+                f"--npu_{'set' if set_ else 'unset'} changes a preset, and --npu_preset names none"
+            )
             raise build_usage_error(what, "name one with --npu_preset", "The values would be lost.")
         return None
-    workspace = spec.Workspace(chosen["npu_store"], spec.build_context(cann, product, None, versions or {}))
+    workspace = spec.Workspace(
+        chosen["npu_store"], spec.build_context(cann, product, None, versions or {})
+    )
     if "-" in preset.split("+"):
-        raise build_usage_error("'-' is standard input, which belongs to the script", "name a preset, or a file")
+        raise build_usage_error(
+            "'-' is standard input, which belongs to the script", "name a preset, or a file"
+        )
     config = workspace.resolve_spec(preset, changes=one_time.parse_assignments(set_, unset))
-    errors = [finding for finding in check_before_export(config) if finding.severity == "error"] if check else []
+    errors = (
+        [finding for finding in check_before_export(config) if finding.severity == "error"]
+        if check
+        else []
+    )
     if errors:
         raise NpuprofError(errors)
     return config

@@ -9,9 +9,14 @@ from npuprof.resolve.config import Config
 
 
 def build_tags(config: Config) -> dict[str, str]:
-    """Return the tags: ``npuprof whatran`` finds the commit by ``npuprof.digest``. Raises TypeError if the argument is not a config."""
+    """Return the tags: ``npuprof whatran`` finds the commit by ``npuprof.digest``.
+
+    Raises TypeError if the argument is not a config.
+    """
     if not isinstance(config, Config):
-        raise TypeError(f"a Config is needed, as resolve and loads return it, not {type(config).__name__}")
+        raise TypeError(
+            f"a Config is needed, as resolve and loads return it, not {type(config).__name__}"
+        )
     return {
         "npuprof.preset": config.name,
         "npuprof.digest": config.digest,
@@ -24,11 +29,11 @@ def build_tags(config: Config) -> dict[str, str]:
 def tag_run(config: Config, client: Any = None, run_id: str | None = None) -> dict[str, str]:
     """Tag an MLflow run with its config; return the tags.
 
-    Without ``client``, tag MLflow's active run, or start one. With a client (an ``MlflowClient``, or any object with
-    ``set_tags`` or ``set_tag``), tag the run ``run_id``, if given.
+    Without ``client``, tag MLflow's active run, or start one. With a client (an ``MlflowClient``,
+    or any object with ``set_tags`` or ``set_tag``), tag the run ``run_id``, if given.
 
-    Raises TypeError if ``config`` is not a config, if the client cannot set tags, and for an ``MlflowClient`` without
-    ``run_id``.
+    Raises TypeError if ``config`` is not a config, if the client cannot set tags, and for an
+    ``MlflowClient`` without ``run_id``.
     """
     tags = build_tags(config)
     if client is None:
@@ -44,5 +49,8 @@ def tag_run(config: Config, client: Any = None, run_id: str | None = None) -> di
         for name, value in tags.items():
             client.set_tag(*of_run, name, value)
     else:
-        raise TypeError(f"client must have set_tag or set_tags, as an MlflowClient has; {type(client).__name__} has neither")
+        raise TypeError(
+            "client must have set_tag or set_tags, as an MlflowClient has; "
+            f"{type(client).__name__} has neither"
+        )
     return tags

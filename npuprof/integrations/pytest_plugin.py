@@ -1,7 +1,8 @@
-"""A pytest plugin: with ``--npuprof``, each preset of the store is a test that fails with its findings.
+"""A pytest plugin: with ``--npuprof``, each preset of the store is a test that fails with its
+findings.
 
-Without that flag, and without ``npuprof = STORE`` in pytest's settings, the plugin does nothing and imports nothing of
-npuprof.
+Without that flag, and without ``npuprof = STORE`` in pytest's settings, the plugin does nothing and
+imports nothing of npuprof.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ class PresetItem(pytest.Item):
             from npuprof.library import check_opened_store
 
             self.reports.update(check_opened_store(self.home).by_preset)
-        if findings := [finding for finding in self.reports[self.preset] if finding.severity in failing]:
+        if findings := [
+            finding for finding in self.reports[self.preset] if finding.severity in failing
+        ]:
             raise PresetError(findings)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
@@ -72,19 +75,37 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the flags and the matching ini setting."""
     group = parser.getgroup("npuprof", "presets for Ascend NPUs")
     group.addoption(
-        "--npuprof", nargs="?", const=_DEFAULT, metavar="STORE", dest="npuprof",
-        help="Check the presets of a store, each as a test; without STORE that of the folder pytest is run in. --npuprof=profiles",
-    )  # fmt: skip
-    group.addoption("--npuprof-strict", action="store_true", dest="npuprof_strict", help="Warnings in presets fail as well.")
-    parser.addini("npuprof", "the store whose presets are checked, from the folder of this file", default="")
+        "--npuprof",
+        nargs="?",
+        const=_DEFAULT,
+        metavar="STORE",
+        dest="npuprof",
+        help=(
+            "Check the presets of a store, each as a test; without STORE that of the folder "
+            "pytest is run in. --npuprof=profiles"
+        ),
+    )
+    group.addoption(
+        "--npuprof-strict",
+        action="store_true",
+        dest="npuprof_strict",
+        help="Warnings in presets fail as well.",
+    )
+    parser.addini(
+        "npuprof", "the store whose presets are checked, from the folder of this file", default=""
+    )
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(
+    session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
+) -> None:
     """Add a test for each preset, so that -k and --last-failed select among them too."""
     store = config.getoption("npuprof")
     if store is None:
-        store = config.getini("npuprof") and os.path.join(config.rootpath, str(config.getini("npuprof")))
+        store = config.getini("npuprof") and os.path.join(
+            config.rootpath, str(config.getini("npuprof"))
+        )
     if not store:
         return
     import npuprof

@@ -1,6 +1,7 @@
 """Renderers: one module per group of targets, each with a table ``TARGETS`` with a row per target.
 
-Shared by all targets: the text of an option's value, sidecar files, the header, unsupported options.
+Shared by all targets: the text of an option's value, sidecar files, the header, unsupported
+options.
 """
 
 from __future__ import annotations
@@ -23,16 +24,19 @@ if TYPE_CHECKING:
     from typing import Any
 
 _SECTION_COMMANDS = {
-    "options": "the targets of TensorFlow and ATC", "env": "npuprof env", "estimator": "npuprof render --to estimator",
+    "options": "the targets of TensorFlow and ATC",
+    "env": "npuprof env",
+    "estimator": "npuprof render --to estimator",
     "atc": "npuprof render --to atc",
-}  # fmt: skip
+}
 
 
 class Rendered(Record):
     """The result of a target: the text, its sidecar files (name to text), and notes.
 
-    ``notes`` are about options that have to be set elsewhere, ``findings`` about what the reader of the text does with it,
-    ``left_out`` about sections that the target does not support: errors with ``strict``.
+    ``notes`` are about options that have to be set elsewhere, ``findings`` about what the reader of
+    the text does with it, ``left_out`` about sections that the target does not support: errors with
+    ``strict``.
     """
 
     text: str
@@ -45,11 +49,12 @@ class Rendered(Record):
 class Target(Record, kw_only=True):
     """One render target: ``write`` takes a config and whether only bare lines are wanted.
 
-    ``place`` is its position in lists of targets. ``sections`` are the sections that it writes, ``surface`` is the surface
-    whose spellings of options it uses. ``renames`` is set if its bare lines work on a ``config`` of another name,
-    ``offline`` if it accepts presets for the ATC compiler, which no TensorFlow process reads. All files of an ``is_folder``
-    target are its answer. ``write_onto`` takes a config and the expression of an existing object, and returns
-    only the lines that set the options on it.
+    ``place`` is its position in lists of targets. ``sections`` are the sections that it writes,
+    ``surface`` is the surface whose spellings of options it uses. ``renames`` is set if its bare
+    lines work on a ``config`` of another name, ``offline`` if it accepts presets for the ATC
+    compiler, which no TensorFlow process reads. All files of an ``is_folder`` target are its
+    answer. ``write_onto`` takes a config and the expression of an existing object, and returns only
+    the lines that set the options on it.
     """
 
     place: int
@@ -64,36 +69,68 @@ class Target(Record, kw_only=True):
     write_onto: Callable[[Config, str], Rendered] | None = None
 
     def render(self, config: Config, inline: bool = False) -> Rendered:
-        """Return a rendered config. Raises NpuprofError for options that the target does not support, or for another scenario."""
+        """Return a rendered config.
+
+        Raises NpuprofError for options that the target does not support, or for another scenario.
+        """
         self.refuse_offline(config)
-        return self.write(config, inline)._replace(left_out=find_left_out_sections(config, self.sections))
+        return self.write(config, inline)._replace(
+            left_out=find_left_out_sections(config, self.sections)
+        )
 
     def render_onto(self, config: Config, onto: str) -> Rendered:
-        """Return only the lines that set the options on an existing object. Raises NpuprofError if the target has none."""
+        """Return only the lines that set the options on an existing object.
+
+        Raises NpuprofError if the target has none.
+        """
         self.refuse_offline(config)
         if self.write_onto is None:
-            what, why = f"the lines of {self.file} do not work on an object that is there", "They make all they need themselves."
-            raise build_usage_error(what, "take the line with `onto` out of the block, and refresh it", why)
-        return self.write_onto(config, onto)._replace(left_out=find_left_out_sections(config, self.sections))
+            what, why = (
+                f"the lines of {self.file} do not work on an object that is there",
+                "They make all they need themselves.",
+            )
+            raise build_usage_error(
+                what, "take the line with `onto` out of the block, and refresh it", why
+            )
+        return self.write_onto(config, onto)._replace(
+            left_out=find_left_out_sections(config, self.sections)
+        )
 
     def refuse_offline(self, config: Config) -> None:
         """Raise NpuprofError for a preset for the ATC compiler, unless the target supports it."""
         if config.scenario == "offline-inference" and not self.offline:
-            what = f"{config.name} is for the ATC compiler, and {self.file} would be read by a TensorFlow process"
-            why = "The adapter aborts on a session for inference offline; ATC converts the model before there is one."
-            hint = f"render it to {', '.join(name for name in load_target_index() if load_target(name).offline)}"
+            what = (
+                f"{config.name} is for the ATC compiler, and "
+                f"{self.file} would be read by a TensorFlow process"
+            )
+            why = (
+                "The adapter aborts on a session for inference "
+                "offline; ATC converts the model before there is one."
+            )
+            hint = (
+                "render it to "
+                f"{', '.join(name for name in load_target_index() if load_target(name).offline)}"
+            )
             origin = config.find_profile_origin("scenario")
             raise build_error("NP916", what, why, hint, origin, "profile.scenario", (config.name,))
 
 
 def find_left_out_sections(config: Config, written: Collection[str]) -> tuple[Finding, ...]:
-    """Return a finding for each section of a config that a target with the sections ``written`` omits."""
+    """Return a finding for each section of a config that a target with the sections
+    ``written`` omits.
+    """
     return tuple(
         Finding(
             "NP917",
-            f"[{name}] ({', '.join(settings)}) is for {_SECTION_COMMANDS.get(name) or f'npuprof render --to {_find_target(name)}'}",
+            (
+                f"[{name}] ({', '.join(settings)}) is for "
+                f"{_SECTION_COMMANDS.get(name) or f'npuprof render --to {_find_target(name)}'}"
+            ),
             "This target has no place for it.",
-            f"omit {say_switch('strict', config.resolver.in_python)}, or unset them in an [[override]] for this target",
+            (
+                f"omit {say_switch('strict', config.resolver.in_python)}, or unset them in an "
+                "[[override]] for this target"
+            ),
             config.origin(key := keys.format_full_key(name, next(iter(settings)))),
             key,
             (config.name,),
@@ -108,21 +145,32 @@ def _find_target(section: str) -> str:
 
 
 def list_fitting_targets(config: Config) -> list[str]:
-    """Return the targets that render a part of a config; if it has only variables, those of options."""
+    """Return the targets that render a part of a config.
+
+    If it has only variables, those of options.
+    """
     used = {name for name, section in config.shared_sections.items() if section}
     wanted = used - {"env"} or {"options"}  # variables are written by several targets
-    return [name for name, row in load_target_index().items() if not wanted.isdisjoint(row.sections)]
+    return [
+        name for name, row in load_target_index().items() if not wanted.isdisjoint(row.sections)
+    ]
 
 
 @cache  # called thousands of times when many presets are written
 def load_target(name: str) -> Target:
     """Return a target by name. Raises KeyError."""
-    table: dict[str, Target] = __import__(f"npuprof.renderers.{load_target_index()[name].module}", fromlist=["TARGETS"]).TARGETS
+    table: dict[str, Target] = __import__(
+        f"npuprof.renderers.{load_target_index()[name].module}", fromlist=["TARGETS"]
+    ).TARGETS
     return table[name]
 
 
-def add_render_header(config: Config, target: str, body: str, sidecars: Mapping[str, str] | None = None) -> str:
-    """Return a text below its header, comment lines with its origin; a preset cannot inject code into them.
+def add_render_header(
+    config: Config, target: str, body: str, sidecars: Mapping[str, str] | None = None
+) -> str:
+    """Return a text below its header, comment lines with its origin.
+
+    A preset cannot inject code into them.
 
     ``sidecars`` are the expected sidecar files, name to text.
     """
@@ -148,8 +196,8 @@ def finish_code(config: Config, target: str, body: str, *findings: Finding) -> R
 def encode_field_value(name: str, value: Any) -> Any:
     """Return the protobuf field value of an option: a structured value as its documented text.
 
-    For an option that names a file, a structured value stays a table, to be written to a file first. An invalid value
-    without a text also stays as it is.
+    For an option that names a file, a structured value stays a table, to be written to a file
+    first. An invalid value without a text also stays as it is.
     """
     structure = values.find_structure(name) if isinstance(value, (dict, list)) else None
     if structure is None or structure.file:
@@ -159,7 +207,10 @@ def encode_field_value(name: str, value: Any) -> Any:
 
 
 def collect_sidecars(config: Config) -> dict[str, tuple[str, str]]:
-    """Return file name and text for each option whose file content is in the preset. Raises NpuprofError."""
+    """Return file name and text for each option whose file content is in the preset.
+
+    Raises NpuprofError.
+    """
     return config.remember("sidecars", lambda: _write_sidecars(config))
 
 
@@ -181,7 +232,9 @@ def place_sidecars(config: Config, folder: str) -> dict[str, str]:
 
 
 def fits_proto_field(option: catalog.Option, value: Any) -> bool:
-    """Return whether a value (after ``encode_field_value``) fits the protobuf field of an option."""
+    """Return whether a value (after ``encode_field_value``) fits the protobuf field of
+    an option.
+    """
     if option.field == "b":
         return isinstance(value, bool)
     if option.field == "i":
@@ -191,7 +244,10 @@ def fits_proto_field(option: catalog.Option, value: Any) -> bool:
 
 
 def encode_fitting_value(config: Config, option: catalog.Option, value: Any, target: str) -> Any:
-    """Return the protobuf field value of an option. Raises NpuprofError if the value does not fit."""
+    """Return the protobuf field value of an option.
+
+    Raises NpuprofError if the value does not fit.
+    """
     stored = encode_field_value(option.name, value)
     if not fits_proto_field(option, stored):
         raise NpuprofError(build_unfit_finding(config, option.name, target))
@@ -207,14 +263,27 @@ class NotCarriedError(NpuprofError):
         return NpuprofError, (self.findings,)
 
 
-def build_not_carried_error(config: Config, reasons: Mapping[str, str], target: str) -> NpuprofError:
-    """Return the error for options that a target does not support, with the reason of each, which may be empty."""
+def build_not_carried_error(
+    config: Config, reasons: Mapping[str, str], target: str
+) -> NpuprofError:
+    """Return the error for options that a target does not support, with the reason of each, which
+    may be empty.
+    """
     findings = []
     for name, reason in reasons.items():
         others = ", ".join(other for other in _list_carriers(name) if other != target)
-        hint = f"it can be carried by {others}; unset it here, or in an [[override]] for this target"
-        what, why = f"{name} cannot be carried by the target {target}", reason or "npuprof never drops a setting silently."
-        findings.append(build_setting_finding(config, "NP901", name, what, why, hint if others else "unset it: nothing reads it"))
+        hint = (
+            f"it can be carried by {others}; unset it here, or in an [[override]] for this target"
+        )
+        what, why = (
+            f"{name} cannot be carried by the target {target}",
+            reason or "npuprof never drops a setting silently.",
+        )
+        findings.append(
+            build_setting_finding(
+                config, "NP901", name, what, why, hint if others else "unset it: nothing reads it"
+            )
+        )
     error = NotCarriedError(findings)
     error.names = tuple(reasons)
     return error
@@ -224,7 +293,10 @@ def _list_carriers(name: str) -> tuple[str, ...]:
     """Return the targets that support an option."""
     option = catalog.find_option(name)
     return tuple(
-        name for surface in (option.spelling if option else ()) for name, row in load_target_index().items() if row.surface == surface
+        name
+        for surface in (option.spelling if option else ())
+        for name, row in load_target_index().items()
+        if row.surface == surface
     )
 
 
@@ -232,18 +304,32 @@ def build_unfit_finding(config: Config, name: str, target: str) -> Finding:
     """Return the finding for a value whose type does not fit its place."""
     from npuprof.checks.settings import find_setting_faults
 
-    value = config.settings[name] if name in config.settings else config.options[name]  # the key is quoted if the name is not a bare one
-    why = next((fault.message for fault in find_setting_faults(name, value)), "Its field has another type.")
+    value = (
+        config.settings[name] if name in config.settings else config.options[name]
+    )  # the key is quoted if the name is not a bare one
+    why = next(
+        (fault.message for fault in find_setting_faults(name, value)), "Its field has another type."
+    )
     what = f"{name} cannot be carried by the target {target}"
-    return build_setting_finding(config, "NP901", name, what, f"{why}.", "npuprof check shows how to fix it")
+    return build_setting_finding(
+        config, "NP901", name, what, f"{why}.", "npuprof check shows how to fix it"
+    )
 
 
-def build_setting_finding(config: Config, code: str, key: str, what: str, why: str, hint: str) -> Finding:
+def build_setting_finding(
+    config: Config, code: str, key: str, what: str, why: str, hint: str
+) -> Finding:
     """Return an error about a setting, at its origin."""
     return Finding(code, what, why, hint, config.origin(key), key, (config.name,))
 
 
-def build_render_finding(config: Config, code: str, key: str, what: str, why: str, hint: str) -> Finding:
+def build_render_finding(
+    config: Config, code: str, key: str, what: str, why: str, hint: str
+) -> Finding:
     """Return a finding with the severity of its code; at its key's origin unless it is a note."""
     finding = catalog.build_finding(code, what, why, hint, None, key, (config.name,))
-    return finding._replace(origin=config.origin(key)) if finding.severity != "info" and key in config.settings else finding
+    return (
+        finding._replace(origin=config.origin(key))
+        if finding.severity != "info" and key in config.settings
+        else finding
+    )

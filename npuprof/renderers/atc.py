@@ -25,10 +25,13 @@ from npuprof.report import say_set
 from npuprof.resolve.config import Config
 
 _ADVICE = (
-    "It is a switch for trying things out: the lists behind it change with the CANN package. What has been found to "
-    "work belongs into an ini file per model, copied from the built-in lists below opp/built-in/op_impl/ai_core/tbe/impl_mode."
+    "It is a switch for trying things out: the lists behind "
+    "it change with the CANN package. What has been found to "
+    "work belongs into an ini file per model, copied from the built-in lists below "
+    "opp/built-in/op_impl/ai_core/tbe/impl_mode."
 )
-#: The required flags of a conversion, by --mode; by default those that the catalogue marks as required.
+#: The required flags of a conversion, by --mode; by default those that the catalogue marks as
+#: required.
 _REQUIRED = {
     1: ("om", "json"),
     3: ("model", "framework", "soc_version"),
@@ -45,21 +48,37 @@ def render_atc(config: Config, inline: bool) -> Rendered:
 
 
 def write_flags_onto(config: Config, onto: str) -> Rendered:
-    """Return only the flags, for an existing command line: an array for ``atc "${ONTO[@]}"``, a string for ``atc $ONTO``.
+    """Return only the flags, for an existing command line: an array for ``atc "${ONTO[@]}"``, a
+    string for ``atc $ONTO``.
 
-    bash and zsh have arrays; other shells split a string at blanks. Raises NpuprofError (NP902) for a flag that a string
-    cannot contain.
+    bash and zsh have arrays; other shells split a string at blanks. Raises NpuprofError (NP902) for
+    a flag that a string cannot contain.
     """
     words, findings = _format_atc_words(config)
     if not onto.startswith("$"):
-        return finish_code(config, "atc", "".join([f"{onto}=(\n", *(f"    {word}\n" for word in words), ")\n"]), *findings)
+        return finish_code(
+            config,
+            "atc",
+            "".join([f"{onto}=(\n", *(f"    {word}\n" for word in words), ")\n"]),
+            *findings,
+        )
     plain = [" ".join(shlex.split(word)) for word in words]
     for word, text in zip(words, plain, strict=True):
         if "$" in word or not is_plain_flag(text):
             what = f"{text.partition('=')[0]} cannot be passed in a variable"
-            why = "A shell without arrays takes a variable apart at blanks, and reads *, ? and [ in it as names of files."
-            raise build_usage_error(what, "begin the script with #!/bin/bash, and inject again", why)
-    return finish_code(config, "atc", "".join([f"{onto[1:]}='\n", *(f"    {text}\n" for text in plain), "'\n"]), *findings)
+            why = (
+                "A shell without arrays takes a variable apart at "
+                "blanks, and reads *, ? and [ in it as names of files."
+            )
+            raise build_usage_error(
+                what, "begin the script with #!/bin/bash, and inject again", why
+            )
+    return finish_code(
+        config,
+        "atc",
+        "".join([f"{onto[1:]}='\n", *(f"    {text}\n" for text in plain), "'\n"]),
+        *findings,
+    )
 
 
 def is_plain_flag(text: str) -> bool:
@@ -68,15 +87,30 @@ def is_plain_flag(text: str) -> bool:
 
 
 def _format_atc_words(config: Config) -> tuple[list[str], list[Finding]]:
-    """Return the flags as shell words, with findings. Raises NpuprofError for options without a flag."""
+    """Return the flags as shell words, with findings.
+
+    Raises NpuprofError for options without a flag.
+    """
     flags, keys = _collect_atc_flags(config)
     findings = [*_check_atc_flags(config, flags, keys)]
     files = {name: file for name, (file, _) in collect_sidecars(config).items()}
-    refused = [(flag, reason) for flag, value in flags.items() if (reason := _explain_flag_refusal(flag, format_plain_value(value)))]
+    refused = [
+        (flag, reason)
+        for flag, value in flags.items()
+        if (reason := _explain_flag_refusal(flag, format_plain_value(value)))
+    ]
     if refused:
         hint = "keep long values in a file"
-        raise NpuprofError([build_unstartable_finding(config, keys[flag], f"{keys[flag]} {reason}", hint) for flag, reason in refused])
-    return [f"--{flag}={_format_atc_argument(value, keys[flag], files)}" for flag, value in flags.items()], findings
+        raise NpuprofError(
+            [
+                build_unstartable_finding(config, keys[flag], f"{keys[flag]} {reason}", hint)
+                for flag, reason in refused
+            ]
+        )
+    return [
+        f"--{flag}={_format_atc_argument(value, keys[flag], files)}"
+        for flag, value in flags.items()
+    ], findings
 
 
 def _collect_atc_flags(config: Config) -> tuple[dict[str, Any], dict[str, str]]:
@@ -96,7 +130,9 @@ def _collect_atc_flags(config: Config) -> tuple[dict[str, Any], dict[str, str]]:
             continue
         carried, written = encode_flag(config, option, value, "atc")
         if not carried:
-            lost[name] = f"--{option.flag} takes {' or '.join(option.surface_values['atc'].values())} there."
+            lost[name] = (
+                f"--{option.flag} takes {' or '.join(option.surface_values['atc'].values())} there."
+            )
             continue
         flags[option.flag], keys[option.flag] = written, name
     if lost:
@@ -105,23 +141,43 @@ def _collect_atc_flags(config: Config) -> tuple[dict[str, Any], dict[str, str]]:
         if catalog.find_flag(name) is None or isinstance(value, (dict, list)):
             key = f"atc.{name}"
             what = f"{key} cannot be carried by the target atc"
-            why = "ATC knows no such flag." if catalog.find_flag(name) is None else "A flag takes one string or number."
-            raise NpuprofError(build_setting_finding(config, "NP901", key, what, why, "npuprof options lists them"))
+            why = (
+                "ATC knows no such flag."
+                if catalog.find_flag(name) is None
+                else "A flag takes one string or number."
+            )
+            raise NpuprofError(
+                build_setting_finding(config, "NP901", key, what, why, "npuprof options lists them")
+            )
         if name in flags and format_plain_value(flags[name]) != format_plain_value(value):
-            raise NpuprofError(_build_duplicate_flag_finding(config, name, flags[name], value, keys[name]))
+            raise NpuprofError(
+                _build_duplicate_flag_finding(config, name, flags[name], value, keys[name])
+            )
         flags[name], keys[name] = value, f"atc.{name}"
-    return {flag: flags[flag] for flag in sorted(flags, key=catalog.load_sections()["atc"].find_position)}, keys
+    return {
+        flag: flags[flag]
+        for flag in sorted(flags, key=catalog.load_sections()["atc"].find_position)
+    }, keys
 
 
-def encode_flag(config: Config, option: catalog.Option, value: Any, target: str) -> tuple[bool, Any]:
-    """Return whether the flag of an option accepts a value, and the value as ATC reads it. Raises NpuprofError for another type."""
+def encode_flag(
+    config: Config, option: catalog.Option, value: Any, target: str
+) -> tuple[bool, Any]:
+    """Return whether the flag of an option accepts a value, and the value as ATC reads it.
+
+    Raises NpuprofError for another type.
+    """
     carried, written = option.write_on("atc", encode_fitting_value(config, option, value, target))
     if carried and option.structure == "shapes":
-        written = ";".join(f"{part[:-2]}:" if part.endswith(":0") else part for part in written.split(";"))  # a scalar
+        written = ";".join(
+            f"{part[:-2]}:" if part.endswith(":0") else part for part in written.split(";")
+        )  # a scalar
     return carried, written
 
 
-def _build_duplicate_flag_finding(config: Config, flag: str, first: Any, second: Any, key: str) -> Finding:
+def _build_duplicate_flag_finding(
+    config: Config, flag: str, first: Any, second: Any, key: str
+) -> Finding:
     shown = [format_short_value(format_plain_value(value)) for value in (first, second)]
     what = f"--{flag} is {shown[0]} by {key} and {shown[1]} by atc.{flag}"
     why = "Either is a setting of the preset, and a command line takes one."
@@ -132,7 +188,11 @@ def _build_duplicate_flag_finding(config: Config, flag: str, first: Any, second:
 def _explain_flag_refusal(flag: str, value: str) -> str:
     if "\0" in value:
         return "contains a NUL character"
-    return f"is longer than {LONGEST_WORD} bytes" if len(f"--{flag}={value}".encode()) > LONGEST_WORD else ""
+    return (
+        f"is longer than {LONGEST_WORD} bytes"
+        if len(f"--{flag}={value}".encode()) > LONGEST_WORD
+        else ""
+    )
 
 
 def _format_atc_argument(value: Any, key: str, files: dict[str, str]) -> str:
@@ -141,25 +201,37 @@ def _format_atc_argument(value: Any, key: str, files: dict[str, str]) -> str:
     return quote_posix(format_plain_value(value), bare=True)
 
 
-def _check_atc_flags(config: Config, flags: dict[str, Any], keys: dict[str, str]) -> Iterator[Finding]:
+def _check_atc_flags(
+    config: Config, flags: dict[str, Any], keys: dict[str, str]
+) -> Iterator[Finding]:
     mode = flags.get("mode", 0)
     required = [flag.name for flag in catalog.list_records(catalog.Flag, "atc") if flag.required]
-    if missing := [flag for flag in (required if mode == 0 else _REQUIRED.get(mode, ())) if flag not in flags]:
+    if missing := [
+        flag for flag in (required if mode == 0 else _REQUIRED.get(mode, ())) if flag not in flags
+    ]:
         what = f"the command lacks {', '.join(f'--{flag}' for flag in missing)}"
         why = "They belong to one conversion, not to a preset that many share."
-        hint = f"add them to the command, or give {say_set(f'atc.{missing[0]}', config.resolver.in_python)}"
+        hint = (
+            "add them to the command, or give "
+            f"{say_set(f'atc.{missing[0]}', config.resolver.in_python)}"
+        )
         yield build_render_finding(config, "NP911", "", what, why, hint)
     if "op_select_implmode" in flags:
         value = flags["op_select_implmode"]
         best = "high_precision_for_all" if "precision" in str(value) else "high_performance_for_all"
-        hint = f"if {best} serves, copy {best}.ini to a file of the model, adjust single operators, and set op_precision_mode"
+        hint = (
+            f"if {best} serves, copy {best}.ini to a file of the model, "
+            "adjust single operators, and set op_precision_mode"
+        )
         what = f"--op_select_implmode={value} is not for conversions that count"
         yield build_render_finding(config, "NP913", keys["op_select_implmode"], what, _ADVICE, hint)
         if str(value).endswith("_for_all") and "optypelist_for_implmode" in flags:
             what = f"--optypelist_for_implmode has no effect with --op_select_implmode={value}"
             why = "The values ending in _for_all read the built-in list and nothing else."
             hint = "unset it, or write the value without _for_all"
-            yield build_render_finding(config, "NP912", keys["optypelist_for_implmode"], what, why, hint)
+            yield build_render_finding(
+                config, "NP912", keys["optypelist_for_implmode"], what, why, hint
+            )
 
 
 TARGETS = {

@@ -1,4 +1,6 @@
-"""A config as environment variables: its own, the documented equivalents of options, and every option by name."""
+"""A config as environment variables: its own, the documented equivalents of options, and every
+option by name.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,12 @@ from npuprof.catalog.execution import (
 from npuprof.catalog.launchers import FACTS
 from npuprof.document import keys
 from npuprof.model import LONGEST_WORD, Finding, NpuprofError, is_utf8
-from npuprof.renderers import build_setting_finding, build_unfit_finding, encode_field_value, place_sidecars
+from npuprof.renderers import (
+    build_setting_finding,
+    build_unfit_finding,
+    encode_field_value,
+    place_sidecars,
+)
 from npuprof.renderers.trusting import refuse_untrusted
 from npuprof.resolve import is_override_active
 from npuprof.resolve.config import Config
@@ -40,10 +47,11 @@ def collect_env_variables(
 ) -> tuple[dict[str, str], list[str]]:
     """Return names and values in output order, and notes.
 
-    ``tell`` returns the launcher facts of this process; None is for files read by many processes. ``asked_later`` are the
-    facts that such a file queries itself. ``folder`` contains the sidecar files. Raises NpuprofError for values that cannot
-    be environment variables, and, unless ``trusting``, for variables that need trust; ``allowing_unknown`` accepts
-    variables unknown to the catalogue. Without options, only ``[env]`` and the preset's identity are exported.
+    ``tell`` returns the launcher facts of this process; None is for files read by many processes.
+    ``asked_later`` are the facts that such a file queries itself. ``folder`` contains the sidecar
+    files. Raises NpuprofError for values that cannot be environment variables, and, unless
+    ``trusting``, for variables that need trust; ``allowing_unknown`` accepts variables unknown to
+    the catalogue. Without options, only ``[env]`` and the preset's identity are exported.
     """
     variables = {}
     notes = []
@@ -61,7 +69,9 @@ def collect_env_variables(
         elif tell:
             notes.append(f"{name} is omitted: no launcher has set its {fact} here")
         else:
-            notes.append(f"{name} is omitted: it differs from process to process; npuprof run sets it")
+            notes.append(
+                f"{name} is omitted: it differs from process to process; npuprof run sets it"
+            )
     paths = place_sidecars(config, folder) if with_options else {}
     for name, value in config.options.items() if with_options else ():
         wired = paths.get(name) or encode_field_value(name, value)
@@ -72,7 +82,11 @@ def collect_env_variables(
             if twin in variables:
                 order = catalog.find_record_texts("env", twin).get("precedence")
                 notes.append(
-                    f"{twin} keeps the value of [env]; the option {name} wins where the script sets it" + (f" ({order})" if order else "")
+                    (
+                        f"{twin} keeps the value of [env]; the option "
+                        f"{name} wins where the script sets it"
+                    )
+                    + (f" ({order})" if order else "")
                 )
             else:
                 variables[twin] = format_twin_text(twin, value, text)
@@ -86,29 +100,49 @@ def collect_env_variables(
 
 
 def list_unset_variables(config: Config, trusting: bool = False) -> tuple[list[str], list[str]]:
-    """Return the variables that ``unset`` removes from the environment, and those whose removal needs trust.
+    """Return the variables that ``unset`` removes from the environment, and those whose removal
+    needs trust.
 
     npuprof's own variables are in neither list. Arguments of the user (``--unset``) need no trust.
     """
     steps = [step for profile in config.lineage for step in profile.steps]
     overrides = [override for profile in config.lineage for override in profile.overrides]
-    steps += [step for override in overrides if is_override_active(override, config.context, config.scenario) for step in override.steps]
+    steps += [
+        step
+        for override in overrides
+        if is_override_active(override, config.context, config.scenario)
+        for step in override.steps
+    ]
     typed = {step.key for step in config.changes if step.op == "unset"}
     removed: list[str] = []
     untrusted: list[str] = []
     for key in dict.fromkeys((*(step.key for step in steps if step.op == "unset"), *typed)):
         section, name = keys.split_section_and_name(key)
-        if section != "env" or key in config.settings or is_own_variable(name) or not (name.isascii() and name.isidentifier()):
+        if (
+            section != "env"
+            or key in config.settings
+            or is_own_variable(name)
+            or not (name.isascii() and name.isidentifier())
+        ):
             continue
         is_rejected = find_weakening(name)  # an export without that trust is rejected as a whole
-        needs = not is_rejected and (find_execution(name) or is_unknown_variable(name)) and key not in typed and not trusting
+        needs = (
+            not is_rejected
+            and (find_execution(name) or is_unknown_variable(name))
+            and key not in typed
+            and not trusting
+        )
         (untrusted if needs else removed).append(name)
     return removed, untrusted
 
 
 def describe_kept_variables(names: Iterable[str], environ: Container[str]) -> list[str]:
     """Return a note for each variable that ``unset`` does not remove because that needs trust."""
-    return [f"{name} keeps the value it has here: removing it needs --trust" for name in names if name in environ]
+    return [
+        f"{name} keeps the value it has here: removing it needs --trust"
+        for name in names
+        if name in environ
+    ]
 
 
 def format_variable_text(value: Any) -> str:
@@ -125,7 +159,9 @@ def format_twin_text(twin: str, value: Any, text: str) -> str:
 
 
 def _refuse_active_options(config: Config, variables: Mapping[str, str]) -> None:
-    """Raise NpuprofError (NP930) for options of presets on whose equivalent variables a shell would act."""
+    """Raise NpuprofError (NP930) for options of presets on whose equivalent variables a shell would
+    act.
+    """
     problems = []
     for name in config.options:
         twins = (twin for twin in catalog.load_env_twins().get(name, ()) if twin not in config.env)
@@ -133,7 +169,11 @@ def _refuse_active_options(config: Config, variables: Mapping[str, str]) -> None
         origin = config.origin(name)
         if effect and origin is not None and origin.document.text:
             hint = "write it without such characters, or pass --trust for this once"
-            problems.append(build_setting_finding(config, "NP930", name, f"{name} is not trusted: {effect}", "", hint))
+            problems.append(
+                build_setting_finding(
+                    config, "NP930", name, f"{name} is not trusted: {effect}", "", hint
+                )
+            )
     if problems:
         raise NpuprofError(problems)
 
@@ -142,8 +182,13 @@ def _require_exportable(config: Config, variables: dict[str, str]) -> None:
     problems = []
     for name, text in variables.items():
         if what := _explain_unfit_variable(name, text):
-            key, hint = find_variable_key(config, name), "store long and binary values in a file and pass its path"
-            problems.append(build_unstartable_finding(config, key, f"{ascii(name)[1:-1]} {what}", hint))
+            key, hint = (
+                find_variable_key(config, name),
+                "store long and binary values in a file and pass its path",
+            )
+            problems.append(
+                build_unstartable_finding(config, key, f"{ascii(name)[1:-1]} {what}", hint)
+            )
     if problems:
         raise NpuprofError(problems)
 
@@ -153,12 +198,20 @@ def _explain_unfit_variable(name: str, text: str) -> str:
         return "is not a variable name: use letters, digits and '_'"
     if "\0" in text or not is_utf8(text):
         return f"contains a NUL character or invalid UTF-8: {ascii(text[:80])[1:-1]}"
-    return f"is longer than {LONGEST_WORD} bytes" if len(f"{name}={text}".encode()) > LONGEST_WORD else ""
+    return (
+        f"is longer than {LONGEST_WORD} bytes"
+        if len(f"{name}={text}".encode()) > LONGEST_WORD
+        else ""
+    )
 
 
 def build_unstartable_finding(config: Config, key: str, what: str, hint: str) -> Finding:
-    """Return the finding for a setting whose variable or argument would prevent a program from starting."""
-    return build_setting_finding(config, "NP903", key, what, "No program could be started with it.", hint)
+    """Return the finding for a setting whose variable or argument would prevent a program from
+    starting.
+    """
+    return build_setting_finding(
+        config, "NP903", key, what, "No program could be started with it.", hint
+    )
 
 
 def find_variable_key(config: Config, name: str) -> str:
@@ -167,12 +220,20 @@ def find_variable_key(config: Config, name: str) -> str:
     if key in config.settings:
         return key
     return next(
-        (option for option in config.options if name in (f"NPUPROF_{option.upper()}", *catalog.load_env_twins().get(option, ()))), name
+        (
+            option
+            for option in config.options
+            if name in (f"NPUPROF_{option.upper()}", *catalog.load_env_twins().get(option, ()))
+        ),
+        name,
     )
 
 
 def build_export_finding(config: Config, name: str, reason: str) -> Finding:
     """Return the finding for a variable that a shell or format cannot express."""
-    what, why = f"{name} cannot be exported: {reason}", "A value comes back byte for byte or not at all."
+    what, why = (
+        f"{name} cannot be exported: {reason}",
+        "A value comes back byte for byte or not at all.",
+    )
     hint = "use another shell or format, or write the value without it"
     return build_setting_finding(config, "NP903", find_variable_key(config, name), what, why, hint)

@@ -63,7 +63,10 @@ def _class_names() -> dict[str, str]:
 
 @cache
 def _dynamic_arguments() -> tuple[str, ...]:
-    """Return the required arguments of DynamicInputConfig; only the last, which old releases lack, may be 0."""
+    """Return the required arguments of DynamicInputConfig.
+
+    Only the last, which old releases lack, may be 0.
+    """
     return catalog.load_config_classes()["DynamicInputConfig"].positional
 
 
@@ -73,8 +76,14 @@ def render_estimator(config: Config, inline: bool) -> Rendered:
     remarks, findings = find_companion_lines(config)
     indent = "" if inline else "    "
     used = sorted({_class_names()[part] for path in paths for part in path[:-1]})
-    arguments = ["session_config=session_config", *_list_arguments(config, paths), *([] if inline else ["**more"])]
-    call = format_call(("config = NPURunConfig(" if inline else "return NPURunConfig(", arguments, ")"), indent)
+    arguments = [
+        "session_config=session_config",
+        *_list_arguments(config, paths),
+        *([] if inline else ["**more"]),
+    ]
+    call = format_call(
+        ("config = NPURunConfig(" if inline else "return NPURunConfig(", arguments, ")"), indent
+    )
     body = (_INLINE if inline else _MODULE).format(
         os="import os\n\n" if collect_sidecars(config) else "",
         imports=_format_config_imports(["NPURunConfig", *used]),
@@ -82,22 +91,33 @@ def render_estimator(config: Config, inline: bool) -> Rendered:
         remarks="".join(f"{indent}# {remark}\n" for remark in remarks),
         call="\n".join(call),
     )
-    findings = (*findings, *_check_estimator_defaults(config), *_check_session_options(config, session_options))
+    findings = (
+        *findings,
+        *_check_estimator_defaults(config),
+        *_check_session_options(config, session_options),
+    )
     return finish_code(config, "estimator", body, *findings)
 
 
 def write_arguments_onto(config: Config, onto: str) -> Rendered:
-    """Return only a table of the arguments, for an existing call of NPURunConfig: ``NPURunConfig(..., **onto)``."""
+    """Return only a table of the arguments, for an existing call of NPURunConfig:
+    ``NPURunConfig(..., **onto)``.
+    """
     paths, session_options = _collect_run_arguments(config)
     if session_options:
         raise build_not_carried_error(config, dict.fromkeys(session_options, ""), "estimator")
     arguments = _list_arguments(config, paths)
     imports = ["import os", ""] if collect_sidecars(config) else []
-    return finish_code(config, "estimator", "\n".join([*imports, *format_call((f"{onto} = dict(", arguments, ")")), ""]))
+    return finish_code(
+        config,
+        "estimator",
+        "\n".join([*imports, *format_call((f"{onto} = dict(", arguments, ")")), ""]),
+    )
 
 
 def _collect_run_arguments(config: Config) -> tuple[Paths, list[str]]:
-    """Return the options by their path below NPURunConfig, and those that only session_config supports.
+    """Return the options by their path below NPURunConfig, and those that only session_config
+    supports.
 
     Raises NpuprofError for options that NPUEstimator drops.
     """
@@ -106,7 +126,9 @@ def _collect_run_arguments(config: Config) -> tuple[Paths, list[str]]:
     lost = {}
     options = config.shared_sections["options"]
     *profiles, hybrid = _dynamic_arguments()
-    lone = hybrid if options.get(hybrid) == 0 and options.keys().isdisjoint(profiles) else ""  # no object accepts it without the others
+    lone = (
+        hybrid if options.get(hybrid) == 0 and options.keys().isdisjoint(profiles) else ""
+    )  # no object accepts it without the others
     for name, value in options.items():
         option = catalog.find_option(name)
         if option is None:
@@ -138,16 +160,25 @@ def _build_argument_tree(config: Config, arguments: Paths) -> dict[str, Any]:
         missing = [name for name in taken[:-1] if name not in dynamic]
         if missing:
             key = next(iter(dynamic.values()))
-            why = "DynamicInputConfig takes four arguments, and NPUEstimator drops all of them where one is None."
+            why = (
+                "DynamicInputConfig takes four arguments, and "
+                "NPUEstimator drops all of them where one is None."
+            )
             what = f"{key} also needs {', '.join(missing)}"
-            raise NpuprofError(build_setting_finding(config, "NP908", key, what, why, "set them as well"))
+            raise NpuprofError(
+                build_setting_finding(config, "NP908", key, what, why, "set them as well")
+            )
         absent = taken[-1] not in dynamic and _find_hybrid_mode_states(config) == {"."}
-        tree["dynamic_input_config"] = {name: dynamic.get(name) for name in (taken[:-1] if absent else taken)}
+        tree["dynamic_input_config"] = {
+            name: dynamic.get(name) for name in (taken[:-1] if absent else taken)
+        }
     return tree
 
 
 def _find_hybrid_mode_states(config: Config) -> set[str]:
-    """Return the states of DynamicInputConfig's fourth argument in the selected releases: ``Y``, ``.`` or ``?``."""
+    """Return the states of DynamicInputConfig's fourth argument in the selected releases: ``Y``,
+    ``.`` or ``?``.
+    """
     option = catalog.find_option(_dynamic_arguments()[-1])
     covered = releases.list_covered_releases(config.context.cann, config.cann)
     return {option.states[releases.release_index(name)] for name in covered} if option else set()
@@ -169,7 +200,11 @@ def _build_nested_arguments(config: Config, tree: dict[str, Any]) -> list[Any]:
 def _build_argument_leaf(config: Config, argument: str, name: str, value: Any) -> Any:
     files = collect_sidecars(config)
     if name in files:
-        return f"{argument}=os.path.join(", f"{SCRIPT_FOLDER}, {format_literal(files[name][0])}", ")"
+        return (
+            f"{argument}=os.path.join(",
+            f"{SCRIPT_FOLDER}, {format_literal(files[name][0])}",
+            ")",
+        )
     option = catalog.find_option(name)
     assert option is not None
     if option.field:
@@ -182,15 +217,25 @@ def _build_argument_leaf(config: Config, argument: str, name: str, value: Any) -
 
 
 def _list_arguments(config: Config, paths: Paths) -> list[Any]:
-    """Return the arguments of options, by their path below NPURunConfig, and those in [estimator]."""
+    """Return the arguments of options, by their path below NPURunConfig, and those in
+    [estimator].
+    """
     lines = _build_nested_arguments(config, _build_argument_tree(config, paths))
     for name, value in config.shared_sections["estimator"].items():
         record = catalog.find_argument(name)
         if record is None or record.kind == "object" or not isinstance(value, (str, int, float)):
             key = f"estimator.{name}"
             what = f"{key} cannot be carried by the target estimator"
-            why = "NPURunConfig has no such argument." if record is None else "A preset cannot contain the type of the argument."
-            hint = "give it to run_config() in the script" if record else "npuprof options lists the options"
+            why = (
+                "NPURunConfig has no such argument."
+                if record is None
+                else "A preset cannot contain the type of the argument."
+            )
+            hint = (
+                "give it to run_config() in the script"
+                if record
+                else "npuprof options lists the options"
+            )
             raise NpuprofError(build_setting_finding(config, "NP901", key, what, why, hint))
         lines.append(f"{name}={format_literal(value)}")
     return lines
@@ -201,7 +246,10 @@ def _format_session_entry(config: Config, session_options: list[str], inline: bo
         return ""
     root = "session_config.graph_options.rewrite_options" if inline else "rewrite_options"
     indent = "" if inline else "    "
-    head = f'{indent}custom_op = {root}.custom_optimizers.add()\n{indent}custom_op.name = "NpuOptimizer"\n'
+    head = (
+        f"{indent}custom_op = {root}.custom_optimizers.add()\n"
+        f'{indent}custom_op.name = "NpuOptimizer"\n'
+    )
     return head + format_parameter_map(config, session_options, indent, "estimator")
 
 
@@ -214,29 +262,57 @@ def _format_config_imports(names: list[str]) -> str:
 
 def _check_session_options(config: Config, session_options: list[str]) -> Iterator[Finding]:
     if session_options:
-        what = f"{', '.join(session_options)} goes through session_config: NPURunConfig has no such argument"
-        why = "NPUEstimator adds an entry of its own after it, whose values win for every key that both hold."
+        what = (
+            f"{', '.join(session_options)} goes through "
+            "session_config: NPURunConfig has no such argument"
+        )
+        why = (
+            "NPUEstimator adds an entry of its own after it, "
+            "whose values win for every key that both hold."
+        )
         yield build_render_finding(config, "NP909", session_options[0], what, why, "")
 
 
 @cache
 def _list_special_options() -> tuple[catalog.Option, ...]:
-    """Return the options with a default of NPUEstimator, and those that require another argument."""
+    """Return the options with a default of NPUEstimator, and those that require another
+    argument.
+    """
     options = catalog.list_records(catalog.Option)
-    return tuple(option for option in options if option.estimator_default is not None or option.needs_argument)
+    return tuple(
+        option
+        for option in options
+        if option.estimator_default is not None or option.needs_argument
+    )
 
 
 def _check_estimator_defaults(config: Config) -> Iterator[Finding]:
     for option in _list_special_options():
         if option.estimator_default is not None and option.name not in config.settings:
-            what = f"NPUEstimator sets {option.name} = {format_toml_value(option.estimator_default)}, which a session leaves off"
+            what = (
+                f"NPUEstimator sets {option.name} = "
+                f"{format_toml_value(option.estimator_default)}, which a session leaves off"
+            )
             why = "It writes its own default for every argument that is not given."
-            yield build_render_finding(config, "NP909", option.name, what, why, f"set {option.name} if it matters")
+            yield build_render_finding(
+                config, "NP909", option.name, what, why, f"set {option.name} if it matters"
+            )
     _, dims, _, newest = _dynamic_arguments()
     states = _find_hybrid_mode_states(config)
-    if dims in config.settings and newest not in config.settings and not states <= {"Y"} and states != {"."}:
-        what = f"DynamicInputConfig is given {newest}=0, which newer releases insist on and older ones do not take"
-        why = "CANN 7.0.0 and before raise TypeError for a fourth argument, 9.0.0 and later for a missing one; those between are not known."
+    if (
+        dims in config.settings
+        and newest not in config.settings
+        and not states <= {"Y"}
+        and states != {"."}
+    ):
+        what = (
+            f"DynamicInputConfig is given {newest}=0, which newer "
+            "releases insist on and older ones do not take"
+        )
+        why = (
+            "CANN 7.0.0 and before raise TypeError for a fourth argument, 9.0.0 and later for a "
+            "missing one; those between are not known."
+        )
         release = say_option("cann", "RELEASE", config.resolver.in_python)
         hint = f"render with {release}; where the release raises TypeError, take the argument out"
         yield build_render_finding(config, "NP909", dims, what, why, hint)
@@ -245,9 +321,14 @@ def _check_estimator_defaults(config: Config) -> Iterator[Finding]:
         if needed and option.name in config.settings and needed not in config.settings:
             for twin in catalog.load_env_twins().get(needed, ()):
                 if f"env.{twin}" in config.settings:
-                    what = f"{option.name} is lost: NPUEstimator passes it on only with the argument {needed}"
+                    what = (
+                        f"{option.name} is lost: NPUEstimator passes "
+                        f"it on only with the argument {needed}"
+                    )
                     why = f"{twin} in the environment does not count."
-                    yield build_render_finding(config, "NP910", option.name, what, why, f"set {needed}")
+                    yield build_render_finding(
+                        config, "NP910", option.name, what, why, f"set {needed}"
+                    )
 
 
 TARGETS = {

@@ -1,4 +1,5 @@
-"""Files with environment variables: dotenv, docker, systemd, GitHub Actions, Kubernetes, Slurm, JSON.
+"""Files with environment variables: dotenv, docker, systemd, GitHub Actions,
+Kubernetes, Slurm, JSON.
 
 One row per format. A value that the format's program would not read back byte for byte is rejected.
 """
@@ -40,12 +41,13 @@ def _accept_any_variable(name: str, text: str) -> str:
 class Format(Record):
     """A file format for variables.
 
-    ``write`` takes the config, the variables, and the sidecar files by name; ``refuses`` takes a name and a value and
-    returns why they cannot be written, or an empty string; ``doubt`` returns why some readers change them. ``folder`` is
-    the sidecar folder for the reader, empty for the local one; ``holds_files`` is set if the output contains the files.
-    ``shared`` files are read by many processes. ``largest`` is the maximum size of all names and values, 0 for no limit.
-    ``facts`` are the launcher facts that the file queries when it is used, with their variables. ``clears`` formats are
-    scripts, which also unset variables.
+    ``write`` takes the config, the variables, and the sidecar files by name; ``refuses`` takes a
+    name and a value and returns why they cannot be written, or an empty string; ``doubt`` returns
+    why some readers change them. ``folder`` is the sidecar folder for the reader, empty for the
+    local one; ``holds_files`` is set if the output contains the files. ``shared`` files are read by
+    many processes. ``largest`` is the maximum size of all names and values, 0 for no limit.
+    ``facts`` are the launcher facts that the file queries when it is used, with their variables.
+    ``clears`` formats are scripts, which also unset variables.
     """
 
     write: Writer
@@ -59,13 +61,25 @@ class Format(Record):
     clears: bool = False
 
 
-def _format_lines(line: Callable[[str, str], str], config: Config, variables: Texts, files: Texts) -> str:
+def _format_lines(
+    line: Callable[[str, str], str], config: Config, variables: Texts, files: Texts
+) -> str:
     return "".join(f"{line(name, text)}\n" for name, text in variables.items())
 
 
-# -- dotenv: for python-dotenv, and if possible equal for npm's dotenv and a shell's `source` ------------------------
+# -- dotenv: for python-dotenv, and if possible equal for npm's dotenv and a shell's `source` -----
 
-_DOTENV = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\a": "\\a", "\b": "\\b", "\f": "\\f", "\v": "\\v"}
+_DOTENV = {
+    "\\": "\\\\",
+    '"': '\\"',
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\v": "\\v",
+}
 
 
 def _format_dotenv_line(name: str, text: str) -> str:
@@ -78,7 +92,10 @@ def _format_dotenv_line(name: str, text: str) -> str:
 
 
 def _find_common_quote(text: str) -> str:
-    """Return the quotes in which all readers take a text literally, an empty string if there are none."""
+    """Return the quotes in which all readers take a text literally.
+
+    An empty string if there are none.
+    """
     if "'" not in text and not re.search(r"\r|\\\\|\\$", text):
         return "'"
     return '"' if not re.search(r'[\r\\"$`]', text) else ""
@@ -87,7 +104,10 @@ def _find_common_quote(text: str) -> str:
 def _describe_dotenv_doubt(name: str, text: str) -> str:
     if _find_common_quote(text):
         return ""
-    return "python-dotenv reads it as it is; npm's dotenv may not, and a shell's source may run a part of it, or lose lines after it"
+    return (
+        "python-dotenv reads it as it is; npm's dotenv may not, and a shell's source may run a "
+        "part of it, or lose lines after it"
+    )
 
 
 def _explain_dotenv_refusal(name: str, text: str) -> str:
@@ -98,7 +118,7 @@ def _explain_dotenv_refusal(name: str, text: str) -> str:
     return ""
 
 
-# -- docker run --env-file: plain lines --------------------------------------------------------------------------
+# -- docker run --env-file: plain lines -----------------------------------------------------------
 
 
 def _explain_docker_refusal(name: str, text: str) -> str:
@@ -109,7 +129,7 @@ def _explain_docker_refusal(name: str, text: str) -> str:
     return ""
 
 
-# -- systemd: EnvironmentFile= -------------------------------------------------------------------------------------
+# -- systemd: EnvironmentFile= --------------------------------------------------------------------
 
 
 _SYSTEMD = str.maketrans({char: f"\\{char}" for char in '"\\`$'})
@@ -123,7 +143,7 @@ def _explain_systemd_refusal(name: str, text: str) -> str:
     return ""
 
 
-# -- GitHub Actions: the file $GITHUB_ENV --------------------------------------------------------------------------
+# -- GitHub Actions: the file $GITHUB_ENV ---------------------------------------------------------
 
 
 def _format_github_env(config: Config, variables: Texts, files: Texts) -> str:
@@ -145,7 +165,7 @@ def _explain_github_refusal(name: str, text: str) -> str:
     return "the runner may take a carriage return for the end of a line" if "\r" in text else ""
 
 
-# -- Kubernetes ----------------------------------------------------------------------------------------------------
+# -- Kubernetes -----------------------------------------------------------------------------------
 
 _YAML = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 #: The folder of a ConfigMap's files in a container.
@@ -159,13 +179,23 @@ _PLAIN_NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 def quote_yaml_string(text: str) -> str:
     """Return a text as YAML in double quotes."""
-    shown = (_YAML.get(char) or (char if is_visible(char) and char < "\U00010000" else escape_code_point(char)) for char in text)
+    shown = (
+        _YAML.get(char)
+        or (char if is_visible(char) and char < "\U00010000" else escape_code_point(char))
+        for char in text
+    )
     return f'"{"".join(shown)}"'
 
 
 def format_yaml_key(name: str) -> str:
-    """Return a name as a YAML key or value, quoted if YAML 1.1 would read it as a boolean or number."""
-    return quote_yaml_string(name) if name.lower() in _YAML_WORDS or not _PLAIN_NAME.fullmatch(name) else name
+    """Return a name as a YAML key or value, quoted if YAML 1.1 would read it as a
+    boolean or number.
+    """
+    return (
+        quote_yaml_string(name)
+        if name.lower() in _YAML_WORDS or not _PLAIN_NAME.fullmatch(name)
+        else name
+    )
 
 
 def build_map_name(prefix: str, name: str, longest: int, content: dict[str, Any]) -> str:
@@ -180,16 +210,29 @@ def _format_label(text: str) -> str:
 
 
 def _format_configmap(config: Config, variables: Texts, files: Texts) -> str:
-    name = build_map_name("npuprof", config.name, 200, {"preset": config.name, "held": [variables, files]})
+    name = build_map_name(
+        "npuprof", config.name, 200, {"preset": config.name, "held": [variables, files]}
+    )
     lines = _format_map(config, name, variables)
     if files:
-        lines += ["---", f"# to be mounted at {MOUNT}", *_format_map(config, f"{name}-files", files)]
+        lines += [
+            "---",
+            f"# to be mounted at {MOUNT}",
+            *_format_map(config, f"{name}-files", files),
+        ]
     return "\n".join([*lines, ""])
 
 
 def _format_map(config: Config, name: str, data: Texts) -> list[str]:
-    marks = {"npuprof/preset": config.name, "npuprof/digest": config.digest, "npuprof/context": config.context.describe()}
-    labels = {"npuprof/preset": _format_label(config.name), "npuprof/digest": _format_label(config.digest)}
+    marks = {
+        "npuprof/preset": config.name,
+        "npuprof/digest": config.digest,
+        "npuprof/context": config.context.describe(),
+    }
+    labels = {
+        "npuprof/preset": _format_label(config.name),
+        "npuprof/digest": _format_label(config.digest),
+    }
     return [
         *("apiVersion: v1", "kind: ConfigMap", "metadata:", f"  name: {name}", "  labels:"),
         *(f"    {key}: {quote_yaml_string(text)}" for key, text in labels.items()),
@@ -208,23 +251,32 @@ def format_map_rows(data: Texts) -> list[str]:
 def _format_kubernetes_env(config: Config, variables: Texts, files: Texts) -> str:
     # Kubernetes replaces $(NAME) in values, and $$ by $.
     pairs = (
-        f"  - name: {format_yaml_key(name)}\n    value: {quote_yaml_string(text.replace('$', '$$'))}\n" for name, text in variables.items()
+        (
+            f"  - name: {format_yaml_key(name)}\n"
+            f"    value: {quote_yaml_string(text.replace('$', '$$'))}\n"
+        )
+        for name, text in variables.items()
     )
     return "env:\n" + "".join(pairs)
 
 
-# -- Slurm, JSON ---------------------------------------------------------------------------------------------------
+# -- Slurm, JSON ----------------------------------------------------------------------------------
 
 
 def format_clear_and_export_lines(config: Config, shell: str, variables: Texts) -> str:
     """Return the shell lines that unset and set the variables of a config."""
     removed = [name for name in list_unset_variables(config)[0] if name not in variables]
-    return format_clear_lines(SHELLS[shell], removed) + format_export_lines(SHELLS[shell], variables)
+    return format_clear_lines(SHELLS[shell], removed) + format_export_lines(
+        SHELLS[shell], variables
+    )
 
 
 def _format_slurm_lines(config: Config, variables: Texts, files: Texts) -> str:
     name = quote_posix(config.name, bare=True)
-    head = f"# For an sbatch script, below its #SBATCH lines; facts of each task come from: srun npuprof run {ascii(name)[1:-1]} -- ...\n"
+    head = (
+        "# For an sbatch script, below its #SBATCH lines; facts of each task come from: srun "
+        f"npuprof run {ascii(name)[1:-1]} -- ...\n"
+    )
     return head + format_clear_and_export_lines(config, "sh", variables)
 
 
@@ -250,7 +302,9 @@ exec "$@"' npuprof "$@"
 """
 
 
-def _format_slurm_job(number: str, example: str, config: Config, variables: Texts, files: Texts) -> str:
+def _format_slurm_job(
+    number: str, example: str, config: Config, variables: Texts, files: Texts
+) -> str:
     return _SLURM_JOB.format(
         job=re.sub(r"[^A-Za-z0-9_.-]+", "-", config.name).strip("-") or "npuprof",
         number=number,
@@ -263,32 +317,61 @@ def _format_slurm_job(number: str, example: str, config: Config, variables: Text
 
 
 def format_slurm_questions(config: Config) -> str:
-    """Return the lines with which each task takes from Slurm the launcher facts of its variables."""
-    facts = {name: SLURM_FACTS.get(str(value.get("launcher"))) for name, value in config.env.items() if isinstance(value, dict)}
+    """Return the lines with which each task takes from Slurm the launcher facts of its
+    variables.
+    """
+    facts = {
+        name: SLURM_FACTS.get(str(value.get("launcher")))
+        for name, value in config.env.items()
+        if isinstance(value, dict)
+    }
     return "\n".join(f'export {name}="${variable}"' for name, variable in facts.items() if variable)
 
 
 def _format_env_json(config: Config, variables: Texts, files: Texts) -> str:
     return format_json_answer(
-        {"schema": "npuprof.env/1", "preset": config.name, "digest": config.digest, "preset_digest": config.preset_digest, "env": variables}
+        {
+            "schema": "npuprof.env/1",
+            "preset": config.name,
+            "digest": config.digest,
+            "preset_digest": config.preset_digest,
+            "env": variables,
+        }
     )
 
 
 def _format_ray_env(config: Config, variables: Texts, files: Texts) -> str:
-    """Return a runtime environment of Ray, as ``ray job submit --runtime-env`` and ``--runtime-env-json`` read it."""
+    """Return a runtime environment of Ray, as ``ray job submit --runtime-env`` and
+    ``--runtime-env-json`` read it.
+    """
     return format_json_answer({"env_vars": variables})
 
 
 FORMATS: dict[str, Format] = {
-    "dotenv": Format(partial(_format_lines, _format_dotenv_line), _explain_dotenv_refusal, doubt=_describe_dotenv_doubt),
-    "docker": Format(partial(_format_lines, lambda name, text: f"{name}={text}"), _explain_docker_refusal),
-    "systemd": Format(partial(_format_lines, lambda name, text: f'{name}="{text.translate(_SYSTEMD)}"'), _explain_systemd_refusal),
+    "dotenv": Format(
+        partial(_format_lines, _format_dotenv_line),
+        _explain_dotenv_refusal,
+        doubt=_describe_dotenv_doubt,
+    ),
+    "docker": Format(
+        partial(_format_lines, lambda name, text: f"{name}={text}"), _explain_docker_refusal
+    ),
+    "systemd": Format(
+        partial(_format_lines, lambda name, text: f'{name}="{text.translate(_SYSTEMD)}"'),
+        _explain_systemd_refusal,
+    ),
     "github": Format(_format_github_env, _explain_github_refusal),
     "k8s-configmap": Format(_format_configmap, folder=MOUNT, holds_files=True, largest=LARGEST_MAP),
     "k8s-env": Format(_format_kubernetes_env, folder=MOUNT),
     "slurm": Format(_format_slurm_lines, clears=True),
-    "slurm-job": Format(partial(_format_slurm_job, "%j", "-N 2 --ntasks-per-node=8"), facts=SLURM_FACTS, clears=True),
-    "slurm-array": Format(partial(_format_slurm_job, "%A_%a", "--array=0-9 -N 1 --ntasks-per-node=8"), facts=SLURM_FACTS, clears=True),
+    "slurm-job": Format(
+        partial(_format_slurm_job, "%j", "-N 2 --ntasks-per-node=8"), facts=SLURM_FACTS, clears=True
+    ),
+    "slurm-array": Format(
+        partial(_format_slurm_job, "%A_%a", "--array=0-9 -N 1 --ntasks-per-node=8"),
+        facts=SLURM_FACTS,
+        clears=True,
+    ),
     "ray": Format(_format_ray_env),
     "json": Format(_format_env_json, shared=False),
 }
@@ -305,7 +388,8 @@ Change = tuple[str, str, str | None, str | None]
 def compare_environment(variables: Texts, environ: Texts, removed: list[str]) -> list[Change]:
     """Return the changes of an export: sign, name, old and new value.
 
-    ``-`` is for variables that this preset unsets, ``removed``, and variables of another preset that this one does not set.
+    ``-`` is for variables that this preset unsets, ``removed``, and variables of another preset
+    that this one does not set.
     """
     changes = []
     for name, text in variables.items():
@@ -313,5 +397,9 @@ def compare_environment(variables: Texts, environ: Texts, removed: list[str]) ->
         if before != text:
             changes.append(("+" if before is None else "~", name, before, text))
     ours = [name for name in removed if name in environ]
-    ours += [name for name in sorted(environ) if name.startswith("NPUPROF_") and name.removeprefix("NPUPROF_") not in _LASTING]
+    ours += [
+        name
+        for name in sorted(environ)
+        if name.startswith("NPUPROF_") and name.removeprefix("NPUPROF_") not in _LASTING
+    ]
     return changes + [("-", name, environ[name], None) for name in ours if name not in variables]

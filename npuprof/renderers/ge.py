@@ -25,7 +25,10 @@ _NO_KEY = "The graph engine has no key for it: only the TensorFlow adapter reads
 
 
 def render_ge(config: Config, inline: bool) -> Rendered:
-    """Return the JSON file of the options by level, all values as text. Raises NpuprofError for an option without a key."""
+    """Return the JSON file of the options by level, all values as text.
+
+    Raises NpuprofError for an option without a key.
+    """
     from npuprof.report.json_text import format_json_answer
 
     levels: dict[str, dict[str, str]] = {level: {} for level in ENGINE_LEVELS}
@@ -46,8 +49,14 @@ def render_ge(config: Config, inline: bool) -> Rendered:
     if lost:
         raise build_not_carried_error(config, lost, "ge")
     fields = {ENGINE_OPTIONS: {level: options for level, options in levels.items() if options}}
-    findings = tuple(finding for name, key in engine_keys.items() for finding in _find_hindrances(config, name, key))
-    return Rendered(format_json_answer(fields), dict(collect_sidecars(config).values()), findings=findings)
+    findings = tuple(
+        finding
+        for name, key in engine_keys.items()
+        for finding in _find_hindrances(config, name, key)
+    )
+    return Rendered(
+        format_json_answer(fields), dict(collect_sidecars(config).values()), findings=findings
+    )
 
 
 @cache
@@ -58,14 +67,19 @@ def _find_engine_key(name: str) -> tuple[str, str]:
 
 
 def _format_engine_text(config: Config, option: catalog.Option, value: Any) -> str | None:
-    """Return a value as ATC reads it, by the option's flag if it has one; None if it has no text."""
+    """Return a value as ATC reads it, by the option's flag if it has one.
+
+    None if it has no text.
+    """
     if option.name in (files := collect_sidecars(config)):
         return files[option.name][0]
     if "atc" in option.spelling:
         carried, written = encode_flag(config, option, value, "ge")
         return format_plain_value(written) if carried else None
     wire = find_wire(option.name)
-    return write_text(wire.form, encode_fitting_value(config, option, value, "ge")) if wire else None
+    return (
+        write_text(wire.form, encode_fitting_value(config, option, value, "ge")) if wire else None
+    )
 
 
 def _find_hindrances(config: Config, name: str, key: str) -> list[Finding]:
@@ -73,16 +87,29 @@ def _find_hindrances(config: Config, name: str, key: str) -> list[Finding]:
     if name in (files := collect_sidecars(config)):
         what = f"{key} names {files[name][0]} without a folder"
         why = "ATC looks for it in the folder where it is started."
-        return [build_render_finding(config, "NP910", name, what, why, "start atc in the folder of the file")]
+        return [
+            build_render_finding(
+                config, "NP910", name, what, why, "start atc in the folder of the file"
+            )
+        ]
     option = catalog.find_option(name)
     if option is None or "atc" in option.spelling:
         return []
     what = f"ATC may not know {key}, the key of {name}"
-    why = "It takes keys of options that it has a flag for, and stops at others; programs of the engine's own API take them."
+    why = (
+        "It takes keys of options that it has a flag for, and stops at others; programs of the "
+        "engine's own API take them."
+    )
     hint = "unset it for ATC; with --raw_ge_options_ignore_unsupported=true ATC goes on without it"
     return [build_render_finding(config, "NP910", name, what, why, hint)]
 
 
 TARGETS = {
-    "ge": Target(place=88, summary="the JSON file for ATC's `--raw_ge_options`", file="ge_options.json", write=render_ge, offline=True),
+    "ge": Target(
+        place=88,
+        summary="the JSON file for ATC's `--raw_ge_options`",
+        file="ge_options.json",
+        write=render_ge,
+        offline=True,
+    ),
 }

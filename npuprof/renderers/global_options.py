@@ -17,7 +17,12 @@ from npuprof.renderers import (
     encode_fitting_value,
     finish_code,
 )
-from npuprof.renderers.python import SCRIPT_FOLDER, format_assignment, format_literal, format_statement
+from npuprof.renderers.python import (
+    SCRIPT_FOLDER,
+    format_assignment,
+    format_literal,
+    format_statement,
+)
 from npuprof.resolve.config import Config
 
 _MODULE = '''\
@@ -45,7 +50,9 @@ _ONTO = "{os}{lines}"
 
 
 def render_global_options(config: Config, inline: bool) -> Rendered:
-    """Return the module with ``global_options(options=None)`` and ``open_npu``, or the bare lines."""
+    """Return the module with ``global_options(options=None)`` and ``open_npu``, or the
+    bare lines.
+    """
     lines, findings = _format_all_lines(config, "options", "" if inline else "    ")
     return _finish_text(config, _INLINE if inline else _MODULE, lines, findings)
 
@@ -56,12 +63,18 @@ def write_options_onto(config: Config, onto: str) -> Rendered:
 
 
 def _finish_text(config: Config, form: str, lines: list[str], findings: list[Finding]) -> Rendered:
-    body = form.format(lines="".join(f"{line}\n" for line in lines), os="import os\n\n" if collect_sidecars(config) else "")
+    body = form.format(
+        lines="".join(f"{line}\n" for line in lines),
+        os="import os\n\n" if collect_sidecars(config) else "",
+    )
     return finish_code(config, "global-options", body, *findings)
 
 
 def _format_all_lines(config: Config, onto: str, indent: str) -> tuple[list[str], list[Finding]]:
-    """Return the lines that set the options on an object, with findings. Raises NpuprofError for unsupported options."""
+    """Return the lines that set the options on an object, with findings.
+
+    Raises NpuprofError for unsupported options.
+    """
     files = collect_sidecars(config)
     lines: list[str] = []
     findings: list[Finding] = []
@@ -73,16 +86,29 @@ def _format_all_lines(config: Config, onto: str, indent: str) -> tuple[list[str]
             continue
         target = f"{onto}.{option.spelling['global_options']}"
         if name in files:
-            lines += format_statement(f"{target} = os.path.join(", f"{SCRIPT_FOLDER}, {format_literal(files[name][0])}", ")", indent)
+            lines += format_statement(
+                f"{target} = os.path.join(",
+                f"{SCRIPT_FOLDER}, {format_literal(files[name][0])}",
+                ")",
+                indent,
+            )
             continue
-        carried, written = option.write_on("global_options", encode_fitting_value(config, option, value, "global-options"))
+        carried, written = option.write_on(
+            "global_options", encode_fitting_value(config, option, value, "global-options")
+        )
         if carried:
             end = option.closed_by.get("global_options", "")
-            lines += format_assignment(target, format_literal(written if str(written).endswith(end) else f"{written}{end}"), indent)
+            lines += format_assignment(
+                target,
+                format_literal(written if str(written).endswith(end) else f"{written}{end}"),
+                indent,
+            )
             findings += _check_adapter_value(config, option, written)
         else:
             taken = option.surface_values["global_options"].values()
-            lost[name] = f"There the adapter of TF 2 takes {' or '.join(map(format_literal, taken))} only."
+            lost[name] = (
+                f"There the adapter of TF 2 takes {' or '.join(map(format_literal, taken))} only."
+            )
     if lost:
         raise build_not_carried_error(config, lost, "global-options")
     return lines, findings
@@ -92,8 +118,14 @@ def _check_adapter_value(config: Config, option: Option, value: Any) -> Iterator
     """Yield how the TF 2 adapter changes a value that its class accepts."""
     known = option.engine_choices.get("global_options", (value,))
     if value not in known:
-        what = f"{option.name} = {format_literal(value)} passes the class, but GE rejects it when the NPU is opened"
-        why, hint = f"GE knows {' and '.join(known)} only.", f"write {' or '.join(map(format_literal, known))}"
+        what = (
+            f"{option.name} = {format_literal(value)} passes the "
+            "class, but GE rejects it when the NPU is opened"
+        )
+        why, hint = (
+            f"GE knows {' and '.join(known)} only.",
+            f"write {' or '.join(map(format_literal, known))}",
+        )
         yield build_render_finding(config, "NP910", option.name, what, why, hint)
 
 

@@ -1,4 +1,6 @@
-"""The script side of ``npuprof env`` and ``npuprof run``: a function that fills the parameter map from variables."""
+"""The script side of ``npuprof env`` and ``npuprof run``: a function that fills the parameter map
+from variables.
+"""
 
 from __future__ import annotations
 
@@ -122,8 +124,12 @@ def keep_record(folder, environ, found):
 
 @cache
 def _build_loader_body() -> str:
-    fields = {option.name: option.field for option in catalog.list_records(catalog.Option) if option.field}
-    rows = "".join(f"    {format_literal(name)}: {format_literal(field)},\n" for name, field in fields.items())
+    fields = {
+        option.name: option.field for option in catalog.list_records(catalog.Option) if option.field
+    }
+    rows = "".join(
+        f"    {format_literal(name)}: {format_literal(field)},\n" for name, field in fields.items()
+    )
     names = sorted((*catalog.SAID_VARIABLES, *catalog.OBEYED_VARIABLES))
     own = "{\n" + "".join(f"    {format_literal(f'NPUPROF_{name}')},\n" for name in names) + "}"
     return _BODY.format(
@@ -132,7 +138,9 @@ def _build_loader_body() -> str:
         own=own,
         find=FIND_OPTIMIZER,
         off=SWITCH_REWRITES_OFF,
-        ranks="(\n" + "".join(f"    {_format_tuple(names)},\n" for names in list_rank_variables()) + ")",
+        ranks="(\n"
+        + "".join(f"    {_format_tuple(names)},\n" for names in list_rank_variables())
+        + ")",
         version=format_literal(__version__),
     )
 
@@ -149,7 +157,10 @@ def render_loader(config: Config, inline: bool) -> Rendered:
 TARGETS = {
     "env-loader": Target(
         place=100,
-        summary="a function for the script that fills the parameter map from what `npuprof env` exported",
+        summary=(
+            "a function for the script that fills the "
+            "parameter map from what `npuprof env` exported"
+        ),
         file="env_loader.py",
         write=render_loader,
         surface="session",

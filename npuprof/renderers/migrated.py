@@ -1,4 +1,6 @@
-"""Scripts of the migration tool, and HCCL start-up: the session's options passed to npu_bridge's own functions."""
+"""Scripts of the migration tool, and HCCL start-up: the session's options passed to npu_bridge's
+own functions.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,10 @@ from npuprof.renderers.python import format_call, format_literal
 from npuprof.renderers.session import SESSION_LOOP, Shape, render_shape
 from npuprof.resolve.config import Config
 
-_HOOK_LOOP = 'SetIterationsVarHook({count}) among the hooks, train_op = tf.group(train_op, name="IterationOp")'
+_HOOK_LOOP = (
+    "SetIterationsVarHook({count}) among the hooks, "
+    'train_op = tf.group(train_op, name="IterationOp")'
+)
 _SHAPES: dict[str, Shape] = {
     "session-migrated": Shape(
         ("npu_config_proto",),
@@ -123,8 +128,19 @@ init_sess.close()
 
 def _render_migrated_target(target: str, config: Config, inline: bool) -> Rendered:
     names, later = _split_early_options(config) if target == "initialize-system" else (None, [])
-    notes = (f"{', '.join(later)} {'count' if len(later) > 1 else 'counts'} in the session that trains",) if later else ()
-    return _render_session_shape(config, target, _SHAPES[target], inline, names)._replace(notes=notes)
+    notes = (
+        (
+            (
+                f"{', '.join(later)} {'count' if len(later) > 1 else 'counts'} "
+                "in the session that trains"
+            ),
+        )
+        if later
+        else ()
+    )
+    return _render_session_shape(config, target, _SHAPES[target], inline, names)._replace(
+        notes=notes
+    )
 
 
 def _split_early_options(config: Config) -> tuple[list[str], list[str]]:
@@ -134,21 +150,37 @@ def _split_early_options(config: Config) -> tuple[list[str], list[str]]:
     for name in config.shared_sections["options"]:
         option = catalog.find_option(name)
         unknown = option is None or option.field is None  # reported, not skipped
-        (early if unknown or (option and (option.repeated_at_start or option.level == "init")) else later).append(name)
+        (
+            early
+            if unknown or (option and (option.repeated_at_start or option.level == "init"))
+            else later
+        ).append(name)
     return early, later
 
 
-def _render_session_shape(config: Config, target: str, shape: Shape, inline: bool, names: list[str] | None = None) -> Rendered:
+def _render_session_shape(
+    config: Config, target: str, shape: Shape, inline: bool, names: list[str] | None = None
+) -> Rendered:
     rendered = render_shape(config, target, shape, inline, names)
     return rendered._replace(findings=(*rendered.findings, *_check_initial_options(config, target)))
 
 
 def _check_initial_options(config: Config, target: str) -> Iterator[Finding]:
     """Yield the finding for options that init_resource or initialize_system needs too."""
-    late = [name for name in config.shared_sections["options"] if (option := catalog.find_option(name)) and option.level == "init"]
+    late = [
+        name
+        for name in config.shared_sections["options"]
+        if (option := catalog.find_option(name)) and option.level == "init"
+    ]
     if late and target not in ("initialize-system", "init-resource"):
-        what = f"{', '.join(late)} must also be in the session of init_resource or initialize_system, where the script calls one"
-        why = "The first session of a process starts the engine; what later ones say of these options is ignored."
+        what = (
+            f"{', '.join(late)} must also be in the session of init_resource or "
+            "initialize_system, where the script calls one"
+        )
+        why = (
+            "The first session of a process starts the engine; "
+            "what later ones say of these options is ignored."
+        )
         hint = "npuprof render --to init-resource, or --to initialize-system, writes it"
         yield build_render_finding(config, "NP907", late[0], what, why, hint)
 
@@ -156,16 +188,32 @@ def _check_initial_options(config: Config, target: str) -> Iterator[Finding]:
 def _render_migrated_estimator(config: Config, inline: bool) -> Rendered:
     """Return the target estimator-migrated: tf.estimator.RunConfig through npu_run_config_init."""
     known = config.shared_sections["estimator"]
-    lost = [name for name in known if not ((argument := catalog.find_argument(name)) and argument.run_config)]
+    lost = [
+        name
+        for name in known
+        if not ((argument := catalog.find_argument(name)) and argument.run_config)
+    ]
     if lost:
-        why, hint = "tf.estimator.RunConfig has no such argument.", "the target estimator can carry it"
+        why, hint = (
+            "tf.estimator.RunConfig has no such argument.",
+            "the target estimator can carry it",
+        )
         what = "estimator.{} cannot be carried by the target estimator-migrated"
-        raise NpuprofError([build_setting_finding(config, "NP901", f"estimator.{name}", what.format(name), why, hint) for name in lost])
+        raise NpuprofError(
+            [
+                build_setting_finding(
+                    config, "NP901", f"estimator.{name}", what.format(name), why, hint
+                )
+                for name in lost
+            ]
+        )
     arguments = [f"{name}={format_literal(value)}" for name, value in known.items()]
     indent = "" if inline else "    "
     inner = "config" if inline else "session_config(config.session_config)"
     head = "tf.estimator.RunConfig(" if inline else "config.replace("
-    call = "\n".join(format_call((head, [*arguments, f"session_config={inner}"], ")"), indent)).lstrip()
+    call = "\n".join(
+        format_call((head, [*arguments, f"session_config={inner}"], ")"), indent)
+    ).lstrip()
     if inline:
         tail = f"run_config = {call}\nrun_config = npu_run_config_init(run_config=run_config)\n"
     else:
@@ -183,13 +231,21 @@ def run_config(config=None):
 
 
 def _build_target(
-    name: str, *, place: int, summary: str, file: str = "", surface: str = "session", sections: tuple[str, ...] = ("options",)
+    name: str,
+    *,
+    place: int,
+    summary: str,
+    file: str = "",
+    surface: str = "session",
+    sections: tuple[str, ...] = ("options",),
 ) -> Target:
     return Target(
         place=place,
         summary=summary,
         file=file or f"{name.replace('-', '_')}.py",
-        write=partial(_render_migrated_target, name) if name in _SHAPES else _render_migrated_estimator,
+        write=partial(_render_migrated_target, name)
+        if name in _SHAPES
+        else _render_migrated_estimator,
         surface=surface,
         renames=True,
         sections=sections,
@@ -197,14 +253,33 @@ def _build_target(
 
 
 TARGETS = {
-    "session-migrated": _build_target("session-migrated", place=20, summary="the same through `npu_config_proto(config_proto=...)`"),
-    "init-resource": _build_target("init-resource", place=30, summary="the session of `init_resource(config=...)`, with the shutdown"),
+    "session-migrated": _build_target(
+        "session-migrated",
+        place=20,
+        summary="the same through `npu_config_proto(config_proto=...)`",
+    ),
+    "init-resource": _build_target(
+        "init-resource",
+        place=30,
+        summary="the session of `init_resource(config=...)`, with the shutdown",
+    ),
     "estimator-migrated": _build_target(
-        "estimator-migrated", place=50, summary="`npu_run_config_init(run_config=...)`", sections=("options", "estimator")
+        "estimator-migrated",
+        place=50,
+        summary="`npu_run_config_init(run_config=...)`",
+        sections=("options", "estimator"),
     ),
     # No file has the name of the package: scripts next to it would import it instead.
-    "keras": _build_target("keras", place=60, summary="`set_keras_session_npu_config(config=...)`", file="keras_session.py"),
+    "keras": _build_target(
+        "keras",
+        place=60,
+        summary="`set_keras_session_npu_config(config=...)`",
+        file="keras_session.py",
+    ),
     "initialize-system": _build_target(
-        "initialize-system", place=70, summary="the session that runs `initialize_system`, with the options that must be there", surface=""
+        "initialize-system",
+        place=70,
+        summary="the session that runs `initialize_system`, with the options that must be there",
+        surface="",
     ),
 }

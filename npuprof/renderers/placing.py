@@ -1,4 +1,7 @@
-"""Writes rendered code and its sidecar files to a folder; files not written by npuprof are not overwritten."""
+"""Writes rendered code and its sidecar files to a folder.
+
+Files not written by npuprof are not overwritten.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,12 @@ from collections.abc import Collection, Mapping
 
 from npuprof.model import Finding, NpuprofError, Place
 from npuprof.renderers import Rendered
-from npuprof.renderers.stamp import compare_rendered, is_listed_sidecar, judge_found_text, read_listed_sidecars
+from npuprof.renderers.stamp import (
+    compare_rendered,
+    is_listed_sidecar,
+    judge_found_text,
+    read_listed_sidecars,
+)
 from npuprof.report import output
 from npuprof.system import writing
 from npuprof.system.files import make_folder, remove_folders
@@ -16,11 +24,18 @@ from npuprof.system.writing import Wanted
 
 
 def write_rendered_files(path: str, file: str, rendered: Rendered, force: bool) -> list[str]:
-    """Write code and its sidecar files, to a file if the path looks like one, else into a folder; return their paths.
+    """Write code and its sidecar files, to a file if the path looks like one, else into a folder.
 
-    Raises NpuprofError, and then writes nothing; also for an existing file that npuprof did not write (NP940).
+    Return their paths.
+
+    Raises NpuprofError, and then writes nothing; also for an existing file that npuprof did not
+    write (NP940).
     """
-    named = not os.path.isdir(path) and not path.endswith(os.sep) and bool(os.path.splitext(path)[1] or os.path.isfile(path))
+    named = (
+        not os.path.isdir(path)
+        and not path.endswith(os.sep)
+        and bool(os.path.splitext(path)[1] or os.path.isfile(path))
+    )
     folder = os.path.dirname(path) or "." if named else path
     code = path if named else os.path.join(path, file)
     new_folders = make_folder(folder)
@@ -36,15 +51,24 @@ def write_rendered_files(path: str, file: str, rendered: Rendered, force: bool) 
 
 
 def _plan_files(code: str, below: str, rendered: Rendered, force: bool) -> list[Wanted]:
-    """Return the files to write. Raises NpuprofError with each file that must not be overwritten."""
+    """Return the files to write.
+
+    Raises NpuprofError with each file that must not be overwritten.
+    """
     writing.find_target(code, below)
     existing = writing.read_known_file(code)
     text = "" if existing is None else existing.decode(errors="replace")
     refused = []
     is_ours = compare_rendered(text, rendered.text).current or judge_found_text(text).current
     if existing is not None and not force and not is_ours:
-        refused.append(_build_kept_finding(code, "It has no header of npuprof, or its text is not the one below the header."))
-    sidecars, foreign = plan_sidecars(os.path.dirname(code), rendered.sidecars, read_listed_sidecars(text), force)
+        refused.append(
+            _build_kept_finding(
+                code, "It has no header of npuprof, or its text is not the one below the header."
+            )
+        )
+    sidecars, foreign = plan_sidecars(
+        os.path.dirname(code), rendered.sidecars, read_listed_sidecars(text), force
+    )
     if refused or foreign:
         raise NpuprofError([*refused, *foreign])
     return [*sidecars, Wanted(code, rendered.text.encode(), existing, below)]
@@ -53,9 +77,11 @@ def _plan_files(code: str, below: str, rendered: Rendered, force: bool) -> list[
 def plan_sidecars(
     folder: str, sidecars: Mapping[str, str], listed: Collection[tuple[str, str]], force: bool
 ) -> tuple[list[Wanted], list[Finding]]:
-    """Return the sidecar files to write, and a finding for each existing one that npuprof did not write.
+    """Return the sidecar files to write, and a finding for each existing one that npuprof did not
+    write.
 
-    ``listed`` are the hashes in the existing code. Raises NpuprofError for an unreadable file or a link out of the folder.
+    ``listed`` are the hashes in the existing code. Raises NpuprofError for an unreadable file or a
+    link out of the folder.
     """
     wanted = []
     refused = []
@@ -63,9 +89,14 @@ def plan_sidecars(
         path = os.path.join(folder, name)
         writing.find_target(path, folder or ".")
         existing = writing.read_known_file(path)
-        ours = existing in (None, text.encode()) or is_listed_sidecar(name, (existing or b"").decode(errors="replace"), listed)
+        ours = existing in (None, text.encode()) or is_listed_sidecar(
+            name, (existing or b"").decode(errors="replace"), listed
+        )
         if not ours and not force:
-            why = "The code that is there does not list it as it is: somebody wrote or edited it, or other code needs it so."
+            why = (
+                "The code that is there does not list it as it is: somebody wrote or edited it, "
+                "or other code needs it so."
+            )
             refused.append(_build_kept_finding(path, why))
         wanted.append(Wanted(path, text.encode(), existing, folder or "."))
     return wanted, refused
@@ -73,4 +104,10 @@ def plan_sidecars(
 
 def _build_kept_finding(path: str, why: str) -> Finding:
     what = f"{path} was edited by hand, or was not written by npuprof, and is left as it is"
-    return Finding("NP940", what, f"{why} Nothing was written.", "name another place, or write over it with --force", where=Place(path))
+    return Finding(
+        "NP940",
+        what,
+        f"{why} Nothing was written.",
+        "name another place, or write over it with --force",
+        where=Place(path),
+    )

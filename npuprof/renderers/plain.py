@@ -34,13 +34,20 @@ def build_config_fields(config: Config) -> dict[str, Any]:
         "digest": config.digest,
         "preset_digest": config.preset_digest,
         "digest_form": FORM,
-        **{name: table for name, table in config.shared_sections.items() if table or not catalog.load_sections()[name].dotted},
+        **{
+            name: table
+            for name, table in config.shared_sections.items()
+            if table or not catalog.load_sections()[name].dotted
+        },
     }
 
 
 def collect_profile_head(config: Config) -> dict[str, Any]:
     """Return ``[profile]`` of the flattened profile: its description and inherited keys."""
-    head = {"description": config.description, **{name: config.find_profile_value(name) for name in INHERITED_KEYS}}
+    head = {
+        "description": config.description,
+        **{name: config.find_profile_value(name) for name in INHERITED_KEYS},
+    }
     return {name: value for name, value in head.items() if value}
 
 
@@ -61,7 +68,14 @@ def format_tables(tables: Mapping[str, Mapping[str, Any]]) -> str:
     """Return the tables of a preset as TOML, one key per line."""
     lines = []
     for name, table in tables.items():
-        lines += ["", f"[{name}]", *(f"{keys.format_key_segment(key)} = {keys.format_toml_value(value)}" for key, value in table.items())]
+        lines += [
+            "",
+            f"[{name}]",
+            *(
+                f"{keys.format_key_segment(key)} = {keys.format_toml_value(value)}"
+                for key, value in table.items()
+            ),
+        ]
     return "\n".join([*lines[1:], ""])
 
 

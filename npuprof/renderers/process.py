@@ -30,13 +30,20 @@ _OBEYED = tuple(f"NPUPROF_{name}" for name in catalog.OBEYED_VARIABLES)
 def fill_config_proto(config: Config, config_proto: Any, folder: str | None = None) -> Any:
     """Set the options in ``config_proto.graph_options``; return it.
 
-    Sidecar files are written to ``folder``, by default npuprof's cache. Raises NpuprofError for options without a protobuf
-    field, before anything is changed.
+    Sidecar files are written to ``folder``, by default npuprof's cache. Raises NpuprofError for
+    options without a protobuf field, before anything is changed.
     """
-    records = {name: record for name in config.options if (record := catalog.find_option(name)) and record.field}
+    records = {
+        name: record
+        for name in config.options
+        if (record := catalog.find_option(name)) and record.field
+    }
     if lost := [name for name in config.options if name not in records]:
         raise build_not_carried_error(config, dict.fromkeys(lost, ""), "session")
-    stored = {name: encode_fitting_value(config, record, config.options[name], "session") for name, record in records.items()}
+    stored = {
+        name: encode_fitting_value(config, record, config.options[name], "session")
+        for name, record in records.items()
+    }
     home = folder or sidecar_cache_folder(config)
     stored |= place_sidecars(config, home)
     write_sidecars(config, home)
@@ -48,24 +55,38 @@ def fill_config_proto(config: Config, config_proto: Any, folder: str | None = No
         entry = rewrite_options.custom_optimizers.add()
         entry.name = "NpuOptimizer"
     for name, record in records.items():
-        setattr(entry.parameter_map[name], str(record.field), os.fsencode(stored[name]) if record.field == "s" else stored[name])
+        setattr(
+            entry.parameter_map[name],
+            str(record.field),
+            os.fsencode(stored[name]) if record.field == "s" else stored[name],
+        )
     rewrite_options.remapping = _REWRITER_OFF
     rewrite_options.memory_optimization = _REWRITER_OFF
     return config_proto
 
 
 def strip_environment(environ: Mapping[str, str], removed: Collection[str]) -> dict[str, str]:
-    """Return an environment without earlier exports of presets, and without the variables ``removed``."""
-    return {name: text for name, text in environ.items() if name not in removed and (name in _OBEYED or not name.startswith("NPUPROF_"))}
+    """Return an environment without earlier exports of presets, and without the
+    variables ``removed``.
+    """
+    return {
+        name: text
+        for name, text in environ.items()
+        if name not in removed and (name in _OBEYED or not name.startswith("NPUPROF_"))
+    }
 
 
 def sidecar_cache_folder(config: Config) -> str:
-    """Return the cache folder for the sidecar files of a config: named by the digest, so never stale."""
+    """Return the cache folder for the sidecar files of a config: named by the digest,
+    so never stale.
+    """
     return os.path.join(find_user_folder("cache"), config.digest)
 
 
 def build_fact_finder(environ: Mapping[str, str]) -> Callable[[str], str | None]:
-    """Return a function that returns launcher facts of this process, from variables and the rank table."""
+    """Return a function that returns launcher facts of this process, from variables and the rank
+    table.
+    """
 
     def find_known_fact(name: str) -> str | None:
         fact = find_launcher_fact(name, environ)
@@ -78,7 +99,9 @@ def build_fact_finder(environ: Mapping[str, str]) -> Callable[[str], str | None]
         except UnfitFileError as error:
             what = f"cannot read {path}: {describe_os_error(error, path)}"
             why = "RANK_TABLE_FILE names it."
-            raise build_error("NP003", what, why, "name the rank table's file, or clear RANK_TABLE_FILE") from None
+            raise build_error(
+                "NP003", what, why, "name the rank table's file, or clear RANK_TABLE_FILE"
+            ) from None
         except (OSError, ValueError):
             return None
 
@@ -92,4 +115,9 @@ def write_sidecars(config: Config, folder: str) -> None:
         from npuprof.system.writing import Wanted, write_wanted_files
 
         make_folder(folder)
-        write_wanted_files([Wanted(os.path.join(folder, name), text.encode(), below=folder) for name, text in files.items()])
+        write_wanted_files(
+            [
+                Wanted(os.path.join(folder, name), text.encode(), below=folder)
+                for name, text in files.items()
+            ]
+        )

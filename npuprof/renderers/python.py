@@ -1,4 +1,7 @@
-"""Python source as black would format it, for the forms of rendered code. Compatible with Python 3.7."""
+"""Python source as black would format it, for the forms of rendered code.
+
+Compatible with Python 3.7.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +19,22 @@ _ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def format_literal(value: Any) -> str:
-    """Return a value as a Python literal; texts in double quotes unless single ones need fewer escapes."""
+    """Return a value as a Python literal.
+
+    Texts in double quotes unless single ones need fewer escapes.
+    """
     if isinstance(value, str):
         return _quote_python_string(value)
     if isinstance(value, list):
         return "[" + ", ".join(map(format_literal, value)) + "]"
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{format_literal(name)}: {format_literal(item)}" for name, item in value.items()) + "}"
+        return (
+            "{"
+            + ", ".join(
+                f"{format_literal(name)}: {format_literal(item)}" for name, item in value.items()
+            )
+            + "}"
+        )
     if is_no_number(value):
         return f'float("{value}")'
     return repr(value)
@@ -33,22 +45,29 @@ def _quote_python_string(text: str) -> str:
         return f'"{text}"'
     quote = "'" if '"' in text and text.count('"') > text.count("'") else '"'
     escapes = {**_ESCAPES, quote: f"\\{quote}"}
-    body = "".join(escapes.get(char) or (char if is_visible(char) else escape_code_point(char)) for char in text)
+    body = "".join(
+        escapes.get(char) or (char if is_visible(char) else escape_code_point(char))
+        for char in text
+    )
     return quote + body + quote
 
 
 def format_statement(head: str, argument: str, tail: str, indent: str = "") -> list[str]:
     """Return ``head + argument + tail`` on one line, or broken after ``head`` if it is too long.
 
-    ``head`` ends in an opening bracket, ``tail`` starts with the closing one. If even the head of an assignment is too
-    long, its right side is put in brackets.
+    ``head`` ends in an opening bracket, ``tail`` starts with the closing one. If even the head of
+    an assignment is too long, its right side is put in brackets.
     """
     line = f"{indent}{head}{argument}{tail}"
     if measure_width(line) <= WIDTH:
         return [line]
     target, equals, right = head.rpartition(" = ")
     if equals and measure_width(f"{indent}{head}") > WIDTH:
-        return [f"{indent}{target} = (", *format_statement(right, argument, tail, f"{indent}    "), f"{indent})"]
+        return [
+            f"{indent}{target} = (",
+            *format_statement(right, argument, tail, f"{indent}    "),
+            f"{indent})",
+        ]
     return [f"{indent}{head}", f"{indent}    {argument}", f"{indent}{tail}"]
 
 
@@ -63,8 +82,9 @@ def format_assignment(target: str, value: str, indent: str = "") -> list[str]:
 def format_call(argument: Any, indent: str = "", end: str = "") -> list[str]:
     """Return the lines of a call or an argument.
 
-    A string is an argument. ``(head, body, tail)`` with a string body is broken if it is too long for a line; with a list
-    of arguments, each gets its own line, and the trailing comma keeps black from joining them.
+    A string is an argument. ``(head, body, tail)`` with a string body is broken if it is too long
+    for a line; with a list of arguments, each gets its own line, and the trailing comma keeps black
+    from joining them.
     """
     if isinstance(argument, str):
         return [f"{indent}{argument}{end}"]

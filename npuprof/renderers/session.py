@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 SESSION_LOOP = "train_op = util.set_iteration_per_loop(sess, train_op, {count})"
 _TF = "import tensorflow as tf\n"
 _REWRITER = "from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig\n"
-#: Rendered lines that find or add the NpuOptimizer of a ``config``, and disable conflicting rewriters.
+#: Rendered lines that find or add the NpuOptimizer of a ``config``, and disable conflicting
+#: rewriters.
 FIND_OPTIMIZER = """\
     rewrite_options = config.graph_options.rewrite_options
     for custom_op in rewrite_options.custom_optimizers:
@@ -65,10 +66,13 @@ config.graph_options.rewrite_options.memory_optimization = RewriterConfig.OFF
 """
 
 
-def format_parameter_map(config: Config, names: Iterable[str] | None, indent: str, target: str) -> str:
+def format_parameter_map(
+    config: Config, names: Iterable[str] | None, indent: str, target: str
+) -> str:
     """Return the parameter-map lines of options (all if ``names`` is None), in catalogue order.
 
-    The lines of all options are formatted once for all targets. Raises NpuprofError for options without a protobuf field.
+    The lines of all options are formatted once for all targets. Raises NpuprofError for options
+    without a protobuf field.
     """
     mark = f"parameter map {indent!r}" if names is None else ""
     if mark in config.memo:
@@ -81,11 +85,28 @@ def format_parameter_map(config: Config, names: Iterable[str] | None, indent: st
         if option is None or option.field is None:
             lost[name] = ""
         elif name in files:
-            lines.append(_format_parameter(option, f"os.path.join({SCRIPT_FOLDER}, {format_literal(files[name][0])})", indent))
+            lines.append(
+                _format_parameter(
+                    option,
+                    f"os.path.join({SCRIPT_FOLDER}, {format_literal(files[name][0])})",
+                    indent,
+                )
+            )
         else:
             value = options[name]
-            text = _format_plain_parameter(name, value, indent) if type(value) in (str, int, bool) else ""
-            lines.append(text or _format_parameter(option, format_literal(encode_fitting_value(config, option, value, target)), indent))
+            text = (
+                _format_plain_parameter(name, value, indent)
+                if type(value) in (str, int, bool)
+                else ""
+            )
+            lines.append(
+                text
+                or _format_parameter(
+                    option,
+                    format_literal(encode_fitting_value(config, option, value, target)),
+                    indent,
+                )
+            )
     if lost:
         raise build_not_carried_error(config, lost, target)
     text = "".join(lines)
@@ -94,31 +115,46 @@ def format_parameter_map(config: Config, names: Iterable[str] | None, indent: st
     return text
 
 
-@lru_cache(4096, typed=True)  # most presets inherit most values; True and 1 differ by their type only
+@lru_cache(
+    4096, typed=True
+)  # most presets inherit most values; True and 1 differ by their type only
 def _format_plain_parameter(name: str, value: Any, indent: str) -> str:
     """Return the lines of an option, an empty string if the value does not fit its field."""
     option = catalog.find_option(name)
-    return _format_parameter(option, format_literal(value), indent) if option and fits_proto_field(option, value) else ""
+    return (
+        _format_parameter(option, format_literal(value), indent)
+        if option and fits_proto_field(option, value)
+        else ""
+    )
 
 
 def _format_parameter(option: Option, argument: str, indent: str) -> str:
     head = f'custom_op.parameter_map["{option.name}"].{option.field} = '
-    lines = format_statement(f"{head}tf.compat.as_bytes(", argument, ")", indent) if option.field == "s" else [f"{indent}{head}{argument}"]
+    lines = (
+        format_statement(f"{head}tf.compat.as_bytes(", argument, ")", indent)
+        if option.field == "s"
+        else [f"{indent}{head}{argument}"]
+    )
     return "".join([f"{line}\n" for line in lines])
 
 
 def format_session_imports(standard: Iterable[str], bridge: tuple[str, ...] = ()) -> str:
-    """Return the import lines of a module that builds a ConfigProto; ``bridge`` are the names from npu_init."""
+    """Return the import lines of a module that builds a ConfigProto.
+
+    ``bridge`` are the names from npu_init.
+    """
     head = "".join(f"import {name}\n" for name in sorted(standard))
     middle = f"from npu_bridge.npu_init import {', '.join(bridge)}\n" if bridge else ""
     return (f"{head}\n" if head else "") + _TF + middle + _REWRITER
 
 
-def find_companion_lines(config: Config, loop: str = "", trains: bool = True) -> tuple[list[str], tuple[Finding, ...]]:
+def find_companion_lines(
+    config: Config, loop: str = "", trains: bool = True
+) -> tuple[list[str], tuple[Finding, ...]]:
     """Return comments and findings about lines that the script needs besides the rendered code.
 
-    ``trains`` is set if the rendered session is the training session, ``loop`` is the line that makes the loop on the
-    device, empty if none is needed.
+    ``trains`` is set if the rendered session is the training session, ``loop`` is the line that
+    makes the loop on the device, empty if none is needed.
     """
     remarks = []
     findings = []
@@ -159,15 +195,17 @@ def find_companion_lines(config: Config, loop: str = "", trains: bool = True) ->
 def write_session_onto(config: Config, onto: str) -> Rendered:
     """Return only the parameter-map lines, for an existing optimizer entry."""
     lines = _ENTRY.sub(lambda _: f"{onto}.", format_parameter_map(config, None, "", "session"))
-    return finish_code(config, "session", ("import os\n\n" if collect_sidecars(config) else "") + lines)
+    return finish_code(
+        config, "session", ("import os\n\n" if collect_sidecars(config) else "") + lines
+    )
 
 
 class Shape(Record):
     """One target around ``session_config``: its imports, its own functions, and the lines to paste.
 
-    ``bridge`` are the names that it imports from npu_init, ``standard`` the modules of Python. ``doc`` and ``result``
-    belong to ``session_config``. ``trains`` is set if the session is the training session, ``loop`` is the line that makes
-    the loop on the device.
+    ``bridge`` are the names that it imports from npu_init, ``standard`` the modules of Python.
+    ``doc`` and ``result`` belong to ``session_config``. ``trains`` is set if the session is the
+    training session, ``loop`` is the line that makes the loop on the device.
     """
 
     bridge: tuple[str, ...] = ()
@@ -180,26 +218,52 @@ class Shape(Record):
     loop: str = ""
 
 
-def render_shape(config: Config, target: str, shape: Shape, inline: bool, names: list[str] | None = None) -> Rendered:
-    """Return the module with ``session_config(config=None)``, or the bare lines for an existing ``config``.
+def render_shape(
+    config: Config, target: str, shape: Shape, inline: bool, names: list[str] | None = None
+) -> Rendered:
+    """Return the module with ``session_config(config=None)``, or the bare lines for an existing
+    ``config``.
 
     ``names`` are the options to set, all if None.
     """
-    files = {file: text for name, (file, text) in collect_sidecars(config).items() if names is None or name in names}
+    files = {
+        file: text
+        for name, (file, text) in collect_sidecars(config).items()
+        if names is None or name in names
+    }
     remarks, findings = find_companion_lines(config, shape.loop, shape.trains)
     indent = "" if inline else "    "
-    lines = format_parameter_map(config, names, indent, target) + "".join(f"{indent}# {remark}\n" for remark in remarks)
+    lines = format_parameter_map(config, names, indent, target) + "".join(
+        f"{indent}# {remark}\n" for remark in remarks
+    )
     if inline:
-        body = ("import os\n\n" if files else "") + f"{_REWRITER}\n" + _INLINE_HEAD + lines + _INLINE_TAIL + shape.inline
+        body = (
+            ("import os\n\n" if files else "")
+            + f"{_REWRITER}\n"
+            + _INLINE_HEAD
+            + lines
+            + _INLINE_TAIL
+            + shape.inline
+        )
     else:
-        imports = format_session_imports({*shape.standard, *(("os",) if files else ())}, shape.bridge)
-        function = _HEAD.format(doc=shape.doc) + FIND_OPTIMIZER + lines + SWITCH_REWRITES_OFF + _TAIL.format(result=shape.result)
+        imports = format_session_imports(
+            {*shape.standard, *(("os",) if files else ())}, shape.bridge
+        )
+        function = (
+            _HEAD.format(doc=shape.doc)
+            + FIND_OPTIMIZER
+            + lines
+            + SWITCH_REWRITES_OFF
+            + _TAIL.format(result=shape.result)
+        )
         body = f"\n{imports}\n\n{function}{shape.functions}"
     return Rendered(add_render_header(config, target, body, files), files, findings=findings)
 
 
 def render_session(config: Config, inline: bool) -> Rendered:
-    """Return the module with ``session_config(config=None)``, or the bare lines for an existing ``config``."""
+    """Return the module with ``session_config(config=None)``, or the bare lines for an existing
+    ``config``.
+    """
     return render_shape(config, "session", Shape(loop=SESSION_LOOP), inline)
 
 

@@ -1,4 +1,7 @@
-"""Assignments for the shells' ``eval``. One row per shell; values that a shell cannot take byte for byte are rejected."""
+"""Assignments for the shells' ``eval``.
+
+One row per shell; values that a shell cannot take byte for byte are rejected.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,10 @@ from npuprof.model import LONGEST_WORD, Record, is_utf8
 class Shell(Record):
     """How one shell sets and clears a variable.
 
-    ``assign`` takes a name and a quoted value. ``refuses`` returns why a value cannot be written, or an empty string.
-    ``use`` is the line that a user types. ``endings`` are the suffixes of its scripts, ``programs`` its other names after
-    ``#!``. ``save`` and ``restore`` preserve a variable that the shell does not export, if an export overwrites it.
+    ``assign`` takes a name and a quoted value. ``refuses`` returns why a value cannot be written,
+    or an empty string. ``use`` is the line that a user types. ``endings`` are the suffixes of its
+    scripts, ``programs`` its other names after ``#!``. ``save`` and ``restore`` preserve a variable
+    that the shell does not export, if an export overwrites it.
     """
 
     assign: str
@@ -42,7 +46,9 @@ _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567
 
 def _quote_fish(text: str) -> str:
     # A command substitution splits at line ends, so they are written outside the quotes.
-    body = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "'\\n'").replace("\r", "'\\r'")
+    body = (
+        text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "'\\n'").replace("\r", "'\\r'")
+    )
     return f"'{body}'"
 
 
@@ -55,15 +61,31 @@ def _explain_tcsh_refusal(text: str) -> str:
     return "tcsh cannot take a line end through eval" if "\n" in text or "\r" in text else ""
 
 
-_CONTROL = {"\n": "`n", "\r": "`r", "\t": "`t", "\b": "`b", "\f": "`f", "\v": "`v", "\a": "`a", "\x1b": "`e"}
+_CONTROL = {
+    "\n": "`n",
+    "\r": "`r",
+    "\t": "`t",
+    "\b": "`b",
+    "\f": "`f",
+    "\v": "`v",
+    "\a": "`a",
+    "\x1b": "`e",
+}
 
 
 def _quote_pwsh(text: str) -> str:
     if any(char < " " for char in text):
         # In PowerShell, curly quotes end a string like straight ones.
-        body = "".join(_CONTROL.get(char) or (f"`{char}" if char in '`"$\u201c\u201d\u201e' else char) for char in text)
+        body = "".join(
+            _CONTROL.get(char) or (f"`{char}" if char in '`"$\u201c\u201d\u201e' else char)
+            for char in text
+        )
         return f'"{body}"'
-    return "'" + "".join(char * 2 if char in "'\u2018\u2019\u201a\u201b" else char for char in text) + "'"
+    return (
+        "'"
+        + "".join(char * 2 if char in "'\u2018\u2019\u201a\u201b" else char for char in text)
+        + "'"
+    )
 
 
 def _explain_pwsh_refusal(text: str) -> str:
@@ -72,37 +94,87 @@ def _explain_pwsh_refusal(text: str) -> str:
 
 _EXPORT, _UNSET = "export {name}={value}", "unset {name}"
 _SAVE = '_NPUPROF_WAS_{name}="${{{name}+x${name}}}"'
-_RESTORE = '[ -z "${{_NPUPROF_WAS_{name}-}}" ] || {name}="${{_NPUPROF_WAS_{name}#x}}"; unset _NPUPROF_WAS_{name}'
+_RESTORE = (
+    '[ -z "${{_NPUPROF_WAS_{name}-}}" ] || '
+    '{name}="${{_NPUPROF_WAS_{name}#x}}"; unset _NPUPROF_WAS_{name}'
+)
 SHELLS: dict[str, Shell] = {
     "bash": Shell(
-        _EXPORT, _UNSET, quote_posix, _accept_any_text, 'eval "$(npuprof env NAME --shell bash)"', (".sh", ".bash"), (), _SAVE, _RESTORE,
+        _EXPORT,
+        _UNSET,
+        quote_posix,
+        _accept_any_text,
+        'eval "$(npuprof env NAME --shell bash)"',
+        (".sh", ".bash"),
+        (),
+        _SAVE,
+        _RESTORE,
     ),
     "zsh": Shell(
-        _EXPORT, _UNSET, quote_posix, _accept_any_text, 'eval "$(npuprof env NAME --shell zsh)"', (".zsh",), (), _SAVE, _RESTORE,
+        _EXPORT,
+        _UNSET,
+        quote_posix,
+        _accept_any_text,
+        'eval "$(npuprof env NAME --shell zsh)"',
+        (".zsh",),
+        (),
+        _SAVE,
+        _RESTORE,
     ),
     "sh": Shell(
-        _EXPORT, _UNSET, quote_posix, _accept_any_text, 'eval "$(npuprof env NAME --shell sh)"', (".ksh",), ("dash",), _SAVE, _RESTORE,
+        _EXPORT,
+        _UNSET,
+        quote_posix,
+        _accept_any_text,
+        'eval "$(npuprof env NAME --shell sh)"',
+        (".ksh",),
+        ("dash",),
+        _SAVE,
+        _RESTORE,
     ),
     "fish": Shell(
-        "set -gx {name} {value};", "set -e {name};", _quote_fish, _accept_any_text,
-        "npuprof env NAME --shell fish | source", (".fish",), (),
-        "set -e _NPUPROF_WAS_{name}; set -qg {name}; and not set -qgx {name}; and set -g _NPUPROF_WAS_{name} ${name};",
-        "set -q _NPUPROF_WAS_{name}; and set -g {name} $_NPUPROF_WAS_{name}; set -e _NPUPROF_WAS_{name};",
+        "set -gx {name} {value};",
+        "set -e {name};",
+        _quote_fish,
+        _accept_any_text,
+        "npuprof env NAME --shell fish | source",
+        (".fish",),
+        (),
+        (
+            "set -e _NPUPROF_WAS_{name}; set -qg {name}; and not set -qgx {name}; and set -g "
+            "_NPUPROF_WAS_{name} ${name};"
+        ),
+        (
+            "set -q _NPUPROF_WAS_{name}; and set -g {name} "
+            "$_NPUPROF_WAS_{name}; set -e _NPUPROF_WAS_{name};"
+        ),
     ),
     "tcsh": Shell(
-        "setenv {name} {value};", "unsetenv {name};", _quote_tcsh, _explain_tcsh_refusal,
-        'eval "`npuprof env NAME --shell tcsh`"', (".csh", ".tcsh"), ("csh",),
+        "setenv {name} {value};",
+        "unsetenv {name};",
+        _quote_tcsh,
+        _explain_tcsh_refusal,
+        'eval "`npuprof env NAME --shell tcsh`"',
+        (".csh", ".tcsh"),
+        ("csh",),
     ),
     "pwsh": Shell(
-        "${{env:{name}}} = {value}", "Remove-Item -ErrorAction Ignore Env:{name}", _quote_pwsh, _explain_pwsh_refusal,
-        "npuprof env NAME --shell pwsh | Out-String | Invoke-Expression", (".ps1",),
+        "${{env:{name}}} = {value}",
+        "Remove-Item -ErrorAction Ignore Env:{name}",
+        _quote_pwsh,
+        _explain_pwsh_refusal,
+        "npuprof env NAME --shell pwsh | Out-String | Invoke-Expression",
+        (".ps1",),
     ),
-}  # fmt: skip
+}
 
 
 def format_export_lines(shell: Shell, variables: dict[str, str]) -> str:
     """Return the lines that set variables; ``refuses`` must have accepted the values."""
-    return "".join(f"{shell.assign.format(name=name, value=shell.quote(text))}\n" for name, text in variables.items())
+    return "".join(
+        f"{shell.assign.format(name=name, value=shell.quote(text))}\n"
+        for name, text in variables.items()
+    )
 
 
 def format_clear_lines(shell: Shell, names: list[str]) -> str:
@@ -112,23 +184,33 @@ def format_clear_lines(shell: Shell, names: list[str]) -> str:
 
 def format_host_lines(template: str, names: Iterable[str]) -> str:
     """Return the lines of ``save`` or ``restore`` for variables other than npuprof's own."""
-    return "".join(f"{template.format(name=name)}\n" for name in names if template and not name.startswith("NPUPROF_"))
+    return "".join(
+        f"{template.format(name=name)}\n"
+        for name in names
+        if template and not name.startswith("NPUPROF_")
+    )
 
 
-# -- undoing an export: it also exports the values that it overwrites ----------------------------------------------
+# -- undoing an export: it also exports the values that it overwrites -----------------------------
 
 #: Contains the values of variables before the first export, as a JSON object.
 BEFORE = "NPUPROF_BEFORE"
 
 
 def format_values_before(names: Iterable[str], environ: Mapping[str, str]) -> str:
-    """Return the value of ``NPUPROF_BEFORE`` for an export into an environment, an empty string for none.
+    """Return the value of ``NPUPROF_BEFORE`` for an export into an environment, an empty string for
+    none.
 
-    While an export is active, its own values cannot be distinguished, so the saved values stay unchanged.
+    While an export is active, its own values cannot be distinguished, so the saved values stay
+    unchanged.
     """
     if environ.get("NPUPROF_DIGEST"):
         return environ.get(BEFORE, "")
-    before = {name: environ[name] for name in names if name in environ and not name.startswith("NPUPROF_") and is_utf8(environ[name])}
+    before = {
+        name: environ[name]
+        for name in names
+        if name in environ and not name.startswith("NPUPROF_") and is_utf8(environ[name])
+    }
     if not before:
         return ""
     import json
@@ -137,29 +219,54 @@ def format_values_before(names: Iterable[str], environ: Mapping[str, str]) -> st
     return text if len(text) + len(BEFORE) + 1 <= LONGEST_WORD else ""
 
 
-def format_undo_lines(shell: Shell, variables: Mapping[str, str | None], environ: Mapping[str, str]) -> tuple[str, list[str]]:
+def format_undo_lines(
+    shell: Shell, variables: Mapping[str, str | None], environ: Mapping[str, str]
+) -> tuple[str, list[str]]:
     """Return the lines that undo an export of variables (None: it removed one), and notes.
 
-    Variables get their earlier values, if they are known. Those that were changed since the export stay, and so do all
-    others, whatever ``NPUPROF_BEFORE`` contains.
+    Variables get their earlier values, if they are known. Those that were changed since the export
+    stay, and so do all others, whatever ``NPUPROF_BEFORE`` contains.
     """
     saved = _read_values_before(environ)
-    if "NPUPROF_DIGEST" in environ:  # what is no longer exported is the shell's own, which only the shell sees
-        variables = {name: text for name, text in variables.items() if name in environ or name in saved}
-    differing = [name for name, text in variables.items() if (name in environ or name in saved) and environ.get(name) != text]
+    if (
+        "NPUPROF_DIGEST" in environ
+    ):  # what is no longer exported is the shell's own, which only the shell sees
+        variables = {
+            name: text for name, text in variables.items() if name in environ or name in saved
+        }
+    differing = [
+        name
+        for name, text in variables.items()
+        if (name in environ or name in saved) and environ.get(name) != text
+    ]
     if "NPUPROF_DIGEST" in differing:
         changed = []
-        notes = ["another preset, or another version of it, is exported here: later changes of its variables are not detected"]
+        notes = [
+            (
+                "another preset, or another version of it, is exported here: later changes of its "
+                "variables are not detected"
+            )
+        ]
     else:
         changed = [name for name in differing if not name.startswith("NPUPROF_")]
         notes = [f"{name} is left as it is: it was changed since the export" for name in changed]
-    restored = {name: saved[name] for name in variables if name in saved and name not in changed and not shell.refuses(saved[name])}
+    restored = {
+        name: saved[name]
+        for name in variables
+        if name in saved and name not in changed and not shell.refuses(saved[name])
+    }
     gone = [name for name in variables if name not in (*restored, *changed)]
     cleared = [name for name in gone if variables[name] is not None]
-    notes += [f"{name} is unset, not restored: {shell.refuses(saved[name])}" for name in gone if saved.get(name)]
+    notes += [
+        f"{name} is unset, not restored: {shell.refuses(saved[name])}"
+        for name in gone
+        if saved.get(name)
+    ]
     if BEFORE in environ and saved.keys() <= variables.keys():
         cleared.append(BEFORE)
-    return format_clear_lines(shell, cleared) + format_host_lines(shell.restore, gone) + format_export_lines(shell, restored), notes
+    return format_clear_lines(shell, cleared) + format_host_lines(
+        shell.restore, gone
+    ) + format_export_lines(shell, restored), notes
 
 
 def _read_values_before(environ: Mapping[str, str]) -> dict[str, str]:
@@ -173,5 +280,9 @@ def _read_values_before(environ: Mapping[str, str]) -> dict[str, str]:
     except (ValueError, RecursionError):
         return {}
     pairs = values.items() if isinstance(values, dict) else ()
-    texts = {name: text for name, text in pairs if isinstance(text, str) and "\0" not in text and not name.startswith("NPUPROF_")}
+    texts = {
+        name: text
+        for name, text in pairs
+        if isinstance(text, str) and "\0" not in text and not name.startswith("NPUPROF_")
+    }
     return {name: text for name, text in texts.items() if name.isascii() and name.isidentifier()}

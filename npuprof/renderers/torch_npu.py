@@ -1,4 +1,6 @@
-"""torch_npu: one call or assignment per setting, in catalogue order, and one ``set_option`` for its option keys."""
+"""torch_npu: one call or assignment per setting, in catalogue order, and one ``set_option`` for its
+option keys.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,10 @@ _INLINE = "import torch\nimport torch_npu\n\n{lines}\n"
 
 
 def render_torch_npu(config: Config, inline: bool) -> Rendered:
-    """Return the module with ``configure_npu()``, or the bare lines. Raises NpuprofError for a setting unknown to torch_npu."""
+    """Return the module with ``configure_npu()``, or the bare lines.
+
+    Raises NpuprofError for a setting unknown to torch_npu.
+    """
     indent = "" if inline else "    "
     lines = []
     pieces = [_split_call(*pair) for pair in _list_ordered_settings(config)]
@@ -39,11 +44,18 @@ def render_torch_npu(config: Config, inline: bool) -> Rendered:
         else:
             lines += format_assignment(start.removesuffix(" = "), arguments[0], indent)
     form = _INLINE if inline else _MODULE
-    return Rendered(add_render_header(config, "torch-npu", form.format(lines="\n".join(lines or [f"{indent}pass"]))))
+    return Rendered(
+        add_render_header(
+            config, "torch-npu", form.format(lines="\n".join(lines or [f"{indent}pass"]))
+        )
+    )
 
 
 def _split_call(name: str, value: Any) -> tuple[str, str, str]:
-    """Return the code of a setting: up to its last argument, that argument, the rest; for a ``set_option`` key only a pair."""
+    """Return the code of a setting: up to its last argument, that argument, the rest.
+
+    For a ``set_option`` key only a pair.
+    """
     setting = catalog.find_setting("torch_npu", name)
     assert setting is not None
     if not setting.call:
@@ -52,7 +64,9 @@ def _split_call(name: str, value: Any) -> tuple[str, str, str]:
     if head.endswith("."):
         head, _, members = head.partition("= ")
         return f"{head}= ", f"{members}{value}", ""
-    written = format_literal(float(value) if setting.kind == "float" and isinstance(value, int) else value)
+    written = format_literal(
+        float(value) if setting.kind == "float" and isinstance(value, int) else value
+    )
     start, comma, keyword = head.rpartition(", ")
     return (f"{start}{comma}", f"{keyword}{written}", tail) if comma else (head, written, tail)
 
@@ -61,16 +75,33 @@ def _list_ordered_settings(config: Config) -> list[tuple[str, Any]]:
     """Return the settings by path, in catalogue order. Raises NpuprofError for unknown ones."""
     section = config.shared_sections["torch_npu"].items()
     settings = {
-        ".".join((name, *path)): value for name, table in section for path, value in catalog.list_settings("torch_npu", name, table)
+        ".".join((name, *path)): value
+        for name, table in section
+        for path, value in catalog.list_settings("torch_npu", name, table)
     }
     known = catalog.record_names("torch_npu")
-    why, hint = "torch_npu has no such setting, or no such value.", "npuprof check shows how to fix it"
+    why, hint = (
+        "torch_npu has no such setting, or no such value.",
+        "npuprof check shows how to fix it",
+    )
     if unknown := [name for name, value in settings.items() if not _is_writable(name, value)]:
-        raise NpuprofError([
-            build_setting_finding(config, "NP901", f"torch_npu.{name}", f"{name} cannot be carried by the target torch-npu", why, hint)
-            ._replace(origin=config.origin(f"torch_npu.{name.partition('.')[0]}", tuple(name.split(".")[1:])))
-            for name in unknown
-        ])  # fmt: skip
+        raise NpuprofError(
+            [
+                build_setting_finding(
+                    config,
+                    "NP901",
+                    f"torch_npu.{name}",
+                    f"{name} cannot be carried by the target torch-npu",
+                    why,
+                    hint,
+                )._replace(
+                    origin=config.origin(
+                        f"torch_npu.{name.partition('.')[0]}", tuple(name.split(".")[1:])
+                    )
+                )
+                for name in unknown
+            ]
+        )
     return [(name, settings[name]) for name in known if name in settings]
 
 
@@ -85,7 +116,11 @@ def _format_option_call(pairs: list[str], indent: str) -> list[str]:
     line = f"{indent}torch.npu.set_option({{{', '.join(pairs)}}})"
     if len(line) <= WIDTH:
         return [line]
-    return [f"{indent}torch.npu.set_option(", *format_call(("{", pairs, "}"), f"{indent}    "), f"{indent})"]
+    return [
+        f"{indent}torch.npu.set_option(",
+        *format_call(("{", pairs, "}"), f"{indent}    "),
+        f"{indent})",
+    ]
 
 
 TARGETS = {

@@ -1,7 +1,8 @@
-"""Trust: the variables of ``[env]`` that need the user's trust before they are exported, and their stores.
+"""Trust: the variables of ``[env]`` that need the user's trust before they are exported, and their
+stores.
 
-Everything that exports or starts calls ``refuse_untrusted``: each shell and format, ``run``, injected blocks,
-``bisect`` and ``sweep``.
+Everything that exports or starts calls ``refuse_untrusted``: each shell and format, ``run``,
+injected blocks, ``bisect`` and ``sweep``.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
 class Need(Record):
     """A variable that needs trust, with its value, which is empty if it is unset.
 
-    ``executes`` is why it needs trust with exactly this value, an empty string if its name is unknown.
+    ``executes`` is why it needs trust with exactly this value, an empty string if its name is
+    unknown.
     """
 
     name: str
@@ -50,14 +52,19 @@ class Need(Record):
 
 
 class Author(Record):
-    """The store of the preset that sets a variable: its identity (an empty string for a file outside a store), and its name for users."""
+    """The store of the preset that sets a variable: its identity (an empty string for a file
+    outside a store), and its name for users.
+    """
 
     identity: str
     shown: str
 
 
 def find_need(name: str, value: Any, origin: Origin | None) -> Need | None:
-    """Return a variable as one that needs trust, None if it needs none or its name is invalid; no value is an ``unset``."""
+    """Return a variable as one that needs trust, None if it needs none or its name is invalid.
+
+    No value is an ``unset``.
+    """
     if value is None:
         text, executes = "", find_weakening(name)
     elif (exported := format_exported_text(name, value)) is not None:
@@ -65,18 +72,26 @@ def find_need(name: str, value: Any, origin: Origin | None) -> Need | None:
     else:  # a launcher's facts are free
         text, executes = keys.format_toml_value(value), find_execution(name) or find_weakening(name)
     is_unknown = value is not None and is_unknown_variable(name)
-    return Need(name, text, executes, origin) if name.isascii() and name.isidentifier() and (executes or is_unknown) else None
+    return (
+        Need(name, text, executes, origin)
+        if name.isascii() and name.isidentifier() and (executes or is_unknown)
+        else None
+    )
 
 
 def identify_store(home: ProfileSource | None) -> str:
-    """Return the identity of a store for trust: the URL of a source, or the real path of the folder; an empty string for neither."""
+    """Return the identity of a store for trust: the URL of a source, or the real path of the
+    folder; an empty string for neither.
+    """
     if home is None or not home.root or home.is_shipped:
         return ""
     return home.root if home.is_locked else os.path.realpath(home.root)
 
 
 def list_needs(config: Config) -> list[tuple[Need, Author]]:
-    """Return the variables of a config that need trust, without those of the command line, personal layers and shipped presets."""
+    """Return the variables of a config that need trust, without those of the command line, personal
+    layers and shipped presets.
+    """
     found = [find_step_need(profile, step) for profile, step, _ in list_lost_protections(config)]
     for name, value in config.env.items():
         if need := find_need(name, value, None):  # of each author of a part of it
@@ -86,8 +101,20 @@ def list_needs(config: Config) -> list[tuple[Need, Author]]:
     needs = []
     for need in found:
         origin = need.origin if need else None
-        profile = next((profile for profile in config.lineage if origin and profile.document is origin.document), None)
-        if need is None or profile is None or (profile.home and profile.home.is_shipped) or is_personal(profile):
+        profile = next(
+            (
+                profile
+                for profile in config.lineage
+                if origin and profile.document is origin.document
+            ),
+            None,
+        )
+        if (
+            need is None
+            or profile is None
+            or (profile.home and profile.home.is_shipped)
+            or is_personal(profile)
+        ):
             continue
         if profile.document.text:
             needs.append((need, _find_author(profile)))
@@ -104,10 +131,19 @@ def find_step_need(profile: Profile, step: Step) -> Need | None:
 
 
 def _find_author(profile: Profile) -> Author:
-    if profile.key.startswith(("file:", "stdin:", "composed:")):  # a file outside any store, or standard input
+    if profile.key.startswith(
+        ("file:", "stdin:", "composed:")
+    ):  # a file outside any store, or standard input
         return Author("", "")
     identity = identify_store(profile.home)
-    return Author(identity, f"{profile.name.rpartition(':')[0]}:" if is_of_source(profile) else profile.home.root if profile.home else "")
+    return Author(
+        identity,
+        f"{profile.name.rpartition(':')[0]}:"
+        if is_of_source(profile)
+        else profile.home.root
+        if profile.home
+        else "",
+    )
 
 
 def list_profile_needs(profile: Profile) -> list[Need]:
@@ -116,38 +152,59 @@ def list_profile_needs(profile: Profile) -> list[Need]:
     return [need for step in steps if (need := find_step_need(profile, step))]
 
 
-def refuse_untrusted(config: Config, trusting: bool = False, allowing_unknown: bool = False) -> None:
-    """Raise NpuprofError for npuprof's own variables (NP607), and, unless ``trusting``, for untrusted ones.
+def refuse_untrusted(
+    config: Config, trusting: bool = False, allowing_unknown: bool = False
+) -> None:
+    """Raise NpuprofError for npuprof's own variables (NP607), and, unless ``trusting``, for
+    untrusted ones.
 
     ``allowing_unknown`` accepts variables unknown to the catalogue.
     """
     if own := [name for name in config.env if is_own_variable(name)]:
-        raise NpuprofError([_build_own_finding(config, keys.format_full_key("env", name)) for name in own])
+        raise NpuprofError(
+            [_build_own_finding(config, keys.format_full_key("env", name)) for name in own]
+        )
     if trusting:
         return
-    needs = [(need, author) for need, author in list_needs(config) if need.executes or not allowing_unknown]
+    needs = [
+        (need, author)
+        for need, author in list_needs(config)
+        if need.executes or not allowing_unknown
+    ]
     if not needs:
         return
     from npuprof.store.trust import Trusted, load_trusted
 
-    trusted = {author.identity: load_trusted(author.identity) for _, author in needs if author.identity}
+    trusted = {
+        author.identity: load_trusted(author.identity) for _, author in needs if author.identity
+    }
     missing = [
-        (need, author) for need, author in needs
+        (need, author)
+        for need, author in needs
         if not trusted.get(author.identity, Trusted()).allows(need.name, need.text, need.executes)
-    ]  # fmt: skip
+    ]
     if missing:
-        missing.sort(key=lambda row: row[1].shown)  # the last finding of each store has the command that allows all of them
+        missing.sort(
+            key=lambda row: row[1].shown
+        )  # the last finding of each store has the command that allows all of them
         last = {author: need for need, author in missing}
         together = {author: [need for need, owner in missing if owner == author] for author in last}
         in_python = config.resolver.in_python
         raise NpuprofError(
-            [_build_finding(need, author, together[author] if last[author] is need else [], in_python) for need, author in missing]
+            [
+                _build_finding(
+                    need, author, together[author] if last[author] is need else [], in_python
+                )
+                for need, author in missing
+            ]
         )
 
 
 def _build_own_finding(config: Config, key: str) -> Finding:
     fault = build_own_variable_fault(key)
-    return Finding(fault.code, fault.message, fault.why, fault.hint, config.origin(key), key, (config.name,))
+    return Finding(
+        fault.code, fault.message, fault.why, fault.hint, config.origin(key), key, (config.name,)
+    )
 
 
 def _build_finding(need: Need, author: Author, all_needs: list[Need], in_python: bool) -> Finding:
@@ -155,22 +212,40 @@ def _build_finding(need: Need, author: Author, all_needs: list[Need], in_python:
 
     once = f"{say_switch('trust', in_python)} for this once"
     words = " ".join(dict.fromkeys(shlex.quote(need.word) for need in all_needs))
-    hint = f"look at it, then npuprof trust {shlex.quote(author.shown)} {words}, or {once}" if author.identity else f"pass {once}"
+    hint = (
+        f"look at it, then npuprof trust {shlex.quote(author.shown)} {words}, or {once}"
+        if author.identity
+        else f"pass {once}"
+    )
     hint = hint if all_needs else ""
     if need.executes:
         done = f"= {keys.format_short_value(need.text)}" if need.text else "without a value"
         what = f"env.{need.name} {done} is not trusted: {need.executes}"
         why = "Anyone who can change the preset could run code here, or redirect what is loaded."
     else:
-        what, why = f"env.{need.name} is not trusted: the catalogue does not know it", "Its effect on programs is unknown."
-    return Finding("NP930", what, why, hint, need.origin, f"env.{need.name}", (need.origin.profile,) if need.origin else ())
+        what, why = (
+            f"env.{need.name} is not trusted: the catalogue does not know it",
+            "Its effect on programs is unknown.",
+        )
+    return Finding(
+        "NP930",
+        what,
+        why,
+        hint,
+        need.origin,
+        f"env.{need.name}",
+        (need.origin.profile,) if need.origin else (),
+    )
 
 
-# -- arguments of the user -------------------------------------------------------------------------------------
+# -- arguments of the user ------------------------------------------------------------------------
 
 
 def trust_typed(home: ProfileSource | None, assignments: Iterable[str]) -> None:
-    """Trust a store with the variables of the user's ``KEY=VALUE`` arguments. Raises NpuprofError if that cannot be saved."""
+    """Trust a store with the variables of the user's ``KEY=VALUE`` arguments.
+
+    Raises NpuprofError if that cannot be saved.
+    """
     from npuprof.store.one_time import parse_assigned_value
     from npuprof.store.trust import Trusted
 
@@ -189,7 +264,10 @@ def trust_typed(home: ProfileSource | None, assignments: Iterable[str]) -> None:
 
 
 def trust_carried(home: ProfileSource | None, profiles: Iterable[Profile]) -> list[Need]:
-    """Trust a store with the unknown variables of imported presets; return those that affect code execution."""
+    """Trust a store with the unknown variables of imported presets.
+
+    Return those that affect code execution.
+    """
     from npuprof.store.trust import Trusted
 
     needs = [need for profile in profiles for need in list_profile_needs(profile)]

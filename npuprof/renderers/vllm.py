@@ -1,4 +1,6 @@
-"""A folder for ``vllm serve``: ``config.yaml`` for its ``--config``, with vLLM-Ascend's keys, and ``env.sh`` with variables."""
+"""A folder for ``vllm serve``: ``config.yaml`` for its ``--config``, with vLLM-Ascend's keys, and
+``env.sh`` with variables.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,10 @@ from npuprof.resolve.config import Config
 
 
 def render_vllm(config: Config, inline: bool) -> Rendered:
-    """Return ``config.yaml`` with ``env.sh`` as its sidecar; ``inline`` omits the headers. Raises NpuprofError for unfit values."""
+    """Return ``config.yaml`` with ``env.sh`` as its sidecar; ``inline`` omits the headers.
+
+    Raises NpuprofError for unfit values.
+    """
     arguments = config.shared_sections["vllm"]
     additional = config.shared_sections["vllm_ascend"]
     for section in ("vllm", "vllm_ascend"):
@@ -22,32 +27,50 @@ def render_vllm(config: Config, inline: bool) -> Rendered:
             try:
                 json.dumps(value, allow_nan=False)
             except (TypeError, ValueError):
-                raise NpuprofError(build_unfit_finding(config, keys.format_full_key(section, name), "vllm")) from None
-    named = ((name.replace("_", "-") if value is False else name, value) for name, value in arguments.items())  # --no-NAME has dashes only
+                raise NpuprofError(
+                    build_unfit_finding(config, keys.format_full_key(section, name), "vllm")
+                ) from None
+    named = (
+        (name.replace("_", "-") if value is False else name, value)
+        for name, value in arguments.items()
+    )  # --no-NAME has dashes only
     lines = [f"{format_yaml_key(name)}:{_format_argument(value)}\n" for name, value in named]
     lines += [f"additional-config: {_format_json_text(additional)}\n"] if additional else []
-    variables, notes = collect_env_variables(config, None, ".", with_options=False)  # [env] and the preset's identity
+    variables, notes = collect_env_variables(
+        config, None, ".", with_options=False
+    )  # [env] and the preset's identity
     exports = format_clear_and_export_lines(config, "bash", variables)
     files = {"env.sh": exports if inline else add_render_header(config, "vllm", exports)}
     body = "".join(lines) or "{}\n"
-    return Rendered(body if inline else add_render_header(config, "vllm", body, files), files, tuple(notes))
+    return Rendered(
+        body if inline else add_render_header(config, "vllm", body, files), files, tuple(notes)
+    )
 
 
 def _format_argument(value: Any) -> str:
-    """Return a value as YAML after its key: a list as items, each an argument of the command line."""
+    """Return a value as YAML after its key: a list as items, each an argument of the
+    command line.
+    """
     if isinstance(value, list) and value:
         return "".join(f"\n  - {_format_scalar(item)}" for item in value)
     return f" {_format_scalar(value)}"
 
 
 def _format_scalar(value: Any) -> str:
-    """Return a value as a scalar for PyYAML; a table as JSON text, as older releases of vLLM need."""
+    """Return a value as a scalar for PyYAML.
+
+    A table as JSON text, as older releases of vLLM need.
+    """
     if isinstance(value, str):
         return format_yaml_key(value)
     if isinstance(value, float):
         text = repr(value)
-        return text if "." in text else text.replace("e", ".0e")  # without a point, YAML 1.1 reads a string
-    return _format_json_text(value) if value and isinstance(value, (dict, list)) else json.dumps(value)
+        return (
+            text if "." in text else text.replace("e", ".0e")
+        )  # without a point, YAML 1.1 reads a string
+    return (
+        _format_json_text(value) if value and isinstance(value, (dict, list)) else json.dumps(value)
+    )
 
 
 def _format_json_text(value: Any) -> str:
@@ -59,7 +82,10 @@ def _format_json_text(value: Any) -> str:
 TARGETS = {
     "vllm": Target(
         place=84,
-        summary="a folder with `config.yaml` and `env.sh` for `vllm serve`, for `[vllm]`, `[vllm_ascend]` and `[env]`",
+        summary=(
+            "a folder with `config.yaml` and `env.sh` for `vllm serve`, for `[vllm]`, "
+            "`[vllm_ascend]` and `[env]`"
+        ),
         file="config.yaml",
         write=render_vllm,
         sections=("vllm", "vllm_ascend", "env"),

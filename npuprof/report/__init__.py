@@ -1,6 +1,9 @@
-"""Answers of verbs as values, and the names of arguments in messages. The modules format answers and findings.
+"""Answers of verbs as values, and the names of arguments in messages.
 
-``in_python`` is passed down from the library to workspaces and resolvers, and from there to configs.
+The modules format answers and findings.
+
+``in_python`` is passed down from the library to workspaces and resolvers, and from there to
+configs.
 """
 
 from __future__ import annotations
@@ -15,7 +18,8 @@ if TYPE_CHECKING:
 
     from npuprof.report.tables import Markdown, Table
 
-    #: The text of an answer: a string, bytes, a table, Markdown, pieces printed as they arrive, or the fields of a JSON answer.
+    #: The text of an answer: a string, bytes, a table, Markdown, pieces printed as they arrive, or
+    #: the fields of a JSON answer.
     Text: TypeAlias = str | bytes | Table | Markdown | Iterable[str] | dict[str, Any]
     #: A writer for each format of an answer; only the requested one is called.
     Forms = Mapping[str, Callable[[], Text]]
@@ -27,9 +31,9 @@ _ARGUMENTS = {"store": "path", "with": "mixins"}
 class Answer(Record):
     """The result of a verb.
 
-    ``forms`` has a function for each value of ``--format``. Only the requested one is called; an iterator is printed as it
-    arrives, ``None`` prints nothing. ``notes`` are printed before the answer, ``aside``, ``remarks`` and ``problems`` after
-    it; ``code`` is the exit code.
+    ``forms`` has a function for each value of ``--format``. Only the requested one is called; an
+    iterator is printed as it arrives, ``None`` prints nothing. ``notes`` are printed before the
+    answer, ``aside``, ``remarks`` and ``problems`` after it; ``code`` is the exit code.
     """
 
     forms: Forms | str | bytes | Table | Markdown | None = None
@@ -47,7 +51,10 @@ class Answer(Record):
 
 
 def say_option(name: str, value: str | None = None, in_python: bool = False) -> str:
-    """Return how messages name an option: ``--store``, ``--store DIR``; in Python ``path``, ``path='DIR'``."""
+    """Return how messages name an option: ``--store``, ``--store DIR``.
+
+    In Python ``path``, ``path='DIR'``.
+    """
     if in_python:
         argument = _ARGUMENTS.get(name, name)
         return argument if value is None else f"{argument}={value!r}"
@@ -60,5 +67,8 @@ def say_switch(name: str, in_python: bool = False) -> str:
 
 
 def say_set(key: str, in_python: bool = False) -> str:
-    """Return how messages set a key for one call: ``--set KEY=...``; in Python ``set={KEY: ...}``."""
+    """Return how messages set a key for one call: ``--set KEY=...``.
+
+    In Python ``set={KEY: ...}``.
+    """
     return f"set={{{key!r}: ...}}" if in_python else f"--set {key}=..."

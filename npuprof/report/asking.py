@@ -9,7 +9,10 @@ from npuprof.report.output import tell_remark
 
 
 def ask_on_terminal(answer: Answer, form: str, question: str) -> bool:
-    """Print an answer and a question; return whether the user confirmed. False without a terminal."""
+    """Print an answer and a question; return whether the user confirmed.
+
+    False without a terminal.
+    """
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     sys.stdout.write(str(answer.write_form(form)))
@@ -22,7 +25,12 @@ def ask_on_terminal(answer: Answer, form: str, question: str) -> bool:
 
 
 def answer_refusal(answer: Answer, done: str, shown: bool) -> Answer:
-    """Return an answer that reports why nothing was done; ``shown`` is set if the terminal already shows ``answer``."""
+    """Return an answer that reports why nothing was done.
+
+    ``shown`` is set if the terminal already shows ``answer``.
+    """
     here = sys.stdin.isatty()
     why = "it takes a yes" if here else "there is no terminal to ask on, and --yes was not given"
-    return Answer(None if here and shown else answer.forms, (*answer.remarks, f"nothing was {done}: {why}"), 1)
+    return Answer(
+        None if here and shown else answer.forms, (*answer.remarks, f"nothing was {done}: {why}"), 1
+    )

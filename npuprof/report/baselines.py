@@ -1,4 +1,7 @@
-"""Baselines: files of known findings, compared with the current ones; moved files are recognised."""
+"""Baselines: files of known findings, compared with the current ones.
+
+Moved files are recognised.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,9 @@ _FILE = lazy_pattern(r"[^\s()'\",;:]+\.\w+")
 
 
 class Mark(NamedTuple):
-    """The identity of a finding between runs: its file, relative to the baseline, its code, key and message."""
+    """The identity of a finding between runs: its file, relative to the baseline, its code, key and
+    message.
+    """
 
     path: str
     code: str
@@ -29,7 +34,10 @@ class Mark(NamedTuple):
 
 
 class Baseline(NamedTuple):
-    """The findings in a baseline with their counts; ``raw`` is the file content, None if the file is missing."""
+    """The findings in a baseline with their counts.
+
+    ``raw`` is the file content, None if the file is missing.
+    """
 
     file: str
     raw: bytes | None
@@ -37,7 +45,10 @@ class Baseline(NamedTuple):
 
 
 def read_baseline(file: str) -> Baseline:
-    """Return the baseline in a file; an empty one if the file is missing. Raises NpuprofError if it is not a baseline."""
+    """Return the baseline in a file; an empty one if the file is missing.
+
+    Raises NpuprofError if it is not a baseline.
+    """
     raw = writing.read_known_file(file)
     if raw is None:
         return Baseline(file, None, Counter())
@@ -45,12 +56,20 @@ def read_baseline(file: str) -> Baseline:
         data = json.loads(raw)
         if data["schema"] != _SCHEMA:
             raise ValueError
-        rows = [(Mark(*(_require_text(row[name]) for name in Mark._fields)), row.get("count", 1)) for row in data["findings"]]
+        rows = [
+            (Mark(*(_require_text(row[name]) for name in Mark._fields)), row.get("count", 1))
+            for row in data["findings"]
+        ]
         if any(type(count) is not int or count < 1 for _, count in rows):
             raise ValueError
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        what, why = f"{file} is not a baseline", "An unreadable baseline would hide no findings, or all of them."
-        raise build_error("NP015", what, why, "restore it, or remove and recreate it", where=Place(file)) from None
+        what, why = (
+            f"{file} is not a baseline",
+            "An unreadable baseline would hide no findings, or all of them.",
+        )
+        raise build_error(
+            "NP015", what, why, "restore it, or remove and recreate it", where=Place(file)
+        ) from None
     known: Counter[Mark] = Counter()
     for mark, count in rows:
         known[mark] += count
@@ -65,7 +84,11 @@ def _require_text(value: Any) -> str:
 
 def mark_finding(finding: Finding, file: str) -> Mark:
     """Return the identity of a finding in the baseline ``file``."""
-    path = finding.origin.file if finding.origin is not None and finding.where is None else finding.path or ""
+    path = (
+        finding.origin.file
+        if finding.origin is not None and finding.where is None
+        else finding.path or ""
+    )
     revision = finding.origin.revision if finding.origin is not None else None
     folder, message = os.path.dirname(os.path.abspath(file)), strip_lines(finding.message)
     if path and not revision:
@@ -76,15 +99,31 @@ def mark_finding(finding: Finding, file: str) -> Mark:
 
 
 def write_baseline(baseline: Baseline, marks: Counter[Mark]) -> None:
-    """Write a baseline atomically. Raises NpuprofError if that fails, or if another program has changed the file."""
-    rows = [{**mark._asdict(), **({"count": count} if count > 1 else {})} for mark, count in sorted(marks.items()) if count > 0]
+    """Write a baseline atomically.
+
+    Raises NpuprofError if that fails, or if another program has changed the file.
+    """
+    rows = [
+        {**mark._asdict(), **({"count": count} if count > 1 else {})}
+        for mark, count in sorted(marks.items())
+        if count > 0
+    ]
     text = json.dumps({"schema": _SCHEMA, "findings": rows}, indent=2, ensure_ascii=False) + "\n"
-    writing.write_wanted_files([writing.Wanted(baseline.file, text.encode(errors="surrogateescape"), baseline.raw)])
+    writing.write_wanted_files(
+        [writing.Wanted(baseline.file, text.encode(errors="surrogateescape"), baseline.raw)]
+    )
 
 
 def _relate_path(path: str, folder: str) -> str:
-    """Return a path relative to a folder; a name that is neither a preset nor an existing file stays unchanged."""
-    return os.path.relpath(os.path.abspath(path), folder) if path.endswith(".toml") or os.path.isfile(path) else path
+    """Return a path relative to a folder.
+
+    A name that is neither a preset nor an existing file stays unchanged.
+    """
+    return (
+        os.path.relpath(os.path.abspath(path), folder)
+        if path.endswith(".toml") or os.path.isfile(path)
+        else path
+    )
 
 
 def count_marks(findings: Sequence[Finding], file: str) -> Counter[Mark]:
@@ -93,7 +132,8 @@ def count_marks(findings: Sequence[Finding], file: str) -> Counter[Mark]:
 
 
 class Compared(NamedTuple):
-    """The result of a comparison: new findings, known findings under their current names, and fixed ones.
+    """The result of a comparison: new findings, known findings under their current names, and fixed
+    ones.
 
     ``moved`` maps missing files to the files that now have their findings.
     """
@@ -104,10 +144,13 @@ class Compared(NamedTuple):
     moved: dict[str, str]
 
 
-def compare_with_baseline(findings: Sequence[Finding], baseline: Baseline, is_judged: Callable[[Mark], bool]) -> Compared:
+def compare_with_baseline(
+    findings: Sequence[Finding], baseline: Baseline, is_judged: Callable[[Mark], bool]
+) -> Compared:
     """Return the new and known findings, and the fixed ones among the marks that were checked.
 
-    A missing file is matched with the file that now has its findings, so that a rename creates no new findings.
+    A missing file is matched with the file that now has its findings, so that a rename creates no
+    new findings.
     """
     left = Counter(baseline.known)
     unknown: list[tuple[Mark, Finding]] = []
@@ -121,7 +164,9 @@ def compare_with_baseline(findings: Sequence[Finding], baseline: Baseline, is_ju
     known = Counter(baseline.known)
     moved: dict[str, str] = {}
     new: list[Finding] = []
-    for (mark, finding), old in zip(unknown, _match_moved_marks([mark for mark, _ in unknown], left, baseline), strict=True):
+    for (mark, finding), old in zip(
+        unknown, _match_moved_marks([mark for mark, _ in unknown], left, baseline), strict=True
+    ):
         if old is None:
             new.append(finding)
             continue
@@ -134,14 +179,22 @@ def compare_with_baseline(findings: Sequence[Finding], baseline: Baseline, is_ju
     return Compared(new, +known - gone, gone, moved)
 
 
-def _match_moved_marks(unknown: Sequence[Mark], remaining: Counter[Mark], baseline: Baseline) -> list[Mark | None]:
-    """Return for each mark the one that is equal apart from the names of missing and new files, None if there is none.
+def _match_moved_marks(
+    unknown: Sequence[Mark], remaining: Counter[Mark], baseline: Baseline
+) -> list[Mark | None]:
+    """Return for each mark the one that is equal apart from the names of missing and new files.
+
+    None if there is none.
 
     ``remaining`` is what was not found. A file that the baseline names is not new.
     """
     folder = os.path.dirname(os.path.abspath(baseline.file))
     named = {mark.path for mark in baseline.known}
-    missing = {path for path in {mark.path for mark in remaining} if path and not os.path.lexists(os.path.join(folder, path))}
+    missing = {
+        path
+        for path in {mark.path for mark in remaining}
+        if path and not os.path.lexists(os.path.join(folder, path))
+    }
     if not missing:
         return [None] * len(unknown)
     moved = missing | ({mark.path for mark in unknown if mark.path} - named)
@@ -151,20 +204,27 @@ def _match_moved_marks(unknown: Sequence[Mark], remaining: Counter[Mark], baseli
         message = _NAME.sub(lambda match: "\0" if match[0] in names else match[0], mark.message)
         return mark._replace(path="" if mark.path in moved else mark.path, message=message)
 
-    waiting = group_pairs((drop_names(mark), mark) for mark in sorted(remaining.elements(), reverse=True))
+    waiting = group_pairs(
+        (drop_names(mark), mark) for mark in sorted(remaining.elements(), reverse=True)
+    )
     candidates = [waiting.get(drop_names(mark)) for mark in unknown]
     return [former.pop() if former else None for former in candidates]
 
 
 def _list_names(path: str) -> list[str]:
-    """Return the names of a file in messages: its path, and its preset name in a store at any parent folder."""
+    """Return the names of a file in messages: its path, and its preset name in a store at any
+    parent folder.
+    """
     parts = path.removesuffix(".toml").split("/")
     return [path, *("/".join(parts[first:]) for first in range(len(parts)))]
 
 
 def build_gone_findings(gone: Counter[Mark], file: str) -> list[Finding]:
     """Return a note for each finding of a baseline that no longer occurs."""
-    why, hint = "The baseline would hide it, should it come back.", f"take it out: --baseline {file} --write-baseline"
+    why, hint = (
+        "The baseline would hide it, should it come back.",
+        f"take it out: --baseline {file} --write-baseline",
+    )
     return [
         Finding(
             "NP707",

@@ -24,16 +24,24 @@ LEVELS = {"error": "error", "warning": "warning", "info": "note"}
 
 
 def format_findings(findings: Sequence[Finding], coloured: bool = False) -> str:
-    """Return findings with their source lines, why and what to try, with a blank line between two."""
+    """Return findings with their source lines, why and what to try, with a blank line
+    between two.
+    """
     _split_text.cache_clear()  # files may have changed
     return "\n".join(_format_finding(finding, coloured) for finding in findings)
 
 
 def _read_source_line(finding: Finding) -> tuple[str, str, str] | None:
-    """Return the number of the line a finding cites, the line, and the part of it before the column; None if there is none to show."""
+    """Return the number of the line a finding cites, the line, and the part of it before the
+    column; None if there is none to show.
+    """
     number, column = finding.position
     path = finding.path or ""
-    lines = _split_text(path, finding.origin.document.text if finding.origin is not None else None) if number else []
+    lines = (
+        _split_text(path, finding.origin.document.text if finding.origin is not None else None)
+        if number
+        else []
+    )
     if not lines[number - 1 : number] or len(lines[number - 1]) > 400:
         return None
     from npuprof.document.secrets import hide_secrets
@@ -42,15 +50,28 @@ def _read_source_line(finding: Finding) -> tuple[str, str, str] | None:
     shown = hide_secrets(path, line)
     if shown == line:
         return str(number), line, line[: max(column - 1, 0)]
-    same = next((place for place, (old, new) in enumerate(zip(shown, line, strict=False)) if old != new), len(line))
-    return str(number), shown, shown[: max(min(column - 1, same), column - 1 - len(line) + len(shown) if column > same else 0)]
+    same = next(
+        (place for place, (old, new) in enumerate(zip(shown, line, strict=False)) if old != new),
+        len(line),
+    )
+    return (
+        str(number),
+        shown,
+        shown[
+            : max(
+                min(column - 1, same), column - 1 - len(line) + len(shown) if column > same else 0
+            )
+        ],
+    )
 
 
 @lru_cache(1)  # findings of one file mostly follow each other, and may be thousands
 def _split_text(path: str, text: str | None) -> list[str]:
     """Return the lines of a text, or of the file at a path if there is none."""
     try:
-        return (read_plain_file(path).decode(errors="replace") if text is None else text).split("\n")
+        return (read_plain_file(path).decode(errors="replace") if text is None else text).split(
+            "\n"
+        )
     except (OSError, ValueError):
         return []
 
@@ -62,7 +83,11 @@ _OF_SOURCE = lazy_pattern(r"([A-Za-z0-9][\w/-]*)@[^:]*:", re.ASCII)
 def build_hint(finding: Finding) -> str:
     """Return the hint of a finding; a trust hint for a source names the source."""
     match = _OF_SOURCE.match(finding.path or "") if finding.code in TRUST_CODES else None
-    return finding.hint.replace("npuprof trust STORE", f"npuprof trust {match[1]}:") if match else finding.hint
+    return (
+        finding.hint.replace("npuprof trust STORE", f"npuprof trust {match[1]}:")
+        if match
+        else finding.hint
+    )
 
 
 def _format_finding(finding: Finding, coloured: bool) -> str:
@@ -105,11 +130,18 @@ def build_finding_dict(finding: Finding) -> dict[str, Any]:
     }
 
 
-def format_json_findings(findings: Sequence[Finding], accepted: int = 0, coverage: Mapping[str, Any] | None = None) -> str:
-    """Return findings as JSON; ``accepted`` is the number of accepted findings, ``coverage`` the settings checked."""
+def format_json_findings(
+    findings: Sequence[Finding], accepted: int = 0, coverage: Mapping[str, Any] | None = None
+) -> str:
+    """Return findings as JSON.
+
+    ``accepted`` is the number of accepted findings, ``coverage`` the settings checked.
+    """
     fields = [build_finding_dict(finding) for finding in findings]
     covered = {} if coverage is None else {"coverage": coverage}
-    return format_json_answer({"schema": "npuprof.findings/1", "findings": fields, "accepted": accepted, **covered})
+    return format_json_answer(
+        {"schema": "npuprof.findings/1", "findings": fields, "accepted": accepted, **covered}
+    )
 
 
 def strip_lines(message: str) -> str:
@@ -123,5 +155,8 @@ WITH_PLAIN_PATHS = ("sarif", "github", "gitlab")
 
 def format_severity_counts(findings: Sequence[Finding]) -> str:
     """Return the counts by severity: ``2 errors, 1 warning``."""
-    numbers = {noun: sum(finding.severity == severity for finding in findings) for severity, noun in LEVELS.items()}
+    numbers = {
+        noun: sum(finding.severity == severity for finding in findings)
+        for severity, noun in LEVELS.items()
+    }
     return ", ".join(format_count(number, noun) for noun, number in numbers.items() if number)

@@ -37,28 +37,44 @@ def format_html_cell(cell: str) -> str:
 
 
 def format_html_table(
-    caption: str, header: Sequence[str], rows: Iterable[Sequence[str]], kinds: Sequence[str] = (), matrix: bool = False
+    caption: str,
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    kinds: Sequence[str] = (),
+    matrix: bool = False,
 ) -> str:
     """Return a table; the first cell of a row names it. ``kinds`` are the classes of the rows."""
     body = []
     for place, row in enumerate(rows):
         kind = f' class="{kinds[place]}"' if kinds else ""
         name, *cells = map(format_html_cell, row)
-        body.append(f'<tr{kind}><th scope="row">{name}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>\n')
+        body.append(
+            f"<tr{kind}><th "
+            f'scope="row">{name}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>\n'
+        )
     return frame_html_table(caption, header, "".join(body), "matrix" if matrix else "cards")
 
 
 def frame_html_table(
-    caption: str, header: Sequence[str], body: str, kind: str = "cards", widths: Sequence[int] = (), mark: str = ""
+    caption: str,
+    header: Sequence[str],
+    body: str,
+    kind: str = "cards",
+    widths: Sequence[int] = (),
+    mark: str = "",
 ) -> str:
     """Return a table of rows that are HTML; it scrolls by itself if a page is narrower.
 
-    ``kind`` are its classes: ``matrix`` keeps the first column in sight, ``cards`` has cells below each other on a narrow page.
-    ``widths`` are numbers of the style for columns, 0 for what is left over; ``mark`` is the id.
+    ``kind`` are its classes: ``matrix`` keeps the first column in sight, ``cards`` has cells below
+    each other on a narrow page. ``widths`` are numbers of the style for columns, 0 for what is left
+    over; ``mark`` is the id.
     """
     shown = escape_html(caption)
     classes = [f' class="w{width}"' if width else "" for width in widths] or [""] * len(header)
-    heads = "".join(f'<th scope="col"{width}>{escape_html(name)}</th>' for name, width in zip(header, classes, strict=True))
+    heads = "".join(
+        f'<th scope="col"{width}>{escape_html(name)}</th>'
+        for name, width in zip(header, classes, strict=True)
+    )
     name = f' id="{mark}"' if mark else ""
     return (
         f'<div class="wide" role="region" aria-label="{shown}" tabindex="0">\n'
@@ -70,17 +86,30 @@ def frame_html_table(
 
 
 def format_page(title: str, body: str) -> str:
-    """Return a page with a title, given as text, and a body, given as HTML; it may load nothing, and its style is in it."""
+    """Return a page with a title, given as text, and a body, given as HTML.
+
+    It may load nothing, and its style is in it.
+    """
     shown, style = escape_html(title), f"\n{read_style()}"
     policy = (
-        f"default-src 'none'; style-src 'sha256-{b64encode(sha256(style.encode()).digest()).decode()}'; base-uri 'none'; form-action 'none'"
+        "default-src 'none'; style-src "
+        f"'sha256-{b64encode(sha256(style.encode()).digest()).decode()}'; "
+        "base-uri 'none'; form-action 'none'"
     )
     head = [
-        '<!DOCTYPE html>', '<html lang="en">', '<head>', '<meta charset="utf-8">',
+        "<!DOCTYPE html>",
+        '<html lang="en">',
+        "<head>",
+        '<meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">', f"<title>{shown}</title>", f"<style>{style}</style>", "</head>",
-    ]  # fmt: skip
-    return "\n".join([*head, f"<body>\n<main>\n<h1>{shown}</h1>\n{body}</main>\n</body>\n</html>\n"])
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+        f"<title>{shown}</title>",
+        f"<style>{style}</style>",
+        "</head>",
+    ]
+    return "\n".join(
+        [*head, f"<body>\n<main>\n<h1>{shown}</h1>\n{body}</main>\n</body>\n</html>\n"]
+    )
 
 
 def fold_long_text(text: str) -> str:
@@ -91,11 +120,18 @@ def fold_long_text(text: str) -> str:
     return Markup(f"<details><summary>{start}</summary>{full}</details>")
 
 
-def format_notebook_table(title: str, lines_above: Iterable[str], header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """Return a table with a title and introductory lines, without its own style: notebooks have light and dark themes."""
+def format_notebook_table(
+    title: str, lines_above: Iterable[str], header: Iterable[str], rows: Iterable[Iterable[str]]
+) -> str:
+    """Return a table with a title and introductory lines, without its own style: notebooks have
+    light and dark themes.
+    """
     lines = [f"<p><strong>{escape_html(title)}</strong></p>"]
     lines += [f"<p>{escape_html(line)}</p>" for line in lines_above if line]
     names = "".join(f'<th scope="col"{_LEFT}>{escape_html(name)}</th>' for name in header)
     lines += ["<table>", f"<thead><tr>{names}</tr></thead>", "<tbody>"]
-    lines += ["<tr>" + "".join(f"<td{_LEFT}>{format_html_cell(cell)}</td>" for cell in row) + "</tr>" for row in rows]
+    lines += [
+        "<tr>" + "".join(f"<td{_LEFT}>{format_html_cell(cell)}</td>" for cell in row) + "</tr>"
+        for row in rows
+    ]
     return "\n".join([*lines, "</tbody>", "</table>", ""])

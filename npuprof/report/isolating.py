@@ -11,10 +11,12 @@ from npuprof.system.files import describe_os_error
 
 
 class isolate_faults:  # noqa: N801 - a context manager; stores need thousands, and contextlib is four times slower
-    """Turn an exception of the body into an error finding about ``path`` in ``problems``, and continue after it.
+    """Turn an exception of the body into an error finding about ``path`` in ``problems``, and
+    continue after it.
 
-    A bug in npuprof is NP831; an operating system error or limit is NP801, or NP001 for the file of a ``preset``. With
-    NPUPROF_DEBUG=1 the traceback is printed. NpuprofError and BrokenPipeError are raised unchanged.
+    A bug in npuprof is NP831; an operating system error or limit is NP801, or NP001 for the file of
+    a ``preset``. With NPUPROF_DEBUG=1 the traceback is printed. NpuprofError and BrokenPipeError
+    are raised unchanged.
     """
 
     __slots__ = ("path", "preset", "problems")
@@ -31,7 +33,9 @@ class isolate_faults:  # noqa: N801 - a context manager; stores need thousands, 
         if os.environ.get("NPUPROF_DEBUG") == "1":
             import traceback
 
-            output.write_to_stderr(escape_lines("".join(traceback.format_exception(error))).rstrip("\n"))
+            output.write_to_stderr(
+                escape_lines("".join(traceback.format_exception(error))).rstrip("\n")
+            )
         profiles = (self.preset,) if self.preset else ()
         finding = _build_finding(error, self.path, bool(self.preset))
         self.problems.append(finding._replace(where=Place(self.path), profiles=profiles))
@@ -40,8 +44,21 @@ class isolate_faults:  # noqa: N801 - a context manager; stores need thousands, 
 
 def _build_finding(error: Exception, path: str, is_preset: bool) -> Finding:
     if isinstance(error, (RecursionError, MemoryError, OSError)):
-        reason = describe_os_error(error, path) if isinstance(error, OSError) else "it is nested too deeply, or too large"
-        return Finding("NP001" if is_preset else "NP801", f"the file is not read: {reason}", "Nothing in it was read.")
+        reason = (
+            describe_os_error(error, path)
+            if isinstance(error, OSError)
+            else "it is nested too deeply, or too large"
+        )
+        return Finding(
+            "NP001" if is_preset else "NP801",
+            f"the file is not read: {reason}",
+            "Nothing in it was read.",
+        )
     what = escape_controls(shorten_values(f"{type(error).__name__}: {error}"))
     why = "This is a bug in npuprof, not in your file. The other files were read."
-    return Finding("NP831", what, why, "NPUPROF_DEBUG=1 shows where; please report it with the file that caused it")
+    return Finding(
+        "NP831",
+        what,
+        why,
+        "NPUPROF_DEBUG=1 shows where; please report it with the file that caused it",
+    )

@@ -20,7 +20,11 @@ def format_json_answer(value: Any) -> str:
     if text.isascii() and "\x7f" not in text:
         return text
     # Invisible characters and undecodable file name bytes are escaped; the values stay the same.
-    hidden = {ord(char): json.dumps(char)[1:-1].replace("\x7f", "\\u007f") for char in {*text} - {"\n"} if not is_visible(char)}
+    hidden = {
+        ord(char): json.dumps(char)[1:-1].replace("\x7f", "\\u007f")
+        for char in {*text} - {"\n"}
+        if not is_visible(char)
+    }
     return text.translate(hidden)
 
 

@@ -33,26 +33,50 @@ class _Page(RichMarkdown):
     elements = {**RichMarkdown.elements, "heading_open": _LeftHeading, "table_open": TableElement}
 
 
-def format_markdown_page(parts: Iterable[tuple[str, bool]], show_link: Callable[[str, str], str], coloured: bool) -> str:
-    """Return a page as lines: paragraphs, tables and command output wrapped to the terminal, code unchanged."""
+def format_markdown_page(
+    parts: Iterable[tuple[str, bool]], show_link: Callable[[str, str], str], coloured: bool
+) -> str:
+    """Return a page as lines: paragraphs, tables and command output wrapped to the terminal, code
+    unchanged.
+    """
     columns = find_width()
     width = min(columns, _WIDEST)
     return "".join(
-        _format_prose(part, width, show_link, coloured) if is_prose else _format_code(part, columns, coloured) for part, is_prose in parts
+        _format_prose(part, width, show_link, coloured)
+        if is_prose
+        else _format_code(part, columns, coloured)
+        for part, is_prose in parts
     )
 
 
-def _format_prose(text: str, width: int, show_link: Callable[[str, str], str], coloured: bool) -> str:
+def _format_prose(
+    text: str, width: int, show_link: Callable[[str, str], str], coloured: bool
+) -> str:
     def write_link(match: re.Match[str]) -> str:
         picture, label, target = match.groups()
         return f"(a picture: {label})" if picture else show_link(label, target)
 
-    styles = dict.fromkeys(("markdown.h1", "markdown.h2", "markdown.h3", "markdown.table.header"), "bold")
-    plain = {"markdown.code": "cyan", "markdown.table.border": "none", "markdown.item.bullet": "none", "markdown.item.number": "none"}
+    styles = dict.fromkeys(
+        ("markdown.h1", "markdown.h2", "markdown.h3", "markdown.table.header"), "bold"
+    )
+    plain = {
+        "markdown.code": "cyan",
+        "markdown.table.border": "none",
+        "markdown.item.bullet": "none",
+        "markdown.item.number": "none",
+    }
     console = Console(
-        file=StringIO(), width=width, theme=Theme({**styles, **plain}), highlight=False, emoji=False, markup=False,
-        force_terminal=coloured, no_color=not coloured, color_system="standard" if coloured else None, legacy_windows=False,
-    )  # fmt: skip
+        file=StringIO(),
+        width=width,
+        theme=Theme({**styles, **plain}),
+        highlight=False,
+        emoji=False,
+        markup=False,
+        force_terminal=coloured,
+        no_color=not coloured,
+        color_system="standard" if coloured else None,
+        legacy_windows=False,
+    )
     with console.capture() as captured:
         console.print(_Page(_LINK.sub(write_link, text), hyperlinks=False))
     lines = [line.rstrip() for line in captured.get().split("\n")]
@@ -62,8 +86,8 @@ def _format_prose(text: str, width: int, show_link: Callable[[str, str], str], c
 def _format_code(text: str, width: int, coloured: bool) -> str:
     """Return a block of code without its fences, indented.
 
-    Command output is wrapped. Lines to copy are never broken: the comment at the end of a line that is too wide moves above
-    it.
+    Command output is wrapped. Lines to copy are never broken: the comment at the end of a line that
+    is too wide moves above it.
     """
     fence, *lines = text.splitlines()[:-1]
     room = width - len(_INDENT)
@@ -72,8 +96,16 @@ def _format_code(text: str, width: int, coloured: bool) -> str:
         blocks = (("\n".join(line for line, _ in run), typed) for typed, run in runs)
         shown = "\n".join(block if typed else wrap_lines(block, room) for block, typed in blocks)
     else:
-        shown = "\n".join(_set_remark_apart(line, room) if measure_width(line) > room else line for line in lines)
-    return "".join(f"{_INDENT}{paint_text(line, '32', coloured)}".rstrip() + "\n" for line in shown.split("\n")) + "\n"
+        shown = "\n".join(
+            _set_remark_apart(line, room) if measure_width(line) > room else line for line in lines
+        )
+    return (
+        "".join(
+            f"{_INDENT}{paint_text(line, '32', coloured)}".rstrip() + "\n"
+            for line in shown.split("\n")
+        )
+        + "\n"
+    )
 
 
 def _set_remark_apart(line: str, room: int) -> str:
@@ -87,7 +119,9 @@ def _set_remark_apart(line: str, room: int) -> str:
 
 
 def _mark_typed(lines: Sequence[str]) -> Iterator[tuple[str, bool]]:
-    """Yield the lines of a terminal session with a flag: True for typed lines, at a prompt or continuing one."""
+    """Yield the lines of a terminal session with a flag: True for typed lines, at a prompt or
+    continuing one.
+    """
     goes_on = False
     for line in lines:
         typed = goes_on or line.startswith(("$ ", "> "))

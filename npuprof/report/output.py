@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 
 def track_items(items: Sequence[Item], what: str) -> Iterator[Item]:
-    """Yield items, and show on a terminal how many are done if it takes long; ``what`` is their plural noun."""
+    """Yield items, and show on a terminal how many are done if it takes long.
+
+    ``what`` is their plural noun.
+    """
     if not sys.stderr.isatty():
         yield from items
         return
@@ -42,14 +45,18 @@ def write_answer(pieces: Iterable[bytes]) -> None:
         except BrokenPipeError:
             raise
         except OSError as error:  # a full disk, or a closed stream
-            raise build_write_error(f"standard output: {str(error.strerror).lower()}", "The output is incomplete.") from None
+            raise build_write_error(
+                f"standard output: {str(error.strerror).lower()}", "The output is incomplete."
+            ) from None
 
 
-def encode_pieces(text: Text, path: str | None, coloured: bool, prose: bool = False) -> Iterator[bytes]:
+def encode_pieces(
+    text: Text, path: str | None, coloured: bool, prose: bool = False
+) -> Iterator[bytes]:
     """Yield the pieces of an answer as UTF-8, with unchanged line endings.
 
-    On a terminal, tables are formatted, ``prose`` is wrapped, and invisible characters are shown. Files and pipes get every
-    byte.
+    On a terminal, tables are formatted, ``prose`` is wrapped, and invisible characters are shown.
+    Files and pipes get every byte.
     """
     if path is None and sys.stdout.isatty():
         from npuprof.report.wrapping import find_width, wrap_lines
@@ -70,7 +77,9 @@ def _encode_text(text: Text, on_terminal: bool, coloured: bool) -> Iterator[byte
 
         yield format_json_answer(text).encode()
     elif isinstance(text, Record):  # a table or a page; its module is imported where it is created
-        yield _encode_names(text.format_terminal(coloured) if on_terminal else text.format_plain(coloured))
+        yield _encode_names(
+            text.format_terminal(coloured) if on_terminal else text.format_plain(coloured)
+        )
     else:
         for piece in text:
             yield _encode_names(piece)
@@ -88,7 +97,9 @@ def write_to_stderr(text: str) -> None:
 
 
 def fit_to_stderr(text: str) -> str:
-    """Return a text formatted for the terminal of standard error, unchanged if that is not a terminal."""
+    """Return a text formatted for the terminal of standard error, unchanged if that is
+    not a terminal.
+    """
     if not sys.stderr.isatty():
         return text
     from npuprof.report.wrapping import find_width, wrap_lines
@@ -97,13 +108,18 @@ def fit_to_stderr(text: str) -> str:
 
 
 def tell_remark(text: str) -> None:
-    """Print a note; lines after the first are indented, so that a name in it cannot pass for a new message."""
+    """Print a note.
+
+    Lines after the first are indented, so that a name in it cannot pass for a new message.
+    """
     lines = [escape_controls(shorten_values(line)) for line in text.split("\n  ")]
     write_to_stderr("npuprof: " + "\n  ".join(lines))
 
 
 def is_colour_wanted(choice: str, stream: object = None) -> bool:
-    """Return whether to colour a stream: ``always``, ``never``, or ``auto`` (a terminal, no NO_COLOR)."""
+    """Return whether to colour a stream: ``always``, ``never``, or ``auto`` (a
+    terminal, no NO_COLOR).
+    """
     if choice != "auto":
         return choice == "always"
     if os.environ.get("NO_COLOR"):
@@ -117,7 +133,9 @@ def is_colour_wanted(choice: str, stream: object = None) -> bool:
 
 
 def tell_made_folders(created: list[str]) -> None:
-    """Print the folders that ``make_folder`` created for a user's path, so that typos are noticed."""
+    """Print the folders that ``make_folder`` created for a user's path, so that typos
+    are noticed.
+    """
     if created:
         tell_remark(f"made the folder {created[0]}")
 

@@ -20,12 +20,14 @@ _MARKS = lazy_pattern(r"([\\`*_\[\]~|<>&])")
 
 
 class Table(Record):
-    """Rows of equally many cells: plain text, ``Code``, or ``Markup`` of the back end that writes them.
+    """Rows of equally many cells: plain text, ``Code``, or ``Markup`` of the back end that writes
+    them.
 
-    ``header`` names the columns; a program that reads a pipe gets it only if the table is ``named``. ``after`` is a text that follows
-    the rows. ``gaps`` are the blanks after each column of plain text, two by default. On a terminal the first column is
-    ``highlighted``; the last columns, as many as ``wrapping`` says, are wrapped if it is too narrow. With ``below`` the last cell is
-    printed below its row, and columns without a value are left out.
+    ``header`` names the columns; a program that reads a pipe gets it only if the table is
+    ``named``. ``after`` is a text that follows the rows. ``gaps`` are the blanks after each column
+    of plain text, two by default. On a terminal the first column is ``highlighted``; the last
+    columns, as many as ``wrapping`` says, are wrapped if it is too narrow. With ``below`` the last
+    cell is printed below its row, and columns without a value are left out.
     """
 
     rows: Sequence[Sequence[str]]
@@ -41,18 +43,27 @@ class Table(Record):
         """Return the rows as lines with aligned columns."""
         rows = self._escape_rows([self.header, *self.rows] if self.named else self.rows)
         widths = [max(map(measure_width, column)) for column in zip(*rows, strict=True)]
-        return "".join(f"{self._join_cells(row, widths, coloured, self.gaps)}\n" for row in rows) + self.after
+        return (
+            "".join(f"{self._join_cells(row, widths, coloured, self.gaps)}\n" for row in rows)
+            + self.after
+        )
 
     def format_terminal(self, coloured: bool) -> str:
         """Return the rows fitted to the terminal, and the text after them."""
         header = self.header if self.named else tuple(name.upper() for name in self.header)
         rows = self._escape_rows([header, *self.rows] if header else self.rows)
         width = find_width()
-        lines = self._format_apart(rows, coloured, width) if self.below else self._format_grid(rows, coloured, width)
+        lines = (
+            self._format_apart(rows, coloured, width)
+            if self.below
+            else self._format_grid(rows, coloured, width)
+        )
         return "".join(f"{line}\n" for line in lines) + wrap_lines(self.after, width)
 
     def format_markdown(self, room: int | None = None) -> tuple[str, int]:
-        """Return the table in Markdown, with as many rows as fit in ``room`` characters, and their number."""
+        """Return the table in Markdown, with as many rows as fit in ``room`` characters, and their
+        number.
+        """
         head = " | ".join(map(_format_markdown_cell, self.header))
         out = f"| {head} |\n".replace("|  |", "| |") + "|" + "---|" * len(self.header) + "\n"
         for shown, row in enumerate(self.rows):
@@ -71,12 +82,26 @@ class Table(Record):
     def _escape_rows(self, rows: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
         return [tuple(map(escape_controls, row)) for row in rows]
 
-    def _join_cells(self, cells: Sequence[str], widths: Sequence[int], coloured: bool, gaps: tuple[int, ...] = (), code: str = "") -> str:
-        """Return cells padded to the widths of their columns; ``code`` is the terminal style of all of them."""
+    def _join_cells(
+        self,
+        cells: Sequence[str],
+        widths: Sequence[int],
+        coloured: bool,
+        gaps: tuple[int, ...] = (),
+        code: str = "",
+    ) -> str:
+        """Return cells padded to the widths of their columns.
+
+        ``code`` is the terminal style of all of them.
+        """
         line = ""
         for number, cell in enumerate(cells):
-            style = code or ("" if number else _YELLOW if self.highlighted else _BOLD if self.below else "")
-            padding = max(widths[number] - measure_width(cell), 0) + (gaps[number] if number < len(gaps) else 2)
+            style = code or (
+                "" if number else _YELLOW if self.highlighted else _BOLD if self.below else ""
+            )
+            padding = max(widths[number] - measure_width(cell), 0) + (
+                gaps[number] if number < len(gaps) else 2
+            )
             line += paint_text(cell, style, bool(coloured and style and cell)) + " " * padding
         return line.rstrip()
 
@@ -88,9 +113,14 @@ class Table(Record):
         lines = []
         for number, (cells, row) in enumerate(zip(zip(*columns, strict=True), rows, strict=True)):
             is_header = bool(self.header) and number == 0
-            lines += wrap_lines(self._join_cells(cells, widths, coloured, code=_DIM if is_header else ""), width).split("\n")
+            lines += wrap_lines(
+                self._join_cells(cells, widths, coloured, code=_DIM if is_header else ""), width
+            ).split("\n")
             if row[-1] not in _EMPTY and not is_header:
-                lines += [paint_text(part, _DIM, coloured) for part in wrap_lines(f"    {row[-1]}", width).split("\n")]
+                lines += [
+                    paint_text(part, _DIM, coloured)
+                    for part in wrap_lines(f"    {row[-1]}", width).split("\n")
+                ]
         return lines
 
     def _format_grid(self, rows: Sequence[Sequence[str]], coloured: bool, width: int) -> list[str]:
@@ -107,7 +137,10 @@ class Table(Record):
 
 
 def format_code_span(text: str, in_table: bool = True) -> str:
-    """Return text as a code span of Markdown, in which nothing is a link, a mention or markup; by default for a table cell."""
+    """Return text as a code span of Markdown, in which nothing is a link, a mention or markup.
+
+    By default for a table cell.
+    """
     shown = escape_controls(text)
     ticks = "`" * (max((len(run) for run in re.findall("`+", shown)), default=0) + 1)
     pad = " " if shown.startswith("`") or shown.endswith("`") or not shown.strip() else ""
@@ -116,7 +149,9 @@ def format_code_span(text: str, in_table: bool = True) -> str:
 
 
 def _escape_pipe(match: re.Match[str]) -> str:
-    """Return a pipe escaped for a table cell: an odd number of backslashes, as backslashes escape each other."""
+    """Return a pipe escaped for a table cell: an odd number of backslashes, as backslashes escape
+    each other.
+    """
     before: str = match[1]
     return before + ("\\" if len(before) % 2 == 0 else "\\\\") + "|"
 

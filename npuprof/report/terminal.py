@@ -16,8 +16,8 @@ _FIRST_WORD = 1.0  # seconds before progress is shown
 def page_answer(pieces: Iterable[bytes], write: Callable[[Iterable[bytes]], None]) -> None:
     """Show an answer in the user's pager, piece by piece; without a pager, ``write`` it.
 
-    The pager is ``$NPUPROF_PAGER``, else ``$PAGER``, else ``less`` if it is installed, which exits if the answer fits the
-    screen. ``cat`` or an empty value means no pager.
+    The pager is ``$NPUPROF_PAGER``, else ``$PAGER``, else ``less`` if it is installed, which exits
+    if the answer fits the screen. ``cat`` or an empty value means no pager.
     """
     import shlex
     import shutil
@@ -25,7 +25,11 @@ def page_answer(pieces: Iterable[bytes], write: Callable[[Iterable[bytes]], None
     from npuprof.system import processes
 
     configured = os.environ.get("NPUPROF_PAGER", os.environ.get("PAGER"))
-    words = shlex.split(configured) if configured is not None else [processes.find_program("less") or "cat"]
+    words = (
+        shlex.split(configured)
+        if configured is not None
+        else [processes.find_program("less") or "cat"]
+    )
     if not words or words == ["cat"] or shutil.which(words[0]) is None:
         write(pieces)
         return
@@ -50,7 +54,10 @@ def page_answer(pieces: Iterable[bytes], write: Callable[[Iterable[bytes]], None
 
 @contextmanager
 def progress_line() -> Iterator[Tell]:
-    """Return a function that shows a text in the last line of the terminal, a few times a second; the line is cleared at the end."""
+    """Return a function that shows a text in the last line of the terminal, a few times a second.
+
+    The line is cleared at the end.
+    """
     if not sys.stderr.isatty():
         yield lambda text: None
         return

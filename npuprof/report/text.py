@@ -29,17 +29,23 @@ def paint_text(text: str, code: str, coloured: bool) -> str:
 
 
 def measure_width(text: str) -> int:
-    """Return the number of terminal columns of a text: wide characters take two, combining marks none."""
+    """Return the number of terminal columns of a text: wide characters take two,
+    combining marks none.
+    """
     if text.isascii():
         return len(text)
     from unicodedata import combining, east_asian_width
 
-    return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text)
+    return sum(
+        0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text
+    )
 
 
 def count_rest(names: Collection[str], most: int = 3) -> str:
     """Return the first names of a list as text, with the number of further ones."""
-    return ", ".join(list(names)[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+    return ", ".join(list(names)[:most]) + (
+        f" and {len(names) - most} more" if len(names) > most else ""
+    )
 
 
 def escape_controls(text: str) -> str:
@@ -49,16 +55,24 @@ def escape_controls(text: str) -> str:
     """
     if is_visible(text):
         return text
-    return "".join(char if is_visible(char) else _ESCAPES.get(char) or escape_code_point(char) for char in text)
+    return "".join(
+        char if is_visible(char) else _ESCAPES.get(char) or escape_code_point(char) for char in text
+    )
 
 
 def escape_lines(text: str) -> str:
     """Return text as ``escape_controls`` does, line by line: its line ends stay."""
-    return text if is_visible(text) or is_visible(text.replace("\n", "")) else "\n".join(map(escape_controls, text.split("\n")))
+    return (
+        text
+        if is_visible(text) or is_visible(text.replace("\n", ""))
+        else "\n".join(map(escape_controls, text.split("\n")))
+    )
 
 
 def escape_file_line(line: str) -> str:
-    """Return a line of a file for display: tabs and line end stay, so it remains a line of a patch, unless it hides something."""
+    """Return a line of a file for display: tabs and line end stay, so it remains a line of a patch,
+    unless it hides something.
+    """
     text = line.removesuffix("\n").removesuffix("\r")
     end = line[len(text) :] if line.endswith("\n") else "\n"
     return "\t".join(map(escape_controls, text.split("\t"))) + end
@@ -70,13 +84,21 @@ def escape_terminal_text(text: str, coloured: bool) -> str:
         lines = text.split("\n")
         return "\n".join(escape_file_line(line).removesuffix("\n") for line in lines)
     parts = re.split(r"(\033\[[0-9;]*m)", text)
-    return "".join(part if place % 2 else escape_terminal_text(part, False) for place, part in enumerate(parts))
+    return "".join(
+        part if place % 2 else escape_terminal_text(part, False) for place, part in enumerate(parts)
+    )
 
 
 def escape_code_point(char: str) -> str:
     """Return a character by its number in hexadecimal digits, as YAML and Python read it."""
     code = ord(char)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    return (
+        f"\\x{code:02x}"
+        if code < 0x100
+        else f"\\u{code:04x}"
+        if code < 0x10000
+        else f"\\U{code:08x}"
+    )
 
 
 def format_count(number: int, noun: str) -> str:

@@ -54,7 +54,9 @@ def find_width() -> int:
 
 
 def wrap_lines(text: str, width: int) -> str:
-    """Return a text whose lines are at most ``width`` columns wide where words allow that, those that go on indented."""
+    """Return a text whose lines are at most ``width`` columns wide where words allow that, those
+    that go on indented.
+    """
     lines = text.split("\n")
     wrapped: list[str] = []
     for place, line in enumerate(lines):
@@ -89,7 +91,8 @@ def _wrap_line(line: str, plain: str, width: int) -> list[str]:
 
 
 def fit_excerpt(line: str, below: str, width: int) -> tuple[str, str]:
-    """Return a cited line and the one below it as so many columns hold them, the caret still under what it points at.
+    """Return a cited line and the one below it as so many columns hold them, the caret still under
+    what it points at.
 
     Both are as they were if the line below has no caret, or characters are not one column wide.
     """
@@ -105,17 +108,27 @@ def fit_excerpt(line: str, below: str, width: int) -> tuple[str, str]:
 
 
 def fit_columns(rows: Sequence[Sequence[str]], room: int, fixed: int) -> list[int]:
-    """Return the widths of columns that have so much room together; all but the first ``fixed`` shrink if it is too little.
+    """Return the widths of columns that have so much room together.
 
-    No word is broken if there is room for all of them, below the first row if possible, and no part of a word if there is room for those.
+    All but the first ``fixed`` shrink if it is too little.
+
+    No word is broken if there is room for all of them, below the first row if possible, and no part
+    of a word if there is room for those.
     """
     columns = list(zip(*rows, strict=True))
     widths = [max((measure_width(cell) for cell in column), default=0) for column in columns]
     left, wanted = room - sum(widths[:fixed]), widths[fixed:]
     if sum(wanted) <= left:
         return widths
-    for split_first, split in ((split_words, split_words), (split_parts, split_words), (split_parts, split_parts)):
-        pieces = [[*split_first(first), *(piece for cell in cells for piece in split(cell))] for first, *cells in columns[fixed:]]
+    for split_first, split in (
+        (split_words, split_words),
+        (split_parts, split_words),
+        (split_parts, split_parts),
+    ):
+        pieces = [
+            [*split_first(first), *(piece for cell in cells for piece in split(cell))]
+            for first, *cells in columns[fixed:]
+        ]
         least = [max(map(measure_width, words), default=1) for words in pieces]
         if sum(least) <= left:
             break
@@ -128,11 +141,16 @@ def fit_columns(rows: Sequence[Sequence[str]], room: int, fixed: int) -> list[in
 def _share_room(room: int, least: Sequence[int], wanted: Sequence[int]) -> list[int]:
     """Return the width of each column: its minimum, and a share of the rest."""
     spare, missing = max(room - sum(least), 0), sum(wanted) - sum(least)
-    return [low + spare * (high - low) // missing if missing else low for low, high in zip(least, wanted, strict=True)]
+    return [
+        low + spare * (high - low) // missing if missing else low
+        for low, high in zip(least, wanted, strict=True)
+    ]
 
 
 def wrap_cell(text: str, width: int) -> list[str]:
-    """Return the lines of a cell: broken between words, in long words after punctuation, else anywhere."""
+    """Return the lines of a cell: broken between words, in long words after punctuation, else
+    anywhere.
+    """
     if measure_width(text) <= width:
         return [text]
     lines, current = [], ""
@@ -144,7 +162,14 @@ def wrap_cell(text: str, width: int) -> list[str]:
                 current, gap = "", ""
             current, gap = f"{current}{gap}{part}", ""
             while len(current) > 1 and measure_width(current) > width:
-                cut = next((end for end in range(len(current) - 1, 1, -1) if measure_width(current[:end]) <= width), 1)
+                cut = next(
+                    (
+                        end
+                        for end in range(len(current) - 1, 1, -1)
+                        if measure_width(current[:end]) <= width
+                    ),
+                    1,
+                )
                 lines.append(current[:cut])
                 current = current[cut:]
     return [*lines, current]

@@ -1,7 +1,7 @@
 """Resolves profiles to configs: one fold over the steps of a profile and its ancestors.
 
-Ancestors come first, in the order computed by ``lineages``; later wins. Each layer first unsets keys, then sets its
-values, then appends. Matching overrides follow, in file order.
+Ancestors come first, in the order computed by ``lineages``; later wins. Each layer first unsets
+keys, then sets its values, then appends. Matching overrides follow, in file order.
 """
 
 from __future__ import annotations
@@ -40,15 +40,23 @@ _FEW_STEPS = 50
 class Resolver:
     """Resolves profiles by some lookups and one context, and caches shared parts.
 
-    The first fold computes values only. The origins of a setting are traced on demand by a second fold over the steps that
-    change it.
+    The first fold computes values only. The origins of a setting are traced on demand by a second
+    fold over the steps that change it.
     """
 
-    def __init__(self, lookups: Lookups, context: Context | None = None, lineages: Lineages | None = None, in_python: bool = False) -> None:
+    def __init__(
+        self,
+        lookups: Lookups,
+        context: Context | None = None,
+        lineages: Lineages | None = None,
+        in_python: bool = False,
+    ) -> None:
         renew_hints()
         self.lookups = lookups
         self.context = context or Context()
-        self.in_python = in_python  #: whether messages name Python arguments instead of command line options
+        self.in_python = (
+            in_python  #: whether messages name Python arguments instead of command line options
+        )
         self.judged: dict[Any, dict[Any, Any]] = {}  #: cache of check results, by checked context
         self.lineages = lineages or Lineages(lookups.find_parent)
         self._steps: dict[int, tuple[tuple[Step, ...], dict[str, list[Step]]]] = {}
@@ -57,24 +65,38 @@ class Resolver:
         self._others: dict[Context, Resolver] = {}
 
     def for_context(self, context: Context) -> Resolver:
-        """Return the resolver of the same profiles for another context; all callers share one instance and its cache."""
+        """Return the resolver of the same profiles for another context.
+
+        All callers share one instance and its cache.
+        """
         other = self._others.get(context)
         if other is None:
-            other = self._others[context] = Resolver(self.lookups, context, self.lineages, self.in_python)
+            other = self._others[context] = Resolver(
+                self.lookups, context, self.lineages, self.in_python
+            )
             other.judged = self.judged
         return other
 
-    def resolve_profile(self, profile: Profile, name: str | None = None, changes: Iterable[Step] = ()) -> Config:
+    def resolve_profile(
+        self, profile: Profile, name: str | None = None, changes: Iterable[Step] = ()
+    ) -> Config:
         """Return the profile resolved; ``changes`` are applied last, from the command line.
 
-        Raises NpuprofError with all findings for a missing parent, a cycle, an impossible order, a malformed profile, or an
-        append to a value that is not a list.
+        Raises NpuprofError with all findings for a missing parent, a cycle, an impossible order, a
+        malformed profile, or an append to a value that is not a list.
         """
         lineage = self.lineages.find_lineage(profile)
-        return self.resolve_members(lineage, name or profile.name, self.lineages.resolve_claims(lineage), changes)
+        return self.resolve_members(
+            lineage, name or profile.name, self.lineages.resolve_claims(lineage), changes
+        )
 
-    def resolve_members(self, lineage: tuple[Profile, ...], name: str, claims: Claims, changes: Iterable[Step] = ()) -> Config:
-        """Return a lineage resolved, lowest first, without looking up profiles. Raises NpuprofError as ``resolve_profile`` does."""
+    def resolve_members(
+        self, lineage: tuple[Profile, ...], name: str, claims: Claims, changes: Iterable[Step] = ()
+    ) -> Config:
+        """Return a lineage resolved, lowest first, without looking up profiles.
+
+        Raises NpuprofError as ``resolve_profile`` does.
+        """
         problems = list_form_problems(lineage)
         problems += [claim.conflict for claim in claims.values() if claim.conflict]
         if problems:
@@ -83,10 +105,19 @@ class Resolver:
 
     def reduce_config(self, config: Config) -> tuple[Any, ...]:
         """Return the ``__reduce__`` value of a config: a function and its arguments."""
-        return rebuild_config, (config.name, config.context, config.lineage, config.claims, config.changes, config.policy, self.in_python)
+        return rebuild_config, (
+            config.name,
+            config.context,
+            config.lineage,
+            config.claims,
+            config.changes,
+            config.policy,
+            self.in_python,
+        )
 
     def resolve_as_far_as_can_be(self, profile: Profile) -> Config:
-        """Return a profile resolved without its malformed parts, and without its ancestors if they cannot be ordered.
+        """Return a profile resolved without its malformed parts, and without its ancestors if they
+        cannot be ordered.
 
         Raises NpuprofError for an append to a value that is not a list.
         """
@@ -97,7 +128,9 @@ class Resolver:
             lineage, claims = (profile,), combine_claims(profile, ())
         return self._build_config(profile.name, lineage, claims, ())
 
-    def _build_config(self, name: str, lineage: tuple[Profile, ...], claims: Claims, changes: tuple[Step, ...]) -> Config:
+    def _build_config(
+        self, name: str, lineage: tuple[Profile, ...], claims: Claims, changes: tuple[Step, ...]
+    ) -> Config:
         last = _build_command_line(changes)
         scenario = claims["scenario"].value if "scenario" in claims else None
         settings = self.fold_lineage(lineage, scenario)
@@ -107,50 +140,82 @@ class Resolver:
         tracer = partial(self._trace_setting, (*lineage, *last), scenario)
         return Config(name, self.context, lineage, settings, tracer, self, changes, claims)
 
-    def _trace_setting(self, members: tuple[Profile, ...], scenario: str | None, key: str) -> tuple[Any, list[Event]]:
-        """Return a setting with the origin of every leaf, and each step that changed it; presets that inherit both share them."""
-        candidates = [profile for profile in members if profile.touched is None or key in profile.touched]
+    def _trace_setting(
+        self, members: tuple[Profile, ...], scenario: str | None, key: str
+    ) -> tuple[Any, list[Event]]:
+        """Return a setting with the origin of every leaf, and each step that changed it.
+
+        Presets that inherit both share them.
+        """
+        candidates = [
+            profile for profile in members if profile.touched is None or key in profile.touched
+        ]
         touching = [profile for profile in candidates if profile.touches(key)]
         if not touching or touching[-1] is members[-1]:
             return self._trace_anew(touching, scenario, key)
         mark = (key, scenario, *map(id, touching))
         if mark not in self._traces:
-            self._traces[mark] = (touching, self._trace_anew(touching, scenario, key))  # keeping the profiles keeps their ids unique
+            self._traces[mark] = (
+                touching,
+                self._trace_anew(touching, scenario, key),
+            )  # keeping the profiles keeps their ids unique
         return self._traces[mark][1]
 
-    def _trace_anew(self, touching: list[Profile], scenario: str | None, key: str) -> tuple[Any, list[Event]]:
+    def _trace_anew(
+        self, touching: list[Profile], scenario: str | None, key: str
+    ) -> tuple[Any, list[Event]]:
         """Return what ``_trace_setting`` does; other settings are not folded."""
         traced: dict[str, Any] = {}
         events: dict[str, list[Event]] = {}
         for profile in touching:
             layers = self._select_layers(profile, scenario)
-            own = [(name, found) for name, steps in layers if (found := self._find_steps(steps, key))]
+            own = [
+                (name, found) for name, steps in layers if (found := self._find_steps(steps, key))
+            ]
             apply_layers(traced, profile, own, events)
         return traced.get(key), events.get(key, [])
 
-    def find_last_origin(self, lineage: tuple[Profile, ...], first: int, scenario: str | None, key: str) -> Origin | None:
-        """Return the last origin of a setting among the members from ``first`` on, without folding earlier members."""
-        places = [place for place in range(first, len(lineage)) if (touched := lineage[place].touched) is None or key in touched]
+    def find_last_origin(
+        self, lineage: tuple[Profile, ...], first: int, scenario: str | None, key: str
+    ) -> Origin | None:
+        """Return the last origin of a setting among the members from ``first`` on, without folding
+        earlier members.
+        """
+        places = [
+            place
+            for place in range(first, len(lineage))
+            if (touched := lineage[place].touched) is None or key in touched
+        ]
         for place in reversed(places):
             profile = lineage[place]
             if not profile.touches(key):
                 continue
             before = self.fold_lineage(lineage[:place], scenario)
             events: dict[str, list[Event]] = {}
-            own = [(name, touching) for name, steps in self._select_layers(profile, scenario) if (touching := self._find_steps(steps, key))]
+            own = [
+                (name, touching)
+                for name, steps in self._select_layers(profile, scenario)
+                if (touching := self._find_steps(steps, key))
+            ]
             apply_layers({key: before[key]} if key in before else {}, profile, own, events)
             if key in events:
                 return events[key][-1].origin
         return None
 
     def _find_steps(self, steps: tuple[Step, ...], key: str) -> tuple[Step, ...]:
-        """Return the steps of a layer that change a setting; the layer is indexed once for all settings."""
+        """Return the steps of a layer that change a setting.
+
+        The layer is indexed once for all settings.
+        """
         if len(steps) <= _FEW_STEPS:
             return tuple([step for step in steps if step.key == key])
         sorted_steps = self._steps.get(id(steps))
         if sorted_steps is None:
             by_key = group_pairs((step.key, step) for step in steps)
-            sorted_steps = self._steps[id(steps)] = (steps, by_key)  # keeping the steps alive keeps their id unique
+            sorted_steps = self._steps[id(steps)] = (
+                steps,
+                by_key,
+            )  # keeping the steps alive keeps their id unique
         return tuple(sorted_steps[1].get(key, ()))
 
     def forget_lineages(self, kept: int) -> None:
@@ -184,7 +249,11 @@ class Resolver:
         """Return the layers of a profile that apply in this context, by name."""
         layers = [("values", profile.steps)]
         if profile.overrides:
-            layers += [(o.layer, o.steps) for o in profile.overrides if is_override_active(o, self.context, scenario)]
+            layers += [
+                (o.layer, o.steps)
+                for o in profile.overrides
+                if is_override_active(o, self.context, scenario)
+            ]
         return layers
 
 
@@ -198,7 +267,9 @@ def rebuild_config(
     in_python: bool = False,
 ) -> Config:
     """Return an unpickled config: resolved again from its profiles, without a store."""
-    return Resolver(FixedPolicy(policy, lineage[-1]), context, in_python=in_python).resolve_members(lineage, name, claims, changes)
+    return Resolver(FixedPolicy(policy, lineage[-1]), context, in_python=in_python).resolve_members(
+        lineage, name, claims, changes
+    )
 
 
 class FixedPolicy:
@@ -217,7 +288,10 @@ class FixedPolicy:
 
 
 def is_override_active(override: Override, context: Context, scenario: str | None) -> bool:
-    """Return whether every key of an override's match is satisfied; an axis without a value satisfies nothing."""
+    """Return whether every key of an override's match is satisfied.
+
+    An axis without a value satisfies nothing.
+    """
     for name, wanted in override.match.items():
         value = scenario if name == "scenario" else context.find_value(name)
         if not is_match_met(name, wanted, value):
@@ -226,7 +300,9 @@ def is_override_active(override: Override, context: Context, scenario: str | Non
 
 
 def is_match_met(name: str, wanted: tuple[str, ...], value: str | None) -> bool:
-    """Return whether one key of an override's match is satisfied by a product, target, scenario, or release."""
+    """Return whether one key of an override's match is satisfied by a product, target, scenario, or
+    release.
+    """
     if value is None:
         return False
     if name == "product":
@@ -236,15 +312,26 @@ def is_match_met(name: str, wanted: tuple[str, ...], value: str | None) -> bool:
     return any(value in (releases.find_releases_in_range(spec, name) or ()) for spec in wanted)
 
 
-def apply_layers(settings: dict[str, Any], profile: Profile, layers: list[Layer], events: dict[str, list[Event]] | None) -> None:
-    """Apply the steps of one profile's layers to ``settings``; with ``events``, also record leaf origins and history.
+def apply_layers(
+    settings: dict[str, Any],
+    profile: Profile,
+    layers: list[Layer],
+    events: dict[str, list[Event]] | None,
+) -> None:
+    """Apply the steps of one profile's layers to ``settings``.
+
+    With ``events``, also record leaf origins and history.
 
     Raises NpuprofError for an append to a value that is not a list.
     """
     for layer, steps in layers:
         cuts: dict[str, values.Cut] = {}
         for step in steps:
-            value = step.value if events is None else _trace_step(profile, layer, step, step.key in settings, events)
+            value = (
+                step.value
+                if events is None
+                else _trace_step(profile, layer, step, step.key in settings, events)
+            )
             if step.op == "unset":
                 take_unset_step(settings, step, cuts)
                 continue
@@ -261,13 +348,18 @@ def _apply_step(settings: dict[str, Any], step: Step, value: Any) -> None:
     """Apply one step, whose value may have origins. Raises values.NotAListError."""
     key = step.key
     if step.op == "set":
-        settings[key] = values.merge_values(key, settings.get(key), value) if isinstance(value, dict) else value
+        settings[key] = (
+            values.merge_values(key, settings.get(key), value) if isinstance(value, dict) else value
+        )
     else:
         settings[key] = values.append_lists(key, settings.get(key), value)
 
 
 def take_unset_step(settings: dict[str, Any], step: Step, cuts: dict[str, values.Cut]) -> bool:
-    """Unset the key of a step; return whether it was set. ``cuts`` records the removed parts of values since they were last set."""
+    """Unset the key of a step; return whether it was set.
+
+    ``cuts`` records the removed parts of values since they were last set.
+    """
     key = step.key
     if key not in settings:
         return False
@@ -282,9 +374,15 @@ def take_unset_step(settings: dict[str, Any], step: Step, cuts: dict[str, values
     return was_set
 
 
-def _trace_step(profile: Profile, layer: str, step: Step, is_known: bool, events: dict[str, list[Event]]) -> Any:
-    """Return the value of a step with an origin in each leaf, and record the step unless it unsets a missing key."""
-    origin = profile.origin(*step.path, layer=step.op if layer == "values" and step.op != "set" else layer)
+def _trace_step(
+    profile: Profile, layer: str, step: Step, is_known: bool, events: dict[str, list[Event]]
+) -> Any:
+    """Return the value of a step with an origin in each leaf, and record the step unless it unsets
+    a missing key.
+    """
+    origin = profile.origin(
+        *step.path, layer=step.op if layer == "values" and step.op != "set" else layer
+    )
     if step.op != "unset" or is_known:
         events.setdefault(step.key, []).append(Event(step, origin))
     return values.trace_leaves(step.value, origin)

@@ -1,4 +1,5 @@
-"""The claims of a preset: its scenario, releases and products, its own or the intersection of its parents' claims.
+"""The claims of a preset: its scenario, releases and products, its own or the intersection of its
+parents' claims.
 
 Mix-ins and overlays narrow the claims of a preset and never replace them.
 """
@@ -25,7 +26,10 @@ else:
 
 
 class Claim(Record):
-    """One claim of a preset with its origin; ``conflict`` names the two parents whose claims do not intersect."""
+    """One claim of a preset with its origin.
+
+    ``conflict`` names the two parents whose claims do not intersect.
+    """
 
     value: Any
     origin: Origin
@@ -39,17 +43,27 @@ def combine_claims(profile: Profile, parents: Sequence[Claims]) -> Claims:
     own |= {f"{VERSIONS}{name}": spec for name, spec in profile.table.get("versions", {}).items()}
     for name in order_claims(own, *parents):
         if name in own:
-            path = profile.locate_range(name.removeprefix(VERSIONS)) if name not in _PLAIN or name == releases.CANN else ("profile", name)
+            path = (
+                profile.locate_range(name.removeprefix(VERSIONS))
+                if name not in _PLAIN or name == releases.CANN
+                else ("profile", name)
+            )
             combined[name] = Claim(own[name], profile.origin(*path))
             continue
         for claims in parents:
             if name in claims:
-                combined[name] = _narrow_claim(profile, name, combined[name], claims[name]) if name in combined else claims[name]
+                combined[name] = (
+                    _narrow_claim(profile, name, combined[name], claims[name])
+                    if name in combined
+                    else claims[name]
+                )
     return combined
 
 
 def order_claims(*claims: Iterable[str]) -> list[str]:
-    """Return the keys of claims in output order, without duplicates: as in ``[profile]``, then frameworks by name."""
+    """Return the keys of claims in output order, without duplicates: as in ``[profile]``, then
+    frameworks by name.
+    """
     names = set[str]().union(*claims)
     return [name for name in _PLAIN if name in names] + sorted(names.difference(_PLAIN))
 
@@ -61,26 +75,41 @@ def _narrow_claim(profile: Profile, name: str, known: Claim, second: Claim) -> C
     if known.value == second.value:
         return known
     narrow = _NARROWINGS.get(name)
-    value = narrow(known.value, second.value) if narrow else _narrow_releases(known.value, second.value, name.removeprefix(VERSIONS))
+    value = (
+        narrow(known.value, second.value)
+        if narrow
+        else _narrow_releases(known.value, second.value, name.removeprefix(VERSIONS))
+    )
     if not value:
         return known._replace(conflict=_build_conflict_finding(profile, name, known, second))
     return known if value == known.value else Claim(value, second.origin)
 
 
 def _narrow_releases(known: str, second: str, axis: str) -> str:
-    """Return the intersection of two release ranges; one of the two texts if it is contained in the other."""
+    """Return the intersection of two release ranges.
+
+    One of the two texts if it is contained in the other.
+    """
     inside = [releases.find_releases_in_range(spec, axis) for spec in (known, second)]
     if inside[0] is None or inside[1] is None:
         return known  # not a range: its own profile reports it
     both = f"{known},{second}"
     common = releases.find_releases_in_range(both, axis)
-    return known if common == inside[0] else second if common == inside[1] else both if common else ""
+    return (
+        known if common == inside[0] else second if common == inside[1] else both if common else ""
+    )
 
 
 def _narrow_products(known: list[str], second: list[str]) -> list[str]:
     """Return the products that both lists cover; of a family and one of its lines, the line."""
-    covered = [name for name in known if any(products.may_contain(pattern, name) for pattern in second)]
-    return covered + [name for name in second if name not in covered and any(products.may_contain(pattern, name) for pattern in known)]
+    covered = [
+        name for name in known if any(products.may_contain(pattern, name) for pattern in second)
+    ]
+    return covered + [
+        name
+        for name in second
+        if name not in covered and any(products.may_contain(pattern, name) for pattern in known)
+    ]
 
 
 _NARROWINGS: dict[str, Callable[[Any, Any], Any]] = {
@@ -94,11 +123,20 @@ _PLAIN = tuple(name for name in INHERITED_KEYS if name != "versions")
 
 
 def _build_conflict_finding(profile: Profile, name: str, known: Claim, second: Claim) -> Finding:
-    sides = " and ".join(f"{_format_claim(claim.value)} by {claim.origin.profile} ({claim.origin})" for claim in (known, second))
+    sides = " and ".join(
+        f"{_format_claim(claim.value)} by {claim.origin.profile} ({claim.origin})"
+        for claim in (known, second)
+    )
     nothing = _NOTHING_LEFT.get(name) or f"no release of {name.removeprefix(VERSIONS)}"
     what = f"{profile.name} would be for {nothing}: it is {sides}"
-    why = "A mix-in or overlay narrows the scenario, releases and products of a preset and never replaces them."
-    hint = f"remove one of them, or unset {name} in one of them; or set the scope in a new preset that extends both"
+    why = (
+        "A mix-in or overlay narrows the scenario, releases "
+        "and products of a preset and never replaces them."
+    )
+    hint = (
+        f"remove one of them, or unset {name} in one of them; "
+        "or set the scope in a new preset that extends both"
+    )
     return Finding("NP108", what, why, hint, second.origin, f"profile.{name}", (profile.name,))
 
 

@@ -26,17 +26,23 @@ if TYPE_CHECKING:
     Result = TypeVar("Result")
 
     class Resolving(Protocol):
-        """The resolver interface that a config uses: folds parts of a lineage, and resolves in other contexts."""
+        """The resolver interface that a config uses: folds parts of a lineage, and resolves in
+        other contexts.
+        """
 
         judged: dict[Any, dict[Any, Any]]
         in_python: bool
         lineages: Lineages
         lookups: Lookups
 
-        def fold_lineage(self, lineage: tuple[Profile, ...], scenario: str | None) -> dict[str, Any]:
+        def fold_lineage(
+            self, lineage: tuple[Profile, ...], scenario: str | None
+        ) -> dict[str, Any]:
             """Return the settings after the steps of a lineage, or of its lowest part."""
 
-        def find_last_origin(self, lineage: tuple[Profile, ...], first: int, scenario: str | None, key: str) -> Origin | None:
+        def find_last_origin(
+            self, lineage: tuple[Profile, ...], first: int, scenario: str | None, key: str
+        ) -> Origin | None:
             """Return the last origin of a setting among the members from ``first`` on."""
 
         def for_context(self, context: Context) -> Resolving:
@@ -45,19 +51,46 @@ if TYPE_CHECKING:
         def reduce_config(self, config: Config) -> tuple[Any, ...]:
             """Return the ``__reduce__`` value of a config: a function and its arguments."""
 
-        def resolve_members(self, lineage: tuple[Profile, ...], name: str, claims: Claims, changes: tuple[Step, ...] = ()) -> Config:
+        def resolve_members(
+            self,
+            lineage: tuple[Profile, ...],
+            name: str,
+            claims: Claims,
+            changes: tuple[Step, ...] = (),
+        ) -> Config:
             """Return a lineage resolved, followed by changes. Raises NpuprofError."""
 
 
 #: The public attributes of a Config; all others are internal to checks and renderers.
-_FOR_USERS = frozenset((
-    "abstract", "atc", "cann", "context", "description", "digest", "env", "estimator", "get", "items", "keys", "name", "options", "origins",
-    "preset_digest", "products", "scenario", "values", "versions",
-))  # fmt: skip
+_FOR_USERS = frozenset(
+    (
+        "abstract",
+        "atc",
+        "cann",
+        "context",
+        "description",
+        "digest",
+        "env",
+        "estimator",
+        "get",
+        "items",
+        "keys",
+        "name",
+        "options",
+        "origins",
+        "preset_digest",
+        "products",
+        "scenario",
+        "values",
+        "versions",
+    )
+)
 
 
 class MissingSettingError(KeyError):
-    """Raised for a key that a config does not set: a KeyError whose message, computed on first use, suggests a similar key."""
+    """Raised for a key that a config does not set: a KeyError whose message, computed on first use,
+    suggests a similar key.
+    """
 
     def __init__(self, key: str, config: Config | None = None) -> None:
         super().__init__(key)
@@ -77,25 +110,32 @@ class MissingSettingError(KeyError):
 
 
 def suggest_config_key(config: Config, key: str) -> str:
-    """Return a suggestion for a key that neither the config nor the catalogue has; an empty string if none is similar."""
+    """Return a suggestion for a key that neither the config nor the catalogue has.
+
+    An empty string if none is similar.
+    """
     section, _ = keys.split_section_and_name(key)
     if elsewhere := catalog.find_key_elsewhere(key, config.settings):
         return f"write {elsewhere!r}"
     described = catalog.load_sections()[section]
-    return did_you_mean(key, dict.fromkeys((*config.settings, *map(described.format_key, described.names))))
+    return did_you_mean(
+        key, dict.fromkeys((*config.settings, *map(described.format_key, described.names)))
+    )
 
 
 class Config(Mapping[str, "Any"]):
     """One preset, resolved for one context; immutable.
 
-    As a mapping, it returns every setting by its full key: ``config["precision_mode_v2"]``, ``config["env.JOB_ID"]``, in
-    the catalogue's order; ``options``, ``env``, ``estimator`` and ``atc`` show one section each, by plain name. Values have
-    TOML's types: str, int, float, bool, list, dict. Two configs are equal if their digests and contexts are. They can be
-    hashed, and pickled for another process.
+    As a mapping, it returns every setting by its full key: ``config["precision_mode_v2"]``,
+    ``config["env.JOB_ID"]``, in the catalogue's order; ``options``, ``env``, ``estimator`` and
+    ``atc`` show one section each, by plain name. Values have TOML's types: str, int, float, bool,
+    list, dict. Two configs are equal if their digests and contexts are. They can be hashed, and
+    pickled for another process.
 
-    ``name`` is the requested spec, ``context`` the context of the resolution (CANN release, product, target). ``lineage``
-    lists the profiles that took part, lowest first, and ``changes`` the changes of the caller. ``settings`` are the
-    settings in resolution order, ``claims`` the scenario, releases and products. ``memo`` caches derived values.
+    ``name`` is the requested spec, ``context`` the context of the resolution (CANN release,
+    product, target). ``lineage`` lists the profiles that took part, lowest first, and ``changes``
+    the changes of the caller. ``settings`` are the settings in resolution order, ``claims`` the
+    scenario, releases and products. ``memo`` caches derived values.
     """
 
     name: str
@@ -119,18 +159,30 @@ class Config(Mapping[str, "Any"]):
         claims: Claims | None = None,
     ) -> None:
         self.__dict__.update(
-            name=name, context=context, lineage=lineage, settings=FrozenDict(settings), resolver=resolver, changes=changes,
-            claims=claims or {}, memo={}, _tracer=tracer, _traced={},
-        )  # fmt: skip
+            name=name,
+            context=context,
+            lineage=lineage,
+            settings=FrozenDict(settings),
+            resolver=resolver,
+            changes=changes,
+            claims=claims or {},
+            memo={},
+            _tracer=tracer,
+            _traced={},
+        )
 
     _tracer: Callable[[str], tuple[Any, list[Event]]]
     _traced: dict[str, tuple[Any, list[Event]]]
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a config does not change: resolve with set={{...}} in place of setting {name}")
+        raise AttributeError(
+            f"a config does not change: resolve with set={{...}} in place of setting {name}"
+        )
 
     def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"a config does not change: resolve with unset=[...] in place of deleting {name}")
+        raise AttributeError(
+            f"a config does not change: resolve with unset=[...] in place of deleting {name}"
+        )
 
     def __dir__(self) -> list[str]:
         return [name for name in super().__dir__() if name in _FOR_USERS or name.startswith("__")]
@@ -160,7 +212,10 @@ class Config(Mapping[str, "Any"]):
         return key in self.settings
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Config) and (self.digest, self.context) == (other.digest, other.context)
+        return isinstance(other, Config) and (self.digest, self.context) == (
+            other.digest,
+            other.context,
+        )
 
     def __hash__(self) -> int:
         return hash((self.digest, self.context))
@@ -181,7 +236,9 @@ class Config(Mapping[str, "Any"]):
         return self.remember("sections", self.sections)
 
     def sections(self) -> dict[str, dict[str, Any]]:
-        """Return all settings by section and plain name: in each section, first those of the catalogue, in its order."""
+        """Return all settings by section and plain name: in each section, first those of the
+        catalogue, in its order.
+        """
         by_section: dict[str, dict[str, Any]] = {section: {} for section in catalog.load_sections()}
         for key, value in self.settings.items():
             section, name = keys.split_section_and_name(key)
@@ -213,14 +270,27 @@ class Config(Mapping[str, "Any"]):
         return self._freeze_section("atc")
 
     def _freeze_section(self, section: str) -> Mapping[str, Any]:
-        return self.remember(f"frozen {section}", lambda: freeze_value(self.shared_sections[section]))
+        return self.remember(
+            f"frozen {section}", lambda: freeze_value(self.shared_sections[section])
+        )
 
     def find_profile_value(self, name: str) -> Any:
-        """Return an inherited key of ``[profile]``: the profile's own value, else the intersection of its parents' values."""
-        return self.claims[name].value if name in self.claims else (dict(self.versions) or None) if name == "versions" else None
+        """Return an inherited key of ``[profile]``: the profile's own value, else the intersection
+        of its parents' values.
+        """
+        return (
+            self.claims[name].value
+            if name in self.claims
+            else (dict(self.versions) or None)
+            if name == "versions"
+            else None
+        )
 
     def find_profile_origin(self, name: str) -> Origin | None:
-        """Return the origin of the effective value of a ``[profile]`` key, None if no profile sets it."""
+        """Return the origin of the effective value of a ``[profile]`` key.
+
+        None if no profile sets it.
+        """
         return self.claims[name].origin if name in self.claims else None
 
     @property
@@ -242,20 +312,36 @@ class Config(Mapping[str, "Any"]):
 
     @property
     def versions(self) -> Mapping[str, str]:
-        """The ranges of releases that the profile is meant for, by framework; that of CANN is ``cann``."""
+        """The ranges of releases that the profile is meant for, by framework.
+
+        That of CANN is ``cann``.
+        """
         claims = self.claims.items()
         return self.remember(
             "versions",
-            lambda: FrozenDict({name.removeprefix(VERSIONS): claim.value for name, claim in claims if name.startswith(VERSIONS)}),
+            lambda: FrozenDict(
+                {
+                    name.removeprefix(VERSIONS): claim.value
+                    for name, claim in claims
+                    if name.startswith(VERSIONS)
+                }
+            ),
         )
 
     def list_ranges(self) -> dict[str, str]:
-        """Return the ranges of releases that the profile is meant for, of CANN (``cann``) and of frameworks."""
+        """Return the ranges of releases that the profile is meant for, of CANN (``cann``) and of
+        frameworks.
+        """
         return ({"cann": self.cann} if self.cann else {}) | dict(self.versions)
 
     def list_covered_versions(self) -> dict[str, tuple[str, ...]]:
-        """Return the framework releases that the preset supports: the requested one, else those in its range."""
-        meant = {axis: releases.find_releases_in_range(spec, axis) or () for axis, spec in self.versions.items()}
+        """Return the framework releases that the preset supports: the requested one, else those in
+        its range.
+        """
+        meant = {
+            axis: releases.find_releases_in_range(spec, axis) or ()
+            for axis, spec in self.versions.items()
+        }
         return meant | {axis: (release,) for axis, release in self.context.versions}
 
     @property
@@ -270,7 +356,9 @@ class Config(Mapping[str, "Any"]):
 
     def list_ancestors(self, profile: Profile) -> list[Profile]:
         """Return the ancestors of a member of the lineage, nearest first."""
-        by_name = group_pairs((member.name, member) for member in self.lineage[: self.lineage.index(profile)])
+        by_name = group_pairs(
+            (member.name, member) for member in self.lineage[: self.lineage.index(profile)]
+        )
         ancestors = []
         waiting = [profile]
         for member in waiting:
@@ -292,7 +380,9 @@ class Config(Mapping[str, "Any"]):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the effective values, in hexadecimal: equal for equal results on every machine, independent of the context."""
+        """SHA-256 of the effective values, in hexadecimal: equal for equal results on every
+        machine, independent of the context.
+        """
         return self.remember("digest", lambda: compute_digest(self.settings))
 
     @property
@@ -303,12 +393,21 @@ class Config(Mapping[str, "Any"]):
     def ordered_settings(self) -> dict[str, Any]:
         """Return all settings by full key, in the catalogue's order, section by section."""
         sections = self.shared_sections.items()
-        return {keys.format_full_key(section, name): value for section, named in sections for name, value in named.items()}
+        return {
+            keys.format_full_key(section, name): value
+            for section, named in sections
+            for name, value in named.items()
+        }
 
     def move_to(self, context: Context) -> Config:
-        """Return the same settings, with all cached values, for another context; for presets without overrides."""
+        """Return the same settings, with all cached values, for another context.
+
+        For presets without overrides.
+        """
         moved = object.__new__(Config)
-        moved.__dict__.update(self.__dict__, context=context, resolver=self.resolver.for_context(context))
+        moved.__dict__.update(
+            self.__dict__, context=context, resolver=self.resolver.for_context(context)
+        )
         return moved
 
     def _trace_key(self, key: str) -> tuple[Any, list[Event]]:
@@ -321,7 +420,10 @@ class Config(Mapping[str, "Any"]):
         return self._trace_key(key)[1]
 
     def origin(self, key: str, tail: Path = ()) -> Origin | None:
-        """Return the origin of the effective value at a key or below it; for tables and lists, the last origin."""
+        """Return the origin of the effective value at a key or below it.
+
+        For tables and lists, the last origin.
+        """
         leaf = values.find_value(key, self.traced_value(key), tail)[1]
         if isinstance(leaf, values.Leaf):
             origin: Origin = leaf.origin
@@ -332,11 +434,13 @@ class Config(Mapping[str, "Any"]):
         return self.origin(key, tail[:-1]) if tail else None
 
     def origins(self, key: str) -> list[Origin]:
-        """Return the origins of a setting: first the effective value's, then those of the values it overrides.
+        """Return the origins of a setting: first the effective value's, then those of the values it
+        overrides.
 
-        ``key`` may reach into a value (``modify_mixlist.black-list.to-add``); the origin of each step that wrote there is
-        listed, appends included. The list is empty for a known key that is not set. Raises KeyError for an unknown key, with a
-        similar one as a suggestion, and TypeError for a key that is not a string.
+        ``key`` may reach into a value (``modify_mixlist.black-list.to-add``); the origin of each
+        step that wrote there is listed, appends included. The list is empty for a known key that is
+        not set. Raises KeyError for an unknown key, with a similar one as a suggestion, and
+        TypeError for a key that is not a string.
         """
         if not isinstance(key, str):
             raise TypeError(f"key must be a str, not {type(key).__name__}")
@@ -363,7 +467,10 @@ class Config(Mapping[str, "Any"]):
         return self._trace_key(key)[0]
 
     def __repr__(self) -> str:
-        return f"Config({self.name!r}, {len(self.settings)} setting{'s' if len(self.settings) != 1 else ''})"
+        return (
+            f"Config({self.name!r}, {len(self.settings)} "
+            f"setting{'s' if len(self.settings) != 1 else ''})"
+        )
 
 
 def _find_inner_origin(event: Event, key: str, tail: Path) -> Origin:
@@ -377,22 +484,47 @@ def _find_inner_origin(event: Event, key: str, tail: Path) -> Origin:
 
 
 def _format_html(config: Config) -> str:
-    """Return a config as a table of its settings with their values, origins and overridden values."""
+    """Return a config as a table of its settings with their values, origins and
+    overridden values.
+    """
     from npuprof.report.html import escape_html, fold_long_text, format_notebook_table
 
-    lines = [config.description, _describe_purpose(config), f"digest {config.digest[:12]}, {format_count(len(config), 'setting')}"]
+    lines = [
+        config.description,
+        _describe_purpose(config),
+        f"digest {config.digest[:12]}, {format_count(len(config), 'setting')}",
+    ]
     rows = []
     for key in config:
         winner, *losers = [str(origin) for origin in config.origins(key)] or [""]
-        overruled = f"<details><summary>{len(losers)}</summary>{'<br>'.join(map(escape_html, losers))}</details>" if losers else ""
-        rows.append((Code(key), fold_long_text(keys.format_toml_value(config[key])), winner, Markup(overruled)))
-    return format_notebook_table(config.name, lines, ("setting", "value", "set by", "overridden"), rows)
+        overruled = (
+            f"<details><summary>{len(losers)}</summary>{'<br>'.join(map(escape_html, losers))}</details>"
+            if losers
+            else ""
+        )
+        rows.append(
+            (
+                Code(key),
+                fold_long_text(keys.format_toml_value(config[key])),
+                winner,
+                Markup(overruled),
+            )
+        )
+    return format_notebook_table(
+        config.name, lines, ("setting", "value", "set by", "overridden"), rows
+    )
 
 
 def _describe_purpose(config: Config) -> str:
     asked = config.context
-    parts = [config.scenario or "", f"CANN {config.cann}" if config.cann else "", ", ".join(config.products)]
+    parts = [
+        config.scenario or "",
+        f"CANN {config.cann}" if config.cann else "",
+        ", ".join(config.products),
+    ]
     parts += [f"{name} {spec}" for name, spec in config.versions.items()]
-    parts += [f"resolved for {asked.describe()}" if asked._replace(target=None) != Context() else ""]
+    parts += [
+        f"resolved for {asked.describe()}" if asked._replace(target=None) != Context() else ""
+    ]
     parts += [f"target {asked.target}" if asked.target else ""]
     return "; ".join(filter(None, parts))

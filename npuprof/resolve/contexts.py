@@ -1,8 +1,9 @@
-"""The contexts in which to check a config: its own, those that the preset supports and those that its overrides match.
+"""The contexts in which to check a config: its own, those that the preset supports and those that
+its overrides match.
 
-A context is a point: a product, a release, a target, a scenario. For a set of settings, two points are equivalent if
-the same overrides touch these settings there: the settings then have the same values. Checks that read few settings
-therefore need few contexts, however many overrides there are.
+A context is a point: a product, a release, a target, a scenario. For a set of settings, two points
+are equivalent if the same overrides touch these settings there: the settings then have the same
+values. Checks that read few settings therefore need few contexts, however many overrides there are.
 """
 
 from __future__ import annotations
@@ -31,20 +32,31 @@ def resolve_elsewhere(config: Config, context: Context) -> Config | None:
     if not has_overrides(config.lineage):
         return config.move_to(context)
     try:
-        return config.resolver.for_context(context).resolve_members(config.lineage, config.name, config.claims, config.changes)
+        return config.resolver.for_context(context).resolve_members(
+            config.lineage, config.name, config.claims, config.changes
+        )
     except NpuprofError:
         return None
 
 
 def list_frameworks_matched(overrides: Iterable[Override]) -> list[str]:
     """Return the frameworks whose releases overrides match on, without duplicates."""
-    return list(dict.fromkeys(name for override in overrides for name in override.match if name not in MATCH_KEYS))
+    return list(
+        dict.fromkeys(
+            name for override in overrides for name in override.match if name not in MATCH_KEYS
+        )
+    )
 
 
 def list_override_points(override: Override, asked: Context) -> Iterator[NamedContext]:
-    """Yield the contexts that a match selects: the requested values stay; a release range counts as its newest release."""
+    """Yield the contexts that a match selects: the requested values stay.
+
+    A release range counts as its newest release.
+    """
     axes = ["product", "cann", "target", *list_frameworks_matched([override])]
-    for texts in combinations(*(("",) if asked.find_value(axis) else override.match.get(axis, ("",)) for axis in axes)):
+    for texts in combinations(
+        *(("",) if asked.find_value(axis) else override.match.get(axis, ("",)) for axis in axes)
+    ):
         words = tuple((axis, text) for axis, text in zip(axes, texts, strict=True) if text)
         values = {axis: _find_newest(axis, text) for axis, text in words}
         if all(values.values()):
@@ -52,29 +64,50 @@ def list_override_points(override: Override, asked: Context) -> Iterator[NamedCo
 
 
 def _find_newest(axis: str, text: str) -> str | None:
-    """Return a product or target unchanged, and the newest release of a range; None if there is none."""
-    return text if axis in ("product", "target") else next(reversed(releases.find_releases_in_range(text, axis) or ()), None)
+    """Return a product or target unchanged, and the newest release of a range.
+
+    None if there is none.
+    """
+    return (
+        text
+        if axis in ("product", "target")
+        else next(reversed(releases.find_releases_in_range(text, axis) or ()), None)
+    )
 
 
 def build_point(asked: Context, values: Mapping[str, str | None]) -> Context:
     """Return a context with other values on some axes."""
     plain = {axis: value for axis, value in values.items() if axis in ("product", "cann", "target")}
-    versions = {**dict(asked.versions), **{axis: value for axis, value in values.items() if value and axis not in plain}}
+    versions = {
+        **dict(asked.versions),
+        **{axis: value for axis, value in values.items() if value and axis not in plain},
+    }
     return asked._replace(**plain, versions=tuple(sorted(versions.items())))
 
 
 def find_unasked_overrides(config: Config) -> dict[str, list[Origin]]:
-    """Return the origins of overrides that did not apply because no product, or no release, was requested; by axis."""
+    """Return the origins of overrides that did not apply because no product, or no release, was
+    requested; by axis.
+    """
     here = config.context
     unasked: dict[str, list[Origin]] = {}
     for profile in config.lineage:
         for index, override in enumerate(profile.overrides):
             axes = ("product", "cann", *list_frameworks_matched([override]))
             open_ = [axis for axis in axes if axis in override.match and not here.find_value(axis)]
-            values = {axis: config.scenario if axis == "scenario" else here.find_value(axis) for axis in override.match}
-            met = all(is_match_met(axis, wanted, values[axis]) for axis, wanted in override.match.items() if axis not in open_)
+            values = {
+                axis: config.scenario if axis == "scenario" else here.find_value(axis)
+                for axis in override.match
+            }
+            met = all(
+                is_match_met(axis, wanted, values[axis])
+                for axis, wanted in override.match.items()
+                if axis not in open_
+            )
             if open_ and met and _may_be_asked(config, override):
-                unasked.setdefault(" and ".join(map(format_flag, open_)), []).append(profile.origin("override", index))
+                unasked.setdefault(" and ".join(map(format_flag, open_)), []).append(
+                    profile.origin("override", index)
+                )
     return unasked
 
 
@@ -88,11 +121,17 @@ def _may_be_asked(config: Config, override: Override) -> bool:
     wanted = override.match.get("product", ())
     if wanted and config.products:
         pairs = [(name, meant) for name in wanted for meant in config.products]
-        if not any(products.may_contain(name, meant) or products.may_contain(meant, name) for name, meant in pairs):
+        if not any(
+            products.may_contain(name, meant) or products.may_contain(meant, name)
+            for name, meant in pairs
+        ):
             return False
     for axis, spec in config.list_ranges().items():
         claimed = set(releases.find_releases_in_range(spec, axis) or ())
-        spans = [claimed.intersection(releases.find_releases_in_range(text, axis) or ()) for text in override.match.get(axis, ())]
+        spans = [
+            claimed.intersection(releases.find_releases_in_range(text, axis) or ())
+            for text in override.match.get(axis, ())
+        ]
         if spans and not any(spans):
             return False
     return True
@@ -101,17 +140,22 @@ def _may_be_asked(config: Config, override: Override) -> bool:
 #: The value of an axis that is neither requested nor limited by the preset.
 _OPEN = None
 
-#: The prefix of conditions that apply only if a preset that supports some products, or releases, is used without selecting one.
+#: The prefix of conditions that apply only if a preset that supports some products, or releases, is
+#: used without selecting one.
 UNASKED = "where no "
 
 #: Values of one axis at which the same overrides apply.
 Stretch = tuple[str | None, ...]
-#: A stretch of products, one of CANN releases, and one of releases for each framework that overrides match on.
+#: A stretch of products, one of CANN releases, and one of releases for each framework that
+#: overrides match on.
 Box = tuple[Stretch, ...]
 
 
 class Point(Record):
-    """Products, releases, a target and a scenario; ``active`` has a bit for each override that applies there."""
+    """Products, releases, a target and a scenario.
+
+    ``active`` has a bit for each override that applies there.
+    """
 
     box: Box
     target: str | None
@@ -122,10 +166,10 @@ class Point(Record):
 class Region(Record):
     """Equivalent points, with the preset as resolved there.
 
-    ``products`` and ``releases`` are those of the region, empty if unknown, ``versions`` those of frameworks, and
-    ``surface`` the API surface of its targets. ``apart`` is set if the products must be selected, ``spans`` are the
-    releases of the axes that require a selection, ``words`` lists the other selections that are required, and ``plain`` is
-    set if none is.
+    ``products`` and ``releases`` are those of the region, empty if unknown, ``versions`` those of
+    frameworks, and ``surface`` the API surface of its targets. ``apart`` is set if the products
+    must be selected, ``spans`` are the releases of the axes that require a selection, ``words``
+    lists the other selections that are required, and ``plain`` is set if none is.
     """
 
     config: Config
@@ -156,67 +200,108 @@ class ContextMap:
                 self._touching[step.key] = self._touching.get(step.key, 0) | 1 << place
         self.touched = frozenset(self._touching)
         self._axes = ["product", "cann", *list_frameworks_matched(self._overrides)]
-        self._alike: dict[tuple[str, str | None], Stretch] = {}  # equivalent releases, by the newest of them
-        self.named_targets = frozenset(self._list_named("target"))  #: targets that overrides match on
+        self._alike: dict[
+            tuple[str, str | None], Stretch
+        ] = {}  # equivalent releases, by the newest of them
+        self.named_targets = frozenset(
+            self._list_named("target")
+        )  #: targets that overrides match on
         self._points = self._list_points()
         self._kinds: dict[int, tuple[int, ...]] = {}
         self._regions: dict[tuple[tuple[int, ...], str | None, bool], list[Region]] = {}
         self._configs: dict[tuple[int, str | None], Config | None] = {}
 
     def find_regions(self, settings: Collection[str]) -> list[Region]:
-        """Return the regions in which some settings have different values; together they cover every context that the preset supports."""
+        """Return the regions in which some settings have different values.
+
+        Together they cover every context that the preset supports.
+        """
         return self._find_regions_of(self.find_kinds(settings), _OPEN, unasked=False)
 
     def find_target_regions(self, settings: Collection[str], target: str) -> list[Region]:
-        """Return the regions in which some settings differ for a target that was not requested: without ``surface`` and ``words``.
+        """Return the regions in which some settings differ for a target that was not requested:
+        without ``surface`` and ``words``.
 
         A target that no override matches has the values of an unspecified target.
         """
         there = target if target in self.named_targets else _OPEN
         return self._find_regions_of(self.find_kinds(settings), there, unasked=True)
 
-    def _find_regions_of(self, kinds: tuple[int, ...], target: str | None, unasked: bool) -> list[Region]:
+    def _find_regions_of(
+        self, kinds: tuple[int, ...], target: str | None, unasked: bool
+    ) -> list[Region]:
         mark = kinds, target, unasked
         if mark not in self._regions:
             pairs = zip(kinds, self._points, strict=True)
-            sorted_points = group_pairs((kind, point) for kind, point in pairs if not unasked or point.target == target)
-            self._regions[mark] = [region for points in sorted_points.values() for region in self._build_regions(points, unasked)]
+            sorted_points = group_pairs(
+                (kind, point) for kind, point in pairs if not unasked or point.target == target
+            )
+            self._regions[mark] = [
+                region
+                for points in sorted_points.values()
+                for region in self._build_regions(points, unasked)
+            ]
         return self._regions[mark]
 
     def find_kinds(self, settings: Collection[str]) -> tuple[int, ...]:
-        """Return an equivalence class number for each point: some settings have equal values at the points of a class."""
+        """Return an equivalence class number for each point: some settings have equal values at the
+        points of a class.
+        """
         bits = 0
         for key in settings:
             bits |= self._touching.get(key, 0)
         if bits not in self._kinds:
             numbers: dict[int, int] = {}
-            self._kinds[bits] = tuple(numbers.setdefault(point.active & bits, len(numbers)) for point in self._points)
+            self._kinds[bits] = tuple(
+                numbers.setdefault(point.active & bits, len(numbers)) for point in self._points
+            )
         return self._kinds[bits]
 
     def find_idle_overrides(self) -> list[int]:
         """Return the indexes of the profile's own overrides that apply in none of the contexts."""
         own = len(self._config.lineage[-1].overrides)
         first = len(self._overrides) - own
-        return [place for place in range(own) if not any(point.active >> first + place & 1 for point in self._points)]
+        return [
+            place
+            for place in range(own)
+            if not any(point.active >> first + place & 1 for point in self._points)
+        ]
 
     def _list_points(self) -> list[Point]:
         config = self._config
-        stretches = [self._find_stretches(axis, self._list_axis_values(axis)).items() for axis in self._axes]
-        named = (("target", config.context.target, targets.list_target_names()), ("scenario", config.scenario, SCENARIOS))
+        stretches = [
+            self._find_stretches(axis, self._list_axis_values(axis)).items() for axis in self._axes
+        ]
+        named = (
+            ("target", config.context.target, targets.list_target_names()),
+            ("scenario", config.scenario, SCENARIOS),
+        )
         target, scenario = (
-            [fixed] if fixed else [_OPEN, *(name for name in self._list_named(axis) if name in known)] for axis, fixed, known in named
+            [fixed]
+            if fixed
+            else [_OPEN, *(name for name in self._list_named(axis) if name in known)]
+            for axis, fixed, known in named
         )
         points = []
         for pairs in combinations(*stretches):
             box = tuple(tuple(values) for _, values in pairs)
             everywhere = reduce(and_, (mask for mask, _ in pairs))
-            for place, name in combinations(target, scenario):  # separately: checks use each of them alone
-                active = everywhere & self._find_active("target", place) & self._find_active("scenario", name)
+            for place, name in combinations(
+                target, scenario
+            ):  # separately: checks use each of them alone
+                active = (
+                    everywhere
+                    & self._find_active("target", place)
+                    & self._find_active("scenario", name)
+                )
                 points.append(Point(box, place, name, active))
         return points
 
     def _list_axis_values(self, axis: str) -> list[str | None]:
-        """Return the products, or releases of CANN or a framework, to resolve for; only the requested one, if any."""
+        """Return the products, or releases of CANN or a framework, to resolve for.
+
+        Only the requested one, if any.
+        """
         if asked := self._config.context.find_value(axis):
             return [asked]
         if axis == "product":
@@ -225,10 +310,17 @@ class ContextMap:
 
     def _list_named(self, axis: str) -> list[str]:
         """Return the values that overrides match on an axis, without duplicates."""
-        return list(dict.fromkeys(text for override in self._overrides for text in override.match.get(axis, ())))
+        return list(
+            dict.fromkeys(
+                text for override in self._overrides for text in override.match.get(axis, ())
+            )
+        )
 
     def _list_releases(self, axis: str) -> Sequence[str]:
-        """Return the releases of the preset's range; without a range, the newest release for each combination of overrides."""
+        """Return the releases of the preset's range.
+
+        Without a range, the newest release for each combination of overrides.
+        """
         spec = self._config.list_ranges().get(axis)
         claimed = releases.find_releases_in_range(spec, axis) if spec else None
         if claimed is not None or not self._list_named(axis):
@@ -239,7 +331,9 @@ class ContextMap:
         self._alike |= {(axis, newest): values for newest, values in alike.items()}
         return [newest or "" for newest in alike]
 
-    def _find_stretches(self, axis: str, values: Iterable[str | None]) -> dict[int, list[str | None]]:
+    def _find_stretches(
+        self, axis: str, values: Iterable[str | None]
+    ) -> dict[int, list[str | None]]:
         return group_pairs((self._find_active(axis, value), value) for value in values)
 
     def _find_active(self, axis: str, value: str | None) -> int:
@@ -251,22 +345,35 @@ class ContextMap:
         return active
 
     def _build_regions(self, points: list[Point], unasked: bool) -> list[Region]:
-        """Return equivalent points as regions in which every product goes with every release; ``unasked`` omits the target."""
+        """Return equivalent points as regions in which every product goes with every release.
+
+        ``unasked`` omits the target.
+        """
         plain = any(self._is_plain(point) for point in points)
         for axis in ("target", "scenario"):
-            if any(getattr(point, axis) is _OPEN for point in points):  # then no other value decides: all are included
+            if any(
+                getattr(point, axis) is _OPEN for point in points
+            ):  # then no other value decides: all are included
                 points = [point for point in points if getattr(point, axis) is _OPEN]
         nearest = min(points, key=lambda point: point.active.bit_count())
-        boxes = group_pairs(((point.scenario, _OPEN if unasked else point.target), point.box) for point in points)
+        boxes = group_pairs(
+            ((point.scenario, _OPEN if unasked else point.target), point.box) for point in points
+        )
         pieces = group_pairs(
-            ((scenario, targets.find_surface(target), box), target) for (scenario, target), own in boxes.items() for box in join_boxes(own)
+            ((scenario, targets.find_surface(target), box), target)
+            for (scenario, target), own in boxes.items()
+            for box in join_boxes(own)
         )
         config = self._config if plain else self._resolve_at(nearest)
         if config is None:
             return []
-        return [self._build_region(config, *piece, tuple(places)) for piece, places in pieces.items()]
+        return [
+            self._build_region(config, *piece, tuple(places)) for piece, places in pieces.items()
+        ]
 
-    def _build_region(self, config: Config, scenario: str | None, surface: str, box: Box, places: Stretch) -> Region:
+    def _build_region(
+        self, config: Config, scenario: str | None, surface: str, box: Box, places: Stretch
+    ) -> Region:
         asked, claims = self._config.context, self._config.list_ranges()
         families, *stretches = box
         apart = asked.product not in families
@@ -274,28 +381,54 @@ class ContextMap:
         versions = self._config.list_covered_versions()
         for axis, span in zip(self._axes[1:], stretches, strict=True):
             if asked.find_value(axis) not in span:
-                spans[axis] = _drop_open(chain.from_iterable(self._alike.get((axis, name), (name,)) for name in span))
+                spans[axis] = _drop_open(
+                    chain.from_iterable(self._alike.get((axis, name), (name,)) for name in span)
+                )
             # Values that overrides match outside the preset's claims count only if they decide.
-            versions[axis] = _drop_open(span if asked.find_value(axis) not in span or asked.find_value(axis) or axis in claims else ())
+            versions[axis] = _drop_open(
+                span
+                if asked.find_value(axis) not in span or asked.find_value(axis) or axis in claims
+                else ()
+            )
         words = [] if asked.target in places else [f"for the target {', '.join(map(str, places))}"]
         words += [] if scenario == self._config.scenario else [f"for {scenario}"]
         meant = families if apart or asked.product or self._config.products else ()
         plain = not (apart or spans or words)
         words += self._list_unasked(box)
         read = versions.pop(releases.CANN, ())
-        return Region(config, scenario, _drop_open(meant), read, tuple(versions.items()), surface, apart, spans, tuple(words), plain)
+        return Region(
+            config,
+            scenario,
+            _drop_open(meant),
+            read,
+            tuple(versions.items()),
+            surface,
+            apart,
+            spans,
+            tuple(words),
+            plain,
+        )
 
     def _list_unasked(self, box: Box) -> Iterator[str]:
         """Yield a text for each axis that the preset limits and the box leaves open."""
         claims = {"product": self._config.products, **self._config.list_ranges()}
         for axis, stretch in zip(self._axes, box, strict=True):
             if claims.get(axis) and stretch == (_OPEN,):
-                noun = axis if axis == "product" else "release" if axis == releases.CANN else f"release of {axis}"
+                noun = (
+                    axis
+                    if axis == "product"
+                    else "release"
+                    if axis == releases.CANN
+                    else f"release of {axis}"
+                )
                 yield f"{UNASKED}{noun} is asked for"
 
     def _is_plain(self, point: Point) -> bool:
         asked = self._config.context
-        here = all(asked.find_value(axis) in stretch for axis, stretch in zip(self._axes, point.box, strict=True))
+        here = all(
+            asked.find_value(axis) in stretch
+            for axis, stretch in zip(self._axes, point.box, strict=True)
+        )
         return here and (asked.target, self._config.scenario) == (point.target, point.scenario)
 
     def _resolve_at(self, point: Point) -> Config | None:
@@ -311,7 +444,9 @@ class ContextMap:
         if scenario and scenario != config.scenario:
             claims["scenario"] = Claim(scenario, config.lineage[-1].origin("profile"))
         values = {axis: stretch[-1] for axis, stretch in zip(self._axes, point.box, strict=True)}
-        resolver = config.resolver.for_context(build_point(config.context, {**values, "target": point.target}))
+        resolver = config.resolver.for_context(
+            build_point(config.context, {**values, "target": point.target})
+        )
         try:
             return resolver.resolve_members(config.lineage, config.name, claims, config.changes)
         except NpuprofError as error:
@@ -320,9 +455,16 @@ class ContextMap:
 
 
 def _list_products(claimed: Sequence[str], named: Sequence[str]) -> list[str]:
-    """Return the products that a preset supports, with those that overrides match; without claims, all that overrides match."""
+    """Return the products that a preset supports, with those that overrides match.
+
+    Without claims, all that overrides match.
+    """
     known = [name for name in named if products.find_product(name)]
-    inside = [name for name in known if not claimed or any(products.may_contain(pattern, name) for pattern in claimed)]
+    inside = [
+        name
+        for name in known
+        if not claimed or any(products.may_contain(pattern, name) for pattern in claimed)
+    ]
     return list(dict.fromkeys([*claimed, *inside]))
 
 

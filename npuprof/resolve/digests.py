@@ -1,8 +1,8 @@
 """Digests: SHA-256 over a canonical, numbered form; equal on every machine.
 
-The digest of a config covers the effective values in one context. The preset digest covers a preset in all contexts:
-its layers in order, with their overrides. A change of the canonical form gets a new number; digests of older forms are
-recomputed in their own form.
+The digest of a config covers the effective values in one context. The preset digest covers a preset
+in all contexts: its layers in order, with their overrides. A change of the canonical form gets a
+new number; digests of older forms are recomputed in their own form.
 """
 
 from __future__ import annotations
@@ -26,8 +26,14 @@ _PLAIN = frozenset((str, int, bool))
 
 
 def compute_digest(settings: dict[str, Any], form: int = FORM) -> str:
-    """Return the SHA-256, in hexadecimal, of settings by full key. Raises KeyError for an unknown form."""
-    pairs = [(_write_plain_setting if type(value) in _PLAIN else _write_setting)(key, value) for key, value in sorted(settings.items())]
+    """Return the SHA-256, in hexadecimal, of settings by full key.
+
+    Raises KeyError for an unknown form.
+    """
+    pairs = [
+        (_write_plain_setting if type(value) in _PLAIN else _write_setting)(key, value)
+        for key, value in sorted(settings.items())
+    ]
     text = {1: "{%s}", 2: '{"form":2,"settings":{%s}}'}[form] % ",".join(pairs)
     return digest_bytes(text.encode())
 
@@ -41,35 +47,56 @@ _write_plain_setting = lru_cache(4096, typed=True)(_write_setting)
 
 
 def list_digests(settings: dict[str, Any]) -> list[str]:
-    """Return the digests of settings in all forms, the current one first: an older npuprof wrote another."""
+    """Return the digests of settings in all forms, the current one first: an older npuprof wrote
+    another.
+    """
     return [compute_digest(settings, form) for form in range(FORM, 0, -1)]
 
 
 def compute_preset_digest(lineage: Sequence[Profile]) -> str:
     """Return the SHA-256, in hexadecimal, of a lineage, lowest first: every layer as written.
 
-    Names, descriptions, comments, key order and otherwise empty profiles do not count. Values count as written: the
-    catalogue may change with a release, the digest must not.
+    Names, descriptions, comments, key order and otherwise empty profiles do not count. Values count
+    as written: the catalogue may change with a release, the digest must not.
     """
-    layers = ",".join(filter(None, [_write_layer(profile) if profile.layer is None else profile.layer for profile in lineage]))
+    layers = ",".join(
+        filter(
+            None,
+            [
+                _write_layer(profile) if profile.layer is None else profile.layer
+                for profile in lineage
+            ],
+        )
+    )
     abstract = "true" if lineage and lineage[-1].abstract else "false"
     return digest_bytes(f'{{"abstract":{abstract},"form":{FORM},"layers":[{layers}]}}'.encode())
 
 
 def _write_layer(profile: Profile) -> str:
-    """Return the content of a profile as canonical JSON, an empty string if there is none, and cache it in the profile."""
+    """Return the content of a profile as canonical JSON, an empty string if there is none, and
+    cache it in the profile.
+    """
     content = _describe_layer(profile)
     profile.layer = _format_canonical_json(content) if content else ""
     return profile.layer
 
 
 def _describe_layer(profile: Profile) -> dict[str, Any]:
-    """Return the settings that a profile sets for itself and its dependents, without empty parts."""
+    """Return the settings that a profile sets for itself and its dependents, without
+    empty parts.
+    """
     content = {
-        **{name: _sort_texts(profile.table[name]) for name in (*INHERITED_KEYS, "locked") if name in profile.table},
+        **{
+            name: _sort_texts(profile.table[name])
+            for name in (*INHERITED_KEYS, "locked")
+            if name in profile.table
+        },
         **_describe_steps(profile.steps),
         "override": [
-            {"match": {name: sorted(wanted) for name, wanted in override.match.items()}, **_describe_steps(override.steps)}
+            {
+                "match": {name: sorted(wanted) for name, wanted in override.match.items()},
+                **_describe_steps(override.steps),
+            }
             for override in profile.overrides
         ],
     }
@@ -79,7 +106,9 @@ def _describe_layer(profile: Profile) -> dict[str, Any]:
 def _describe_steps(steps: Sequence[Step]) -> dict[str, Any]:
     """Return the unset, set and append operations of a layer."""
     return {
-        "unset": sorted({".".join((step.key, *map(str, step.tail))) for step in steps if step.op == "unset"}),
+        "unset": sorted(
+            {".".join((step.key, *map(str, step.tail))) for step in steps if step.op == "unset"}
+        ),
         "set": {step.key: step.value for step in steps if step.op == "set"},
         "append": {step.key: step.value for step in steps if step.op == "append"},
     }
@@ -101,7 +130,14 @@ def _format_canonical_json(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return f"[{','.join(map(_format_canonical_json, value))}]"
     if isinstance(value, dict):
-        return "{" + ",".join(f"{_quote_json_string(name)}:{_format_canonical_json(value[name])}" for name in sorted(value)) + "}"
+        return (
+            "{"
+            + ",".join(
+                f"{_quote_json_string(name)}:{_format_canonical_json(value[name])}"
+                for name in sorted(value)
+            )
+            + "}"
+        )
     if isinstance(value, (int, float)):
         return repr(value)
     return _format_canonical_json({"$toml": f"{type(value).__name__} {value.isoformat()}"})
@@ -116,7 +152,9 @@ def _quote_json_string(text: str) -> str:
 
 
 def digest_bytes(raw: bytes) -> str:
-    """Return a SHA-256: by OpenSSL, several times faster, if ``hashlib`` is loaded, else by the one that is quicker to load."""
+    """Return a SHA-256: by OpenSSL, several times faster, if ``hashlib`` is loaded, else by the one
+    that is quicker to load.
+    """
     sha256 = getattr(sys.modules.get("hashlib"), "sha256", None) or _load_built_in_sha256()
     return str(sha256(raw).hexdigest())
 

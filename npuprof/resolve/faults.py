@@ -10,11 +10,16 @@ from npuprof.document import keys
 from npuprof.document.profile import MATCH_KEYS, Profile
 from npuprof.model import Finding, Path, Step, suggest_name
 
-_NO_ORDER = "Later parents win, and every preset wins over its ancestors; here these rules contradict each other."
+_NO_ORDER = (
+    "Later parents win, and every preset wins over its "
+    "ancestors; here these rules contradict each other."
+)
 
 
 def find_unknown_frameworks(profile: Profile) -> Iterator[Finding]:
-    """Yield the places where a profile names a framework that the catalogue does not have (NP006)."""
+    """Yield the places where a profile names a framework that the catalogue does not
+    have (NP006).
+    """
     for path in profile.named:
         if path[-1] not in releases.list_frameworks():
             yield _build_unknown_framework_finding(profile, path)
@@ -26,15 +31,37 @@ def _build_unknown_framework_finding(profile: Profile, path: Path) -> Finding:
     hint, fix = suggest_name(path[-1], known, f"known are {', '.join(known)}")
     why = "Unknown keys would otherwise be ignored silently."
     shown = keys.format_key_path("", path).lstrip(".")
-    return Finding("NP006", f"unknown key {path[-1]!r} in {where}", why, hint, profile.origin(*path), shown, (profile.name,), fix=fix)
+    return Finding(
+        "NP006",
+        f"unknown key {path[-1]!r} in {where}",
+        why,
+        hint,
+        profile.origin(*path),
+        shown,
+        (profile.name,),
+        fix=fix,
+    )
 
 
-def _build_extends_finding(profile: Profile, code: str, what: str, why: str, hint: str, *place: int) -> Finding:
-    return Finding(code, what, why, hint, profile.origin("profile", "extends", *place), "profile.extends", (profile.name,))
+def _build_extends_finding(
+    profile: Profile, code: str, what: str, why: str, hint: str, *place: int
+) -> Finding:
+    return Finding(
+        code,
+        what,
+        why,
+        hint,
+        profile.origin("profile", "extends", *place),
+        "profile.extends",
+        (profile.name,),
+    )
 
 
 def build_repeated_parent_finding(profile: Profile, places: list[int]) -> Finding:
-    """Return the finding for a parent that is listed several times (NP104); ``places`` are its indexes in ``extends``."""
+    """Return the finding for a parent that is listed several times (NP104).
+
+    ``places`` are its indexes in ``extends``.
+    """
     reference = profile.extends[places[1]]
     twice = len(places) == 2
     return _build_extends_finding(
@@ -53,13 +80,19 @@ def build_cycle_finding(chain: list[Profile], parent: Profile) -> Finding:
     ring = chain[keys.index(parent.key) :]
     start = min(range(len(ring)), key=lambda place: ring[place].key)
     ring = ring[start:] + ring[:start]
-    removed, place = (ring[1] if len(ring) > 1 else ring[0]).name, ring[0].origin("profile", "extends")
-    links = " -> ".join([*(f"{p.name} ({p.origin('profile', 'extends')})" for p in ring), ring[0].name])
+    removed, place = (
+        (ring[1] if len(ring) > 1 else ring[0]).name,
+        ring[0].origin("profile", "extends"),
+    )
+    links = " -> ".join(
+        [*(f"{p.name} ({p.origin('profile', 'extends')})" for p in ring), ring[0].name]
+    )
     return Finding(
         "NP102",
         f"inheritance cycle: {links}",
         "A preset cannot extend itself, directly or through others.",
-        f"remove {removed} from extends in {place}" + (", or break the circle at another of these lines" if len(ring) > 1 else ""),
+        f"remove {removed} from extends in {place}"
+        + (", or break the circle at another of these lines" if len(ring) > 1 else ""),
         place,
         "profile.extends",
         tuple(p.name for p in ring),
@@ -72,38 +105,58 @@ def build_long_lineage_finding(profile: Profile, most: int) -> Finding:
         profile,
         "NP109",
         f"{profile.name} builds on more than {most} presets",
-        "Every preset is folded over all that it builds on; no store that people keep comes near this bound.",
+        (
+            "Every preset is folded over all that it builds on; "
+            "no store that people keep comes near this bound."
+        ),
         "move their common settings into fewer presets",
     )
 
 
-def build_two_versions_finding(profile: Profile, first: Profile, second: Profile, paths: list[str]) -> Finding:
-    """Return the finding for a profile that reaches two versions of one preset, by the two ``paths`` (NP110)."""
+def build_two_versions_finding(
+    profile: Profile, first: Profile, second: Profile, paths: list[str]
+) -> Finding:
+    """Return the finding for a profile that reaches two versions of one preset, by the two
+    ``paths`` (NP110).
+    """
     cited = [member.document.source.partition(":")[0] for member in (first, second)]
     return _build_extends_finding(
         profile,
         "NP110",
-        f"{profile.name} builds on two versions of {first.name}: {cited[0]} by {paths[0]}, and {cited[1]} by {paths[1]}",
+        (
+            f"{profile.name} builds on two versions of {first.name}: {cited[0]} by {paths[0]}, "
+            f"and {cited[1]} by {paths[1]}"
+        ),
         "Each counts once, and neither is newer for both of those who extend it.",
-        "let both take one version: npuprof source update, or pin the same one in extends; or extend only one of them",
+        (
+            "let both take one version: npuprof source update, or "
+            "pin the same one in extends; or extend only one of them"
+        ),
     )
 
 
 def build_order_finding(profile: Profile, queues: list[list[Profile]]) -> Finding:
     """Return the finding for contradicting orders of parents; each queue is one order (NP103)."""
     unordered = list(dict.fromkeys(member.name for queue in queues for member in queue))
-    wishes = [" before ".join(member.name for member in queue) for queue in queues if len(queue) > 1]
+    wishes = [
+        " before ".join(member.name for member in queue) for queue in queues if len(queue) > 1
+    ]
     return _build_extends_finding(
         profile,
         "NP103",
         f"{profile.name} has parents that cannot be ordered: {', '.join(unordered)}",
         f"{_NO_ORDER} Asked for: {'; '.join(dict.fromkeys(wishes))}.",
-        "list them in the same order in all presets, or remove the one that another already extends",
+        (
+            "list them in the same order in all presets, or "
+            "remove the one that another already extends"
+        ),
     )
 
 
 def build_append_finding(profile: Profile, step: Step, path: Any) -> Finding:
-    """Return the finding for a step that appends to a value that is not a list, at ``path`` inside its key (NP106)."""
+    """Return the finding for a step that appends to a value that is not a list, at ``path`` inside
+    its key (NP106).
+    """
     shown = keys.format_key_path(step.key, path)
     return Finding(
         "NP106",

@@ -1,6 +1,7 @@
 """The order of ancestors (C3 linearisation): every profile comes after all its ancestors.
 
-Each ancestor appears once, before all its dependents, and the parents of a profile keep their written order.
+Each ancestor appears once, before all its dependents, and the parents of a profile keep their
+written order.
 """
 
 from __future__ import annotations
@@ -31,7 +32,10 @@ if TYPE_CHECKING:
         """What resolving looks up: parents, and the team's policies."""
 
         def find_parent(self, reference: str, referrer: Profile | None, index: int) -> Profile:
-            """Return the profile for a reference in another profile (None: on the command line). Raises NpuprofError."""
+            """Return the profile for a reference in another profile (None: on the command line).
+
+            Raises NpuprofError.
+            """
 
         def find_policy(self, profile: Profile) -> Policy | None:
             """Return the team policy for a profile, None if it has none. Raises NpuprofError."""
@@ -50,12 +54,16 @@ _get_yanked = attrgetter("yanked")
 
 
 class Lineages:
-    """The lineages of profiles by one lookup, cached for all contexts: a context never changes ancestors."""
+    """The lineages of profiles by one lookup, cached for all contexts: a context never changes
+    ancestors.
+    """
 
     def __init__(self, lookup: Lookup) -> None:
         self._lookup = lookup
         self._lineages: dict[str, tuple[Profile, ...]] = {}
-        self._refused: dict[str, NpuprofError] = {}  #: errors of profiles whose ancestors cannot be ordered
+        self._refused: dict[
+            str, NpuprofError
+        ] = {}  #: errors of profiles whose ancestors cannot be ordered
         self._claims: dict[str, Claims] = {}
         self._parents: dict[str, tuple[str, ...]] = {}
         self._has_sources = False
@@ -67,7 +75,10 @@ class Lineages:
         self._claims.clear()
 
     def list_parent_keys(self, profile: Profile) -> tuple[str, ...]:
-        """Return the keys of a profile's parents in written order; empty if the profile was not resolved."""
+        """Return the keys of a profile's parents in written order.
+
+        Empty if the profile was not resolved.
+        """
         return self._parents.get(profile.key, ())
 
     def resolve_claims(self, lineage: tuple[Profile, ...]) -> Claims:
@@ -81,12 +92,16 @@ class Lineages:
             waiting += unknown
             if not unknown:
                 waiting.pop()
-                self._claims[current.key] = combine_claims(current, [self._claims[key] for key in parents])
+                self._claims[current.key] = combine_claims(
+                    current, [self._claims[key] for key in parents]
+                )
         return self._claims[lineage[-1].key]
 
     def find_lineage(self, profile: Profile) -> tuple[Profile, ...]:
         """Return the profile after all its ancestors, lowest first. Raises NpuprofError."""
-        chain: dict[str, Profile] = {}  # profiles whose parents are being ordered; each extends the next
+        chain: dict[
+            str, Profile
+        ] = {}  # profiles whose parents are being ordered; each extends the next
         try:
             self._order_ancestors(profile, chain)
         except NpuprofError as error:
@@ -95,7 +110,10 @@ class Lineages:
         return self._lineages[profile.key]
 
     def _order_ancestors(self, profile: Profile, chain: dict[str, Profile]) -> None:
-        """Compute the lineages of a profile and its ancestors. Raises NpuprofError for the last profile of ``chain``."""
+        """Compute the lineages of a profile and its ancestors.
+
+        Raises NpuprofError for the last profile of ``chain``.
+        """
         known = self._lineages
         waiting = [profile]
         parents = {}
@@ -106,7 +124,9 @@ class Lineages:
                 if current.key in self._refused:
                     raise self._refused[current.key].with_traceback(None)
                 parents[current.key] = self._resolve_parents(current, chain)
-                waiting += [parent for parent in reversed(parents[current.key]) if parent.key not in known]
+                waiting += [
+                    parent for parent in reversed(parents[current.key]) if parent.key not in known
+                ]
                 continue
             waiting.pop()
             if current.key not in known:
@@ -141,28 +161,46 @@ class Lineages:
         if len(repeated) < len(parents):
             from npuprof.resolve import faults
 
-            problems += [faults.build_repeated_parent_finding(profile, places) for places in repeated.values() if len(places) > 1]
+            problems += [
+                faults.build_repeated_parent_finding(profile, places)
+                for places in repeated.values()
+                if len(places) > 1
+            ]
         if problems:
             raise NpuprofError([*problems, *list_form_problems((profile,))])
         return parents
 
-    def _settle_versions(self, profile: Profile, lineage: tuple[Profile, ...]) -> tuple[Profile, ...]:
-        """Return a lineage that contains each source preset once: two versions with equal content are merged.
+    def _settle_versions(
+        self, profile: Profile, lineage: tuple[Profile, ...]
+    ) -> tuple[Profile, ...]:
+        """Return a lineage that contains each source preset once: two versions with equal content
+        are merged.
 
         Raises NpuprofError (NP110) if their contents differ.
         """
         first: dict[str, Profile] = {}
         settled: list[Profile] = []
         for member in lineage:
-            known = first.setdefault(identify_preset(member), member) if is_of_source(member) else member
-            if known is member or member is profile or known in self._lineages[member.key]:  # (a preset may extend its own older release)
+            known = (
+                first.setdefault(identify_preset(member), member)
+                if is_of_source(member)
+                else member
+            )
+            if (
+                known is member or member is profile or known in self._lineages[member.key]
+            ):  # (a preset may extend its own older release)
                 settled.append(member)
             elif [layer.document.text for layer in self._lineages[known.key]] == [
                 layer.document.text for layer in self._lineages[member.key]
             ]:
                 self.resolve_claims(self._lineages[member.key])  # its dependents need them
             else:
-                paths = [self._find_path(profile, {layer.key: layer for layer in (*lineage, profile)}, end) for end in (known, member)]
+                paths = [
+                    self._find_path(
+                        profile, {layer.key: layer for layer in (*lineage, profile)}, end
+                    )
+                    for end in (known, member)
+                ]
                 from npuprof.resolve import faults
 
                 raise NpuprofError(faults.build_two_versions_finding(profile, known, member, paths))
@@ -186,12 +224,20 @@ class Lineages:
         lines = [self._lineages[parent.key] for parent in parents]
         if profile.stacked:
             named = [parent.key for parent in parents]
-            if any(member.key in named[place + 1 :] for place, line in enumerate(lines) for member in line):
+            if any(
+                member.key in named[place + 1 :]
+                for place, line in enumerate(lines)
+                for member in line
+            ):
                 return self._stack_lineages(profile, lines)
         return (*self._merge_lineages(profile, [*reversed(lines), tuple(parents)]), profile)
 
-    def _stack_lineages(self, profile: Profile, lines: list[tuple[Profile, ...]]) -> tuple[Profile, ...]:
-        """Compose profiles of which a later one may be an ancestor of an earlier one: it moves to the end."""
+    def _stack_lineages(
+        self, profile: Profile, lines: list[tuple[Profile, ...]]
+    ) -> tuple[Profile, ...]:
+        """Compose profiles of which a later one may be an ancestor of an earlier one: it moves to
+        the end.
+        """
         order = lines[0]
         for line in lines[1:]:
             last = line[-1]
@@ -201,13 +247,23 @@ class Lineages:
                 order = self._merge_lineages(profile, [line, order, (order[-1], last)])
         return (*order, profile)
 
-    def _merge_lineages(self, profile: Profile, lines: list[tuple[Profile, ...]]) -> tuple[Profile, ...]:
-        """Return one order of all members that contradicts none of the given ones. Raises NpuprofError."""
+    def _merge_lineages(
+        self, profile: Profile, lines: list[tuple[Profile, ...]]
+    ) -> tuple[Profile, ...]:
+        """Return one order of all members that contradicts none of the given ones.
+
+        Raises NpuprofError.
+        """
         common = _count_common(lines[:-1])
         queues = [list(line[common:]) for line in lines[:-1]] + [list(lines[-1])]
-        inside = Counter(member.key for queue in queues for member in queue[:-1])  # in how many queues a member occurs before the end
-        ends = group_pairs((queue[-1].key, place) for place, queue in enumerate(queues))  # the queues that end with a member
-        # The next winner is the last member of a queue that occurs inside no other; of several, that of the first queue.
+        inside = Counter(
+            member.key for queue in queues for member in queue[:-1]
+        )  # in how many queues a member occurs before the end
+        ends = group_pairs(
+            (queue[-1].key, place) for place, queue in enumerate(queues)
+        )  # the queues that end with a member
+        # The next winner is the last member of a queue that occurs inside no other; of several,
+        # that of the first queue.
         free = [place for place, queue in enumerate(queues) if not inside[queue[-1].key]]
         order = []
         while free:
@@ -227,12 +283,16 @@ class Lineages:
         if any(queues):
             from npuprof.resolve import faults
 
-            raise NpuprofError(faults.build_order_finding(profile, [queue for queue in queues if queue]))
+            raise NpuprofError(
+                faults.build_order_finding(profile, [queue for queue in queues if queue])
+            )
         return (*lines[0][:common], *reversed(order))
 
 
 def _count_common(lines: list[tuple[Profile, ...]]) -> int:
-    """Return the length of the common prefix of all lines, without the last member of any: it comes first in every order."""
+    """Return the length of the common prefix of all lines, without the last member of any: it comes
+    first in every order.
+    """
     first, *others = lines
     shortest = min(map(len, lines)) - 1
     for other in others:
@@ -256,17 +316,25 @@ def identify_preset(profile: Profile) -> str:
     return profile.key.rpartition("#")[0]
 
 
-# -- predicates over all members: without a function call per member, as a chain of a thousand presets evaluates them for each of them
+# -- predicates over all members: without a function call per member, as a chain of a thousand
+# presets evaluates them for each of them
 
 
 def list_form_problems(lineage: Iterable[Profile]) -> list[Finding]:
     """Return the structural problems of all members, and the unknown framework names."""
     members = tuple(lineage)
     problems = [problem for member in members for problem in member.problems]
-    if any(path[-1] not in releases.list_frameworks() for member in members if member.named for path in member.named):
+    if any(
+        path[-1] not in releases.list_frameworks()
+        for member in members
+        if member.named
+        for path in member.named
+    ):
         from npuprof.resolve import faults
 
-        problems += [problem for member in members for problem in faults.find_unknown_frameworks(member)]
+        problems += [
+            problem for member in members for problem in faults.find_unknown_frameworks(member)
+        ]
     return problems
 
 

@@ -14,18 +14,37 @@ if TYPE_CHECKING:
 
 def find_overruled(config: Config, key: str, tail: Path) -> list[tuple[Any, Origin]]:
     """Return the overridden values at a path with their origins, latest first."""
-    winners = {(origin.revision, origin.file, origin.path) for origin in find_authors_at(config, key, tail)}
+    winners = {
+        (origin.revision, origin.file, origin.path) for origin in find_authors_at(config, key, tail)
+    }
     lost = []
     history = config.history(key)
     if winners and len(history) == 1:
         return []
-    for event, place in reversed([*zip(history, _locate_step_values(key, [event.step for event in history], tail), strict=True)]):
-        is_set, value = values.find_value(key, event.step.value, place) if place is not None else (False, None)
+    for event, place in reversed(
+        [
+            *zip(
+                history,
+                _locate_step_values(key, [event.step for event in history], tail),
+                strict=True,
+            )
+        ]
+    ):
+        is_set, value = (
+            values.find_value(key, event.step.value, place) if place is not None else (False, None)
+        )
         if event.step.op == "unset" or place is None or not is_set:
             continue
-        written = isinstance(event.step.value, str)  # all parts of a string have the place of the string
-        origin = event.origin if written else event.origin._replace(path=(*event.origin.path, *place))
-        inside = {(origin.revision, origin.file, path) for path in ([origin.path] if written else _list_paths(value, origin.path))}
+        written = isinstance(
+            event.step.value, str
+        )  # all parts of a string have the place of the string
+        origin = (
+            event.origin if written else event.origin._replace(path=(*event.origin.path, *place))
+        )
+        inside = {
+            (origin.revision, origin.file, path)
+            for path in ([origin.path] if written else _list_paths(value, origin.path))
+        }
         if not inside & winners:
             lost.append((value, origin))
     return lost
@@ -45,7 +64,8 @@ def collect_authors(value: Any) -> list[Origin]:
 
 
 def _locate_step_values(key: str, steps: list[Step], tail: Path) -> list[Path | None]:
-    """Return, for each step, the path in its value that contributes to ``tail`` of the effective value; None if there is none.
+    """Return, for each step, the path in its value that contributes to ``tail`` of the effective
+    value; None if there is none.
 
     Appended elements come after the existing ones.
     """
@@ -62,7 +82,11 @@ def _locate_step_values(key: str, steps: list[Step], tail: Path) -> list[Path | 
             value = values.append_lists(key, value, step.value)
         else:
             places.append(tail)
-            value = values.remove_path(key, value, step.tail) if step.op == "unset" else values.merge_values(key, value, step.value)
+            value = (
+                values.remove_path(key, value, step.tail)
+                if step.op == "unset"
+                else values.merge_values(key, value, step.value)
+            )
     return places
 
 
@@ -72,7 +96,10 @@ def are_apart(path: Path, other_path: Path) -> bool:
 
 
 def _list_paths(value: Any, path: Path) -> list[Path]:
-    return [path, *(inner for name, item in list_items(value) for inner in _list_paths(item, (*path, name)))]
+    return [
+        path,
+        *(inner for name, item in list_items(value) for inner in _list_paths(item, (*path, name))),
+    ]
 
 
 def strip_origins(value: Any) -> Any:

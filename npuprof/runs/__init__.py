@@ -1,1 +1,3 @@
-"""Runs: records of what a process received and how it ended, and identification of the preset behind a file."""
+"""Runs: records of what a process received and how it ended, and identification of the preset
+behind a file.
+"""

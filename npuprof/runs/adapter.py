@@ -1,4 +1,6 @@
-"""The installed adapter: its packages, the classes of TensorFlow 2, the option names in its library; parsed, never executed."""
+"""The installed adapter: its packages, the classes of TensorFlow 2, the option names in its
+library; parsed, never executed.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +36,9 @@ class Package(Record):
 class Adapter(Record):
     """What an adapter reads; None for parts that could not be read.
 
-    ``keys`` are the option names in its library, ``short_kept`` is set if short names are stored as text, ``attributes``
-    are the attribute paths of TF 2's class. ``unread`` are unreadable files with reasons.
+    ``keys`` are the option names in its library, ``short_kept`` is set if short names are stored as
+    text, ``attributes`` are the attribute paths of TF 2's class. ``unread`` are unreadable files
+    with reasons.
     """
 
     packages: tuple[Package, ...] = ()
@@ -46,21 +49,39 @@ class Adapter(Record):
     unread: tuple[tuple[str, str], ...] = ()
 
     def reads(self, option: str) -> bool | None:
-        """Return whether it reads a session option, by its library or by TF 2's class; None if unknown."""
+        """Return whether it reads a session option, by its library or by TF 2's class.
+
+        None if unknown.
+        """
         answers: list[bool | None] = []
-        if self.keys is not None and (option in self.keys or len(option) > _SHORT or self.short_kept):
+        if self.keys is not None and (
+            option in self.keys or len(option) > _SHORT or self.short_kept
+        ):
             answers.append(option in self.keys)
-        if self.attributes is not None and ("global_options" in _load_option(option).spelling or not self.has_session_library()):
+        if self.attributes is not None and (
+            "global_options" in _load_option(option).spelling or not self.has_session_library()
+        ):
             answers.append(is_read_by_attributes(_load_option(option), self.attributes))
         names = {package.name for package in self.packages}
-        if self.keys is None and (PACKAGES[0] in names or (PACKAGES[1] in names and self.attributes is None)):
+        if self.keys is None and (
+            PACKAGES[0] in names or (PACKAGES[1] in names and self.attributes is None)
+        ):
             answers.append(None)  # a package without library or classes
         return True if True in answers else None if None in answers or not answers else False
 
     def has_session_library(self) -> bool:
-        """Return whether its library reads the parameter map: it contains names that every such library has and TF 2 lacks."""
-        only_there = [name for name in _list_constant() if len(name) > _SHORT and "global_options" not in _load_option(name).spelling]
-        return self.keys is not None and sum(name in self.keys for name in only_there) > len(only_there) / 2
+        """Return whether its library reads the parameter map: it contains names that every such
+        library has and TF 2 lacks.
+        """
+        only_there = [
+            name
+            for name in _list_constant()
+            if len(name) > _SHORT and "global_options" not in _load_option(name).spelling
+        ]
+        return (
+            self.keys is not None
+            and sum(name in self.keys for name in only_there) > len(only_there) / 2
+        )
 
 
 class Likeness(Record):
@@ -86,8 +107,17 @@ def read_adapter(path: str | None) -> Adapter:
 
 def _build_missing_finding(path: str | None) -> Finding:
     if path is not None:
-        what = f"{path} contains no adapter: neither {PACKAGES[0]}, nor {PACKAGES[1]}, nor a library with its options"
-        return Finding("NP963", what, "", "name the folder with the packages, a wheel, or the shared library", where=Place(path))
+        what = (
+            f"{path} contains no adapter: neither {PACKAGES[0]}, "
+            f"nor {PACKAGES[1]}, nor a library with its options"
+        )
+        return Finding(
+            "NP963",
+            what,
+            "",
+            "name the folder with the packages, a wheel, or the shared library",
+            where=Place(path),
+        )
     what = f"the Python on PATH has neither {PACKAGES[0]} nor {PACKAGES[1]}"
     hint = "activate the environment that the training runs in, or name the adapter with --adapter"
     return Finding("NP963", what, "doctor reads the adapter's own files.", hint)
@@ -107,18 +137,34 @@ def _read_source(source: Source) -> Adapter:
                     classes.read(file.read(LARGEST_FILE))
             elif re.search(r"\.so(?:\.\d+)*$", name) and (inside or not packages):
                 with source.open(name) as file:
-                    option_names = find_names(iter(lambda file=file: file.read(_PIECE), b""), catalog.record_names())  # type: ignore[misc]
+                    option_names = find_names(
+                        iter(lambda file=file: file.read(_PIECE), b""), catalog.record_names()
+                    )  # type: ignore[misc]
                 if _is_library(option_names):
                     libraries.append(os.path.join(source.shown, name))
                     keys = option_names | (keys or frozenset())
-        except (OSError, ValueError, RecursionError, MemoryError, zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
+        except (
+            OSError,
+            ValueError,
+            RecursionError,
+            MemoryError,
+            zipfile.BadZipFile,
+            RuntimeError,
+            NotImplementedError,
+        ) as error:
             unread.append((os.path.join(source.shown, name), describe_os_error(error)))
-    short_kept = keys is None or all(name in keys for name in _list_constant() if len(name) <= _SHORT)
-    return Adapter(packages, tuple(libraries), keys, short_kept, classes.list_attributes(), tuple(unread))
+    short_kept = keys is None or all(
+        name in keys for name in _list_constant() if len(name) <= _SHORT
+    )
+    return Adapter(
+        packages, tuple(libraries), keys, short_kept, classes.list_attributes(), tuple(unread)
+    )
 
 
 def _join(adapters: Sequence[Adapter]) -> Adapter:
-    """Return several adapters merged: the first one with a part counts, like the first import on the path."""
+    """Return several adapters merged: the first one with a part counts, like the first import on
+    the path.
+    """
     packages: dict[str, Package] = {}
     for package in (package for adapter in adapters for package in adapter.packages):
         packages.setdefault(package.name, package)
@@ -140,22 +186,33 @@ def _list_packages(source: Source) -> Iterator[Package]:
         if tail in ("METADATA", "PKG-INFO") and head.endswith((".dist-info", ".egg-info")):
             with suppress(OSError, ValueError), source.open(name) as file:
                 match = re.search(rb"^Version: *(\S+)", file.read(65536), re.MULTILINE)
-                versions[re.split(r"-", head.rpartition("/")[2])[0].lower()] = match[1].decode(errors="replace") if match else ""
+                versions[re.split(r"-", head.rpartition("/")[2])[0].lower()] = (
+                    match[1].decode(errors="replace") if match else ""
+                )
     for package in PACKAGES:
-        init = next((name for name in source.names if name.endswith(f"{package}/__init__.py") or f"/{package}/" in f"/{name}"), None)
+        init = next(
+            (
+                name
+                for name in source.names
+                if name.endswith(f"{package}/__init__.py") or f"/{package}/" in f"/{name}"
+            ),
+            None,
+        )
         if init is not None:
             above = f"/{init}".partition(f"/{package}/")[0].lstrip("/")
-            yield Package(package, os.path.join(source.shown, above, package), versions.get(package, ""))
+            yield Package(
+                package, os.path.join(source.shown, above, package), versions.get(package, "")
+            )
 
 
-# -- names in a library ------------------------------------------------------------------------------------------------
+# -- names in a library ---------------------------------------------------------------------------
 
 
 def find_names(pieces: Iterable[bytes], names: Iterable[str]) -> frozenset[str]:
     """Return the names that occur in bytes as zero-terminated strings, reading piece by piece.
 
-    A linker may merge a string with the end of a longer one: of ``_NAME``, a graph attribute, of ``ge.NAME``, or of another
-    name.
+    A linker may merge a string with the end of a longer one: of ``_NAME``, a graph attribute, of
+    ``ge.NAME``, or of another name.
     """
     wanted = {name: name.encode() + b"\0" for name in names}
     missing = dict(wanted)
@@ -167,14 +224,21 @@ def find_names(pieces: Iterable[bytes], names: Iterable[str]) -> frozenset[str]:
             del missing[name]
         rest = text[-longest:]
     present = wanted.keys() - missing.keys()
-    return frozenset(present | {name for name in missing if any(longer.endswith(f"_{name}") for longer in present)})
+    return frozenset(
+        present
+        | {name for name in missing if any(longer.endswith(f"_{name}") for longer in present)}
+    )
 
 
 def _holds_word(text: bytes, word: bytes) -> bool:
-    """Return whether bytes contain a word, preceded at most by the underscore of an attribute name; most words are in no piece."""
+    """Return whether bytes contain a word, preceded at most by the underscore of an attribute name;
+    most words are in no piece.
+    """
     place = text.find(word, 1)
     while place > 0:
-        before = text[:place].rstrip(b"_")[-1:] if text[place - 1] == 0x5F else text[place - 1 : place]
+        before = (
+            text[:place].rstrip(b"_")[-1:] if text[place - 1] == 0x5F else text[place - 1 : place]
+        )
         if not (before.isalnum() or before == b"_"):
             return True
         place = text.find(word, place + 1)
@@ -183,7 +247,11 @@ def _holds_word(text: bytes, word: bytes) -> bool:
 
 def _list_constant() -> list[str]:
     """Return the options that adapters of all releases read."""
-    return [option.name for option in catalog.list_records(catalog.Option) if set(option.states) == {"Y"}]
+    return [
+        option.name
+        for option in catalog.list_records(catalog.Option)
+        if set(option.states) == {"Y"}
+    ]
 
 
 def _load_option(name: str) -> catalog.Option:
@@ -197,28 +265,41 @@ def _is_library(option_names: frozenset[str]) -> bool:
     return sum(name in option_names for name in constant) >= _LEAST_SHARE * len(constant)
 
 
-# -- the release -------------------------------------------------------------------------------------------------------
+# -- the release ----------------------------------------------------------------------------------
 
 
 def find_likeness(adapter: Adapter) -> Likeness | None:
-    """Return the releases with the fewest mismatches to an adapter; None if nothing can be compared.
+    """Return the releases with the fewest mismatches to an adapter.
+
+    None if nothing can be compared.
 
     For some releases it is unknown whether they have a name.
     """
     by_release = {}
     for release in releases.load_releases():
-        known = [(label, expected == "Y", there) for label, expected, there in _list_traits(adapter, release) if expected in ("Y", ".")]
+        known = [
+            (label, expected == "Y", there)
+            for label, expected, there in _list_traits(adapter, release)
+            if expected in ("Y", ".")
+        ]
         if known:
-            by_release[release] = len(known), [label for label, expected, there in known if expected is not there]
+            by_release[release] = (
+                len(known),
+                [label for label, expected, there in known if expected is not there],
+            )
     if not by_release:
         return None
     compared, different = min(by_release.values(), key=lambda pair: len(pair[1]))
-    alike = [release for release, (_, others) in by_release.items() if len(others) == len(different)]
+    alike = [
+        release for release, (_, others) in by_release.items() if len(others) == len(different)
+    ]
     return Likeness(tuple(alike), compared, tuple(different))
 
 
 def _list_traits(adapter: Adapter, release: str) -> Iterator[tuple[str, str, bool]]:
-    """Yield the comparable traits of a release: label, whether the release has it (``Y``, ``.``, ``?``), whether the adapter has it."""
+    """Yield the comparable traits of a release: label, whether the release has it (``Y``, ``.``,
+    ``?``), whether the adapter has it.
+    """
     place = releases.release_index(release)
     has_sessions = adapter.has_session_library()
     for option in catalog.list_records(catalog.Option):
@@ -232,16 +313,32 @@ def _list_traits(adapter: Adapter, release: str) -> Iterator[tuple[str, str, boo
             yield name, option.states[place], name in adapter.keys
     if adapter.attributes is not None:
         for path in surfaces.list_attribute_paths():
-            yield f"global_options().{path}", surfaces.find_attribute_release(path, release), path in adapter.attributes
+            yield (
+                f"global_options().{path}",
+                surfaces.find_attribute_release(path, release),
+                path in adapter.attributes,
+            )
 
 
 def is_read_by_attributes(option: Option, attributes: AbstractSet[str]) -> bool | None:
-    """Return whether ``global_options()`` of TF 2 has an option under any path; None if its group was not read."""
+    """Return whether ``global_options()`` of TF 2 has an option under any path.
+
+    None if its group was not read.
+    """
     path = option.spelling.get("global_options", option.name)
-    if path in attributes or any(attribute.rpartition(".")[2] == option.name for attribute in attributes):
+    if path in attributes or any(
+        attribute.rpartition(".")[2] == option.name for attribute in attributes
+    ):
         return True
-    group = path.rpartition(".")[0]  # without any attributes if the file of its class was unreadable
-    return None if group in attributes and not any(attribute.startswith(f"{group}.") for attribute in attributes) else False
+    group = path.rpartition(".")[
+        0
+    ]  # without any attributes if the file of its class was unreadable
+    return (
+        None
+        if group in attributes
+        and not any(attribute.startswith(f"{group}.") for attribute in attributes)
+        else False
+    )
 
 
 #: The nesting depth of settings classes.
@@ -254,7 +351,9 @@ class Classes:
     """The classes in the Python files read so far."""
 
     def __init__(self) -> None:
-        self._attributes: dict[str, dict[str, str]] = {}  #: by class: each attribute, and the class of its value
+        self._attributes: dict[
+            str, dict[str, str]
+        ] = {}  #: by class: each attribute, and the class of its value
 
     def read(self, raw: bytes) -> None:
         """Read one file. Raises ValueError for invalid Python."""
@@ -263,10 +362,19 @@ class Classes:
         try:
             tree = ast.parse(raw)
         except SyntaxError as error:
-            raise ValueError(f"line {error.lineno}: {error.msg}" if error.lineno else error.msg) from None
+            raise ValueError(
+                f"line {error.lineno}: {error.msg}" if error.lineno else error.msg
+            ) from None
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
-                start = next((item for item in node.body if isinstance(item, ast.FunctionDef) and item.name == "__init__"), None)
+                start = next(
+                    (
+                        item
+                        for item in node.body
+                        if isinstance(item, ast.FunctionDef) and item.name == "__init__"
+                    ),
+                    None,
+                )
                 if start is not None:
                     self._attributes[node.name] = dict(_list_attributes(start))
 
@@ -274,7 +382,11 @@ class Classes:
         """Return the option paths of TF 2; None if no class has them."""
         known = surfaces.list_attribute_paths()
         plain = {path for path in known if "." not in path}
-        best = max(self._attributes, key=lambda name: len(plain & self._attributes[name].keys()), default=None)
+        best = max(
+            self._attributes,
+            key=lambda name: len(plain & self._attributes[name].keys()),
+            default=None,
+        )
         if best is None or len(plain & self._attributes[best].keys()) < _LEAST:
             return None
         paths: set[str] = set()
@@ -290,10 +402,26 @@ class Classes:
 def _list_attributes(start: ast.FunctionDef) -> Iterator[tuple[str, str]]:
     """Yield the attributes that a constructor assigns: the name, and the called class."""
     for node in ast.walk(start):
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        targets = (
+            node.targets
+            if isinstance(node, ast.Assign)
+            else [node.target]
+            if isinstance(node, ast.AnnAssign)
+            else []
+        )
         for target in targets:
-            if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
+            if (
+                isinstance(target, ast.Attribute)
+                and isinstance(target.value, ast.Name)
+                and target.value.id == "self"
+            ):
                 value = getattr(node, "value", None)
                 called = value.func if isinstance(value, ast.Call) else None
-                name = called.id if isinstance(called, ast.Name) else called.attr if isinstance(called, ast.Attribute) else ""
+                name = (
+                    called.id
+                    if isinstance(called, ast.Name)
+                    else called.attr
+                    if isinstance(called, ast.Attribute)
+                    else ""
+                )
                 yield target.attr, name

@@ -1,4 +1,6 @@
-"""Finds and opens the files of an adapter: installed for the Python on PATH, a folder, a wheel, a library."""
+"""Finds and opens the files of an adapter: installed for the Python on PATH, a folder, a wheel, a
+library.
+"""
 
 from __future__ import annotations
 
@@ -31,14 +33,22 @@ class Source(Record):
 
 
 def find_installed() -> Iterator[Source]:
-    """Yield the import folders of the Python on PATH that contain an adapter package, except in the current work tree."""
+    """Yield the import folders of the Python on PATH that contain an adapter package, except in the
+    current work tree.
+    """
     try:
         folders = json.loads(ask_python(_ASK_FOLDERS))
     except ValueError:
         return
-    listed = [folder for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if os.path.isabs(folder)]
+    listed = [
+        folder
+        for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep)
+        if os.path.isabs(folder)
+    ]
     top = find_repository_top(os.path.realpath(os.curdir))
-    for folder in dict.fromkeys([*(entry for entry in listed if not (top and is_below(entry, top))), *folders]):
+    for folder in dict.fromkeys(
+        [*(entry for entry in listed if not (top and is_below(entry, top))), *folders]
+    ):
         if any(os.path.isdir(os.path.join(folder, name)) for name in PACKAGES):
             yield _list_folder(folder, only_packages=True)
 
@@ -49,7 +59,9 @@ def open_source(path: str) -> Source:
         if os.path.isdir(path):
             os.scandir(path).close()  # raises if it is unreadable
             inside = os.path.basename(os.path.abspath(path)) in PACKAGES
-            return _list_folder(os.path.dirname(os.path.abspath(path)) if inside else path, only_packages=inside)
+            return _list_folder(
+                os.path.dirname(os.path.abspath(path)) if inside else path, only_packages=inside
+            )
         _require_readable(path)
         if zipfile.is_zipfile(path):
             archive = zipfile.ZipFile(path)
@@ -57,21 +69,36 @@ def open_source(path: str) -> Source:
         with _open_file(path):
             pass
     except (OSError, ValueError, zipfile.BadZipFile) as error:
-        raise build_read_error(path, describe_os_error(error, path), "name a folder, a wheel, or a shared library") from None
+        raise build_read_error(
+            path, describe_os_error(error, path), "name a folder, a wheel, or a shared library"
+        ) from None
     folder = os.path.dirname(path)
-    return Source(folder or os.curdir, (os.path.basename(path),), lambda name: _open_file(os.path.join(folder, name)))
+    return Source(
+        folder or os.curdir,
+        (os.path.basename(path),),
+        lambda name: _open_file(os.path.join(folder, name)),
+    )
 
 
 def _list_folder(folder: str, only_packages: bool) -> Source:
     names = []
-    tops = [folder, *(link for name in PACKAGES if os.path.islink(link := os.path.join(folder, name)))]  # links below are not followed
+    tops = [
+        folder,
+        *(link for name in PACKAGES if os.path.islink(link := os.path.join(folder, name))),
+    ]  # links below are not followed
     if only_packages:
         tops = [os.path.join(folder, name) for name in PACKAGES]
         for suffix, file in ((".dist-info", "METADATA"), (".egg-info", "PKG-INFO")):
-            names += [f"{entry}/{file}" for entry in os.listdir(folder) if entry.endswith(suffix) and entry.startswith(PACKAGES)]
+            names += [
+                f"{entry}/{file}"
+                for entry in os.listdir(folder)
+                if entry.endswith(suffix) and entry.startswith(PACKAGES)
+            ]
     for top in tops:
         for where, folders, files in os.walk(top):
-            folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "__pycache__")
+            folders[:] = sorted(
+                name for name in folders if not name.startswith(".") and name != "__pycache__"
+            )
             names += [os.path.relpath(os.path.join(where, name), folder) for name in sorted(files)]
     return Source(folder, tuple(names), lambda name: _open_file(os.path.join(folder, name)))
 

@@ -1,7 +1,9 @@
-"""The adapter releases that may have written a process's log, and the meaning of missing or empty texts in it.
+"""The adapter releases that may have written a process's log, and the meaning of missing or empty
+texts in it.
 
-Early adapters share titles and differ in defaults. If an option arrives in the wrong field of the map, they log 0,
-false or an empty text. For texts, empty is ambiguous; numbers and switches always have a text if they were set.
+Early adapters share titles and differ in defaults. If an option arrives in the wrong field of the
+map, they log 0, false or an empty text. For texts, empty is ambiguous; numbers and switches always
+have a text if they were set.
 """
 
 from __future__ import annotations
@@ -11,11 +13,18 @@ from npuprof.runs.evidence import Epoch, Process
 
 
 def find_names(process: Process, epoch: Epoch) -> tuple[str, ...]:
-    """Return the early adapters that may have written an epoch; empty for the newest, or if nothing identifies it."""
+    """Return the early adapters that may have written an epoch.
+
+    Empty for the newest, or if nothing identifies it.
+    """
     generation = process.generation
     if generation is None:
         is_single = epoch.has("single init", "single session") and not epoch.has("init", "session")
-        return tuple(candidate.name for candidate in load_generations() if candidate.single) if is_single else ()
+        return (
+            tuple(candidate.name for candidate in load_generations() if candidate.single)
+            if is_single
+            else ()
+        )
     if not generation.also:
         return ()
     names = (generation.name, *generation.also)
@@ -25,14 +34,23 @@ def find_names(process: Process, epoch: Epoch) -> tuple[str, ...]:
 
 
 def tell_names(process: Process) -> str:
-    """Return the adapter of a process, or the oldest and newest candidate; empty if nothing identifies it."""
+    """Return the adapter of a process, or the oldest and newest candidate.
+
+    Empty if nothing identifies it.
+    """
     known = [process.generation.name] if process.generation else []
-    names = sorted(find_names(process, process.epochs[-1])) if process.epochs and not process.tf2 else []
+    names = (
+        sorted(find_names(process, process.epochs[-1]))
+        if process.epochs and not process.tf2
+        else []
+    )
     return " to ".join(dict.fromkeys((names[:1] + names[-1:]) or known))
 
 
 def hands_on_nothing(wire: Wire, process: Process, epoch: Epoch) -> bool:
-    """Return whether no candidate adapter passes the option on: its logged text is independent of the setting."""
+    """Return whether no candidate adapter passes the option on: its logged text is independent of
+    the setting.
+    """
     names = find_names(process, epoch) or ((process.generation.name,) if process.generation else ())
     return bool(names) and not any(name in wire.logged_by for name in names)
 
@@ -47,22 +65,34 @@ _ALWAYS_WRITTEN = frozenset(("flag", "number", "mode", "word"))
 def shows_absence(wire: Wire, process: Process) -> bool:
     """Return whether an empty text, or a map without the key, shows that no value arrived.
 
-    For text options, empty may be the value; an engine option may have arrived too late; early adapters do not log the
-    start.
+    For text options, empty may be the value; an engine option may have arrived too late; early
+    adapters do not log the start.
     """
     is_newest = process.pid is not None and process.generation == load_generations()[0]
-    return is_newest and wire.form in _ALWAYS_WRITTEN and not wire.key_forms and bool(wire.session or (wire.graph and not wire.init))
+    return (
+        is_newest
+        and wire.form in _ALWAYS_WRITTEN
+        and not wire.key_forms
+        and bool(wire.session or (wire.graph and not wire.init))
+    )
 
 
-#: Variables that make the next run log the adapter's blocks, keep the start of the log, and dump graphs.
-BLOCKS, KEEP, DUMPS = "ASCEND_MODULE_LOG_LEVEL=FMK=1", "ASCEND_HOST_LOG_FILE_NUM=1000", "PRINT_MODEL=1"
+#: Variables that make the next run log the adapter's blocks, keep the start of the log, and dump
+#: graphs.
+BLOCKS, KEEP, DUMPS = (
+    "ASCEND_MODULE_LOG_LEVEL=FMK=1",
+    "ASCEND_HOST_LOG_FILE_NUM=1000",
+    "PRINT_MODEL=1",
+)
 
 
 def explain_missing(wire: Wire, epoch: Epoch) -> str:
     """Return why an epoch has no line of an option, empty if unknown."""
     if wire.init and epoch.late and not epoch.has("init"):
         return f"{epoch.late}; its start is not in the log"
-    if (epoch.has("init") and wire.init and not wire.lines) or (epoch.has("session") and wire.session):
+    if (epoch.has("init") and wire.init and not wire.lines) or (
+        epoch.has("session") and wire.session
+    ):
         return "the block has no line of it: it never came, or the line was lost"
     return ""
 
@@ -74,6 +104,8 @@ def find_teller(wire: Wire, process: Process) -> str:
     if any(epoch.has("init", "session") for epoch in process.epochs):
         has = any(epoch.has("init") for epoch in process.epochs) if wire.init else True
         return DUMPS if has else KEEP
-    if any(epoch.has("single init") for epoch in process.epochs):  # the start is logged: an adapter that writes no blocks
+    if any(
+        epoch.has("single init") for epoch in process.epochs
+    ):  # the start is logged: an adapter that writes no blocks
         return DUMPS if wire.node else ""
     return KEEP if process.informed else BLOCKS

@@ -13,9 +13,23 @@ from npuprof.resolve.digests import list_digests
 from npuprof.runs.evidence import Evidence
 from npuprof.runs.evidence.reading import read_told_evidence
 from npuprof.runs.kinds import EVIDENCE, find_kind
-from npuprof.runs.records import SCHEMA_BEGINNING, SUFFIX, Fields, decode_value, parse_record, read_folder, read_input, read_versions
+from npuprof.runs.records import (
+    SCHEMA_BEGINNING,
+    SUFFIX,
+    Fields,
+    decode_value,
+    parse_record,
+    read_folder,
+    read_input,
+    read_versions,
+)
 from npuprof.system import expand_home, lazy_pattern
-from npuprof.system.files import describe_os_error, is_handed_over, read_file_content, read_plain_file
+from npuprof.system.files import (
+    describe_os_error,
+    is_handed_over,
+    read_file_content,
+    read_plain_file,
+)
 
 #: The minimum length of a digest prefix.
 _LEAST = 6
@@ -24,7 +38,9 @@ _WHOLE = r"(?:sha256:)?([0-9a-f]{64})"
 
 
 def _compile(header: str, variable: str, key: str, value: str) -> re.Pattern[str]:
-    """Return a pattern for one fact: in a header or tag, in a variable of any notation, and in JSON."""
+    """Return a pattern for one fact: in a header or tag, in a variable of any notation,
+    and in JSON.
+    """
     ways = (
         rf"^[ \t]*\"?(?:#|//|rem)?[ \t]*{header}:[ \t]*",  # a notebook line is quoted
         rf"{variable}[\"'}}]*(?:[ \t]*(?:[=:]|\n[ \t]*value:)[ \t]*|[ \t]+)[\"']?",
@@ -36,7 +52,9 @@ def _compile(header: str, variable: str, key: str, value: str) -> re.Pattern[str
 #: The facts in npuprof's texts, with their patterns.
 _SAID = {
     "digest": _compile("digest", "NPUPROF_DIGEST", "digest", rf"{_WHOLE}\b"),
-    "preset_digest": _compile("preset[- ]digest", "NPUPROF_PRESET_DIGEST", "preset_digest", rf"{_WHOLE}\b"),
+    "preset_digest": _compile(
+        "preset[- ]digest", "NPUPROF_PRESET_DIGEST", "preset_digest", rf"{_WHOLE}\b"
+    ),
     "name": _compile("preset", "NPUPROF_PROFILE", "name", r"([^\s\"';\\]+)"),
     "context": re.compile(r"(?im)^[ \t]*\"?#[ \t]*context:[ \t]*([^\n\\\"]+)"),
 }
@@ -49,10 +67,11 @@ _VARIABLES = {
 
 
 class Clue(Record):
-    """Clues about the preset behind a file: digests, complete or as prefixes, its name and its context.
+    """Clues about the preset behind a file: digests, complete or as prefixes, its name and its
+    context.
 
-    ``found`` is the place of the clue; ``record`` are the fields of a record, ``evidence`` the content of a log. ``edited``
-    is set if the file was changed since it was written.
+    ``found`` is the place of the clue; ``record`` are the fields of a record, ``evidence`` the
+    content of a log. ``edited`` is set if the file was changed since it was written.
     """
 
     found: str
@@ -71,7 +90,9 @@ class Clue(Record):
 
 
 def read_clues(argument: str, unread: list[Finding]) -> list[Clue]:
-    """Return the clues of a user's argument: a file, a folder of records, or a digest. Raises NpuprofError for anything else.
+    """Return the clues of a user's argument: a file, a folder of records, or a digest.
+
+    Raises NpuprofError for anything else.
 
     Unreadable files of a folder are added to ``unread`` if others can be read.
     """
@@ -92,12 +113,18 @@ def read_clues(argument: str, unread: list[Finding]) -> list[Clue]:
         return [Clue("", digest=match[1])]
     find_kind(path)  # raises for a missing path that looks like a log or record
     what = f"{argument!r} is neither a file nor a digest"
-    hint = f"a digest is 64 hexadecimal digits, of which the first {_LEAST} are enough; npuprof whatran --pid N reads a process"
+    hint = (
+        f"a digest is 64 hexadecimal digits, of which the first {_LEAST} are enough; npuprof "
+        "whatran --pid N reads a process"
+    )
     raise build_error("NP962", what, "", hint)
 
 
 def read_process(pid: int) -> list[Clue]:
-    """Return the clues in a live process's environment. Raises NpuprofError if it is unreadable or has none."""
+    """Return the clues in a live process's environment.
+
+    Raises NpuprofError if it is unreadable or has none.
+    """
     return _read_variables(f"process {pid}", _read_environ(f"/proc/{pid}/environ"))
 
 
@@ -106,18 +133,36 @@ def _read_environ(path: str) -> bytes:
         return read_plain_file(path)
     except OSError as error:
         gone = isinstance(error, FileNotFoundError)
-        what = f"cannot read {path}: {'there is no such process' if gone else describe_os_error(error, path)}"
+        what = (
+            f"cannot read {path}: "
+            f"{'there is no such process' if gone else describe_os_error(error, path)}"
+        )
         hint = "it may have ended" if gone else "ask as the user that it runs as"
-        raise build_error("NP003", what, "Only the owner of a process can read its environment.", hint) from None
+        raise build_error(
+            "NP003", what, "Only the owner of a process can read its environment.", hint
+        ) from None
 
 
 def _read_variables(place: str, raw: bytes) -> list[Clue]:
     """Return the clues in NUL-separated variables."""
-    by_name = dict(entry.partition(b"=")[::2] for entry in raw.split(b"\0") if entry.startswith(b"NPUPROF_"))
-    fields: dict[str, Any] = {name: by_name.get(variable, b"").decode(errors="replace") for name, variable in _VARIABLES.items()}
+    by_name = dict(
+        entry.partition(b"=")[::2] for entry in raw.split(b"\0") if entry.startswith(b"NPUPROF_")
+    )
+    fields: dict[str, Any] = {
+        name: by_name.get(variable, b"").decode(errors="replace")
+        for name, variable in _VARIABLES.items()
+    }
     if not fields["digest"] and not fields["preset_digest"]:
-        what, why = f"{place} has no NPUPROF_DIGEST", "npuprof run and npuprof env set it for the commands they start."
-        raise build_error("NP962", what, why, "look at the process that npuprof started, or at one of its children")
+        what, why = (
+            f"{place} has no NPUPROF_DIGEST",
+            "npuprof run and npuprof env set it for the commands they start.",
+        )
+        raise build_error(
+            "NP962",
+            what,
+            why,
+            "look at the process that npuprof started, or at one of its children",
+        )
     return [Clue(place, **fields)]
 
 
@@ -128,7 +173,9 @@ def _read_folder(path: str, unread: list[Finding]) -> list[Clue]:
     unread += damaged
     clues = [_read_fields(record, fields) for record, fields in read.items()]
     if not clues:
-        raise build_error("NP962", f"{path} contains no run record", "", "name a file", where=Place(path))
+        raise build_error(
+            "NP962", f"{path} contains no run record", "", "name a file", where=Place(path)
+        )
     known: dict[tuple[str, ...], Clue] = {}
     for clue in clues:
         known.setdefault((*clue.digests, clue.name), clue)
@@ -153,8 +200,14 @@ def _read_text(path: str, raw: bytes) -> list[Clue]:
     text = raw.decode(errors="replace").replace("\r\n", "\n")
     clues = list(dict.fromkeys(_find_clues(path, text)))
     if not clues:
-        what, why = f"{path} says no digest", "Files that npuprof renders, exports and records name their preset."
-        hint = "npuprof import reads the settings of a file that npuprof has not written, and diff compares them with a preset"
+        what, why = (
+            f"{path} says no digest",
+            "Files that npuprof renders, exports and records name their preset.",
+        )
+        hint = (
+            "npuprof import reads the settings of a file that npuprof has not written, and diff "
+            "compares them with a preset"
+        )
         raise build_error("NP962", what, why, hint, where=Place(path))
     if judge_found_text(text).edited:
         clues = [clue._replace(edited="somebody edited it since it was rendered") for clue in clues]
@@ -164,13 +217,29 @@ def _read_text(path: str, raw: bytes) -> list[Clue]:
 def _read_fields(path: str, fields: Fields) -> Clue:
     """Return the clue in the fields of a record."""
     preset = fields["preset"]
-    digests: dict[str, Any] = {name: str(preset.get(name) or "") for name in ("digest", "preset_digest")}
-    edited = "its settings do not give its digest: somebody edited it" if _is_record_edited(fields) else ""
-    return Clue(path, **digests, name=preset["name"], context=_describe_context(fields), record=fields, edited=edited)
+    digests: dict[str, Any] = {
+        name: str(preset.get(name) or "") for name in ("digest", "preset_digest")
+    }
+    edited = (
+        "its settings do not give its digest: somebody edited it"
+        if _is_record_edited(fields)
+        else ""
+    )
+    return Clue(
+        path,
+        **digests,
+        name=preset["name"],
+        context=_describe_context(fields),
+        record=fields,
+        edited=edited,
+    )
 
 
 def _is_record_edited(fields: Fields) -> bool:
-    """Return whether the values of a record differ from its digest; False if some of them are redacted."""
+    """Return whether the values of a record differ from its digest.
+
+    False if some of them are redacted.
+    """
     digest = fields["preset"].get("digest")
     if not digest or fields.get("hidden"):
         return False
@@ -180,7 +249,13 @@ def _is_record_edited(fields: Fields) -> bool:
 
 def _find_clues(path: str, text: str) -> Iterator[Clue]:
     """Yield the clue of each part of a text; a part starts where a digest is repeated."""
-    matches = sorted(((match.start(), kind, match[1].strip()) for kind, pattern in _SAID.items() for match in pattern.finditer(text)))
+    matches = sorted(
+        (
+            (match.start(), kind, match[1].strip())
+            for kind, pattern in _SAID.items()
+            for match in pattern.finditer(text)
+        )
+    )
     part: dict[str, Any] = {}
     line = 0
     for start, kind, value in [*matches, (len(text), "", "")]:
@@ -195,4 +270,6 @@ def _find_clues(path: str, text: str) -> Iterator[Clue]:
 
 def _describe_context(fields: Fields) -> str:
     context = fields.get("context") or {}
-    return Context(context.get("cann"), context.get("product"), None, tuple(read_versions(context).items())).describe()
+    return Context(
+        context.get("cann"), context.get("product"), None, tuple(read_versions(context).items())
+    ).describe()

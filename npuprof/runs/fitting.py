@@ -17,7 +17,9 @@ from npuprof.runs.verdicts import judge_process
 
 
 class Fit(Record):
-    """A fitting preset: the numbers of its settings that were effective in all processes, and of undecided ones."""
+    """A fitting preset: the numbers of its settings that were effective in all processes, and of
+    undecided ones.
+    """
 
     name: str
     config: Config
@@ -27,7 +29,10 @@ class Fit(Record):
 
 
 def find_fits(
-    evidence: Evidence, current: Iterator[tuple[str, Config]], index: Index | None, load: Callable[[str, str], Config]
+    evidence: Evidence,
+    current: Iterator[tuple[str, Config]],
+    index: Index | None,
+    load: Callable[[str, str], Config],
 ) -> list[Fit]:
     """Return the best fitting presets: the current ones and, with an index, those of all commits.
 
@@ -39,7 +44,11 @@ def find_fits(
         """Return the verdicts on a setting of all processes; cached by value."""
         key = json.dumps([option, value], default=str, sort_keys=True)
         if key not in known:
-            known[key] = {verdict.state for process in evidence.processes for verdict in judge_process({option: value}, process)}
+            known[key] = {
+                verdict.state
+                for process in evidence.processes
+                for verdict in judge_process({option: value}, process)
+            }
         return known[key]
 
     seen: set[tuple[str, str]] = set()
@@ -53,11 +62,21 @@ def find_fits(
         states = [judge(option, value) for option, value in config.options.items()]
         in_force = sum(state == {IN_FORCE} for state in states)
         if in_force and all(state.isdisjoint(NOT_IN_FORCE) for state in states):
-            fits.append(Fit(name, config, in_force, sum(CANNOT_TELL in state for state in states), len(states)))
+            fits.append(
+                Fit(
+                    name,
+                    config,
+                    in_force,
+                    sum(CANNOT_TELL in state for state in states),
+                    len(states),
+                )
+            )
 
     for name, config in current:
         try_preset(name, config)
-    for state in track_items(index.states if index is not None else (), "states of the presets compared"):
+    for state in track_items(
+        index.states if index is not None else (), "states of the presets compared"
+    ):
         for name, digests in state.changed.items():
             if digests is not None and digests.resolved and (name, digests.resolved[0]) not in seen:
                 with suppress(NpuprofError):

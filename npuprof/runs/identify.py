@@ -1,4 +1,7 @@
-"""Identifies the preset of a digest, with its commits and versions; every match is verified at its commit."""
+"""Identifies the preset of a digest, with its commits and versions.
+
+Every match is verified at its commit.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +31,11 @@ from npuprof.store.versions import Version
 class Match(Record):
     """A preset with a digest, or one that fits the logs (``fit``).
 
-    ``newest`` and ``oldest`` are its commits, None for a match in the work tree only. ``kind`` is the matching digest,
-    ``resolved`` or ``preset``, or ``fits``; ``config`` is the matching preset; ``now`` are its differences from the current
-    preset, None if that is missing or cannot be resolved; ``asked`` are the mix-ins and changes. ``renamed`` is its current
-    name, empty if unchanged.
+    ``newest`` and ``oldest`` are its commits, None for a match in the work tree only. ``kind`` is
+    the matching digest, ``resolved`` or ``preset``, or ``fits``; ``config`` is the matching preset;
+    ``now`` are its differences from the current preset, None if that is missing or cannot be
+    resolved; ``asked`` are the mix-ins and changes. ``renamed`` is its current name, empty if
+    unchanged.
     """
 
     name: str
@@ -77,7 +81,10 @@ class Identifier:
         return self._index
 
     def identify(self, clue: Clue) -> Identified:
-        """Return the presets that match a clue, named ones first. Raises NpuprofError if git fails."""
+        """Return the presets that match a clue, named ones first.
+
+        Raises NpuprofError if git fails.
+        """
         matches = {}
         if clue.evidence is not None:
             fits = [self._compare(match) for match in self._search_fits(clue.evidence)]
@@ -86,20 +93,32 @@ class Identifier:
             matches[repeated.name, repeated.config.digest] = repeated
         for wanted in clue.digests:
             current = (self._find_current(name, wanted) for name in self._list_names())
-            for match in (*filter(None, current), *self._search_history(wanted), *self._search_composed(clue.name, wanted)):
+            for match in (
+                *filter(None, current),
+                *self._search_history(wanted),
+                *self._search_composed(clue.name, wanted),
+            ):
                 known = matches.get((match.name, match.config.digest))
-                matches[match.name, match.config.digest] = _join(known, match) if known is not None else match
+                matches[match.name, match.config.digest] = (
+                    _join(known, match) if known is not None else match
+                )
             if matches:
                 break  # the digest of the resolved config is more specific than the preset digest
         if clue.record and (over := list_asked(clue.record)):
             for key, match in matches.items():
                 if match.kind == "preset" and match.name == clue.name:
                     matches[key] = match._replace(asked=over)
-        ordered = sorted(matches.values(), key=lambda match: (match.name != clue.name, not match.in_work_tree, match.name))
+        ordered = sorted(
+            matches.values(),
+            key=lambda match: (match.name != clue.name, not match.in_work_tree, match.name),
+        )
         return Identified(
             clue,
             tuple(self._compare(match) for match in ordered),
-            (*([f"{clue.found}: {clue.edited}"] if clue.edited else []), *self._list_doubts(bool(matches))),
+            (
+                *([f"{clue.found}: {clue.edited}"] if clue.edited else []),
+                *self._list_doubts(bool(matches)),
+            ),
         )
 
     def _list_doubts(self, has_matches: bool) -> Iterable[str]:
@@ -108,11 +127,17 @@ class Identifier:
         elif self._repository.is_shallow() and not has_matches:
             yield "this clone is shallow, older commits were not looked at: git fetch --unshallow"
         if self._index is not None and self._index.untold and not has_matches:
-            yield "some presets cannot be resolved here, as a source is not on this machine: npuprof source sync --history"
+            yield (
+                "some presets cannot be resolved here, as a source is not on this machine: "
+                "npuprof source sync --history"
+            )
         if self._index is not None and self._index.lacking and not has_matches:
-            yield f"some presets of older commits cannot be read here, {self._index.lacking.message}: {self._index.lacking.hint}"
+            yield (
+                "some presets of older commits cannot be read here, "
+                f"{self._index.lacking.message}: {self._index.lacking.hint}"
+            )
 
-    # -- the work tree -------------------------------------------------------------------------------------------------
+    # -- the work tree ----------------------------------------------------------------------------
 
     def _find_current(self, name: str, wanted: str) -> Match | None:
         match = _find_match(name, self._load_current(name), wanted)
@@ -131,7 +156,7 @@ class Identifier:
                 self._configs[name] = list_configs(self._workspace.resolve_spec(name))
         return self._configs[name]
 
-    # -- history -------------------------------------------------------------------------------------------------------
+    # -- history ----------------------------------------------------------------------------------
 
     def _search_history(self, wanted: str) -> Iterator[Match]:
         repository = self._repository
@@ -143,15 +168,23 @@ class Identifier:
         for name, commits in self.index.find(wanted).items():
             match = None
             with suppress(NpuprofError):  # the cache alone is not trusted
-                match = _find_match(name, list_configs(self._load_past(repository, name, commits[0])), wanted)
+                match = _find_match(
+                    name, list_configs(self._load_past(repository, name, commits[0])), wanted
+                )
             if match:
                 known = set(commits)
-                named = tuple(version.number_text for version in versions if version.name == name and version.commit in known)
+                named = tuple(
+                    version.number_text
+                    for version in versions
+                    if version.name == name and version.commit in known
+                )
                 yield _add_commits(match._replace(versions=named), repository, commits)
 
     def _load_past(self, repository: StoreRepository, name: str, commit: str) -> Config:
         """Return a preset at a commit. Raises NpuprofError."""
-        return Resolver(Lookups()).resolve_profile(repository.load_revision(commit).profile(name), f"{name}@{commit[:7]}")
+        return Resolver(Lookups()).resolve_profile(
+            repository.load_revision(commit).profile(name), f"{name}@{commit[:7]}"
+        )
 
     def _search_composed(self, name: str, wanted: str) -> Iterator[Match]:
         """Yield composed presets by name, ``A+B``, with the commits at which they had a digest."""
@@ -162,13 +195,15 @@ class Identifier:
             yield match
         if self._repository is None or self.index is None:
             return
-        for commits in self.index.group_commits(dict.fromkeys(part for part in parts if not _is_fixed(part))):
+        for commits in self.index.group_commits(
+            dict.fromkeys(part for part in parts if not _is_fixed(part))
+        ):
             with suppress(NpuprofError):
                 resolved = self._workspace.open_beside().resolve_spec(self._pin(name, commits[0]))
                 if match := _find_match(name, list_configs(resolved), wanted):
                     yield _add_commits(match, self._repository, commits)
 
-    # -- evidence ------------------------------------------------------------------------------------------------------
+    # -- evidence ---------------------------------------------------------------------------------
 
     def _search_fits(self, evidence: Evidence) -> list[Match]:
         """Return the best fitting presets, with the commits that contain them."""
@@ -178,44 +213,69 @@ class Identifier:
             self._repository.make_room()
             return self._load_past(self._repository, name, commit)
 
-        current = ((name, configs[0]) for name in self._list_names() if (configs := self._load_current(name)))
+        current = (
+            (name, configs[0])
+            for name in self._list_names()
+            if (configs := self._load_current(name))
+        )
         matches = []
         for fit in find_fits(evidence, current, self.index if self._order else None, load):
-            there = next((past for past in self._search_history(fit.config.digest) if past.name == fit.name), None)
+            there = next(
+                (past for past in self._search_history(fit.config.digest) if past.name == fit.name),
+                None,
+            )
             now = any(config.digest == fit.config.digest for config in self._load_current(fit.name))
             match = there or Match(fit.name, "fits", fit.config)
             matches.append(match._replace(kind="fits", fit=fit, in_work_tree=now))
         return sorted(matches, key=lambda match: (not match.in_work_tree, match.name))
 
-    # -- records -------------------------------------------------------------------------------------------------------
+    # -- records ----------------------------------------------------------------------------------
 
     def _repeat(self, clue: Clue) -> Match | None:
         """Return a record's request resolved again at its commit; None if the result differs."""
         request, files = clue.record.get("asked") or {}, clue.record.get("profiles") or []
         own = [file for file in files if isinstance(file, dict) and file.get("layer") == "preset"]
         commits = {str(file.get("commit")) for file in own}
-        if len(own) < len(files) or len(commits) != 1 or any(file.get("dirty") for file in own) or self._repository is None:
+        if (
+            len(own) < len(files)
+            or len(commits) != 1
+            or any(file.get("dirty") for file in own)
+            or self._repository is None
+        ):
             return None
         commit, name = commits.pop(), str(request.get("spec", ""))
         if commit not in self._order and self._repository.git.read_objects([commit])[0] is None:
             return None
         try:
             context = clue.record.get("context") or {}
-            asked = build_context(context.get("cann"), context.get("product"), "env", read_versions(context))
-            changes = parse_assignments(list_texts(request.get("set")), list_texts(request.get("unset")))
+            asked = build_context(
+                context.get("cann"), context.get("product"), "env", read_versions(context)
+            )
+            changes = parse_assignments(
+                list_texts(request.get("set")), list_texts(request.get("unset"))
+            )
             mixins = [self._pin(mixin, commit) for mixin in list_texts(request.get("with"))]
-            config = self._workspace.open_beside(asked).resolve_spec(self._pin(name, commit), mixins, changes)
+            config = self._workspace.open_beside(asked).resolve_spec(
+                self._pin(name, commit), mixins, changes
+            )
         except (NpuprofError, TypeError):
             return None
         if not clue.digest or _match(config, clue.digest) != "resolved":
             return None
-        return _add_commits(Match(name, "resolved", config, asked=list_asked(clue.record)), self._repository, [commit])
+        return _add_commits(
+            Match(name, "resolved", config, asked=list_asked(clue.record)),
+            self._repository,
+            [commit],
+        )
 
     def _pin(self, spec: str, commit: str) -> str:
         """Return a spec with each preset of the store pinned to a commit."""
-        return "+".join(part if _is_fixed(part) else f"{part}@{commit}" for part in self._workspace.split_spec(spec))
+        return "+".join(
+            part if _is_fixed(part) else f"{part}@{commit}"
+            for part in self._workspace.split_spec(spec)
+        )
 
-    # -- now -----------------------------------------------------------------------------------------------------------
+    # -- now --------------------------------------------------------------------------------------
 
     def _compare(self, match: Match) -> Match:
         """Return a match with its differences from the current preset, in the same context."""
@@ -223,12 +283,16 @@ class Identifier:
             return match
         name = match.name.partition("@")[0] if "+" not in match.name else match.name
         known = set(self._list_names())
-        parts = [part if part in known else self._new_names.get(part, "") for part in name.split("+")]
+        parts = [
+            part if part in known else self._new_names.get(part, "") for part in name.split("+")
+        ]
         renamed = "+".join(parts) if all(parts) and "+".join(parts) != name else ""
         try:
             workspace = self._workspace.open_beside(match.config.context._replace(target=None))
             wanted = renamed or name
-            now = workspace.resolve_spec(wanted if workspace.store.in_work_tree else self._pin(wanted, "HEAD"))
+            now = workspace.resolve_spec(
+                wanted if workspace.store.in_work_tree else self._pin(wanted, "HEAD")
+            )
         except NpuprofError:
             return match
         return match._replace(now=build_preset_pair(match.config, now), renamed=renamed)
@@ -239,8 +303,12 @@ class Identifier:
         repository = self._repository
         with suppress(NpuprofError):
             if repository is not None:
-                formers = find_former_names(repository.git, "HEAD", repository.find_layout("HEAD"), set(self._list_names()))
-                return {former.name: new_name for new_name, known in formers.items() for former in known}
+                formers = find_former_names(
+                    repository.git, "HEAD", repository.find_layout("HEAD"), set(self._list_names())
+                )
+                return {
+                    former.name: new_name for new_name, known in formers.items() for former in known
+                }
         return {}
 
 
@@ -256,17 +324,25 @@ def _is_fixed(part: str) -> bool:
 
 
 def _match(config: Config, wanted: str) -> str:
-    """Return the digest of a config that starts with a prefix: ``resolved``, ``preset``, or empty."""
+    """Return the digest of a config that starts with a prefix: ``resolved``,
+    ``preset``, or empty.
+    """
     if config.digest.startswith(wanted):
         return "resolved"
     if config.preset_digest.startswith(wanted):
         return "preset"
-    return "resolved" if any(digest.startswith(wanted) for digest in list_digests(config.settings)) else ""
+    return (
+        "resolved"
+        if any(digest.startswith(wanted) for digest in list_digests(config.settings))
+        else ""
+    )
 
 
 def _find_match(name: str, configs: Iterable[Config], wanted: str) -> Match | None:
     """Return the match of the first config that has a digest; None if none has it."""
-    return next((Match(name, kind, config) for config in configs if (kind := _match(config, wanted))), None)
+    return next(
+        (Match(name, kind, config) for config in configs if (kind := _match(config, wanted))), None
+    )
 
 
 def _join(match: Match, other_match: Match) -> Match:

@@ -1,4 +1,6 @@
-"""``import LOG``: the preset of a run, from settings that its logs and graph dumps prove for all processes."""
+"""``import LOG``: the preset of a run, from settings that its logs and graph dumps prove for all
+processes.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,16 @@ from npuprof.report.text import escape_controls, format_count
 from npuprof.runs.evidence import Evidence, Process, Text
 from npuprof.runs.evidence.places import is_evidence
 from npuprof.runs.evidence.reading import read_told_evidence
-from npuprof.runs.log_values import ABSENT, CANNOT_TELL, DEFAULT_OR_SET, IN_FORCE, NOT_IN_FORCE, find_texts, is_unreadable, list_dumped
+from npuprof.runs.log_values import (
+    ABSENT,
+    CANNOT_TELL,
+    DEFAULT_OR_SET,
+    IN_FORCE,
+    NOT_IN_FORCE,
+    find_texts,
+    is_unreadable,
+    list_dumped,
+)
 from npuprof.runs.verdicts import judge_process
 from npuprof.store.base import ComposedParts
 from npuprof.system import group_pairs, lazy_pattern
@@ -34,13 +45,21 @@ _VALUES: dict[str, dict[str, Any]] = {
     "flag": _FLAGS,
     "word": _FLAGS,
     "inverted": {"0": True, "1": False},
-    "mode": {"1": "true", "0": "false", "2": "auto", "true": "true", "false": "false", "auto": "auto"},
+    "mode": {
+        "1": "true",
+        "0": "false",
+        "2": "auto",
+        "true": "true",
+        "false": "false",
+        "auto": "auto",
+    },
 }
 _CLOSING = lazy_pattern(r";?forbidden_close_pass:on$")
 
 
 class ImportedRun(NamedTuple):
-    """The settings of a run: ``settings`` common to all processes, ``differing`` ones with their texts, ``unknown`` ones with reasons.
+    """The settings of a run: ``settings`` common to all processes, ``differing`` ones with their
+    texts, ``unknown`` ones with reasons.
 
     All others are unset or have their defaults.
     """
@@ -52,7 +71,9 @@ class ImportedRun(NamedTuple):
 
 
 def import_evidence(evidence: Evidence) -> ImportedRun:
-    """Return the settings of a run that its logs prove: those that a verification would call effective."""
+    """Return the settings of a run that its logs prove: those that a verification would call
+    effective.
+    """
     settings = {}
     differing = {}
     unknown = {}
@@ -62,15 +83,25 @@ def import_evidence(evidence: Evidence) -> ImportedRun:
         for key, text in texts:
             if (value := _read_value(wire, key, text)) is not None:
                 candidates.setdefault(keys.format_toml_value(value), value)
-        states = {shown: _judge(name, value, evidence.processes) for shown, value in candidates.items()}
-        proven = [shown for shown, seen in states.items() if IN_FORCE in seen and seen <= {IN_FORCE, DEFAULT_OR_SET}]
+        states = {
+            shown: _judge(name, value, evidence.processes) for shown, value in candidates.items()
+        }
+        proven = [
+            shown
+            for shown, seen in states.items()
+            if IN_FORCE in seen and seen <= {IN_FORCE, DEFAULT_OR_SET}
+        ]
         if len(proven) == 1:
             settings[name] = candidates[proven[0]]
         elif partly := [shown for shown, seen in states.items() if IN_FORCE in seen]:
             differing[name] = "differs between processes: " + ", ".join(partly)
-            if all(states[shown] <= {IN_FORCE, CANNOT_TELL} for shown in partly):  # undecided for the other processes
+            if all(
+                states[shown] <= {IN_FORCE, CANNOT_TELL} for shown in partly
+            ):  # undecided for the other processes
                 differing[name] += ", not known of all processes"
-        elif not any(DEFAULT_OR_SET in seen for seen in states.values()) and not _is_unset(wire, evidence.processes):
+        elif not any(DEFAULT_OR_SET in seen for seen in states.values()) and not _is_unset(
+            wire, evidence.processes
+        ):
             unknown[name] = _explain(wire, candidates, evidence.processes)
     return ImportedRun(settings, differing, unknown, _find_scenario(evidence.processes))
 
@@ -78,7 +109,12 @@ def import_evidence(evidence: Evidence) -> ImportedRun:
 def _find_scenario(processes: Sequence[Process]) -> str:
     """Return the scenario of a run, empty if its logs do not contain it or disagree."""
     wires = [wire for wire in load_wires().values() if wire.scenarios]
-    scenarios = {wire.scenarios.get(text.text, "") for wire in wires for process in processes for _, text in _find_texts(wire, process)}
+    scenarios = {
+        wire.scenarios.get(text.text, "")
+        for wire in wires
+        for process in processes
+        for _, text in _find_texts(wire, process)
+    }
     return scenarios.pop() if len(scenarios) == 1 else ""
 
 
@@ -87,18 +123,28 @@ def _find_texts(wire: Wire, process: Process) -> Iterable[tuple[str, Text]]:
     if process.tf2:
         for epoch in process.epochs:
             for block in epoch.blocks("init"):
-                yield from ((key, block.values[key]) for field, key in wire.tf2.items() if field != "unset" and key in block.values)
+                yield from (
+                    (key, block.values[key])
+                    for field, key in wire.tf2.items()
+                    if field != "unset" and key in block.values
+                )
         if "leaf" in wire.tf2 and "global" not in wire.tf2:
-            yield from ((wire.tf2["leaf"], text) for text in process.warned.get(wire.tf2["leaf"], ()))
+            yield from (
+                (wire.tf2["leaf"], text) for text in process.warned.get(wire.tf2["leaf"], ())
+            )
         return
     for epoch in process.epochs:
         for stage in STAGES:
-            read = "graph" if stage == "session" and not (wire.init or wire.session) else stage  # early adapters passed it to the session
+            read = (
+                "graph" if stage == "session" and not (wire.init or wire.session) else stage
+            )  # early adapters passed it to the session
             for block in epoch.blocks(stage):
                 yield from find_texts(wire, read, block.values).items()
         for stage, field in wire.lines.items():
             yield from ((field, text) for text in epoch.texts(field, stage))
-        yield from ((wire.name, text) for text in epoch.texts(wire.name, "single init", "single session"))
+        yield from (
+            (wire.name, text) for text in epoch.texts(wire.name, "single init", "single session")
+        )
     for _, texts in list_dumped(wire, process):
         yield from ((name.removeprefix("_"), text) for name, text in texts.items())
 
@@ -125,7 +171,11 @@ def _read_value(wire: Wire, key: str, text: Text) -> Any:
     known = option.surface_values.get("global_options") if option is not None else None
     value = {str(written): plain for plain, written in (known or {}).items()}.get(shown, shown)
     choices = [str(choice) for choice in option.choices] if option is not None else []
-    may_be_cut = isinstance(value, str) and value not in choices and any(choice.startswith(value) for choice in choices)
+    may_be_cut = (
+        isinstance(value, str)
+        and value not in choices
+        and any(choice.startswith(value) for choice in choices)
+    )
     return None if may_be_cut else value
 
 
@@ -135,11 +185,19 @@ def _judge(name: str, value: Any, processes: Sequence[Process]) -> set[str]:
 
 def _is_unset(wire: Wire, processes: Sequence[Process]) -> bool:
     """Return whether the logs have texts of an option, all of them those of an unset option."""
-    if processes and all(process.tf2 for process in processes) and (not wire.tf2 or _judge(wire.name, _guess(wire), processes) == {ABSENT}):
+    if (
+        processes
+        and all(process.tf2 for process in processes)
+        and (not wire.tf2 or _judge(wire.name, _guess(wire), processes) == {ABSENT})
+    ):
         return True
     has_texts = False
     for process in processes:
-        unset = {wire.tf2.get("unset")} if process.tf2 else {wire.unset, *(text for stage in STAGES for text in wire.keys(stage).values())}
+        unset = (
+            {wire.tf2.get("unset")}
+            if process.tf2
+            else {wire.unset, *(text for stage in STAGES for text in wire.keys(stage).values())}
+        )
         for _, text in _find_texts(wire, process):
             has_texts = True
             if text.cut or text.followed or text.text not in (*unset, "", "None"):
@@ -151,7 +209,10 @@ def _explain(wire: Wire, candidates: dict[str, Any], processes: Sequence[Process
     value = next(iter(candidates.values()), _guess(wire))
     verdicts = [judge_process({wire.name: value}, process)[0] for process in processes]
     if candidates:
-        return f"perhaps {keys.format_short_value(value)}: {next((verdict.note for verdict in verdicts if verdict.note), 'not proven')}"
+        return (
+            f"perhaps {keys.format_short_value(value)}: "
+            f"{next((verdict.note for verdict in verdicts if verdict.note), 'not proven')}"
+        )
     tell = next((verdict.tell for verdict in verdicts if verdict.tell), "")
     return f"{tell} would log it" if tell else "the log has no line of it that can be read"
 
@@ -161,7 +222,9 @@ def _guess(wire: Wire) -> Any:
     option = catalog.find_option(wire.name)
     if option is not None and option.choices:
         return option.choices[0]
-    return {"flag": True, "word": True, "number": 7, "clamped": 7, "mode": "true"}.get(wire.form, "x")
+    return {"flag": True, "word": True, "number": 7, "clamped": 7, "mode": "true"}.get(
+        wire.form, "x"
+    )
 
 
 def _build_tables(run: ImportedRun, label: str) -> dict[str, dict[str, Any]]:
@@ -174,7 +237,10 @@ def format_preset(run: ImportedRun, label: str) -> str:
     lines = [format_tables(_build_tables(run, label)).removesuffix("\n")]
     if run.differing:
         lines += ["", "# Not the same in all processes, sessions or starts of the engine:"]
-        lines += [f"#   {name}: {_comment(why.removeprefix('differs between processes: '))}" for name, why in run.differing.items()]
+        lines += [
+            f"#   {name}: {_comment(why.removeprefix('differs between processes: '))}"
+            for name, why in run.differing.items()
+        ]
     if run.unknown:
         lines += ["", "# Not known; all that is named nowhere was a default or not set:"]
         for why, names in group_pairs((why, name) for name, why in run.unknown.items()).items():
@@ -188,7 +254,9 @@ def _comment(text: str) -> str:
 
 def build_profile(path: str, run: ImportedRun, evidence: Evidence) -> Profile:
     """Return the settings of a run as a profile."""
-    document = build_command_line_document(path, _build_tables(run, "standard input" if path == "-" else path))
+    document = build_command_line_document(
+        path, _build_tables(run, "standard input" if path == "-" else path)
+    )
     return Profile(document, f"evidence:{path}", ComposedParts({}, evidence))
 
 
@@ -199,26 +267,38 @@ def find_evidence(profile: Profile) -> Evidence | None:
 
 
 def tell_agreeing(options: Mapping[str, Any], evidence: Evidence) -> dict[str, bool]:
-    """Return the options of a preset that a run does not contradict, each with whether the run certainly has it.
+    """Return the options of a preset that a run does not contradict, each with whether the run
+    certainly has it.
 
     Default values count as well.
     """
     states = {name: _judge(name, value, evidence.processes) for name, value in options.items()}
-    return {name: CANNOT_TELL not in seen for name, seen in states.items() if seen.isdisjoint(NOT_IN_FORCE)}
+    return {
+        name: CANNOT_TELL not in seen
+        for name, seen in states.items()
+        if seen.isdisjoint(NOT_IN_FORCE)
+    }
 
 
 SCHEMA = "npuprof.imported-run/1"
 
 
 def is_all_evidence(paths: Sequence[str], others: dict[str, Any]) -> bool:
-    """Return whether all inputs of an import are logs. Raises NpuprofError for a mix, and for flags of scripts."""
+    """Return whether all inputs of an import are logs.
+
+    Raises NpuprofError for a mix, and for flags of scripts.
+    """
     logs = [path for path in paths if _is_evidence(path)]
     if not logs:
         return False
     if len(logs) < len(paths):
         script = next(path for path in paths if path not in logs)
         what = f"{logs[0]} is the log of a run, and {script} is none"
-        raise build_usage_error(what, "import one, then the other", "import creates a preset from scripts or from run logs.")
+        raise build_usage_error(
+            what,
+            "import one, then the other",
+            "import creates a preset from scripts or from run logs.",
+        )
     if flags := [flag for flag, value in others.items() if value]:
         what = f"{', '.join(flags)} is for scripts, and {logs[0]} is the log of a run"
         raise build_usage_error(what, "omit one of them")
@@ -231,20 +311,39 @@ def _is_evidence(path: str) -> bool:
     if os.path.isdir(path):
         return is_evidence(path, None)
     try:
-        head = peek_handed_over(path, 1 << 16) if is_handed_over(path) else read_plain_file(path, 4096, whole=False)
+        head = (
+            peek_handed_over(path, 1 << 16)
+            if is_handed_over(path)
+            else read_plain_file(path, 4096, whole=False)
+        )
     except (OSError, ValueError):
         return False
-    return (path.endswith((".log", ".pbtxt", ".log.gz")) or b"(" in head) and is_evidence(path, head)
+    return (path.endswith((".log", ".pbtxt", ".log.gz")) or b"(" in head) and is_evidence(
+        path, head
+    )
 
 
-def answer_import(paths: Sequence[str], path: str | None, write: Callable[[dict[str, str]], None] | None, strict: bool) -> Answer:
-    """Return the preset of a run; ``write``, if given, is called with it for output to a file. Raises NpuprofError.
+def answer_import(
+    paths: Sequence[str],
+    path: str | None,
+    write: Callable[[dict[str, str]], None] | None,
+    strict: bool,
+) -> Answer:
+    """Return the preset of a run; ``write``, if given, is called with it for output to a file.
+
+    Raises NpuprofError.
 
     Exit 1 with ``strict`` if a setting differs between processes or is unknown.
     """
     evidence = read_told_evidence(paths)
     run = import_evidence(evidence)
-    first = "standard input" if paths[0] == "-" else "a pipe" if is_handed_over(paths[0]) else os.path.basename(os.path.normpath(paths[0]))
+    first = (
+        "standard input"
+        if paths[0] == "-"
+        else "a pipe"
+        if is_handed_over(paths[0])
+        else os.path.basename(os.path.normpath(paths[0]))
+    )
     label = first + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
     if not run.settings and not run.differing:
         what = f"nothing that differs from a default is proven by {', '.join(paths[:3])}"
@@ -255,13 +354,19 @@ def answer_import(paths: Sequence[str], path: str | None, write: Callable[[dict[
         "toml": lambda: text,
         "text": lambda: _format_text(run),
         "json": lambda: {
-            "schema": SCHEMA, "scenario": run.scenario or None, "options": run.settings, "differing": run.differing, "unknown": run.unknown,
+            "schema": SCHEMA,
+            "scenario": run.scenario or None,
+            "options": run.settings,
+            "differing": run.differing,
+            "unknown": run.unknown,
         },
-    }  # fmt: skip
+    }
     if write is not None and path is not None and path != "-" and not is_stream(path):
         write({path: text})
         forms = None
-    processes = "1 process" if len(evidence.processes) == 1 else f"{len(evidence.processes)} processes"
+    processes = (
+        "1 process" if len(evidence.processes) == 1 else f"{len(evidence.processes)} processes"
+    )
     proven = f"{format_count(len(run.settings), 'setting')} of {processes} proven"
     remarks = [f"{proven}, {len(run.unknown)} not known; see the comments at the end"]
     if run.differing:
@@ -270,7 +375,13 @@ def answer_import(paths: Sequence[str], path: str | None, write: Callable[[dict[
 
 
 def _format_text(run: ImportedRun) -> str:
-    lines = [f"in force: {name} = {keys.format_short_value(value)}" for name, value in run.settings.items()]
-    lines += [f"{why.partition(':')[0]}: {name}: {why.partition(': ')[2]}" for name, why in run.differing.items()]
+    lines = [
+        f"in force: {name} = {keys.format_short_value(value)}"
+        for name, value in run.settings.items()
+    ]
+    lines += [
+        f"{why.partition(':')[0]}: {name}: {why.partition(': ')[2]}"
+        for name, why in run.differing.items()
+    ]
     lines += [f"not known: {name}: {why}" for name, why in run.unknown.items()]
     return "".join(f"{escape_controls(line)}\n" for line in lines)

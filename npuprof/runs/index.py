@@ -1,8 +1,9 @@
 """An index of the digests of a repository's presets at all commits.
 
-A state is the common content of one or more commits: the tree of the store, npuprof.toml and npuprof.lock. If a preset
-depends on references that a tag may move, every commit is its own state. States are stored as differences from the
-previous one, so that a commit costs as much as its changes.
+A state is the common content of one or more commits: the tree of the store, npuprof.toml and
+npuprof.lock. If a preset depends on references that a tag may move, every commit is its own state.
+States are stored as differences from the previous one, so that a commit costs as much as its
+changes.
 """
 
 from __future__ import annotations
@@ -36,28 +37,40 @@ class Digests(NamedTuple):
 
     def match(self, wanted: str) -> bool:
         """Return whether one of them starts with a prefix."""
-        return self.preset.startswith(wanted) or any(digest.startswith(wanted) for digest in self.resolved)
+        return self.preset.startswith(wanted) or any(
+            digest.startswith(wanted) for digest in self.resolved
+        )
 
 
 class State(NamedTuple):
-    """Commits with equal presets, and the differences from the previous state: None is a removed preset."""
+    """Commits with equal presets, and the differences from the previous state: None is a removed
+    preset.
+    """
 
     commits: list[str]
     changed: dict[str, Digests | None]
 
 
 class Index:
-    """The digests of all presets at all commits of a repository; ``order`` are the indexes of the commits, newest first."""
+    """The digests of all presets at all commits of a repository.
+
+    ``order`` are the indexes of the commits, newest first.
+    """
 
     def __init__(self, repository: StoreRepository, order: dict[str, int]) -> None:
         self.repository = repository
         self.order = order
         self.states: list[State] = []
-        self.untold = False  #: whether some preset could not be resolved because a source is missing on this machine
-        self.lacking: Finding | None = None  #: objects missing in a partial clone, which may be fetched later
+        #: whether some preset could not be resolved because a source is missing on this machine
+        self.untold = False
+        self.lacking: Finding | None = (
+            None  #: objects missing in a partial clone, which may be fetched later
+        )
 
     def find(self, wanted: str) -> dict[str, list[str]]:
-        """Return the presets that had a digest with a prefix, each with those commits, newest first."""
+        """Return the presets that had a digest with a prefix, each with those commits,
+        newest first.
+        """
         holding: set[str] = set()
         commits_of: dict[str, list[str]] = {}
         for state in self.states:
@@ -71,7 +84,10 @@ class Index:
         return {name: self._sort(commits) for name, commits in commits_of.items()}
 
     def group_commits(self, names: Collection[str]) -> list[list[str]]:
-        """Return the commits that contain some presets, grouped by their digests; each group newest first."""
+        """Return the commits that contain some presets, grouped by their digests.
+
+        Each group newest first.
+        """
         present: dict[str, Digests] = {}
         groups: dict[tuple[Digests, ...], list[str]] = {}
         for state in self.states:
@@ -93,14 +109,18 @@ _MOST_MOVES = 8
 
 
 class _Place(NamedTuple):
-    """The location of a commit's presets: the store folder, and the ids of everything they depend on."""
+    """The location of a commit's presets: the store folder, and the ids of everything
+    they depend on.
+    """
 
     prefix: str
     key: str
 
 
 def list_commits(repository: StoreRepository) -> dict[str, int]:
-    """Return all commits reachable from a branch, a tag or HEAD, newest first, with their indexes."""
+    """Return all commits reachable from a branch, a tag or HEAD, newest first, with
+    their indexes.
+    """
     head = ["HEAD"] if repository.git.read_objects(["HEAD"])[0] is not None else []
     out = repository.git.run_command("rev-list", "--topo-order", "--all", *head)
     return {oid: place for place, oid in enumerate(out.decode().split())}
@@ -109,12 +129,17 @@ def list_commits(repository: StoreRepository) -> dict[str, int]:
 def load_index(repository: StoreRepository, order: dict[str, int]) -> Index:
     """Return the index of some commits of a repository. Raises NpuprofError."""
     index = Index(repository, order)
-    _Builder(index).add_commits(list(reversed(order)))  # oldest first: each is similar to the previous one
+    _Builder(index).add_commits(
+        list(reversed(order))
+    )  # oldest first: each is similar to the previous one
     return index
 
 
 class _Known(NamedTuple):
-    """What is known of a preset: its digests and the files it depends on; without them, it could not be resolved."""
+    """What is known of a preset: its digests and the files it depends on.
+
+    Without them, it could not be resolved.
+    """
 
     digests: Digests | None = None
     members: frozenset[str] = frozenset()
@@ -129,7 +154,9 @@ class _Builder:
         self._repository = index.repository
         self._files: dict[str, TreeFile] = {}
         self._known: dict[str, _Known] = {}
-        self._has_moved = False  #: whether some preset depended on a reference that a tag may move, also if no later commit has it
+        #: whether some preset depended on a reference that a tag may move, also if no later commit
+        #: has it
+        self._has_moved = False
         self._outside: dict[str, bool] = {}
 
     def add_commits(self, commits: list[str]) -> None:
@@ -143,7 +170,10 @@ class _Builder:
             self._index.states.append(states[place.key])
 
     def _locate(self, commits: list[str]) -> Iterator[tuple[str, _Place]]:
-        """Yield commits with the locations of their presets; the store may have had another folder."""
+        """Yield commits with the locations of their presets.
+
+        The store may have had another folder.
+        """
         prefix = self._repository.prefix
         places: dict[str, _Place] = {}
         missing = commits
@@ -154,20 +184,30 @@ class _Builder:
             if not missing or head is None:
                 break
             newer = commits[commits.index(missing[-1]) + 1 :][:1] or [head.oid]
-            former = find_former_folder(self._repository.with_store_prefix(prefix), missing[-1], newer[0])
+            former = find_former_folder(
+                self._repository.with_store_prefix(prefix), missing[-1], newer[0]
+            )
             if former is None or former == prefix:
                 break
             prefix = former
         yield from ((commit, places[commit]) for commit in commits if commit in places)
 
     def _look_up(self, commits: list[str], prefix: str) -> dict[str, _Place]:
-        """Return the locations of presets of commits with a store in a folder, or with globs; one process for all."""
+        """Return the locations of presets of commits with a store in a folder, or with globs.
+
+        One process for all.
+        """
         names = (prefix.rstrip("/"), *list_project_paths(prefix), "")
         request = "".join(f"{commit}:{name}\n" for commit in commits for name in names)
-        out = self._repository.git.run_command("cat-file", "--batch-check=%(objectname)", stdin=os.fsencode(request)).split(b"\n")
+        out = self._repository.git.run_command(
+            "cat-file", "--batch-check=%(objectname)", stdin=os.fsencode(request)
+        ).split(b"\n")
         places = {}
         for place, commit in enumerate(commits):
-            ids = [row.decode(errors="replace") if not row.endswith(b" missing") else "" for row in out[4 * place : 4 * place + 4]]
+            ids = [
+                row.decode(errors="replace") if not row.endswith(b" missing") else ""
+                for row in out[4 * place : 4 * place + 4]
+            ]
             store, project, lock, root = ids
             if project and prefix and self._leads_outside(project):
                 store = root
@@ -178,7 +218,9 @@ class _Builder:
     def _leads_outside(self, project: str) -> bool:
         if project not in self._outside:
             read = self._repository.git.read_objects([project])[0]
-            self._outside[project] = read is not None and read.type == "blob" and bool(read_globs(read.content))
+            self._outside[project] = (
+                read is not None and read.type == "blob" and bool(read_globs(read.content))
+            )
         return self._outside[project]
 
     def _compare(self, commit: str, place: _Place) -> dict[str, Digests | None]:
@@ -188,16 +230,26 @@ class _Builder:
             repository = repository.with_store_prefix(place.prefix)
         store = Revision(repository, commit)
         files = store.files
-        touched = {name for name in {*files, *self._files} if files.get(name) != self._files.get(name)}
+        touched = {
+            name for name in {*files, *self._files} if files.get(name) != self._files.get(name)
+        }
         linked = any(file.is_link for file in files.values())
         known = {name: self._known.get(name, _Known()) for name in sorted(files)}
         wanted = [
             name
             for name, old in known.items()
-            if (linked or name in touched or old.is_moving or old.digests is None or not old.members.isdisjoint(touched))
+            if (
+                linked
+                or name in touched
+                or old.is_moving
+                or old.digests is None
+                or not old.members.isdisjoint(touched)
+            )
             and is_profile_name(name)  # last, as it checks every character
         ]
-        changed: dict[str, Digests | None] = {name: None for name, old in self._known.items() if old.digests and name not in files}
+        changed: dict[str, Digests | None] = {
+            name: None for name, old in self._known.items() if old.digests and name not in files
+        }
         ahead = {name for member in wanted for name in (member, *known[member].members)}
         with suppress(NpuprofError):
             store.load_texts(name for name in sorted(ahead) if name in files)
@@ -222,18 +274,32 @@ class _Builder:
             return _Known(is_moving=True)  # a later tag may make it resolvable
         except RecursionError:
             return _Known()
-        resolved = dict.fromkeys(digest for region in list_configs(config) for digest in list_digests(region.settings))
-        is_moving = any(_is_moving(reference) for member in config.lineage for reference in member.extends)
-        return _Known(Digests(config.preset_digest, tuple(resolved)), frozenset(member.name for member in config.lineage), is_moving)
+        resolved = dict.fromkeys(
+            digest for region in list_configs(config) for digest in list_digests(region.settings)
+        )
+        is_moving = any(
+            _is_moving(reference) for member in config.lineage for reference in member.extends
+        )
+        return _Known(
+            Digests(config.preset_digest, tuple(resolved)),
+            frozenset(member.name for member in config.lineage),
+            is_moving,
+        )
 
 
 def _is_moving(reference: str) -> bool:
-    """Return whether a reference may resolve differently without a file change: by a tag, or a mirror's update."""
-    return is_source_reference(reference) or ("@" in reference and parse_version_text(read_revision(reference)) is None)
+    """Return whether a reference may resolve differently without a file change: by a tag, or a
+    mirror's update.
+    """
+    return is_source_reference(reference) or (
+        "@" in reference and parse_version_text(read_revision(reference)) is None
+    )
 
 
 def list_configs(config: Config) -> list[Config]:
-    """Return the configs of a preset: without a context, and in every context in which its overrides differ."""
+    """Return the configs of a preset: without a context, and in every context in which its
+    overrides differ.
+    """
     if not any(member.overrides for member in config.lineage):
         return [config]
     contexts = ContextMap(config)

@@ -1,7 +1,8 @@
 """Files of runs that can be read as presets: a row of ``KINDS`` for each kind of file.
 
-A spec that is not a preset's name, and a path that begins with ``./``, ``../``, ``/`` or ``~/``, is passed to the rows
-in order. A row recognises its kind by the path, and by the first bytes of a file (None for a folder).
+A spec that is not a preset's name, and a path that begins with ``./``, ``../``, ``/`` or ``~/``, is
+passed to the rows in order. A row recognises its kind by the path, and by the first bytes of a file
+(None for a folder).
 """
 
 from __future__ import annotations
@@ -33,10 +34,11 @@ _HEAD, _HEAD_OF_PIPE = 4096, 1 << 16
 
 
 class Kind(NamedTuple):
-    """One kind: its name, how it is recognised, and how it is read as a profile (may raise NpuprofError).
+    """One kind: its name, how it is recognised, and how it is read as a profile (may raise
+    NpuprofError).
 
-    ``read`` adds unreadable parts to the given list, and raises without one. A path with one of ``suffixes`` is of this
-    kind even if it does not exist.
+    ``read`` adds unreadable parts to the given list, and raises without one. A path with one of
+    ``suffixes`` is of this kind even if it does not exist.
     """
 
     noun: str
@@ -58,19 +60,32 @@ def _is_record_folder(path: str, head: bytes | None) -> bool:
 
 
 def _read_record_folder(path: str, unread: list[Finding] | None) -> Profile:
-    """Return the settings of all processes with records in a folder. Raises NpuprofError (NP960) if they differ."""
+    """Return the settings of all processes with records in a folder.
+
+    Raises NpuprofError (NP960) if they differ.
+    """
     from npuprof.runs import ranks
 
     read, damaged = records.read_folder(path)
     if damaged and unread is None:
         raise NpuprofError(damaged)
     (unread if unread is not None else []).extend(damaged)
-    started = {record_path: fields for record_path, fields in read.items() if fields.get("by") != "env-loader"}
+    started = {
+        record_path: fields
+        for record_path, fields in read.items()
+        if fields.get("by") != "env-loader"
+    }
     launches = ranks.find_launches(started or read)
     newest = list(launches[0].paths.values())
-    if len(launches) == 1 and len({ranks.identify_record(read[record_path]) for record_path in newest}) == 1:
+    if (
+        len(launches) == 1
+        and len({ranks.identify_record(read[record_path]) for record_path in newest}) == 1
+    ):
         return records.build_profile(newest[0], read[newest[0]])
-    what, why = f"{path} contains the records of {len(read)} processes", "Their settings differ, so name one of them."
+    what, why = (
+        f"{path} contains the records of {len(read)} processes",
+        "Their settings differ, so name one of them.",
+    )
     hint = f"name one, such as {newest[0]}; npuprof diff {path} compares them"
     raise NpuprofError([Finding("NP960", what, why, hint, where=Place(path)), *damaged])
 
@@ -83,7 +98,8 @@ def _read_evidence(path: str, unread: list[Finding] | None) -> Profile:
     run = imported.import_evidence(evidence)
     if run.differing:
         tell_remark(
-            f"the processes of {path} differ in {count_rest(run.differing, 4)}, omitted here; npuprof import lists the values of each"
+            f"the processes of {path} differ in {count_rest(run.differing, 4)}, omitted here; "
+            "npuprof import lists the values of each"
         )
     return imported.build_profile(path, run, evidence)
 
@@ -94,11 +110,14 @@ KINDS = (
     _RECORD_KIND,
     _EVIDENCE_KIND,
     Kind("a folder of records", _is_record_folder, _read_record_folder, ()),
-)  # fmt: skip
+)
 
 
 def find_kind(path: str) -> Kind | None:
-    """Return the kind of a path, None if it has none. Raises NpuprofError for an unreadable or missing path."""
+    """Return the kind of a path, None if it has none.
+
+    Raises NpuprofError for an unreadable or missing path.
+    """
     if path == "-" or is_handed_over(path):
         return _find_kind_of_pipe(path)
     if not os.path.lexists(path):
@@ -113,7 +132,9 @@ def find_kind(path: str) -> Kind | None:
         else:
             head = read_plain_file(path, _HEAD, whole=False)
     except OSError as error:
-        hint = HAND_OVER if isinstance(error, UnfitFileError) else "check the path and its permissions"
+        hint = (
+            HAND_OVER if isinstance(error, UnfitFileError) else "check the path and its permissions"
+        )
         raise build_read_error(path, describe_os_error(error, path), hint) from None
     return next((kind for kind in KINDS if kind.recognize(path, head)), None)
 
@@ -121,12 +142,20 @@ def find_kind(path: str) -> Kind | None:
 def _find_kind_of_pipe(path: str) -> Kind | None:
     """Return the kind of a pipe by its first bytes, which stay readable. Raises NpuprofError.
 
-    Standard input may be a preset, which has no kind; a pipe opened by the shell is a log unless it is a record.
+    Standard input may be a preset, which has no kind; a pipe opened by the shell is a log unless it
+    is a record.
     """
     try:
-        head = peek_standard_input(_HEAD_OF_PIPE) if path == "-" else peek_handed_over(path, _HEAD_OF_PIPE)
+        head = (
+            peek_standard_input(_HEAD_OF_PIPE)
+            if path == "-"
+            else peek_handed_over(path, _HEAD_OF_PIPE)
+        )
     except OSError as error:
-        what = f"cannot read {'standard input' if path == '-' else path}: {describe_os_error(error, path)}"
+        what = (
+            f"cannot read {'standard input' if path == '-' else path}: "
+            f"{describe_os_error(error, path)}"
+        )
         hint = "give a preset, a log or a record to it"
         raise build_error("NP003", what, "", hint) from None
     if head.lstrip()[:1] == b"{":
@@ -135,7 +164,9 @@ def _find_kind_of_pipe(path: str) -> Kind | None:
 
 
 def read_as_profile(path: str, unread: list[Finding] | None = None) -> Profile | None:
-    """Return a run's file or folder as a profile, None if it has no kind; unreadable parts are added to ``unread``.
+    """Return a run's file or folder as a profile, None if it has no kind.
+
+    Unreadable parts are added to ``unread``.
 
     Raises NpuprofError, also for unreadable parts without that list.
     """
@@ -144,12 +175,20 @@ def read_as_profile(path: str, unread: list[Finding] | None = None) -> Profile |
 
 
 def reject_run_file(path: str) -> Profile | None:
-    """Raise NpuprofError (NP961) for a path that only reading verbs accept; None if it has no kind."""
+    """Raise NpuprofError (NP961) for a path that only reading verbs accept.
+
+    None if it has no kind.
+    """
     kind = find_kind(path)
     if kind is None:
         return None
-    what, why = f"{path} is {kind.noun}, and no preset", "It is a record of a past run; only commands that show, compare and check read it."
-    hint = f"make a preset of it first: npuprof render {path} --to toml --inline -o profiles/NAME.toml"
+    what, why = (
+        f"{path} is {kind.noun}, and no preset",
+        "It is a record of a past run; only commands that show, compare and check read it.",
+    )
+    hint = (
+        f"make a preset of it first: npuprof render {path} --to toml --inline -o profiles/NAME.toml"
+    )
     if kind is _EVIDENCE_KIND:
         hint = f"make a preset of it first: npuprof import {path} -o profiles/NAME.toml"
     raise build_error("NP961", what, why, hint, where=Place(path))

@@ -1,4 +1,6 @@
-"""Compares logged texts of an option with a wanted value (same, other, unsure), and derives verdicts."""
+"""Compares logged texts of an option with a wanted value (same, other, unsure), and
+derives verdicts.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,10 @@ _HOLE = lazy_pattern(rf"{_UNREADABLE.pattern}|\ufffd|\.\.\.|\.\.$|…|\W*truncat
 
 
 class Wanted:
-    """A preset's value as logged texts; ``plain`` is None if it has none, and ``why`` is the reason."""
+    """A preset's value as logged texts.
+
+    ``plain`` is None if it has none, and ``why`` is the reason.
+    """
 
     def __init__(self, wire: Wire, value: Any, tf2: bool = False) -> None:
         self.wire = wire
@@ -40,14 +45,18 @@ class Wanted:
             self.unset = {wire.tf2["unset"]} if "unset" in wire.tf2 else set()
         else:
             known = [item for stage in STAGES for item in wire.keys(stage).items()]
-            self.unset = {text for key, text in known if text != NO_KEY and key not in wire.key_forms}
+            self.unset = {
+                text for key, text in known if text != NO_KEY and key not in wire.key_forms
+            }
             self.unset |= {wire.unset} if wire.unset is not None else set()
 
     def _write(self, value: Any) -> str | None:
         name = self.wire.name
         encoded = encode_field_value(name, value)
         if isinstance(encoded, (dict, list)):
-            self.why = "the preset has the content of a file, of which only the path is written down"
+            self.why = (
+                "the preset has the content of a file, of which only the path is written down"
+            )
             return None
         if self.tf2:
             option = catalog.find_option(name)
@@ -56,8 +65,15 @@ class Wanted:
                 self.why = "global_options() cannot have this value"
                 return None
             return str(int(written)) if isinstance(written, bool) else str(written)
-        if self.wire.form == "clamped" and isinstance(encoded, int) and not 0 <= encoded <= _LARGEST_FUSION:
-            self.why = f"the adapter bounds it to 0 to {_LARGEST_FUSION}, so that many values have the same text"
+        if (
+            self.wire.form == "clamped"
+            and isinstance(encoded, int)
+            and not 0 <= encoded <= _LARGEST_FUSION
+        ):
+            self.why = (
+                f"the adapter bounds it to 0 to {_LARGEST_FUSION}, "
+                "so that many values have the same text"
+            )
             return None
         return write_text(self.wire.form, encoded)
 
@@ -66,8 +82,14 @@ class Wanted:
         form = self.wire.key_forms.get(key, self.wire.form)
         wanted, flags = self._spell(form), _FLAGS if form in ("flag", "inverted") else {}
         # the session adapter's format: init_resource passes Python's text of a value
-        text = "" if shown.text == "None" and "None" not in wanted else flags.get(shown.text, shown.text)
-        if not wanted or _is_unclosed(text) or (shown.text and not text and self.is_default(())):  # unset may equal the default
+        text = (
+            ""
+            if shown.text == "None" and "None" not in wanted
+            else flags.get(shown.text, shown.text)
+        )
+        if (
+            not wanted or _is_unclosed(text) or (shown.text and not text and self.is_default(()))
+        ):  # unset may equal the default
             return UNSURE
         is_word = form in _ONE_WORD
         is_open = shown.cut or (shown.followed and not is_word)
@@ -76,16 +98,24 @@ class Wanted:
         hole = _HOLE.search(shown.text)
         start = shown.text[: hole.start()] if is_open and hole is not None else shown.text
         option = catalog.find_option(self.wire.name)
-        is_choice = option is not None and text in map(str, option.choices)  # complete even if another value begins with it
+        is_choice = option is not None and text in map(
+            str, option.choices
+        )  # complete even if another value begins with it
         is_whole = not is_open and (is_word or self.is_unset(key, shown.text) or is_choice)
         spelled = [*wanted, *(word for word, flag in flags.items() if flag in wanted)]
         may_be = not is_whole and any(_begins(spelling, start) for spelling in spelled)
-        may_lead_there = form == "folder" and text and text not in self.unset  # the real path, if the wanted one contains a link
+        may_lead_there = (
+            form == "folder" and text and text not in self.unset
+        )  # the real path, if the wanted one contains a link
         return UNSURE if may_be or may_lead_there or (hole is not None and not is_open) else OTHER
 
     def is_unset(self, key: str, text: str) -> bool:
         """Return whether a text is that of an unset option."""
-        texts = {self.wire.tf2.get("unset")} if self.tf2 else {self.wire.keys(stage).get(key) for stage in STAGES}
+        texts = (
+            {self.wire.tf2.get("unset")}
+            if self.tf2
+            else {self.wire.keys(stage).get(key) for stage in STAGES}
+        )
         return text in texts or text in ("", "None") or (key not in texts and text in self.unset)
 
     def is_default(self, generation: tuple[str, ...]) -> bool:
@@ -96,17 +126,33 @@ class Wanted:
         texts = set(old) if old and len(old) == len(generation) else self.unset | set(old)
         if not texts and not self.tf2:
             return self.plain == ""
-        spelled = set() if self.tf2 else {write_text("text", self.value)} if isinstance(self.value, str) else set()
+        spelled = (
+            set()
+            if self.tf2
+            else {write_text("text", self.value)}
+            if isinstance(self.value, str)
+            else set()
+        )
         return bool(({self.plain} | spelled) & texts) or any(
-            isinstance(self.value, str) and values.is_equivalent_setting(self.wire.name, self.value, text) for text in texts
+            isinstance(self.value, str)
+            and values.is_equivalent_setting(self.wire.name, self.value, text)
+            for text in texts
         )
 
     def _spell(self, form: str) -> tuple[str, ...]:
         if self.plain is None:
             return ()
         if self.tf2:
-            more = write_text(self.wire.form, self.value) if not isinstance(self.value, (dict, list)) else None
-            return (self.plain,) if more is None or self.wire.form not in ("mode", "word") else (self.plain, more)
+            more = (
+                write_text(self.wire.form, self.value)
+                if not isinstance(self.value, (dict, list))
+                else None
+            )
+            return (
+                (self.plain,)
+                if more is None or self.wire.form not in ("mode", "word")
+                else (self.plain, more)
+            )
         if form == self.wire.form:
             return (self.plain,)
         if form == "inverted":
@@ -125,8 +171,14 @@ class Wanted:
 
 
 def find_forcing(wire: Wire, values: Values) -> str:
-    """Return the key of another option in a map that forces the value of this one; empty if there is none."""
-    return next((key for key, text in wire.forced_by.items() if key in values and values[key].text == text), "")
+    """Return the key of another option in a map that forces the value of this one.
+
+    Empty if there is none.
+    """
+    return next(
+        (key for key, text in wire.forced_by.items() if key in values and values[key].text == text),
+        "",
+    )
 
 
 def list_dumped(wire: Wire, process: Process) -> Iterator[tuple[Map, dict[str, Text]]]:
@@ -137,17 +189,26 @@ def list_dumped(wire: Wire, process: Process) -> Iterator[tuple[Map, dict[str, T
 
 
 def find_texts(wire: Wire, stage: str, texts: Values) -> dict[str, Text]:
-    """Return the texts of an option in a map: by the keys of its stage; for a graph, by those of all stages."""
+    """Return the texts of an option in a map: by the keys of its stage.
+
+    For a graph, by those of all stages.
+    """
     stages = STAGES if stage == "graph" else (stage,)
     keys = dict.fromkeys(key for name in stages for key in wire.keys(name))
     return {key: texts[key] for key in keys if key in texts}
 
 
 def _begins(wanted: str, text: str) -> bool:
-    """Return whether a wanted text starts with another one, up to an incomplete or hard-to-encode character."""
-    if wanted.encode("utf-8", "surrogateescape").startswith(text.encode("utf-8", "surrogateescape")):
+    """Return whether a wanted text starts with another one, up to an incomplete or hard-to-encode
+    character.
+    """
+    if wanted.encode("utf-8", "surrogateescape").startswith(
+        text.encode("utf-8", "surrogateescape")
+    ):
         return True
-    return not wanted.isascii() and text.startswith(re.split(r"[^\x00-\x7f]", wanted, maxsplit=1)[0])
+    return not wanted.isascii() and text.startswith(
+        re.split(r"[^\x00-\x7f]", wanted, maxsplit=1)[0]
+    )
 
 
 def is_unreadable(text: str) -> bool:
@@ -156,7 +217,9 @@ def is_unreadable(text: str) -> bool:
 
 
 def _is_unclosed(text: str) -> bool:
-    """Return whether a text has an unclosed bracket: its continuation lines, which have no heads, may be lost."""
+    """Return whether a text has an unclosed bracket: its continuation lines, which have no heads,
+    may be lost.
+    """
     return any(text.count(opening) > text.count(closing) for opening, closing in ("{}", "[]"))
 
 
@@ -168,7 +231,9 @@ NOT_IN_FORCE = (CHANGED, TOO_LATE, ABSENT)
 
 
 class Verdict(NamedTuple):
-    """A verdict on a setting: its state, the texts ``found`` instead of the wanted one, the reason, and the variable that would log it."""
+    """A verdict on a setting: its state, the texts ``found`` instead of the wanted one, the reason,
+    and the variable that would log it.
+    """
 
     setting: str
     state: str
@@ -178,7 +243,9 @@ class Verdict(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The outcome for a wanted text at one place: ``unset`` if the text is that of an unset option."""
+    """The outcome for a wanted text at one place: ``unset`` if the text is that of an
+    unset option.
+    """
 
     says: str
     texts: tuple[str, ...] = ()
@@ -192,10 +259,23 @@ def judge_text(wanted: Wanted, key: str, text: Text) -> Outcome:
     says = wanted.judge(key, text)
     note = ""
     if says == UNSURE:
-        note = "the log has the real path" if wanted.wire.form == "folder" else "its line may be cut, or go on in the next ones"
-        note = "init_resource was not given it, so that the engine has a default of its own" if text.text == "None" else note
+        note = (
+            "the log has the real path"
+            if wanted.wire.form == "folder"
+            else "its line may be cut, or go on in the next ones"
+        )
+        note = (
+            "init_resource was not given it, so that the engine has a default of its own"
+            if text.text == "None"
+            else note
+        )
     named = f"{key} = " if key in wanted.wire.key_forms else ""
-    return Outcome(says, () if says == SAME else (f"{named}{text.text}",), note, wanted.is_unset(key, text.text))
+    return Outcome(
+        says,
+        () if says == SAME else (f"{named}{text.text}",),
+        note,
+        wanted.is_unset(key, text.text),
+    )
 
 
 def join_outcomes(known: list[Outcome]) -> Outcome:
@@ -203,7 +283,12 @@ def join_outcomes(known: list[Outcome]) -> Outcome:
     says = {outcome.says for outcome in known}
     texts = tuple(dict.fromkeys(text for outcome in known for text in outcome.texts))
     note = next((outcome.note for outcome in known if outcome.note), "")
-    return Outcome(says.pop() if len(says) == 1 else UNSURE, texts, note, all(outcome.unset for outcome in known))
+    return Outcome(
+        says.pop() if len(says) == 1 else UNSURE,
+        texts,
+        note,
+        all(outcome.unset for outcome in known),
+    )
 
 
 def merge(outcomes: list[Outcome], of: Map) -> Outcome:

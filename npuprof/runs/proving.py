@@ -14,7 +14,17 @@ from npuprof.report import Answer
 from npuprof.report.tables import Table
 from npuprof.report.text import count_rest, escape_controls, format_count
 from npuprof.runs.adapters import tell_names
-from npuprof.runs.log_values import ABSENT, CANNOT_TELL, CHANGED, DEFAULT_OR_SET, IN_FORCE, NOT_IN_FORCE, STATES, TOO_LATE, Verdict
+from npuprof.runs.log_values import (
+    ABSENT,
+    CANNOT_TELL,
+    CHANGED,
+    DEFAULT_OR_SET,
+    IN_FORCE,
+    NOT_IN_FORCE,
+    STATES,
+    TOO_LATE,
+    Verdict,
+)
 from npuprof.runs.variables import is_for_torch_npu, judge_variables
 from npuprof.runs.verdicts import judge_process
 from npuprof.system import group_pairs
@@ -27,8 +37,14 @@ if TYPE_CHECKING:
 
 SCHEMA = "npuprof.verdicts/1"
 _HINTS = {
-    CHANGED: "look for code that sets it after the preset: a second NpuOptimizer, another field of the map, a default of the estimator",
-    TOO_LATE: "set it for the first session of the process, or for init_resource or initialize_system where they come first",
+    CHANGED: (
+        "look for code that sets it after the preset: a second NpuOptimizer, another field of the "
+        "map, a default of the estimator"
+    ),
+    TOO_LATE: (
+        "set it for the first session of the process, or for "
+        "init_resource or initialize_system where they come first"
+    ),
     ABSENT: "npuprof scan finds keys that are misspelt, and entries that are lost",
 }
 
@@ -36,33 +52,62 @@ _HINTS = {
 def require_options(config: Config) -> None:
     """Raise NpuprofError for a preset whose settings no run logs."""
     if not config.options and not (config.env and is_for_torch_npu(config)):
-        why = "Only session options, and variables of torch_npu, leave something in the log of a run."
-        raise build_error("NP970", f"{config.name} sets no session option", why, "name a preset that has [options]")
+        why = (
+            "Only session options, and variables of torch_npu, leave something in the log of a run."
+        )
+        raise build_error(
+            "NP970",
+            f"{config.name} sets no session option",
+            why,
+            "name a preset that has [options]",
+        )
 
 
 class _Proof:
     """The verdicts on a preset, by process.
 
-    ``judged`` are the settings to verify, by key: options, and variables if the preset is for torch_npu or the logs have any.
+    ``judged`` are the settings to verify, by key: options, and variables if the preset is for
+    torch_npu or the logs have any.
     """
 
     def __init__(self, config: Config, evidence: Evidence) -> None:
         self.config = config
         self.files = evidence.files
-        variables = config.env if is_for_torch_npu(config) or any(process.variables for process in evidence.processes) else {}
-        self.judged = {**config.options, **{keys.format_full_key("env", name): value for name, value in variables.items()}}
+        variables = (
+            config.env
+            if is_for_torch_npu(config) or any(process.variables for process in evidence.processes)
+            else {}
+        )
+        self.judged = {
+            **config.options,
+            **{keys.format_full_key("env", name): value for name, value in variables.items()},
+        }
         self.runs = [
-            (process, [*judge_process(config.options, process), *judge_variables(variables, process)]) for process in evidence.processes
+            (
+                process,
+                [*judge_process(config.options, process), *judge_variables(variables, process)],
+            )
+            for process in evidence.processes
         ]
         self.states = [verdict.state for _, verdicts in self.runs for verdict in verdicts]
 
     def find_code(self) -> int:
-        """Return the exit code: 1 if a setting was not effective, 2 if nothing could be determined, else 0."""
-        return 1 if any(state in NOT_IN_FORCE for state in self.states) else 2 if {*self.states} <= {CANNOT_TELL} else 0
+        """Return the exit code: 1 if a setting was not effective, 2 if nothing could be determined,
+        else 0.
+        """
+        return (
+            1
+            if any(state in NOT_IN_FORCE for state in self.states)
+            else 2
+            if {*self.states} <= {CANNOT_TELL}
+            else 0
+        )
 
     def _group(self, number: int) -> list[tuple[Verdict, list[Process]]]:
         """Return the different verdicts on a setting, each with its processes."""
-        groups = group_pairs((verdicts[number]._replace(tell=""), process) for process, verdicts in self.runs)
+        groups = group_pairs(
+            (verdicts[number]._replace(tell=""), process) for process, verdicts in self.runs
+        )
         return sorted(groups.items(), key=lambda pair: STATES.index(pair[0].state))
 
     def build_table(self) -> Table:
@@ -73,37 +118,83 @@ class _Proof:
             groups = self._group(number)
             for verdict, processes in groups:
                 where = "all" if len(groups) == 1 else name_processes(processes)
-                rows.append((name, verdict.state, *((where,) if several else ()), _describe(verdict, value)))
-        tells = group_pairs(dict.fromkeys((verdict.tell, verdict.setting) for _, verdicts in self.runs for verdict in verdicts))
-        after = "".join(f"{tell} would log next time: {', '.join(names)}\n" for tell, names in tells.items() if tell)
+                rows.append(
+                    (name, verdict.state, *((where,) if several else ()), _describe(verdict, value))
+                )
+        tells = group_pairs(
+            dict.fromkeys(
+                (verdict.tell, verdict.setting) for _, verdicts in self.runs for verdict in verdicts
+            )
+        )
+        after = "".join(
+            f"{tell} would log next time: {', '.join(names)}\n"
+            for tell, names in tells.items()
+            if tell
+        )
         header = ("setting", "verdict", *(("process",) if several else ()), "in the run")
         return Table(rows, after=f"\n{after}" if after else "", header=header)
 
     def summarize(self) -> Iterator[str]:
         """Yield notes about all processes."""
-        counts = ", ".join(f"{self.states.count(state)} {state}" for state in reversed(STATES) if state in self.states)
-        adapters = ", ".join(dict.fromkeys(name for process, _ in self.runs if (name := tell_names(process))))
+        counts = ", ".join(
+            f"{self.states.count(state)} {state}"
+            for state in reversed(STATES)
+            if state in self.states
+        )
+        adapters = ", ".join(
+            dict.fromkeys(name for process, _ in self.runs if (name := tell_names(process)))
+        )
         count = "1 process" if len(self.runs) == 1 else f"{len(self.runs)} processes"
-        yield f"{count} of {format_count(self.files, 'file')}{f', adapter of {adapters}' if adapters else ''}: {counts}"
+        yield (
+            f"{count} of "
+            f"{format_count(self.files, 'file')}{f', adapter of {adapters}' if adapters else ''}: "
+            f"{counts}"
+        )
         if disagreeing := self._find_disagreeing():
             yield f"the processes do not agree on {', '.join(disagreeing)}"
         if others := self._list_others():
-            where = "[options]" if len(self.judged) == len(self.config.options) else "[options] and [env]"
-            yield f"{format_count(len(others), 'setting')} outside {where} omitted: no adapter logs them ({count_rest(others, 4)})"
+            where = (
+                "[options]"
+                if len(self.judged) == len(self.config.options)
+                else "[options] and [env]"
+            )
+            yield (
+                f"{format_count(len(others), 'setting')} outside {where} omitted: no adapter logs "
+                f"them ({count_rest(others, 4)})"
+            )
 
     def _find_disagreeing(self) -> list[str]:
         """Return the settings whose proven verdicts differ between processes."""
         names = []
         for number, name in enumerate(self.judged):
-            known = [verdicts[number] for _, verdicts in self.runs if verdicts[number].state != CANNOT_TELL]
+            known = [
+                verdicts[number]
+                for _, verdicts in self.runs
+                if verdicts[number].state != CANNOT_TELL
+            ]
             # the value itself is effective for both states
-            if len({(IN_FORCE if verdict.state == DEFAULT_OR_SET else verdict.state, verdict.found) for verdict in known}) > 1:
+            if (
+                len(
+                    {
+                        (
+                            IN_FORCE if verdict.state == DEFAULT_OR_SET else verdict.state,
+                            verdict.found,
+                        )
+                        for verdict in known
+                    }
+                )
+                > 1
+            ):
                 names.append(name)
         return names
 
     def _list_others(self) -> list[str]:
         """Return the keys of settings that no adapter logs."""
-        return [key for key in self.config.settings if key not in self.judged and keys.split_section_and_name(key)[0] != "options"]
+        return [
+            key
+            for key in self.config.settings
+            if key not in self.judged and keys.split_section_and_name(key)[0] != "options"
+        ]
 
     def build_fields(self) -> dict[str, Any]:
         """Return the verdicts as the fields of their JSON form."""
@@ -123,8 +214,12 @@ class _Proof:
                     "starts": len(process.epochs),
                     "verdicts": [
                         {
-                            "setting": verdict.setting, "state": verdict.state, "value": self.judged[verdict.setting],
-                            "found": list(verdict.found), "note": verdict.note or None, "tell": verdict.tell or None,
+                            "setting": verdict.setting,
+                            "state": verdict.state,
+                            "value": self.judged[verdict.setting],
+                            "found": list(verdict.found),
+                            "note": verdict.note or None,
+                            "tell": verdict.tell or None,
                         }
                         for verdict in verdicts
                     ],
@@ -133,28 +228,46 @@ class _Proof:
             ],
             "disagree": self._find_disagreeing(),
             "left_out": self._list_others(),
-        }  # fmt: skip
+        }
 
     def build_findings(self) -> Iterator[Finding]:
-        """Yield a finding for each setting that was not effective (NP971), and for each undecided one (NP972)."""
+        """Yield a finding for each setting that was not effective (NP971), and for each undecided
+        one (NP972).
+        """
         for number, (name, value) in enumerate(self.judged.items()):
             place = self.config.origin(name), name, (self.config.name,)
             for verdict, processes in self._group(number):
-                where, description = name_processes(processes), escape_controls(_describe(verdict, value))
+                where, description = (
+                    name_processes(processes),
+                    escape_controls(_describe(verdict, value)),
+                )
                 if verdict.state in NOT_IN_FORCE:
                     what = f"{name} was {verdict.state} in {where}: {description}"
                     yield Finding("NP971", what, "", _HINTS[verdict.state], *place)
                 elif verdict.state == CANNOT_TELL:
-                    what = f"it is unknown whether {name} was effective in {where}" + (f": {description}" if description else "")
-                    tells = dict.fromkeys(verdicts[number].tell for process, verdicts in self.runs if process in processes)
-                    hint = f"let the next run have {' '.join(filter(None, tells))}" if any(tells) else ""
+                    what = f"it is unknown whether {name} was effective in {where}" + (
+                        f": {description}" if description else ""
+                    )
+                    tells = dict.fromkeys(
+                        verdicts[number].tell
+                        for process, verdicts in self.runs
+                        if process in processes
+                    )
+                    hint = (
+                        f"let the next run have {' '.join(filter(None, tells))}"
+                        if any(tells)
+                        else ""
+                    )
                     yield build_finding("NP972", what, "", hint, *place)
 
 
 def answer_proof(config: Config, read: Callable[[], Evidence]) -> Answer:
-    """Return the verdicts on a preset. Exit 1 if a setting was not effective, 2 if nothing could be determined, else 0.
+    """Return the verdicts on a preset.
 
-    Raises NpuprofError as ``read`` does, and, before reading, for a preset whose settings no run logs.
+    Exit 1 if a setting was not effective, 2 if nothing could be determined, else 0.
+
+    Raises NpuprofError as ``read`` does, and, before reading, for a preset whose settings no run
+    logs.
     """
     require_options(config)
     proof = _Proof(config, read())
@@ -182,13 +295,21 @@ def name_processes(processes: Sequence[Process]) -> str:
 
 
 def _describe(verdict: Verdict, value: Any) -> str:
-    texts = [text for text in verdict.found if not any(longer != text and longer.startswith(text) for longer in verdict.found if text)]
+    texts = [
+        text
+        for text in verdict.found
+        if not any(longer != text and longer.startswith(text) for longer in verdict.found if text)
+    ]
     shown = [text or "(empty)" for text in texts]
     wanted = keys.format_short_value(value)
     if verdict.state in NOT_IN_FORCE:
         summary = f"{' and '.join(shown)}, not {wanted}" if shown else f"not {wanted}"
     elif verdict.state == CANNOT_TELL:
-        summary = f"the log has {' and '.join(keys.format_short_value(text) for text in shown)}" if shown else ""
+        summary = (
+            f"the log has {' and '.join(keys.format_short_value(text) for text in shown)}"
+            if shown
+            else ""
+        )
     else:
         summary = wanted
     return "; ".join(part for part in (summary, verdict.note) if part)

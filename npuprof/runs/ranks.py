@@ -1,8 +1,8 @@
 """The records of a launch: ranks with equal settings, and the differences of the others.
 
-A launch is a job started by one launcher: its records share writer, job and size. For each preset the newest launch
-counts, for each rank the newest record. Presets share a launch if they have different ranks. Records without a rank are
-separate runs.
+A launch is a job started by one launcher: its records share writer, job and size. For each preset
+the newest launch counts, for each rank the newest record. Presets share a launch if they have
+different ranks. Records without a rank are separate runs.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ Differences = dict[str, tuple[str | None, str | None]]
 
 
 class Launch(Record):
-    """The records of one launch: the preset's name, the newest path of each label, and the number of older records.
+    """The records of one launch: the preset's name, the newest path of each label, and the number
+    of older records.
 
     ``size`` is the number of started processes, None if unknown or without ranks.
     """
@@ -51,7 +52,9 @@ class Launch(Record):
 
 
 def find_launches(read: Mapping[str, Fields]) -> list[Launch]:
-    """Return the newest launch of each preset, from records read from paths, by preset and by writer of the records."""
+    """Return the newest launch of each preset, from records read from paths, by preset and by
+    writer of the records.
+    """
     groups: dict[tuple[Any, ...], dict[str, dict[str, Fields]]] = {}
     for path in sorted(read, key=lambda path: str(read[path].get("start") or "")):
         fields = read[path]
@@ -60,7 +63,9 @@ def find_launches(read: Mapping[str, Fields]) -> list[Launch]:
         groups.setdefault(key, {}).setdefault(f"{fields['preset']['name']}{by}", {})[path] = fields
     latest: dict[str, Launch] = {}
     for (_, _, size), presets in groups.items():
-        for launch in _join_presets([_select_newest(name, size, records) for name, records in presets.items()]):
+        for launch in _join_presets(
+            [_select_newest(name, size, records) for name, records in presets.items()]
+        ):
             before = latest.get(launch.name)
             older = before.older + len(before.paths) if before is not None else 0
             latest[launch.name] = launch._replace(older=launch.older + older)
@@ -77,7 +82,10 @@ def sort_label(label: str) -> tuple[int, str]:
 def _select_newest(name: str, size: int | None, records: Mapping[str, Fields]) -> Launch:
     """Return the newest launch among records of one preset, which are sorted by start."""
     runs = _number_runs(records)
-    newest = {runs.get(path) or str(_find_number(fields, "rank") or 0): path for path, fields in records.items()}
+    newest = {
+        runs.get(path) or str(_find_number(fields, "rank") or 0): path
+        for path, fields in records.items()
+    }
     known_size = None if runs or size is None or size > _LARGEST else size
     return Launch(name, known_size, _sort_paths(newest), len(records) - len(newest))
 
@@ -87,9 +95,15 @@ def _sort_paths(paths: Mapping[str, str]) -> dict[str, str]:
 
 
 def _join_presets(launches: list[Launch]) -> list[Launch]:
-    """Return launches, merged if their presets have different ranks: the most common preset names the result."""
+    """Return launches, merged if their presets have different ranks: the most common preset names
+    the result.
+    """
     labels = [label for launch in launches for label in launch.paths]
-    if len(launches) < 2 or len(set(labels)) < len(labels) or any(label.startswith(RUN) for label in labels):
+    if (
+        len(launches) < 2
+        or len(set(labels)) < len(labels)
+        or any(label.startswith(RUN) for label in labels)
+    ):
         return launches
     paths = {label: path for launch in launches for label, path in launch.paths.items()}
     return [
@@ -127,10 +141,12 @@ _OWN = "NPUPROF_"
 
 
 class Ranks(Record):
-    """Processes with equal settings: their record paths, their rank labels, and their resolved config.
+    """Processes with equal settings: their record paths, their rank labels, and their
+    resolved config.
 
-    ``pair`` are the differences from the majority, None for the majority itself; ``environment`` are the differing
-    variables with both values (None: unset), ``told`` the other differences: the preset, npuprof's version.
+    ``pair`` are the differences from the majority, None for the majority itself; ``environment``
+    are the differing variables with both values (None: unset), ``told`` the other differences: the
+    preset, npuprof's version.
     """
 
     paths: tuple[str, ...]
@@ -159,7 +175,8 @@ class Processes(Launch):
 
 
 def load_processes(folder: str, workspace: Workspace) -> tuple[list[Processes], list[Finding]]:
-    """Return the processes with records in a folder, by preset and writer, and findings about unreadable records.
+    """Return the processes with records in a folder, by preset and writer, and findings about
+    unreadable records.
 
     Raises NpuprofError.
     """
@@ -167,7 +184,9 @@ def load_processes(folder: str, workspace: Workspace) -> tuple[list[Processes], 
     return [_compare_processes(launch, read, workspace) for launch in find_launches(read)], unread
 
 
-def _compare_processes(launch: Launch, records: dict[str, Fields], workspace: Workspace) -> Processes:
+def _compare_processes(
+    launch: Launch, records: dict[str, Fields], workspace: Workspace
+) -> Processes:
     newest = launch.paths
     alike = group_pairs((identify_record(records[path]), rank) for rank, path in newest.items())
     groups = sorted(alike.values(), key=lambda ranks: (-len(ranks), sort_label(ranks[0])))
@@ -177,16 +196,34 @@ def _compare_processes(launch: Launch, records: dict[str, Fields], workspace: Wo
         paths = tuple(newest[rank] for rank in ranks)
         first, fields = paths[0], records[paths[0]]
         config = workspace.resolve_spec(
-            first if os.path.isabs(first) or first.startswith(f"{os.pardir}/") else os.path.join(os.curdir, first)
+            first
+            if os.path.isabs(first) or first.startswith(f"{os.pardir}/")
+            else os.path.join(os.curdir, first)
         )
-        pair = build_preset_pair(compared[0].config, config, name_ranks(ranks, one="rank")) if compared else None
+        pair = (
+            build_preset_pair(compared[0].config, config, name_ranks(ranks, one="rank"))
+            if compared
+            else None
+        )
         differences = compare_environments(majority, fields), compare_origins(majority, fields)
-        compared.append(Ranks(paths, tuple(ranks), config, pair, *differences, tuple(describe_ending(records[path]) for path in paths)))
+        compared.append(
+            Ranks(
+                paths,
+                tuple(ranks),
+                config,
+                pair,
+                *differences,
+                tuple(describe_ending(records[path]) for path in paths),
+            )
+        )
     return Processes(**launch._asdict(), groups=tuple(compared))
 
 
 def name_ranks(labels: Sequence[str], one: str = "") -> str:
-    """Return the names of processes: ``ranks 0-2, 4``, or ``run 2`` without ranks; ``one`` is a fixed noun instead."""
+    """Return the names of processes: ``ranks 0-2, 4``, or ``run 2`` without ranks.
+
+    ``one`` is a fixed noun instead.
+    """
     if all(label.startswith(RUN) for label in labels):
         return ", ".join(labels)
     return f"{one or ('ranks' if len(labels) > 1 else 'rank')} {join_ranks(labels)}"
@@ -196,7 +233,12 @@ def join_ranks(labels: Sequence[str]) -> str:
     """Return ranks as text, consecutive ones as a span: ``0-2, 4``."""
     spans: list[list[str]] = []
     for label in labels:
-        if spans and label.isdecimal() and spans[-1][-1].isdecimal() and int(spans[-1][-1]) + 1 == int(label):
+        if (
+            spans
+            and label.isdecimal()
+            and spans[-1][-1].isdecimal()
+            and int(spans[-1][-1]) + 1 == int(label)
+        ):
             spans[-1] = [spans[-1][0], label]
         else:
             spans.append([label])
@@ -212,38 +254,64 @@ def identify_record(fields: Fields) -> str:
 def _select_origins(fields: Fields) -> dict[str, str]:
     """Return the origin of a process's settings: the preset, npuprof's version, and the context."""
     return {"preset": fields["preset"]["name"], "npuprof": str(fields.get("npuprof"))} | {
-        "context" if name == "text" else name: str(value) for name, value in (fields.get("context") or {}).items() if value is not None
+        "context" if name == "text" else name: str(value)
+        for name, value in (fields.get("context") or {}).items()
+        if value is not None
     }
 
 
 def compare_origins(before: Fields, after: Fields) -> Differences:
-    """Return the differing presets, npuprof versions, releases and products of two records, with both values; None if one lacks it."""
+    """Return the differing presets, npuprof versions, releases and products of two records, with
+    both values; None if one lacks it.
+    """
     return _pair_differing(_select_origins(before), _select_origins(after))
 
 
 def _pair_differing(old: dict[str, str], new: dict[str, str]) -> Differences:
-    return {name: (old.get(name), new.get(name)) for name in {**old, **new} if old.get(name) != new.get(name)}
+    return {
+        name: (old.get(name), new.get(name))
+        for name in {**old, **new}
+        if old.get(name) != new.get(name)
+    }
 
 
 def _select_shared(fields: Fields) -> dict[str, str]:
-    """Return the variables that should be equal for all processes and do not repeat the settings."""
+    """Return the variables that should be equal for all processes and do not repeat the
+    settings.
+    """
     repeated: set[str] = set()
-    for section, name in (keys.split_section_and_name(setting["key"]) for setting in fields["settings"]):
-        repeated.update((name,) if section == "env" else load_env_twins().get(name, ()) if section == "options" else ())
+    for section, name in (
+        keys.split_section_and_name(setting["key"]) for setting in fields["settings"]
+    ):
+        repeated.update(
+            (name,)
+            if section == "env"
+            else load_env_twins().get(name, ())
+            if section == "options"
+            else ()
+        )
     log = (fields.get("proof") or {}).get("log")  # a separate folder if npuprof enabled the log
     variables = (fields.get("environment") or {}).items()
-    return {name: str(text) for name, text in variables if name not in repeated and text != log and _is_shared(name)}
+    return {
+        name: str(text)
+        for name, text in variables
+        if name not in repeated and text != log and _is_shared(name)
+    }
 
 
 def _is_shared(name: str) -> bool:
     if name.startswith(_OWN) or any(name in row for row in FACTS.values()):
         return False
     known = find_variable(name)
-    return known is None or not (known.per_process or known.launcher or known.freeze in ("launcher", "never"))
+    return known is None or not (
+        known.per_process or known.launcher or known.freeze in ("launcher", "never")
+    )
 
 
 def compare_environments(before: Fields, after: Fields) -> Differences:
-    """Return the differing variables of two records, with both values, without per-process variables."""
+    """Return the differing variables of two records, with both values, without
+    per-process variables.
+    """
     return dict(sorted(_pair_differing(_select_shared(before), _select_shared(after)).items()))
 
 
@@ -259,11 +327,16 @@ def describe_ending(fields: Fields) -> str:
 
 def list_endings(groups: Iterable[Ranks]) -> list[str]:
     """Return the numbers of processes by ending, if they differ; the rarest with their ranks."""
-    by_ending = group_pairs(pair for group in groups for pair in zip(group.endings, group.labels, strict=True))
+    by_ending = group_pairs(
+        pair for group in groups for pair in zip(group.endings, group.labels, strict=True)
+    )
     if len(by_ending) < 2:
         return []
     order = sorted(by_ending.items(), key=lambda pair: -len(pair[1]))
-    return [f"{ending or 'unknown'}: {name_ranks(sorted(labels, key=sort_label), one='rank')}" for ending, labels in order]
+    return [
+        f"{ending or 'unknown'}: {name_ranks(sorted(labels, key=sort_label), one='rank')}"
+        for ending, labels in order
+    ]
 
 
 def format_differences(changed: Differences, kind: str) -> Iterator[str]:
@@ -282,4 +355,8 @@ def describe_count(processes: Processes) -> str:
         return f"{count}: all were given the same"
     alone = len(others) == 1 and len(others[0].labels) == 1
     difference = f"{'; '.join(group.title for group in others)} {'differs' if alone else 'differ'}"
-    return f"{count}: {difference} from {first.title}" if len(first.labels) == 1 else f"{count}: {first.title} alike; {difference}"
+    return (
+        f"{count}: {difference} from {first.title}"
+        if len(first.labels) == 1
+        else f"{count}: {first.title} alike; {difference}"
+    )

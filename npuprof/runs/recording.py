@@ -1,8 +1,10 @@
-"""Writes run records: facts known at the start of a command, and its result; each file is complete at any time.
+"""Writes run records: facts known at the start of a command, and its result.
 
-No lock is used: hundreds of ranks start in one folder at once without waiting for each other. Creating a file, which
-only one process can do, claims a name; its content is replaced atomically. A killed process leaves the record of its
-start.
+Each file is complete at any time.
+
+No lock is used: hundreds of ranks start in one folder at once without waiting for each other.
+Creating a file, which only one process can do, claims a name; its content is replaced atomically. A
+killed process leaves the record of its start.
 """
 
 from __future__ import annotations
@@ -54,7 +56,10 @@ class Recorder:
         self.path = ""
 
     def start(self) -> None:
-        """Write the record before the command runs; a full disk causes only a note. Raises NpuprofError for other errors."""
+        """Write the record before the command runs; a full disk causes only a note.
+
+        Raises NpuprofError for other errors.
+        """
         created = []
         try:
             created = make_folder(self.folder)
@@ -63,7 +68,9 @@ class Recorder:
             what = f"{self.folder}: {describe_os_error(error, os.path.join(self.folder, 'x'))}"
             if error.errno not in _FULL:
                 raise build_write_error(what, "The command was not started.") from None
-            output.tell_remark(f"no record is kept, cannot write {what}; the command runs all the same")
+            output.tell_remark(
+                f"no record is kept, cannot write {what}; the command runs all the same"
+            )
         output.tell_made_folders(created)
 
     def tell_started(self, pid: int) -> None:
@@ -84,7 +91,9 @@ class Recorder:
                 tree.remove_file(temporary)
                 raise
         except OSError as error:
-            output.tell_remark(f"{self.path} does not say how the run ended: {describe_os_error(error, self.path)}")
+            output.tell_remark(
+                f"{self.path} does not say how the run ended: {describe_os_error(error, self.path)}"
+            )
             self.path = ""
 
     def _claim_name(self) -> str:
@@ -130,7 +139,9 @@ class Recorder:
 
 
 def name_file(preset: str) -> str:
-    """Return the base name of a preset's records: with dashes between folders and composed presets."""
+    """Return the base name of a preset's records: with dashes between folders and
+    composed presets.
+    """
     return re.sub(r"[^A-Za-z0-9._-]+", "-", preset).strip(".-")[:120] or "preset"
 
 
@@ -147,7 +158,8 @@ def build_fields(
     environment: Mapping[str, str],
     with_arguments: bool = False,
 ) -> Fields:
-    """Return the facts known before a run: ``given`` are the variables of the preset, ``environment`` all variables.
+    """Return the facts known before a run: ``given`` are the variables of the preset,
+    ``environment`` all variables.
 
     ``with_arguments`` keeps the arguments of the command, redacted by name.
     """
@@ -161,7 +173,11 @@ def build_fields(
         "preset": {
             "name": config.name,
             "description": config.description or None,
-            **{name: value for name in INHERITED_KEYS if (value := config.find_profile_value(name)) is not None or name != "versions"},
+            **{
+                name: value
+                for name in INHERITED_KEYS
+                if (value := config.find_profile_value(name)) is not None or name != "versions"
+            },
             "digest": config.digest,
             "preset_digest": config.preset_digest,
             "digest_form": FORM,
@@ -183,36 +199,71 @@ def build_fields(
         "start": tell_time(),
         "end": None,
         "exit": None,
-    }  # fmt: skip
+    }
     return fields
 
 
 def _describe_profiles(config: Config) -> Iterator[Fields]:
-    """Yield the preset files, lowest first, with their commits and whether they differ from them."""
+    """Yield the preset files, lowest first, with their commits and whether they differ
+    from them.
+    """
     for member in config.lineage:
         if member.document.text:  # composed specs have no file
-            layer = "personal" if is_personal(member) else "source" if is_of_source(member) else "preset"
-            yield {"name": member.name, "path": member.document.source, "layer": layer, **find_place(member)}
+            layer = (
+                "personal"
+                if is_personal(member)
+                else "source"
+                if is_of_source(member)
+                else "preset"
+            )
+            yield {
+                "name": member.name,
+                "path": member.document.source,
+                "layer": layer,
+                **find_place(member),
+            }
 
 
 def _describe_process(environment: Mapping[str, str]) -> Fields:
     """Return host and launcher facts of this process."""
-    facts = {name: find_launcher_fact(name, environment) for name in ("rank", "local-rank", "world-size")}
-    numbers = {name.replace("-", "_"): int(fact or 0) if fact is not None else None for name, fact in facts.items()}
-    return {"pid": None, "host": os.uname().nodename, **numbers, "job": find_launch(environment), "folder": os.getcwd()}
+    facts = {
+        name: find_launcher_fact(name, environment) for name in ("rank", "local-rank", "world-size")
+    }
+    numbers = {
+        name.replace("-", "_"): int(fact or 0) if fact is not None else None
+        for name, fact in facts.items()
+    }
+    return {
+        "pid": None,
+        "host": os.uname().nodename,
+        **numbers,
+        "job": find_launch(environment),
+        "folder": os.getcwd(),
+    }
 
 
 def _describe_command(command: Sequence[str], with_arguments: bool) -> Fields:
     """Return the program, the first argument that is a file, and a digest of all arguments."""
     program, *arguments = command
-    script = next((word for word in arguments if not word.startswith("-") and os.path.isfile(word)), None)
+    script = next(
+        (word for word in arguments if not word.startswith("-") and os.path.isfile(word)), None
+    )
     fields = {"program": program, "script": script, "digest": digest_arguments(arguments)}
     return {**fields, "arguments": hide_arguments(arguments)} if with_arguments else fields
 
 
-def _select_variables(variables: Mapping[str, str], environment: Mapping[str, str], hidden: list[str]) -> dict[str, str]:
-    """Return the variables named by the preset or the catalogue, as the command gets them; credentials are redacted."""
-    named = {*variables, *record_names("env"), *(variable for row in FACTS.values() for variable in row)}
+def _select_variables(
+    variables: Mapping[str, str], environment: Mapping[str, str], hidden: list[str]
+) -> dict[str, str]:
+    """Return the variables named by the preset or the catalogue, as the command gets them.
+
+    Credentials are redacted.
+    """
+    named = {
+        *variables,
+        *record_names("env"),
+        *(variable for row in FACTS.values() for variable in row),
+    }
     selected = {}
     for name in sorted(named & environment.keys()):
         selected[name] = hide_text(name, environment[name])
@@ -242,16 +293,28 @@ def require_folder(path: str) -> None:
     """Raise NpuprofError if the path for records exists and is not a folder."""
     if os.path.lexists(path) and not os.path.isdir(path):
         what = f"cannot write records to {path}: it is not a folder"
-        raise build_error("NP012", what, "One file is written for each process.", "name a folder", where=Place(path))
+        raise build_error(
+            "NP012",
+            what,
+            "One file is written for each process.",
+            "name a folder",
+            where=Place(path),
+        )
 
 
 def find_place(member: Profile) -> Fields:
-    """Return where a profile was read: ``commit``, ``dirty``, ``repository`` and ``source``, if known."""
+    """Return where a profile was read: ``commit``, ``dirty``, ``repository`` and
+    ``source``, if known.
+    """
     home, revision = member.home, member.document.revision
     if not revision and home is not None and home.is_shipped:
         return {"commit": None, "dirty": False, "source": "builtin:"}
     if revision or not isinstance(home, Folder) or not home.in_work_tree:
-        return {"commit": revision or (home and home.commit) or None, "dirty": False, **_describe_source(home)}
+        return {
+            "commit": revision or (home and home.commit) or None,
+            "dirty": False,
+            **_describe_source(home),
+        }
     repository = _find_repository(home)
     if repository is None or member.key != member.name:
         return {"commit": None, "dirty": None}
@@ -259,7 +322,9 @@ def find_place(member: Profile) -> Fields:
     head, committed = repository.git.read_objects(["HEAD", f"HEAD:{path}"])
     if head is None:
         return {"commit": None, "dirty": True, "repository": repository.top}
-    same = committed is not None and _read_plainly(committed.content) == _read_plainly(member.document.text.encode())
+    same = committed is not None and _read_plainly(committed.content) == _read_plainly(
+        member.document.text.encode()
+    )
     return {"commit": head.oid, "dirty": not same, "repository": repository.top}
 
 
@@ -283,10 +348,18 @@ def _describe_source(home: ProfileSource | None) -> Fields:
     if not isinstance(home, SourceStore):
         return {}
     url = hide_credentials(home.locked.url)
-    return {"source": {"name": home.locked.name, "url": url, "version": home.version or None, "commit": home.commit}}
+    return {
+        "source": {
+            "name": home.locked.name,
+            "url": url,
+            "version": home.version or None,
+            "commit": home.commit,
+        }
+    }
 
 
-#: Tokens of a text are no credentials: their number, and words such as ``pad_token`` or ``token_type``.
+#: Tokens of a text are no credentials: their number, and words such as ``pad_token`` or
+#: ``token_type``.
 _SECRET_NAME = lazy_pattern(
     r"(?<!(?:pad|bos|eos|unk|sep|cls)[-_])(?<!(?:mask|stop)[-_])token"
     r"(?!iz|s(?![a-z])|[-_]?(?:budget|type|drop|embed|level|len|limit|count|size|dim|mask|weight|id|per|class|loss|rate|ratio"
@@ -303,32 +376,51 @@ _SIGNS = " \t\n\"'{"
 
 
 def is_secret_name(name: str) -> bool:
-    """Return whether a name suggests a credential; options and variables that the catalogue describes do not count."""
-    return _SECRET_NAME.search(name) is not None and find_variable(name) is None and find_option(name) is None
+    """Return whether a name suggests a credential.
+
+    Options and variables that the catalogue describes do not count.
+    """
+    return (
+        _SECRET_NAME.search(name) is not None
+        and find_variable(name) is None
+        and find_option(name) is None
+    )
 
 
 def hide_text(name: str, text: str) -> str:
     """Return an argument, or the value of a variable or setting, redacted for a record.
 
-    What follows a secret name and ``=`` or ``:`` is hidden, up to the end. A text with blanks, quotes or braces, such as a
-    script for ``sh -c``, a header or JSON, is omitted if it contains a secret name.
+    What follows a secret name and ``=`` or ``:`` is hidden, up to the end. A text with blanks,
+    quotes or braces, such as a script for ``sh -c``, a header or JSON, is omitted if it contains a
+    secret name.
     """
     secrets = [match.span() for match in _NAME.finditer(text) if is_secret_name(match[0])]
     if is_secret_name(name) or (secrets and any(sign in text for sign in _SIGNS)):
         return HIDDEN
     for start, end in secrets:
-        if text[end : end + 1] == "=" or (text[end : end + 1] == ":" and text[start - 1 : start] not in ("/", "@")):  # a path, a host
+        if text[end : end + 1] == "=" or (
+            text[end : end + 1] == ":" and text[start - 1 : start] not in ("/", "@")
+        ):  # a path, a host
             text = text[: end + 1] + HIDDEN
             break
     return hide_credentials(TOKEN_ANYWHERE.sub(HIDDEN, text))
 
 
 def hide_arguments(words: Sequence[str]) -> list[str]:
-    """Return the arguments of a command, redacted for a record: without values after secret names."""
-    return [HIDDEN if _is_secret_value(word, before) else hide_text("", word) for before, word in zip(["", *words], words, strict=False)]
+    """Return the arguments of a command, redacted for a record: without values after
+    secret names.
+    """
+    return [
+        HIDDEN if _is_secret_value(word, before) else hide_text("", word)
+        for before, word in zip(["", *words], words, strict=False)
+    ]
 
 
 def _is_secret_value(word: str, before: str) -> bool:
-    """Return whether the word before an argument names it as a secret: an option, or a name with ``:`` or ``=``."""
+    """Return whether the word before an argument names it as a secret: an option, or a name with
+    ``:`` or ``=``.
+    """
     is_option = before.startswith("-") and "=" not in before and not word.startswith("-")
-    return is_secret_name(before) and (is_option or before.endswith((":", "=")) or before.lower() == "bearer")
+    return is_secret_name(before) and (
+        is_option or before.endswith((":", "=")) or before.lower() == "bearer"
+    )

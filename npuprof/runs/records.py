@@ -1,7 +1,9 @@
-"""Run records: the request, the settings passed to the command, and its result; JSON that can be read back as a preset.
+"""Run records: the request, the settings passed to the command, and its result.
 
-Values have TOML's types. Values without a JSON form (dates, infinite numbers) are objects with the key ``$toml``, so
-that a record has the same digest when read back.
+JSON that can be read back as a preset.
+
+Values have TOML's types. Values without a JSON form (dates, infinite numbers) are objects with the
+key ``$toml``, so that a record has the same digest when read back.
 """
 
 from __future__ import annotations
@@ -14,7 +16,13 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from npuprof.document import Document, build_command_line_document, is_nested_too_deeply, keys, parse_toml_value
+from npuprof.document import (
+    Document,
+    build_command_line_document,
+    is_nested_too_deeply,
+    keys,
+    parse_toml_value,
+)
 from npuprof.document.profile import INHERITED_KEYS, Profile
 from npuprof.model import SECTIONS, Finding, NpuprofError, Path, Place, Record, build_error
 from npuprof.report.output import tell_remark
@@ -34,16 +42,25 @@ HIDDEN = "***"
 #: The JSON fields of a record, or of an object in it.
 Fields = dict[str, Any]
 _MARK = "$toml"
-_WHY = "A record is written by npuprof run --record, or by the env-loader; by hand it proves nothing."
+_WHY = (
+    "A record is written by npuprof run --record, or by the env-loader; by hand it proves nothing."
+)
 
 
 class _RecordedDocument(Document):
-    """A preset file as cited in a record: its effective settings and their lines, without its text."""
+    """A preset file as cited in a record: its effective settings and their lines,
+    without its text.
+    """
 
     __slots__ = ("places",)
 
     def __init__(
-        self, name: str, source: str, revision: str | None, data: Fields | None = None, places: dict[Path, tuple[int, int]] | None = None
+        self,
+        name: str,
+        source: str,
+        revision: str | None,
+        data: Fields | None = None,
+        places: dict[Path, tuple[int, int]] | None = None,
     ) -> None:
         super().__init__(name, source, "", data or {}, revision)
         self.places = places or {}
@@ -70,7 +87,11 @@ def find_fields(profile: Profile) -> Fields | None:
 def list_record_names(folder: str) -> list[str]:
     """Return the names of the records in a folder, sorted; empty if it is unreadable."""
     try:
-        return sorted(name for name in os.listdir(folder) if name.endswith(SUFFIX) and not name.startswith("."))
+        return sorted(
+            name
+            for name in os.listdir(folder)
+            if name.endswith(SUFFIX) and not name.startswith(".")
+        )
     except OSError:
         return []
 
@@ -105,7 +126,10 @@ def read_record(path: str) -> Fields:
     """Return the fields of a record; - is standard input. Raises NpuprofError."""
     if path == "-":
         return parse_record("standard input", read_input())
-    return parse_record(path, read_file_content(path, "name the record of a run, which npuprof run --record has written"))
+    return parse_record(
+        path,
+        read_file_content(path, "name the record of a run, which npuprof run --record has written"),
+    )
 
 
 def read_input() -> bytes:
@@ -113,7 +137,9 @@ def read_input() -> bytes:
     try:
         return read_standard_input()
     except OSError as error:
-        raise build_error("NP003", f"cannot read standard input: {describe_os_error(error)}") from None
+        raise build_error(
+            "NP003", f"cannot read standard input: {describe_os_error(error)}"
+        ) from None
 
 
 def read_folder(folder: str) -> tuple[dict[str, Fields], list[Finding]]:
@@ -135,18 +161,31 @@ def read_folder(folder: str) -> tuple[dict[str, Fields], list[Finding]]:
 
 
 def parse_record(path: str, raw: bytes) -> Fields:
-    """Return the fields of a record. Raises NpuprofError (NP960), with the place, for an invalid or unsupported one."""
+    """Return the fields of a record.
+
+    Raises NpuprofError (NP960), with the place, for an invalid or unsupported one.
+    """
     where = Place(path)
     try:
         fields = json.loads(raw.decode())
-        fault = "its top level is not an object" if not isinstance(fields, dict) else _find_fault(fields)
+        fault = (
+            "its top level is not an object"
+            if not isinstance(fields, dict)
+            else _find_fault(fields)
+        )
     except json.JSONDecodeError as error:
-        fields, fault, where = {}, f"{error.msg[:1].lower()}{error.msg[1:]}", Place(path, error.lineno, error.colno)
+        fields, fault, where = (
+            {},
+            f"{error.msg[:1].lower()}{error.msg[1:]}",
+            Place(path, error.lineno, error.colno),
+        )
     except (ValueError, RecursionError):
         fields, fault = {}, "it is not UTF-8, or nested too deeply"
     if fault:
         what = f"{path} is not a run record: {fault}"
-        raise build_error("NP960", what, _WHY, "take another copy of it, NAME.RANK.run.json", where=where)
+        raise build_error(
+            "NP960", what, _WHY, "take another copy of it, NAME.RANK.run.json", where=where
+        )
     record: Fields = fields
     if list_texts(record.get("command")):
         _report_arguments(os.path.dirname(path) or path)
@@ -156,11 +195,15 @@ def parse_record(path: str, raw: bytes) -> Fields:
 @cache
 def _report_arguments(place: str) -> None:
     """Report once that records of an older npuprof contain more than new ones."""
-    tell_remark(f"{place}: records of an older npuprof contain the arguments of commands, in which passwords may be")
+    tell_remark(
+        f"{place}: records of an older npuprof contain the "
+        "arguments of commands, in which passwords may be"
+    )
 
 
 class Command(Record):
-    """The command of a run: its program, its script (an empty string if there is none) and a digest of its arguments.
+    """The command of a run: its program, its script (an empty string if there is none) and a digest
+    of its arguments.
 
     ``arguments`` are the recorded arguments: empty unless requested.
     """
@@ -171,10 +214,17 @@ class Command(Record):
     arguments: tuple[str, ...] = ()
 
     def is_other(self, other: Command) -> bool:
-        """Return whether another command differs, False if unknown: older records lack parts of their arguments."""
+        """Return whether another command differs, False if unknown: older records lack parts of
+        their arguments.
+        """
         if self.program != other.program:
             return True
-        is_cut = any(HIDDEN in word for command in (self, other) if not command.script for word in command.arguments)
+        is_cut = any(
+            HIDDEN in word
+            for command in (self, other)
+            if not command.script
+            for word in command.arguments
+        )
         return self.digest != other.digest and not is_cut
 
     def __str__(self) -> str:
@@ -195,7 +245,9 @@ def read_command(fields: Mapping[str, Any]) -> Command | None:
         return Command(words[0], "", digest_arguments(words[1:]), tuple(words[1:]))
     if not isinstance(command, dict) or not _read_text(command, "program"):
         return None
-    program, script, digest = (_read_text(command, name) for name in ("program", "script", "digest"))
+    program, script, digest = (
+        _read_text(command, name) for name in ("program", "script", "digest")
+    )
     return Command(program, script, digest, tuple(list_texts(command.get("arguments"))))
 
 
@@ -206,14 +258,23 @@ def _find_fault(fields: Fields) -> str:
         fault = f"its schema is {schema!r}" if schema is not None else "it has no schema"
         newer = isinstance(schema, str) and schema.startswith(SCHEMA_BEGINNING)
         return f"{fault}, and this npuprof reads {SCHEMA}" if newer else fault
-    if not isinstance(fields.get("preset"), dict) or not isinstance(fields["preset"].get("name"), str):
+    if not isinstance(fields.get("preset"), dict) or not isinstance(
+        fields["preset"].get("name"), str
+    ):
         return "it does not say which preset"
     if not isinstance(fields.get("settings"), list):
         return "its settings are not a list"
     for number, setting in enumerate(fields["settings"], 1):
         if not _is_setting(setting):
-            return f"setting {number} has no key of a section, no value that can be read, or no list of origins"
-    wrong = [name for name in ("environment", "asked", "context", "exit") if not isinstance(fields.get(name) or {}, dict)]
+            return (
+                f"setting {number} has no key of a section, no "
+                "value that can be read, or no list of origins"
+            )
+    wrong = [
+        name
+        for name in ("environment", "asked", "context", "exit")
+        if not isinstance(fields.get(name) or {}, dict)
+    ]
     wrong += ["command"] if not isinstance(fields.get("command") or {}, (list, dict)) else []
     return f"its {wrong[0]} is no object" if wrong else ""
 
@@ -221,8 +282,14 @@ def _find_fault(fields: Fields) -> str:
 def _is_setting(setting: Any) -> bool:
     try:
         origins, value = setting.get("origins", []), decode_value(setting["value"])
-        is_known = keys.split_section_and_name(setting["key"])[0] in SECTIONS and not is_nested_too_deeply({"value": value})
-        return is_known and isinstance(origins, list) and all(isinstance(origin, dict) for origin in origins)
+        is_known = keys.split_section_and_name(setting["key"])[
+            0
+        ] in SECTIONS and not is_nested_too_deeply({"value": value})
+        return (
+            is_known
+            and isinstance(origins, list)
+            and all(isinstance(origin, dict) for origin in origins)
+        )
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
         return False
 
@@ -230,7 +297,11 @@ def _is_setting(setting: Any) -> bool:
 @cache
 def load_record_schema() -> dict[str, Any]:
     """Return the published schema of a record, for programs that read or write records."""
-    text = resources.files("npuprof").joinpath("catalog", "run-record.schema.json").read_text(encoding="utf-8")
+    text = (
+        resources.files("npuprof")
+        .joinpath("catalog", "run-record.schema.json")
+        .read_text(encoding="utf-8")
+    )
     schema: dict[str, Any] = json.loads(text)
     return schema
 
@@ -243,13 +314,24 @@ def build_profile(path: str, fields: Fields) -> Profile:
         file, revision = _read_text(origin, "path") or path, _read_text(origin, "revision") or None
         name = _read_text(origin, "profile") or fields["preset"]["name"]
         key = f"record:{path}:{name}@{revision or ''}:{file}"
-        line, column = (number if type(number := origin.get(part)) is int else 0 for part in ("line", "column"))
+        line, column = (
+            number if type(number := origin.get(part)) is int else 0 for part in ("line", "column")
+        )
         document = parts.setdefault(key, _RecordedDocument(name, file, revision))
-        document.add_setting(*keys.split_section_and_name(setting["key"]), decode_value(setting["value"]), (line, column))
+        document.add_setting(
+            *keys.split_section_and_name(setting["key"]),
+            decode_value(setting["value"]),
+            (line, column),
+        )
     profiles = {key: Profile(document, key) for key, document in parts.items()}
-    head = {"description": fields["preset"].get("description"), **{name: fields["preset"].get(name) for name in INHERITED_KEYS}}
+    head = {
+        "description": fields["preset"].get("description"),
+        **{name: fields["preset"].get(name) for name in INHERITED_KEYS},
+    }
     table = {"profile": {name: value for name, value in head.items() if value}}
-    profile = Profile(build_command_line_document(path, table), f"record:{path}", ComposedParts(profiles, fields))
+    profile = Profile(
+        build_command_line_document(path, table), f"record:{path}", ComposedParts(profiles, fields)
+    )
     profile.table = {**profile.table, "extends": list(profiles)}
     profile.stacked = True
     return profile
@@ -268,10 +350,18 @@ def list_texts(value: Any) -> list[str]:
 def read_versions(context: Mapping[str, Any]) -> dict[str, str]:
     """Return the framework releases in a record's context, which may have been edited."""
     value = context.get("versions")
-    return {name: text for name, text in value.items() if isinstance(text, str)} if isinstance(value, dict) else {}
+    return (
+        {name: text for name, text in value.items() if isinstance(text, str)}
+        if isinstance(value, dict)
+        else {}
+    )
 
 
 def list_asked(fields: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the mix-ins of a record's request, as typed."""
     request = fields.get("asked") or {}
-    return tuple(f"--{flag} {text}" for flag in ("with", "set", "unset") for text in list_texts(request.get(flag)))
+    return tuple(
+        f"--{flag} {text}"
+        for flag in ("with", "set", "unset")
+        for text in list_texts(request.get(flag))
+    )

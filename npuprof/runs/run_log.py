@@ -1,7 +1,9 @@
-"""The log of ``run --prove``: the variables that enable it, the copy of standard error, and its verification.
+"""The log of ``run --prove``: the variables that enable it, the copy of standard error, and its
+verification.
 
-The adapter for TensorFlow 2 logs its options only to standard error. ``tee`` copies it in a separate session, so that
-signals for the command do not end the copy, and continues until all writers have closed it.
+The adapter for TensorFlow 2 logs its options only to standard error. ``tee`` copies it in a
+separate session, so that signals for the command do not end the copy, and continues until all
+writers have closed it.
 """
 
 from __future__ import annotations
@@ -29,10 +31,12 @@ _PATIENCE = 2.0
 
 
 class StderrCopy:
-    """A copy of a command's ``stream``: shown on standard error and appended to the file at ``path``.
+    """A copy of a command's ``stream``: shown on standard error and appended to the
+    file at ``path``.
 
-    After ``settle``, ``is_complete`` is set if the file is complete, and ``is_open`` if a process may still write to it.
-    Raises OSError if the file or tee fails, or this process has no standard error.
+    After ``settle``, ``is_complete`` is set if the file is complete, and ``is_open`` if a process
+    may still write to it. Raises OSError if the file or tee fails, or this process has no standard
+    error.
     """
 
     def __init__(self, path: str) -> None:
@@ -44,7 +48,14 @@ class StderrCopy:
         read, self.stream = os.pipe()
         try:
             words = ("tee", "-a", f"/dev/fd/{copy}")
-            self._tee = start_user_command(words, stdin=read, stdout=_STDERR, stderr=DEVNULL, pass_fds=(copy,), start_new_session=True)
+            self._tee = start_user_command(
+                words,
+                stdin=read,
+                stdout=_STDERR,
+                stderr=DEVNULL,
+                pass_fds=(copy,),
+                start_new_session=True,
+            )
         except OSError:
             os.close(self.stream)
             raise
@@ -68,16 +79,28 @@ _FOLDER = "ASCEND_PROCESS_LOG_PATH"
 _WANTED = {"FMK": "FMK=1", "GE": "GE=1"}
 
 
-def plan_log(environment: Mapping[str, str], folder: str, name: str, config: Config | None = None) -> dict[str, str]:
-    """Return the variables that enable the log of a run: into a folder, or into NAME below the environment's log folder.
+def plan_log(
+    environment: Mapping[str, str], folder: str, name: str, config: Config | None = None
+) -> dict[str, str]:
+    """Return the variables that enable the log of a run: into a folder, or into NAME below the
+    environment's log folder.
 
-    Log levels in the environment stay. If torch_npu reads the config, it logs its variables to standard error.
+    Log levels in the environment stay. If torch_npu reads the config, it logs its variables to
+    standard error.
     """
     levels = environment.get(_LEVELS) or ""
     known = {item.partition("=")[0] for item in levels.split(":")}
-    missing = [item for module, item in _WANTED.items() if module not in known and (config is None or config.options)]
+    missing = [
+        item
+        for module, item in _WANTED.items()
+        if module not in known and (config is None or config.options)
+    ]
     path = os.path.join(environment[_FOLDER], name) if environment.get(_FOLDER) else folder
-    torch = {"TORCH_NPU_LOGS": choose_log_modules(environment)} if config is not None and is_for_torch_npu(config) else {}
+    torch = (
+        {"TORCH_NPU_LOGS": choose_log_modules(environment)}
+        if config is not None and is_for_torch_npu(config)
+        else {}
+    )
     levels = ":".join(filter(None, [levels, *missing]))
     return {_FOLDER: os.path.abspath(path), **({_LEVELS: levels} if levels else {}), **torch}
 
@@ -86,10 +109,11 @@ _ERRORS = "stderr.log"
 
 
 class RunLog:
-    """The log of a run: ``variables`` enable it, ``folder`` is the run's own, with a copy of standard error.
+    """The log of a run: ``variables`` enable it, ``folder`` is the run's own, with a copy of
+    standard error.
 
-    ``top`` is the parent of log folders unless ASCEND_PROCESS_LOG_PATH is set. Raises NpuprofError if the folder cannot be
-    created.
+    ``top`` is the parent of log folders unless ASCEND_PROCESS_LOG_PATH is set. Raises NpuprofError
+    if the folder cannot be created.
     """
 
     def __init__(self, config: Config, environment: dict[str, str], top: str) -> None:
@@ -103,7 +127,9 @@ class RunLog:
         try:
             self._stderr = StderrCopy(os.path.join(self.folder, _ERRORS))
         except OSError as error:
-            output.tell_remark(f"its standard error is not kept: {describe_os_error(error, self.folder)}")
+            output.tell_remark(
+                f"its standard error is not kept: {describe_os_error(error, self.folder)}"
+            )
 
     @property
     def errors(self) -> int | None:
@@ -117,7 +143,10 @@ class RunLog:
             if not self._stderr.is_complete:
                 _tell(f"its standard error is not complete in {self._stderr.path}")
             elif self._stderr.is_open:
-                _tell(f"a process that the command left running may still write to its standard error, {self._stderr.path}")
+                _tell(
+                    "a process that the command left running may still write to its standard "
+                    f"error, {self._stderr.path}"
+                )
             elif not os.path.getsize(self._stderr.path):
                 Tree(self.folder).remove_file(_ERRORS)
         if not started:
@@ -131,30 +160,51 @@ class RunLog:
         except NpuprofError as error:
             _tell(format_findings(error.findings).rstrip("\n"), output.write_to_stderr)
             return 2
-        shown = text if isinstance(text, str) else b"".join(output.encode_pieces(text or "", "-", False)).decode(errors="replace")
+        shown = (
+            text
+            if isinstance(text, str)
+            else b"".join(output.encode_pieces(text or "", "-", False)).decode(errors="replace")
+        )
         _tell(shown.rstrip("\n"), output.write_to_stderr)
         for remark in answer.remarks:
             _tell(remark)
         return answer.code
 
     def _read(self) -> Evidence:
-        """Return the content of the run's logs. Raises NpuprofError if they contain nothing of an adapter or the engine."""
-        logs = sorted(os.path.join(folder, name) for folder, _, names in os.walk(self.folder) for name in names)
+        """Return the content of the run's logs.
+
+        Raises NpuprofError if they contain nothing of an adapter or the engine.
+        """
+        logs = sorted(
+            os.path.join(folder, name)
+            for folder, _, names in os.walk(self.folder)
+            for name in names
+        )
         evidence = read_with_progress(logs) if logs else None
         if evidence is None or not evidence.processes:
-            what = f"the run has left no log in {self.folder}, and its standard error contains no options of an adapter"
+            what = (
+                f"the run has left no log in {self.folder}, and its "
+                "standard error contains no options of an adapter"
+            )
             why = "Nothing is proven of it, neither for the preset nor against it."
             hint = (
-                "check that the command creates a session on a device, here and not in a container; npuprof doctor checks the log variables"
+                "check that the command creates a session on a device, here and not in a "
+                "container; npuprof doctor checks the log variables"
             )
             if not self._config.options:
-                hint = "check that the command imports torch_npu, and that its release writes the variables down: TORCH_NPU_LOGS=env"
+                hint = (
+                    "check that the command imports torch_npu, and that its release writes the "
+                    "variables down: TORCH_NPU_LOGS=env"
+                )
             raise build_error("NP970", what, why, hint)
         return evidence
 
 
 def _tell(text: str, way: Callable[[str], None] = output.tell_remark) -> None:
-    """Print a note after the command has ended; a closed stderr is ignored, as the command's exit code counts."""
+    """Print a note after the command has ended.
+
+    A closed stderr is ignored, as the command's exit code counts.
+    """
     try:
         way(text)
     except BrokenPipeError:

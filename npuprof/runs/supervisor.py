@@ -1,9 +1,11 @@
-"""Runs a command as a transparent parent: signals, terminal, exit codes and streams behave as without npuprof.
+"""Runs a command as a transparent parent: signals, terminal, exit codes and streams behave as
+without npuprof.
 
-The command stays in npuprof's process group, so that terminal and shell treat both as one job. Terminal signals
-(Ctrl-C, Ctrl-Z, resize) reach the command directly. A signal from another process may be for npuprof alone, and is
-forwarded, or for the whole group, and must not arrive twice. The kernel does not report which, so a third process in
-the group, the witness, reports whether it received the signal too.
+The command stays in npuprof's process group, so that terminal and shell treat both as one job.
+Terminal signals (Ctrl-C, Ctrl-Z, resize) reach the command directly. A signal from another process
+may be for npuprof alone, and is forwarded, or for the whole group, and must not arrive twice. The
+kernel does not report which, so a third process in the group, the witness, reports whether it
+received the signal too.
 """
 
 from __future__ import annotations
@@ -20,13 +22,27 @@ from itertools import pairwise
 from npuprof.model import Record, build_error
 from npuprof.system import processes
 
-#: Signals that are not forwarded: uncatchable ones, npuprof's own faults, and terminal access from the background.
+#: Signals that are not forwarded: uncatchable ones, npuprof's own faults, and terminal access from
+#: the background.
 _OURS = {
     getattr(signal, name)
-    for name in ("SIGKILL", "SIGSTOP", "SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGTRAP", "SIGSYS", "SIGTTIN", "SIGTTOU", "SIGPIPE",
-                 "SIGXFSZ", "SIGXCPU")
+    for name in (
+        "SIGKILL",
+        "SIGSTOP",
+        "SIGSEGV",
+        "SIGBUS",
+        "SIGFPE",
+        "SIGILL",
+        "SIGTRAP",
+        "SIGSYS",
+        "SIGTTIN",
+        "SIGTTOU",
+        "SIGPIPE",
+        "SIGXFSZ",
+        "SIGXCPU",
+    )
     if hasattr(signal, name)
-}  # fmt: skip
+}
 #: Stops caused by the terminal; the sender handles all others.
 _TERMINAL_STOPS = (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
 _BY_KERNEL = 0x80  # SI_KERNEL
@@ -36,10 +52,12 @@ _PR_SET_PDEATHSIG = 1
 
 
 class Ending(Record):
-    """How a command ended: its exit code, or its fatal signal; ``error`` is why it could not be started.
+    """How a command ended: its exit code, or its fatal signal.
 
-    Signals are blocked until ``release`` is called, so that the record of the end is complete; ``mask`` are the signals
-    that were blocked before.
+    ``error`` is why it could not be started.
+
+    Signals are blocked until ``release`` is called, so that the record of the end is complete;
+    ``mask`` are the signals that were blocked before.
     """
 
     code: int = 0
@@ -69,7 +87,9 @@ def run_command(
     sys.stderr.flush()
     watched: set[int] = {number for number in signal.valid_signals() if number not in _OURS}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
-    child_signal = signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if the caller ignores it, the exit code is lost
+    child_signal = signal.signal(
+        signal.SIGCHLD, signal.SIG_DFL
+    )  # if the caller ignores it, the exit code is lost
     witness = _Witness(watched)
     read, write = os.pipe()
     parent = os.getpid()
@@ -95,7 +115,10 @@ def run_command(
 
 
 def die_of(number: int) -> None:
-    """End this process by the command's signal, without a second core file. May return if that fails."""
+    """End this process by the command's signal, without a second core file.
+
+    May return if that fails.
+    """
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with suppress(OSError, ValueError):
@@ -118,7 +141,10 @@ def _become(
         _die_with(parent, signal.SIGKILL)
         if errors is not None:
             os.dup2(errors, 2)
-        for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores these signals, and the command would inherit that
+        for name in (
+            "SIGPIPE",
+            "SIGXFSZ",
+        ):  # Python ignores these signals, and the command would inherit that
             signal.signal(getattr(signal, name), signal.SIG_DFL)
         if child_signal is signal.SIG_IGN:
             signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -143,7 +169,9 @@ def _die_with(parent: int, number: int) -> None:
 
 
 def _leave_streams() -> None:
-    """Close streams shared with the command, so that readers of a pipe see its end when the command closes it."""
+    """Close streams shared with the command, so that readers of a pipe see its end when the command
+    closes it.
+    """
     null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1):
         os.dup2(null, stream)
@@ -160,7 +188,11 @@ def _wait(child: int, watched: set[int], witness: _Witness) -> int:
             status = _collect_states(child)
             if status is not None and not os.WIFSTOPPED(status):
                 return status
-            if status is not None and os.WSTOPSIG(status) in _TERMINAL_STOPS and (suspended or _has_terminal()):
+            if (
+                status is not None
+                and os.WSTOPSIG(status) in _TERMINAL_STOPS
+                and (suspended or _has_terminal())
+            ):
                 status = _stop_with(child)
                 if status is not None:
                     return status
@@ -189,7 +221,10 @@ def _collect_states(child: int) -> int | None:
 
 
 def _stop_with(child: int) -> int | None:
-    """Stop like the command, so that the shell notices, and continue with it; return its status if it has ended meanwhile."""
+    """Stop like the command, so that the shell notices, and continue with it.
+
+    Return its status if it has ended meanwhile.
+    """
     time.sleep(_GROUP_DELAY)
     pid, status = os.waitpid(child, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
     if pid and (os.WIFSIGNALED(status) or os.WIFEXITED(status)):
@@ -246,7 +281,9 @@ class _Witness:
             os.waitpid(self._pid, 0)
 
     def _watch(self, questions: int, answers: int, watched: set[int]) -> None:
-        for before, number in pairwise((-1, *sorted((questions, answers)), 1 << 20)):  # keep no pipe open that others wait for
+        for before, number in pairwise(
+            (-1, *sorted((questions, answers)), 1 << 20)
+        ):  # keep no pipe open that others wait for
             os.closerange(before + 1, number)
         with suppress(BrokenPipeError):
             while os.read(questions, 1):
@@ -261,4 +298,6 @@ def require_lone_thread() -> None:
     with suppress(OSError):  # not Linux
         if len(os.listdir("/proc/self/task")) > 1:
             what = "npuprof run needs a process of its own, and this one has other threads"
-            raise build_error("NP914", what, "", "start it with subprocess: npuprof run NAME -- CMD")
+            raise build_error(
+                "NP914", what, "", "start it with subprocess: npuprof run NAME -- CMD"
+            )

@@ -40,7 +40,9 @@ def judge(wanted: Wanted, process: Process) -> Verdict:
         return verdict
     if wanted.plain == wire.forced:
         return verdict._replace(state=DEFAULT_OR_SET)
-    state = CANNOT_TELL if wire.lines else CHANGED  # options with their own line are passed to each graph, independent of its session
+    state = (
+        CANNOT_TELL if wire.lines else CHANGED
+    )  # options with their own line are passed to each graph, independent of its session
     return Verdict(wire.name, state, (wire.forced,), f"{by} = {wire.forced_by[by]} forces it")
 
 
@@ -56,7 +58,11 @@ def _judge_alone(wanted: Wanted, process: Process, block: Map | None) -> Verdict
     if any(epoch.doubtful for epoch in process.epochs):
         return unknown(f"the blocks of several processes are interleaved: {_APART}")
     keys = [wire.tf2[level] for level in ("global", "session") if level in wire.tf2]
-    if texts := [(key, block.values[key]) for key in keys if key in block.values] if block is not None else []:
+    if (
+        texts := [(key, block.values[key]) for key in keys if key in block.values]
+        if block is not None
+        else []
+    ):
         return _conclude(wanted, *texts[0], single)
     warned = process.warned.get(wire.tf2["leaf"], [])
     if single and block is not None:
@@ -67,19 +73,30 @@ def _judge_alone(wanted: Wanted, process: Process, block: Map | None) -> Verdict
         return unknown("the block has no line of it", SHOWN)
     if "global" in wire.tf2:
         if warned and block is not None and process.generation:
-            return Verdict(wire.name, CANNOT_TELL, tuple(text.text for text in warned), "a warning has it, its line of the block is lost")
+            return Verdict(
+                wire.name,
+                CANNOT_TELL,
+                tuple(text.text for text in warned),
+                "a warning has it, its line of the block is lost",
+            )
         if block is not None and "unset" not in wire.tf2 and _are_lines_whole(block, process, ""):
             return absent("the block of options has no line of it")
         return unknown("" if block is None else "the block has no line of it", SHOWN)
     if "session" not in wire.tf2:
         return unknown("the adapter passes it to no component")
     if warned and (block is None or not process.generation):
-        return unknown("the block of options, needed to interpret a warning, is cut or missing", SHOWN)
+        return unknown(
+            "the block of options, needed to interpret a warning, is cut or missing", SHOWN
+        )
     if process.warnings_mixed or len(warned) > 1:
         return unknown(f"it is not known which of several processes warned: {_APART}")
     if warned:
         return _conclude(wanted, wire.tf2["leaf"], warned[0], single)
-    if block is not None and "unset" not in wire.tf2 and _are_lines_whole(block, process, "session"):
+    if (
+        block is not None
+        and "unset" not in wire.tf2
+        and _are_lines_whole(block, process, "session")
+    ):
         return absent("no warning has it, and those of all others are there")
     return unknown("", SHOWN)
 
@@ -88,17 +105,34 @@ def _conclude(wanted: Wanted, key: str, text: Text, single: bool) -> Verdict:
     outcome = judge_text(wanted, key, text)
     name = wanted.wire.name
     if outcome.says == SAME:
-        defaults = (wanted.wire.tf2.get("unset"), *(wanted.wire.unset_in.values() if single else ()))
-        return Verdict(name, DEFAULT_OR_SET if wanted.plain in defaults or wanted.is_default(()) else IN_FORCE)
-    return Verdict(name, CHANGED if outcome.says == OTHER else CANNOT_TELL, outcome.texts, outcome.note)
+        defaults = (
+            wanted.wire.tf2.get("unset"),
+            *(wanted.wire.unset_in.values() if single else ()),
+        )
+        return Verdict(
+            name, DEFAULT_OR_SET if wanted.plain in defaults or wanted.is_default(()) else IN_FORCE
+        )
+    return Verdict(
+        name, CHANGED if outcome.says == OTHER else CANNOT_TELL, outcome.texts, outcome.note
+    )
 
 
 def _are_lines_whole(block: Map, process: Process, stage: str) -> bool:
-    """Return whether all mandatory adapter lines are present: those of the block, and warnings about missing options.
+    """Return whether all mandatory adapter lines are present: those of the block, and warnings
+    about missing options.
 
-    If one is lost, others may be too. Warnings may be missing entirely unless they belong to the ``stage``; and without a
-    session, the second map is never filled.
+    If one is lost, others may be too. Warnings may be missing entirely unless they belong to the
+    ``stage``; and without a session, the second map is never filled.
     """
-    rows = [wire.tf2 for wire in load_wires().values() if "unset" in wire.tf2 and ("global" in wire.tf2) != ("session" in wire.tf2)]
-    warned = {level: [row["leaf"] in process.warned for row in rows if level in row] for level in ("global", "session")}
-    return block.whole and all(all(seen) or (level != stage and not any(seen)) for level, seen in warned.items())
+    rows = [
+        wire.tf2
+        for wire in load_wires().values()
+        if "unset" in wire.tf2 and ("global" in wire.tf2) != ("session" in wire.tf2)
+    ]
+    warned = {
+        level: [row["leaf"] in process.warned for row in rows if level in row]
+        for level in ("global", "session")
+    }
+    return block.whole and all(
+        all(seen) or (level != stage and not any(seen)) for level, seen in warned.items()
+    )

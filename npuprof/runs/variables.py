@@ -1,4 +1,6 @@
-"""Verdicts on variables, from torch_npu's lines with ``TORCH_NPU_LOGS=env``: the variables that a process read."""
+"""Verdicts on variables, from torch_npu's lines with ``TORCH_NPU_LOGS=env``: the variables that a
+process read.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,18 @@ from npuprof.catalog.pairs import find_pairs_form
 from npuprof.document import keys
 from npuprof.resolve.config import Config
 from npuprof.runs.evidence import Process, Text
-from npuprof.runs.log_values import ABSENT, CANNOT_TELL, CHANGED, IN_FORCE, NOT_IN_FORCE, OTHER, SAME, UNSURE, Verdict, is_unreadable
+from npuprof.runs.log_values import (
+    ABSENT,
+    CANNOT_TELL,
+    CHANGED,
+    IN_FORCE,
+    NOT_IN_FORCE,
+    OTHER,
+    SAME,
+    UNSURE,
+    Verdict,
+    is_unreadable,
+)
 
 #: Makes the next run log the variables it reads.
 SHOWN = "TORCH_NPU_LOGS=env"
@@ -21,7 +34,9 @@ _UNSET = "(null)"
 
 
 def is_for_torch_npu(config: Config) -> bool:
-    """Return whether a preset is for torch_npu: by its section or releases, or by its variables without session options."""
+    """Return whether a preset is for torch_npu: by its section or releases, or by its variables
+    without session options.
+    """
     if config.shared_sections["torch_npu"] or "torch_npu" in dict(config.versions):
         return True
     records = [find_variable(name) for name in config.env] if not config.options else []
@@ -33,7 +48,9 @@ def judge_variables(env: Mapping[str, Any], process: Process) -> list[Verdict]:
     verdicts = [_judge_variable(name, value, process.variables) for name, value in env.items()]
     note = "lines of this log are cut, or run into each other"
     return [
-        verdict._replace(state=CANNOT_TELL, note=note) if process.spoilt and verdict.state in NOT_IN_FORCE else verdict
+        verdict._replace(state=CANNOT_TELL, note=note)
+        if process.spoilt and verdict.state in NOT_IN_FORCE
+        else verdict
         for verdict in verdicts
     ]
 
@@ -44,15 +61,27 @@ def _judge_variable(name: str, value: Any, variables: Mapping[str, list[Text]]) 
     shown = tuple(dict.fromkeys(text.text for text in texts))
     unknown = partial(Verdict, key, CANNOT_TELL, shown)
     if not texts:
-        return unknown("no line of it: torch_npu logs a variable when it reads it") if variables else unknown("", SHOWN)
+        return (
+            unknown("no line of it: torch_npu logs a variable when it reads it")
+            if variables
+            else unknown("", SHOWN)
+        )
     if wanted is None or "\n" in wanted:
-        return unknown("each process has a value of its own" if wanted is None else "the log has one line of it")
+        return unknown(
+            "each process has a value of its own"
+            if wanted is None
+            else "the log has one line of it"
+        )
     says = {_judge_text(name, wanted, text) for text in texts}
     if says == {SAME}:
         return Verdict(key, IN_FORCE)
     if says == {OTHER}:
         return Verdict(key, ABSENT if shown == (_UNSET,) else CHANGED, shown)
-    return unknown("its line is damaged, or may be cut" if UNSURE in says else "it was read with different values")
+    return unknown(
+        "its line is damaged, or may be cut"
+        if UNSURE in says
+        else "it was read with different values"
+    )
 
 
 def _judge_text(name: str, wanted: str, shown: Text) -> str:
@@ -63,11 +92,22 @@ def _judge_text(name: str, wanted: str, shown: Text) -> str:
         return SAME if shown.text == wanted else UNSURE
     form = find_pairs_form(name)
     pairs = form.parse(wanted) if form else None
-    return SAME if shown.text == wanted or (form and pairs is not None and pairs == form.parse(shown.text)) else OTHER
+    return (
+        SAME
+        if shown.text == wanted or (form and pairs is not None and pairs == form.parse(shown.text))
+        else OTHER
+    )
 
 
 def choose_log_modules(environment: Mapping[str, str]) -> str:
-    """Return a value of TORCH_NPU_LOGS that also logs variables; without one, torch reads TORCH_LOGS."""
-    modules: Iterable[str] = (environment.get("TORCH_NPU_LOGS") or environment.get("TORCH_LOGS") or "").split(",")
+    """Return a value of TORCH_NPU_LOGS that also logs variables.
+
+    Without one, torch reads TORCH_LOGS.
+    """
+    modules: Iterable[str] = (
+        environment.get("TORCH_NPU_LOGS") or environment.get("TORCH_LOGS") or ""
+    ).split(",")
     known = [module for module in modules if module]
-    return ",".join(known if any(module.strip().lstrip("+") == "env" for module in known) else [*known, "env"])
+    return ",".join(
+        known if any(module.strip().lstrip("+") == "env" for module in known) else [*known, "env"]
+    )

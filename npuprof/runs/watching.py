@@ -1,4 +1,6 @@
-"""``run --record`` and ``run --prove``: runs a command to its end, and records and reports the result."""
+"""``run --record`` and ``run --prove``: runs a command to its end, and records and
+reports the result.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ if TYPE_CHECKING:
 
 
 class WatchedCommand(Record):
-    """A command to run as a child: the preset, the request, and the environment; ``variables`` are those of the preset."""
+    """A command to run as a child: the preset, the request, and the environment.
+
+    ``variables`` are those of the preset.
+    """
 
     config: Config
     request: Mapping[str, Any]
@@ -27,29 +32,39 @@ class WatchedCommand(Record):
     environment: dict[str, str]
     with_arguments: bool = False
 
-    def run(self, folder: str | None, proving: bool, explain: Callable[[str, OSError], Answer]) -> Answer:
-        """Run the command and exit as it does; optionally write a record to a folder and verify the used settings.
+    def run(
+        self, folder: str | None, proving: bool, explain: Callable[[str, OSError], Answer]
+    ) -> Answer:
+        """Run the command and exit as it does.
 
-        Exits with the code of the command unless that is 0, else with that of the verification. Raises NpuprofError if nothing
-        was started.
+        Optionally write a record to a folder and verify the used settings.
+
+        Exits with the code of the command unless that is 0, else with that of the verification.
+        Raises NpuprofError if nothing was started.
         """
         environment = {**self.environment, **self.variables}
         log = self._open_log(environment, folder) if proving else None
         environment |= log.variables if log else {}
         recorder = self._start_record(environment, folder) if folder is not None else None
         started = recorder.tell_started if recorder else lambda pid: None
-        ending = supervisor.run_command(self.command, environment, started, log.errors if log else None)
+        ending = supervisor.run_command(
+            self.command, environment, started, log.errors if log else None
+        )
         now = {"end": recording.tell_time()}
         if ending.error is not None:
             answer = explain(self.command[0], ending.error)
             if recorder:
-                recorder.finish(state="not started", exit={"code": answer.code, "signal": None}, **now)
+                recorder.finish(
+                    state="not started", exit={"code": answer.code, "signal": None}, **now
+                )
             if log:
                 log.close(started=False)
             return answer
         name = recording.name_signal(ending.signal)
         if recorder:
-            recorder.finish(state="ended", exit={"code": None if name else ending.code, "signal": name}, **now)
+            recorder.finish(
+                state="ended", exit={"code": None if name else ending.code, "signal": name}, **now
+            )
         ending.release()
         proof = 0
         if log:
@@ -68,10 +83,21 @@ class WatchedCommand(Record):
         from npuprof.runs.run_log import RunLog
 
         require_options(self.config)
-        return RunLog(self.config, environment, os.path.join(find_user_folder("state") if folder is None else folder, "logs"))
+        return RunLog(
+            self.config,
+            environment,
+            os.path.join(find_user_folder("state") if folder is None else folder, "logs"),
+        )
 
     def _start_record(self, environment: dict[str, str], folder: str) -> recording.Recorder:
-        fields = recording.build_fields(self.config, self.request, self.command, self.variables, environment, self.with_arguments)
+        fields = recording.build_fields(
+            self.config,
+            self.request,
+            self.command,
+            self.variables,
+            environment,
+            self.with_arguments,
+        )
         recorder = recording.Recorder(folder, fields)
         recorder.start()
         return recorder

@@ -20,7 +20,10 @@ _FLAG = re.compile(r"--|-[A-Za-z]{2}")
 
 
 def read_flags(path: str, words: Iterable[Word], scope: str) -> Iterator[ScriptSetting]:
-    """Yield the settings of ``atc`` arguments; a word that is entirely a placeholder may be any flag, and has no name."""
+    """Yield the settings of ``atc`` arguments.
+
+    A word that is entirely a placeholder may be any flag, and has no name.
+    """
     waiting = list(words)[::-1]
     while waiting:
         word = waiting.pop()
@@ -29,20 +32,33 @@ def read_flags(path: str, words: Iterable[Word], scope: str) -> Iterator[ScriptS
             value = word.value if equals else None
             if value is None and waiting and not waiting[-1].text.startswith("--"):
                 value = waiting.pop()
-            spelled = f"--{name.lstrip('-').replace('-', '_')}"  # as ``ParseCommandLine`` in hicann/ge api/atc/cmd_flag_info.cc
+            # as ``ParseCommandLine`` in hicann/ge api/atc/cmd_flag_info.cc
+            spelled = f"--{name.lstrip('-').replace('-', '_')}"
             yield _build_flag_setting(path, word, spelled, value, scope)
         elif word.open_part:
             unknown = ScriptValue(None, f"depends on {word.open_part}")
-            yield ScriptSetting(ScriptPlace(path, word.line, word.column), "atc", "", "", unknown, scope=scope)
+            yield ScriptSetting(
+                ScriptPlace(path, word.line, word.column), "atc", "", "", unknown, scope=scope
+            )
 
 
-def _build_flag_setting(path: str, word: Word, name: str, value: Word | None, scope: str) -> ScriptSetting:
+def _build_flag_setting(
+    path: str, word: Word, name: str, value: Word | None, scope: str
+) -> ScriptSetting:
     """Return one flag of a command line as a setting; ``written`` is its text."""
     plain = name.removeprefix("--")
     twin = catalog.options_by_spelling("atc").get(name)
     flag = catalog.find_flag(plain)
-    option = catalog.find_option(twin) if twin and not (flag is not None and flag.required) else None  # else part of the conversion
-    reason = "the flag has no value" if value is None else f"depends on {value.open_part}" if value.open_part else ""
+    option = (
+        catalog.find_option(twin) if twin and not (flag is not None and flag.required) else None
+    )  # else part of the conversion
+    reason = (
+        "the flag has no value"
+        if value is None
+        else f"depends on {value.open_part}"
+        if value.open_part
+        else ""
+    )
     text, relative = take_here_out(None if reason or value is None else value.text)
     got = _read_as_option(option, flag, text) if option is not None and text is not None else None
     if option is None or got is _MISFIT:
@@ -51,16 +67,28 @@ def _build_flag_setting(path: str, word: Word, name: str, value: Word | None, sc
         key = option.name
     result = ScriptValue(got, reason, "" if reason else "str", text, relative=relative)
     unused = EMPTY if text == "" and flag is not None and ignores_empty(flag) else ""
-    return ScriptSetting(ScriptPlace(path, word.line, word.column), "atc", key, name, result, scope=scope, unused=unused)
+    return ScriptSetting(
+        ScriptPlace(path, word.line, word.column),
+        "atc",
+        key,
+        name,
+        result,
+        scope=scope,
+        unused=unused,
+    )
 
 
 def ignores_empty(flag: Flag) -> bool:
-    """Return whether ``atc`` treats an empty text as a missing flag: if no other default is documented."""
+    """Return whether ``atc`` treats an empty text as a missing flag: if no other default is
+    documented.
+    """
     return flag.kind in ("str", "path") and flag.default is None and not flag.required
 
 
 def _read_as_option(option: Option, flag: Flag | None, text: str) -> Any:
-    """Return the option value of a flag's text, ``_MISFIT`` if there is none or the flag accepts more."""
+    """Return the option value of a flag's text, ``_MISFIT`` if there is none or the
+    flag accepts more.
+    """
     spelt = option.surface_values.get("atc")
     if spelt is not None:
         fitting = [value for value, written in spelt.items() if written == text]
@@ -71,14 +99,20 @@ def _read_as_option(option: Option, flag: Flag | None, text: str) -> Any:
         return _TRUTHS.get(text, _MISFIT)
     if option.field == "i":
         return read_number(text, _MISFIT)
-    return _MISFIT if flag is not None and spelt is None and _takes_more(flag, option, text) else text
+    return (
+        _MISFIT if flag is not None and spelt is None and _takes_more(flag, option, text) else text
+    )
 
 
 def _takes_more(flag: Flag, option: Option, text: str) -> bool:
     """Return whether a flag accepts a text that its option rejects."""
     if option.choices:
-        return text not in (*option.choices, *option.tolerated, *option.choices_until) and is_taken(flag, text)
-    known = not option.pattern or any(pattern and re.fullmatch(pattern, text) for pattern in (option.pattern, option.lax_pattern))
+        return text not in (*option.choices, *option.tolerated, *option.choices_until) and is_taken(
+            flag, text
+        )
+    known = not option.pattern or any(
+        pattern and re.fullmatch(pattern, text) for pattern in (option.pattern, option.lax_pattern)
+    )
     return not known and is_taken(flag, text)
 
 

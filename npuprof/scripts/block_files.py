@@ -1,4 +1,6 @@
-"""Writes files with blocks: all or none, without losing user edits or following links out of the named folder."""
+"""Writes files with blocks: all or none, without losing user edits or following links out of the
+named folder.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ class FileBlocks(Record):
 
 
 class PlannedBlocks(Record):
-    """Planned writes of blocks: files by path, the diff, omitted sections, and findings that prevent them."""
+    """Planned writes of blocks: files by path, the diff, omitted sections, and findings that
+    prevent them.
+    """
 
     wanted: dict[str, Wanted]
     shown: str
@@ -50,17 +54,25 @@ def plan_blocks(files: dict[str, FileBlocks], force: bool, below: str = "") -> P
         due = [change for change in file.changes if not change.state.current]
         if not force:
             refused += _list_edited(path, due)
-        left_out |= dict.fromkeys(f"left out: {finding.message}" for change in due for finding in change.left_out)
+        left_out |= dict.fromkeys(
+            f"left out: {finding.message}" for change in due for finding in change.left_out
+        )
         new = blocks.replace_blocks(file.data, due)
         if new != file.known:
             _refuse_unencodable(path, file.data, due)
             wanted[path] = Wanted(path, new, file.known, below)
-            shown.append(format_difference(path, file.known.decode(errors="replace"), new.decode(errors="replace")))
+            shown.append(
+                format_difference(
+                    path, file.known.decode(errors="replace"), new.decode(errors="replace")
+                )
+            )
         listed = read_listed_sidecars(file.known.decode(errors="replace"))
         for change in file.changes:
             sidecars, clashes = plan_sidecars(os.path.dirname(path), change.sidecars, listed, force)
             refused += clashes + _list_clashes(path, sidecars, wanted)
-            wanted |= {sidecar.path: sidecar for sidecar in sidecars if sidecar.content != sidecar.known}
+            wanted |= {
+                sidecar.path: sidecar for sidecar in sidecars if sidecar.content != sidecar.known
+            }
     return PlannedBlocks(wanted, "".join(shown), tuple(left_out), refused)
 
 
@@ -74,27 +86,70 @@ def write_blocks(files: dict[str, FileBlocks], how: Writing, below: str = "") ->
         raise NpuprofError(plan.refused)
     names = ", ".join(map(escape_controls, plan.wanted))
     if how.dry_run:
-        return Answer(plan.shown, (*plan.left_out, f"{format_count(len(plan.wanted), 'file')} would change: {names or 'none'}"))
+        return Answer(
+            plan.shown,
+            (
+                *plan.left_out,
+                f"{format_count(len(plan.wanted), 'file')} would change: {names or 'none'}",
+            ),
+        )
     if plan.wanted:
         writing.write_wanted_files(list(plan.wanted.values()))
-    return Answer(None, (*plan.left_out, f"wrote {names}" if plan.wanted else "everything is up to date"))
+    return Answer(
+        None, (*plan.left_out, f"wrote {names}" if plan.wanted else "everything is up to date")
+    )
 
 
 def _list_edited(path: str, due: list[RefreshedBlock]) -> list[Finding]:
-    findings = [one for change in due for one in blocks.check_block_state(path, change.block, change.state) if one.code == "NP811"]
-    return [one._replace(severity="error", hint="move the change into the preset, or use --force") for one in findings]
+    findings = [
+        one
+        for change in due
+        for one in blocks.check_block_state(path, change.block, change.state)
+        if one.code == "NP811"
+    ]
+    return [
+        one._replace(severity="error", hint="move the change into the preset, or use --force")
+        for one in findings
+    ]
 
 
 def _list_clashes(path: str, sidecars: list[Wanted], wanted: dict[str, Wanted]) -> list[Finding]:
-    """Return a finding for each sidecar file that two blocks of a script need with different contents."""
+    """Return a finding for each sidecar file that two blocks of a script need with
+    different contents.
+    """
     why = "The code of both would find the text of one of them."
     hint = "give one of them a file of its own: name its path in the preset"
-    clashing = (sidecar for sidecar in sidecars if sidecar.path in wanted and wanted[sidecar.path].content != sidecar.content)
-    return [Finding("NP942", f"two blocks need {item.path}, each with another text", why, hint, where=Place(path)) for item in clashing]
+    clashing = (
+        sidecar
+        for sidecar in sidecars
+        if sidecar.path in wanted and wanted[sidecar.path].content != sidecar.content
+    )
+    return [
+        Finding(
+            "NP942",
+            f"two blocks need {item.path}, each with another text",
+            why,
+            hint,
+            where=Place(path),
+        )
+        for item in clashing
+    ]
 
 
 def _refuse_unencodable(path: str, data: bytes, due: list[RefreshedBlock]) -> None:
     """Raise NpuprofError for non-ASCII text in a file that is not UTF-8."""
-    if not all(change.text.isascii() for change in due) and data.decode(errors="ignore").encode() != data:
+    if (
+        not all(change.text.isascii() for change in due)
+        and data.decode(errors="ignore").encode() != data
+    ):
         what = f"{path} is not UTF-8, and the block contains non-ASCII text"
-        raise NpuprofError(Finding("NP801", what, "", "save the script as UTF-8 first", where=Place(path), severity="error"))
+        raise NpuprofError(
+            Finding(
+                "NP801",
+                what,
+                "",
+                "save the script as UTF-8 first",
+                where=Place(path),
+                severity="error",
+            )
+        )

@@ -1,7 +1,7 @@
 """Marked blocks in scripts: found, compared with their preset, rewritten.
 
-Files are processed as bytes: text outside blocks stays unchanged, and a block keeps the indentation and line ending of
-its first mark.
+Files are processed as bytes: text outside blocks stays unchanged, and a block keeps the indentation
+and line ending of its first mark.
 """
 
 from __future__ import annotations
@@ -14,7 +14,15 @@ from functools import cache
 from npuprof import renderers
 from npuprof.catalog import build_finding
 from npuprof.checks import require_exportable
-from npuprof.model import Context, Finding, NpuprofError, Place, Record, build_error, build_usage_error
+from npuprof.model import (
+    Context,
+    Finding,
+    NpuprofError,
+    Place,
+    Record,
+    build_error,
+    build_usage_error,
+)
 from npuprof.renderers import Rendered, add_render_header, collect_sidecars, find_left_out_sections
 from npuprof.renderers.stamp import BLOCK_FACTS, TEXT_MARK, State, compare_rendered, stamp_text
 from npuprof.resolve.config import Config
@@ -26,16 +34,23 @@ _END = re.compile(rb"[ \t]*# <<< npuprof(?: (\S+))? <<<[ \t]*\r?\n?")
 CONTEXT_FACTS = ("cann", "product", "framework")
 _FACT = re.compile(rf"# (target|{'|'.join(BLOCK_FACTS)}): (\S+)")
 #: Names that a rendered block uses and the script must define.
-_NEEDED = re.compile(r"(?<![\w.\"'])(tf|os|npu|npu_config_proto|npu_run_config_init|set_keras_session_npu_config|\w+Config)(?=[.(])")
-#: The names ``config`` and ``tf`` as variables; strings and comments are matched first to skip them.
-_VARIABLE = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|#.*|(?<![\w.])(?:config\b(?!=)|tf\b(?=\.))")
+_NEEDED = re.compile(
+    r"(?<![\w.\"'])(tf|os|npu|npu_config_proto|npu_run_config_init|set_keras_session_npu_config|\w+Config)(?=[.(])"
+)
+#: The names ``config`` and ``tf`` as variables; strings and comments are matched first to skip
+#: them.
+_VARIABLE = re.compile(
+    r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|#.*|(?<![\w.])(?:config\b(?!=)|tf\b(?=\.))"
+)
 
 #: Opens the store of presets for a release, a product and a target.
 Opener = Callable[[Context], spec.Workspace]
 
 
 class Block(Record):
-    """One marked block: its lines ``first`` and ``last`` (from 0, including marks), and its header facts."""
+    """One marked block: its lines ``first`` and ``last`` (from 0, including marks), and its header
+    facts.
+    """
 
     spec: str
     first: int
@@ -51,7 +66,9 @@ class Block(Record):
 
 
 class RefreshedBlock(Record):
-    """A block as it would be written now: its spec, the state of the old one, its text, sidecar files, omitted sections."""
+    """A block as it would be written now: its spec, the state of the old one, its text, sidecar
+    files, omitted sections.
+    """
 
     block: Block
     state: State
@@ -70,7 +87,11 @@ def find_blocks(path: str, data: bytes) -> list[Block]:
     faults = []
     for number, line in enumerate(lines):
         if match := _BEGIN.fullmatch(line):
-            faults += [(begun[0], "a block begins inside this one, or its end is missing")] if begun else []
+            faults += (
+                [(begun[0], "a block begins inside this one, or its end is missing")]
+                if begun
+                else []
+            )
             begun = (number, match)
         elif match := _END.fullmatch(line):
             if begun is None or match[1] not in (None, begun[1][2]):
@@ -80,8 +101,16 @@ def find_blocks(path: str, data: bytes) -> list[Block]:
             begun = None
     faults += [(begun[0], "the block has no end")] if begun else []
     if faults:
-        why, hint = "Nothing is written into a file whose marks are not certain.", "restore the missing mark, or delete both"
-        raise NpuprofError([Finding("NP817", what, why, hint, where=Place(path, line + 1, 1)) for line, what in faults])
+        why, hint = (
+            "Nothing is written into a file whose marks are not certain.",
+            "restore the missing mark, or delete both",
+        )
+        raise NpuprofError(
+            [
+                Finding("NP817", what, why, hint, where=Place(path, line + 1, 1))
+                for line, what in faults
+            ]
+        )
     return marked
 
 
@@ -98,13 +127,19 @@ def _build_block(lines: list[bytes], first: int, last: int, match: re.Match[byte
 class Injector:
     """Renders blocks; each preset is resolved once for all files of a run.
 
-    A ``trusting`` injector, for comparisons only, also renders exports that need trust; ``with_unknown`` allows variables
-    unknown to the catalogue. ``opener`` opens the source of presets that are not written yet. With ``checking``, it rejects
-    the presets that ``render`` rejects.
+    A ``trusting`` injector, for comparisons only, also renders exports that need trust;
+    ``with_unknown`` allows variables unknown to the catalogue. ``opener`` opens the source of
+    presets that are not written yet. With ``checking``, it rejects the presets that ``render``
+    rejects.
     """
 
     def __init__(
-        self, store: str | None, trusting: bool = False, opener: Opener | None = None, with_unknown: bool = False, checking: bool = False
+        self,
+        store: str | None,
+        trusting: bool = False,
+        opener: Opener | None = None,
+        with_unknown: bool = False,
+        checking: bool = False,
     ) -> None:
         open_store = opener or (lambda context: spec.Workspace(store, context))
         self._trusting = trusting
@@ -112,30 +147,49 @@ class Injector:
         self._checking = checking
         self._open_workspace = cache(
             lambda cann, product, framework, target: open_store(
-                spec.build_context(cann or None, product or None, target or None, framework.split(",") if framework else ())
+                spec.build_context(
+                    cann or None,
+                    product or None,
+                    target or None,
+                    framework.split(",") if framework else (),
+                )
             )
         )
         self._render = cache(self._render_block)
 
     def resolve_config(self, name: str, facts: Mapping[str, str], target: str = "") -> Config:
         """Return a preset resolved for the facts of a header. Raises NpuprofError."""
-        config = self._open_workspace(*(facts.get(fact, "") for fact in CONTEXT_FACTS), target).resolve_spec(name)
+        config = self._open_workspace(
+            *(facts.get(fact, "") for fact in CONTEXT_FACTS), target
+        ).resolve_spec(name)
         if self._checking and target:
             require_exportable(config)
         return config
 
     def _render_block(self, name: str, header: tuple[tuple[str, str], ...]) -> Rendered:
-        """Return the text of a block, its sidecar files, and its omitted sections. Raises NpuprofError."""
+        """Return the text of a block, its sidecar files, and its omitted sections.
+
+        Raises NpuprofError.
+        """
         facts = dict(header)
         target = facts.get("target", "session")
         if target != "env" and target not in renderers.load_target_index():
-            raise build_usage_error(f"unknown target {target!r}", f"known are {', '.join(renderers.load_target_index())}")
+            raise build_usage_error(
+                f"unknown target {target!r}",
+                f"known are {', '.join(renderers.load_target_index())}",
+            )
         config = self.resolve_config(name, facts, target)
         if target == "env":
-            rendered = self._render_exports(config, facts.get("shell", "bash"), facts.get("sections") == "env")
+            rendered = self._render_exports(
+                config, facts.get("shell", "bash"), facts.get("sections") == "env"
+            )
         else:
             chosen = renderers.load_target(target)
-            rendered = chosen.render_onto(config, facts["onto"]) if "onto" in facts else chosen.render(config, True)
+            rendered = (
+                chosen.render_onto(config, facts["onto"])
+                if "onto" in facts
+                else chosen.render(config, True)
+            )
         head, mark, rest = rendered.text.partition(TEXT_MARK)
         if not mark:
             raise build_usage_error(f"the target {target} cannot be used in a block", "use session")
@@ -153,24 +207,54 @@ class Injector:
 
         if collect_sidecars(config) and not without_options:
             files = ", ".join(name for name, _ in collect_sidecars(config).values())
-            why = "A script that is passed on cannot name files that only npuprof on this machine has written."
-            raise build_error("NP904", f"the preset needs {files}", why, 'use eval "$(npuprof env ...)" instead')
+            why = (
+                "A script that is passed on cannot name files "
+                "that only npuprof on this machine has written."
+            )
+            raise build_error(
+                "NP904", f"the preset needs {files}", why, 'use eval "$(npuprof env ...)" instead'
+            )
         variables, _ = collect_env_variables(
-            config, None, "", self._trusting, allowing_unknown=self._with_unknown, with_options=not without_options
+            config,
+            None,
+            "",
+            self._trusting,
+            allowing_unknown=self._with_unknown,
+            with_options=not without_options,
         )
-        text = add_render_header(config, "env", format_clear_and_export_lines(config, shell, variables))
-        remaining = (Finding("NP917", f"unset of {name}: npuprof run --trust removes it", "") for name in list_unset_variables(config)[1])
-        return Rendered(text, left_out=(*find_left_out_sections(config, ("env", "options")), *remaining))
+        text = add_render_header(
+            config, "env", format_clear_and_export_lines(config, shell, variables)
+        )
+        remaining = (
+            Finding("NP917", f"unset of {name}: npuprof run --trust removes it", "")
+            for name in list_unset_variables(config)[1]
+        )
+        return Rendered(
+            text, left_out=(*find_left_out_sections(config, ("env", "options")), *remaining)
+        )
 
-    def refresh_block(self, block: Block, facts: dict[str, str] | None = None, name: str | None = None) -> RefreshedBlock:
-        """Return a block as it would be written now, of the preset ``name`` if given. Raises NpuprofError."""
+    def refresh_block(
+        self, block: Block, facts: dict[str, str] | None = None, name: str | None = None
+    ) -> RefreshedBlock:
+        """Return a block as it would be written now, of the preset ``name`` if given.
+
+        Raises NpuprofError.
+        """
         block = block._replace(spec=name or block.spec)
         rendered = self._render(block.spec, tuple(sorted((block.facts | (facts or {})).items())))
-        return RefreshedBlock(block, compare_rendered(block.text, rendered.text), rendered.text, rendered.sidecars, rendered.left_out)
+        return RefreshedBlock(
+            block,
+            compare_rendered(block.text, rendered.text),
+            rendered.text,
+            rendered.sidecars,
+            rendered.left_out,
+        )
 
 
 def works_on_config(target: str) -> bool:
-    """Return whether a target's lines need an existing ``config``, which may have another name in the script."""
+    """Return whether a target's lines need an existing ``config``, which may have another name in
+    the script.
+    """
     return target in renderers.load_target_index() and renderers.load_target(target).renames
 
 
@@ -183,7 +267,11 @@ def find_missing_names(above: bytes, block: str) -> list[str]:
     """Return the names that a Python block uses and no import in it or above defines."""
     used = dict.fromkeys(_NEEDED.findall(re.sub(r"^#.*", "", block, flags=re.MULTILINE)))
     starred = re.search(rb"^\s*from\s+npu\S*\s+import\s+\*", above, re.MULTILINE)
-    unknown = (name for name in used if not re.search(rf"\bimport\b.*\b{name}\b".encode(), above + block.encode()))
+    unknown = (
+        name
+        for name in used
+        if not re.search(rf"\bimport\b.*\b{name}\b".encode(), above + block.encode())
+    )
     return [name for name in unknown if not starred or name in ("tf", "os", "npu")]
 
 
@@ -192,8 +280,15 @@ def replace_blocks(data: bytes, changes: list[RefreshedBlock]) -> bytes:
     lines = data.split(b"\n")
     for change in sorted(changes, key=lambda change: -change.block.first):
         block = change.block
-        inner = [f"# >>> npuprof {block.spec} >>>", *change.text.removesuffix("\n").split("\n"), "# <<< npuprof <<<"]
-        new = [(block.indent + line.encode() if line else b"") + block.newline.removesuffix(b"\n") for line in inner]
+        inner = [
+            f"# >>> npuprof {block.spec} >>>",
+            *change.text.removesuffix("\n").split("\n"),
+            "# <<< npuprof <<<",
+        ]
+        new = [
+            (block.indent + line.encode() if line else b"") + block.newline.removesuffix(b"\n")
+            for line in inner
+        ]
         if block.last == len(lines) - 1:
             new[-1] = new[-1].removesuffix(b"\r")
         lines[block.first : block.last + 1] = new
@@ -205,7 +300,9 @@ def rename_marks(data: bytes, names: Iterable[tuple[Block, str]]) -> bytes:
     lines = data.split(b"\n")
     for block, name in names:
         for number in (block.first, block.last):
-            lines[number] = lines[number].replace(f" npuprof {block.spec} ".encode(), f" npuprof {name} ".encode())
+            lines[number] = lines[number].replace(
+                f" npuprof {block.spec} ".encode(), f" npuprof {name} ".encode()
+            )
     return b"\n".join(lines)
 
 
@@ -215,15 +312,23 @@ def detect_shell(path: str, data: bytes) -> str:
 
     ending = os.path.splitext(path)[1].lower()
     words = re.findall(rb"\w+", data[:200].partition(b"\n")[0]) if data.startswith(b"#!") else []
-    by_program = {program: name for name, shell in SHELLS.items() for program in (name, *shell.programs)}
+    by_program = {
+        program: name for name, shell in SHELLS.items() for program in (name, *shell.programs)
+    }
     programs = (by_program[word.decode()] for word in words if word.decode() in by_program)
-    return next((name for name, shell in SHELLS.items() if ending in shell.endings), "") or next(programs, "")
+    return next((name for name, shell in SHELLS.items() if ending in shell.endings), "") or next(
+        programs, ""
+    )
 
 
 def check_file_blocks(injector: Injector, path: str, data: bytes) -> list[Finding]:
     """Return findings about outdated and edited blocks of a file."""
     try:
-        return [finding for block in find_blocks(path, data) for finding in _check_block(injector, path, block)]
+        return [
+            finding
+            for block in find_blocks(path, data)
+            for finding in _check_block(injector, path, block)
+        ]
     except NpuprofError as error:
         return list(error.findings)
 
@@ -233,8 +338,15 @@ def _check_block(injector: Injector, path: str, block: Block) -> list[Finding]:
         return check_block_state(path, block, injector.refresh_block(block).state)
     except NpuprofError as error:
         why = f"{error.findings[0].message}." if error.findings else ""
-        what, hint = f"the block of {block.spec} cannot be compared with its preset", "see npuprof check, or name the store with --store"
-        return [build_finding("NP810", what, why, hint, where=Place(path, block.first + 1, len(block.indent) + 1))]
+        what, hint = (
+            f"the block of {block.spec} cannot be compared with its preset",
+            "see npuprof check, or name the store with --store",
+        )
+        return [
+            build_finding(
+                "NP810", what, why, hint, where=Place(path, block.first + 1, len(block.indent) + 1)
+            )
+        ]
 
 
 def check_block_state(path: str, block: Block, state: State) -> list[Finding]:
@@ -245,8 +357,23 @@ def check_block_state(path: str, block: Block, state: State) -> list[Finding]:
     is_empty = not block.text.strip()
     if state.edited and not is_empty:
         what = f"the block of {block.spec} was edited by hand"
-        why = "Its text is not the one that npuprof wrote there; the next refresh would undo the edit."
-        return [build_finding("NP811", what, why, "move the change into the preset, then refresh with --force", where=where)]
+        why = (
+            "Its text is not the one that npuprof wrote "
+            "there; the next refresh would undo the edit."
+        )
+        return [
+            build_finding(
+                "NP811",
+                what,
+                why,
+                "move the change into the preset, then refresh with --force",
+                where=where,
+            )
+        ]
     what = f"the block of {block.spec} is {'empty' if is_empty else 'out of date'}"
-    why = "Nothing has been written into it yet." if is_empty else "The preset, or npuprof, has changed since it was written."
+    why = (
+        "Nothing has been written into it yet."
+        if is_empty
+        else "The preset, or npuprof, has changed since it was written."
+    )
     return [build_finding("NP810", what, why, f"npuprof inject {path} {block.spec}", where=where)]

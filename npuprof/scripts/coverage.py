@@ -1,4 +1,7 @@
-"""Coverage of scripts: constants compared with the catalogue; dynamic and unknown settings are counted."""
+"""Coverage of scripts: constants compared with the catalogue.
+
+Dynamic and unknown settings are counted.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +27,18 @@ class CoverageCount:
 
     def add_file(self, imported: ImportedFile) -> None:
         """Count the settings of a file."""
-        marked = [*((setting, True) for setting in imported.found), *((setting, False) for setting in imported.others)]
+        marked = [
+            *((setting, True) for setting in imported.found),
+            *((setting, False) for setting in imported.others),
+        ]
         for setting, is_judged in marked:
             place = (setting.file, setting.line, setting.column, setting.key or setting.name)
-            if setting.commented or setting.surface == "config" or not setting.name or place in self._places:
+            if (
+                setting.commented
+                or setting.surface == "config"
+                or not setting.name
+                or place in self._places
+            ):
                 continue
             self._places.add(place)
             is_passed = catalog.is_passed_through(setting.key)

@@ -21,7 +21,8 @@ Pair = tuple[str, str]
 class Note(Record):
     """An omitted setting, with reason and hint.
 
-    If only a ``condition`` excludes it, ``value`` is its preset value. ``overruled`` is set if a later line replaces it.
+    If only a ``condition`` excludes it, ``value`` is its preset value. ``overruled`` is set if a
+    later line replaces it.
     """
 
     found: ScriptSetting
@@ -33,7 +34,9 @@ class Note(Record):
 
 
 class Source(Record):
-    """A configuration of a script: its file and first line, its function, the condition of its creation."""
+    """A configuration of a script: its file and first line, its function, the condition of its
+    creation.
+    """
 
     file: str
     line: int = 1
@@ -42,11 +45,13 @@ class Source(Record):
 
 
 class Draft:
-    """A preset draft: ``settings`` by full key, ``origins`` of each, ``notes`` about omitted settings.
+    """A preset draft: ``settings`` by full key, ``origins`` of each, ``notes`` about
+    omitted settings.
 
-    ``carried`` are all settings in the preset, including replaced ones; ``assumed`` are notes on settings with a flag's
-    default, which a run may change. ``others`` are variables of other programs in the file. ``sources`` are the
-    configurations with these settings, ``labels`` distinguish the first one from others of its file, if there are several.
+    ``carried`` are all settings in the preset, including replaced ones; ``assumed`` are notes on
+    settings with a flag's default, which a run may change. ``others`` are variables of other
+    programs in the file. ``sources`` are the configurations with these settings, ``labels``
+    distinguish the first one from others of its file, if there are several.
     """
 
     def __init__(self, file: str, surface: str = "") -> None:
@@ -69,7 +74,14 @@ class Draft:
         if self.surfaces == {"atc"}:
             return "offline-inference"
         mode = self.settings.get("graph_run_mode")
-        return next((scenario for number, scenario in enumerate(("online-inference", "training")) if mode == number), None)
+        return next(
+            (
+                scenario
+                for number, scenario in enumerate(("online-inference", "training"))
+                if mode == number
+            ),
+            None,
+        )
 
 
 def describe_sources(draft: Draft) -> str:
@@ -78,7 +90,10 @@ def describe_sources(draft: Draft) -> str:
     if not draft.is_one_of_several and len(draft.sources) < 2:
         condition = draft.sources[0].condition
         return f"{file}, made only if {condition}" if condition else file
-    return f"{file}: {count_rest(dict.fromkeys(_describe_source(source) for source in draft.sources), 6)}"
+    return (
+        f"{file}: "
+        f"{count_rest(dict.fromkeys(_describe_source(source) for source in draft.sources), 6)}"
+    )
 
 
 def _describe_source(source: Source) -> str:
@@ -88,7 +103,9 @@ def _describe_source(source: Source) -> str:
 
 @cache
 def cite_script(file: str) -> str:
-    """Return the path of a script for a preset, equal on every machine: relative to its repository, or its name."""
+    """Return the path of a script for a preset, equal on every machine: relative to its repository,
+    or its name.
+    """
     if not os.path.isabs(file) and os.pardir not in file.split(os.sep):
         return file
     full = os.path.realpath(file)

@@ -1,4 +1,6 @@
-"""``# npuprof: ignore[NP378] reason`` in a script: accepts findings on its line, the next line, or one statement."""
+"""``# npuprof: ignore[NP378] reason`` in a script: accepts findings on its line, the next line, or
+one statement.
+"""
 
 from __future__ import annotations
 
@@ -29,24 +31,40 @@ class _Remark(NamedTuple):
     lines: tuple[int, ...]
 
 
-def sift_script_findings(path: str, data: bytes, findings: Sequence[Finding]) -> tuple[list[Finding], list[Finding]]:
-    """Return the reported and the accepted findings of a script; unused ignore comments are reported too."""
+def sift_script_findings(
+    path: str, data: bytes, findings: Sequence[Finding]
+) -> tuple[list[Finding], list[Finding]]:
+    """Return the reported and the accepted findings of a script.
+
+    Unused ignore comments are reported too.
+    """
     if b"npuprof:" not in data:
         return list(findings), []
     text = data.decode(errors="replace").replace("\r\n", "\n").replace("\r", "\n")
     beginnings = _find_beginnings(path, text)
-    faults = [(remark, _find_remark_fault(remark)) for remark in _find_remarks(path, text.split("\n"))]
+    faults = [
+        (remark, _find_remark_fault(remark)) for remark in _find_remarks(path, text.split("\n"))
+    ]
     good = [remark for remark, fault in faults if fault is None]
     near = {(remark.code, line): remark for remark in reversed(good) for line in remark.lines}
-    used = {id(near.get((finding.code, finding.line))) for finding in findings if finding.path == path}
-    # a comment that matches nothing on its own or the next line covers the statement: findings are at its start or at an argument
+    used = {
+        id(near.get((finding.code, finding.line))) for finding in findings if finding.path == path
+    }
+    # a comment that matches nothing on its own or the next line covers the statement: findings are
+    # at its start or at an argument
     wide = [remark for remark in reversed(good) if id(remark) not in used]
-    far = {(remark.code, beginnings.get(remark.lines[-1], remark.lines[-1])): remark for remark in wide}
+    far = {
+        (remark.code, beginnings.get(remark.lines[-1], remark.lines[-1])): remark for remark in wide
+    }
     reported: list[Finding] = []
     accepted: list[Finding] = []
     for finding in findings:
         line = finding.line
-        by = near.get((finding.code, line)) or far.get((finding.code, beginnings.get(line, line))) if finding.path == path else None
+        by = (
+            near.get((finding.code, line)) or far.get((finding.code, beginnings.get(line, line)))
+            if finding.path == path
+            else None
+        )
         (accepted if by else reported).append(finding)
         used.add(id(by))
     idle = [_build_idle_finding(remark) for remark in good if id(remark) not in used]
@@ -54,10 +72,17 @@ def sift_script_findings(path: str, data: bytes, findings: Sequence[Finding]) ->
 
 
 def _find_beginnings(path: str, text: str) -> dict[int, int]:
-    """Return, for each line, the first line of its innermost statement; a shell continues lines with a backslash."""
+    """Return, for each line, the first line of its innermost statement.
+
+    A shell continues lines with a backslash.
+    """
     if path.endswith(".py"):
         tree = Script(path, text.encode()).tree
-        nodes = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)] if tree is not None else []  # inner ones come last
+        nodes = (
+            [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
+            if tree is not None
+            else []
+        )  # inner ones come last
         return {line: node.lineno for node in nodes for line in list_lines(node)}
     beginnings = {}
     first = 1
@@ -69,7 +94,11 @@ def _find_beginnings(path: str, text: str) -> dict[int, int]:
 
 def _find_remarks(path: str, lines: Sequence[str]) -> list[_Remark]:
     """Return the ignore comments of a script; one on its own line covers the next code line."""
-    comments = {number: match.start(1) for number, line in enumerate(lines, 1) if (match := _COMMENT.match(line))}
+    comments = {
+        number: match.start(1)
+        for number, line in enumerate(lines, 1)
+        if (match := _COMMENT.match(line))
+    }
     if path.endswith(".py"):
         comments = {token.start[0]: token.start[1] for token in iterate_comments("\n".join(lines))}
     remarks: list[_Remark] = []
@@ -82,7 +111,9 @@ def _find_remarks(path: str, lines: Sequence[str]) -> list[_Remark]:
         if match is not None:
             here = (number, max(below, number)) if below != number else (number,)
             place, reason = Place(path, number, match.start() + 1), match[2].strip(" \t:-")
-            remarks[:0] = [_Remark(code.strip(), reason, place, here) for code in (match[1] or "").split(",")]
+            remarks[:0] = [
+                _Remark(code.strip(), reason, place, here) for code in (match[1] or "").split(",")
+            ]
     return remarks
 
 
@@ -90,10 +121,21 @@ def _find_remark_fault(remark: _Remark) -> Finding | None:
     fault = find_acceptance_fault(remark.code) if remark.code else "it names no code"
     if not fault and remark.reason:
         return None
-    what, hint = f"ignore[{remark.code}]: {fault or 'it gives no reason'}", "write # npuprof: ignore[CODE] and why, or remove it"
-    return build_finding("NP706", what, "It accepts nothing in this form.", hint, where=remark.place)
+    what, hint = (
+        f"ignore[{remark.code}]: {fault or 'it gives no reason'}",
+        "write # npuprof: ignore[CODE] and why, or remove it",
+    )
+    return build_finding(
+        "NP706", what, "It accepts nothing in this form.", hint, where=remark.place
+    )
 
 
 def _build_idle_finding(remark: _Remark) -> Finding:
     what = f"{remark.code} is accepted here ({remark.reason}), and does not occur"
-    return build_finding("NP705", what, "An unused entry hides the next finding of its kind.", "take it out", where=remark.place)
+    return build_finding(
+        "NP705",
+        what,
+        "An unused entry hides the next finding of its kind.",
+        "take it out",
+        where=remark.place,
+    )

@@ -1,7 +1,8 @@
 """Resolves imports within a script's source tree, and assigns settings of helpers to their callers.
 
-The tree is the named folder, else the repository, else the script's own folder. Modules are searched in the script's
-folder and its parents, as if these were on Python's path; installed packages are never read.
+The tree is the named folder, else the repository, else the script's own folder. Modules are
+searched in the script's folder and its parents, as if these were on Python's path; installed
+packages are never read.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ def open_modules(folders: Sequence[str] = (), with_sourced: bool = True) -> Modu
     Without ``with_sourced``, shell scripts are read without their sourced files.
     """
     finder = _Finder(folders)
-    return Modules(finder.locate, _read_module, finder.list_files, finder.locate_file if with_sourced else None)
+    return Modules(
+        finder.locate, _read_module, finder.list_files, finder.locate_file if with_sourced else None
+    )
 
 
 def _read_module(path: str) -> bytes | None:
@@ -53,7 +56,9 @@ class _Finder:
         return self._find(os.path.dirname(path), name, level)
 
     def locate_file(self, path: str, name: str, is_fixed: bool) -> tuple[str, ...]:
-        """Return the files that a path denotes in a script: relative to its folder, or to any folder up to the top."""
+        """Return the files that a path denotes in a script: relative to its folder, or to any
+        folder up to the top.
+        """
         top, chain = self._list_folders(os.path.dirname(path))
         files: dict[str, str] = {}
         for folder in chain[:1] if is_fixed else chain:
@@ -85,14 +90,24 @@ class _Finder:
                 return ""
             place = os.path.join(place, part)
         names = self._list_names(place)
-        files = [os.path.join(place, *parts[-1:], "__init__.py")] if not parts or parts[-1] in names else []
-        files += [os.path.join(place, f"{parts[-1]}.py")] if parts and f"{parts[-1]}.py" in names else []
+        files = (
+            [os.path.join(place, *parts[-1:], "__init__.py")]
+            if not parts or parts[-1] in names
+            else []
+        )
+        files += (
+            [os.path.join(place, f"{parts[-1]}.py")] if parts and f"{parts[-1]}.py" in names else []
+        )
         return next(filter(os.path.isfile, files), "")
 
     def _climb_to_top(self, folder: str) -> tuple[str, list[str]]:
-        """Return the top of a folder's tree, and the folders from there up to the top, relative to the folder."""
+        """Return the top of a folder's tree, and the folders from there up to the top, relative to
+        the folder.
+        """
         full = os.path.realpath(folder or ".")
-        named = next((top for top in self._tops if full == top or full.startswith(os.path.join(top, ""))), "")
+        named = next(
+            (top for top in self._tops if full == top or full.startswith(os.path.join(top, ""))), ""
+        )
         top = named or find_repository_top(full) or full
         chain = [folder]
         for _ in os.path.relpath(full, top).split(os.sep) if full != top else ():
@@ -112,26 +127,47 @@ def _list_tree(top: str) -> tuple[str, ...] | None:
     """Return the Python files below a folder; None if there are too many."""
     files = []
     for here, folders, names in os.walk(top or "."):
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _PASSED_OVER)
-        files += [os.path.normpath(os.path.join(here, name)) for name in sorted(names) if name.endswith((".py", ".ipynb"))]
+        folders[:] = sorted(
+            name for name in folders if not name.startswith(".") and name not in _PASSED_OVER
+        )
+        files += [
+            os.path.normpath(os.path.join(here, name))
+            for name in sorted(names)
+            if name.endswith((".py", ".ipynb"))
+        ]
         if len(files) > _MOST_FILES:
             return None
     return tuple(files)
 
 
-def set_callers_apart(files: Iterable[ImportedFile]) -> tuple[Callable[[ImportedFile], ImportedFile], dict[str, str]]:
-    """Return a function that removes settings that belong to callers from a file, and the callers by path."""
-    calls = group_by(((file.file, called) for file in files for called in file.followed), lambda call: os.path.normpath(call[1].file))
+def set_callers_apart(
+    files: Iterable[ImportedFile],
+) -> tuple[Callable[[ImportedFile], ImportedFile], dict[str, str]]:
+    """Return a function that removes settings that belong to callers from a file, and the callers
+    by path.
+    """
+    calls = group_by(
+        ((file.file, called) for file in files for called in file.followed),
+        lambda call: os.path.normpath(call[1].file),
+    )
 
     def take_out(imported: ImportedFile) -> ImportedFile:
-        ranges = [(called.first, called.last) for _, called in calls.get(os.path.normpath(imported.file), ())]
+        ranges = [
+            (called.first, called.last)
+            for _, called in calls.get(os.path.normpath(imported.file), ())
+        ]
         if not ranges:
             return imported
 
         def is_own(setting: ScriptSetting) -> bool:
-            return bool(setting.place.call) or not any(first <= setting.line <= last for first, last in ranges)
+            return bool(setting.place.call) or not any(
+                first <= setting.line <= last for first, last in ranges
+            )
 
-        return imported._replace(found=tuple(filter(is_own, imported.found)), others=tuple(filter(is_own, imported.others)))
+        return imported._replace(
+            found=tuple(filter(is_own, imported.found)),
+            others=tuple(filter(is_own, imported.others)),
+        )
 
     return take_out, {path: _describe_callers(several) for path, several in calls.items()}
 

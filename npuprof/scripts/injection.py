@@ -43,36 +43,59 @@ class Asked(Record):
 
 
 def inject_block(asked: Asked, injector: Injector, how: Writing, replacing: bool) -> Answer:
-    """Refresh the blocks of a preset in a script, or write its first one; with ``replacing`` in place of other lines.
+    """Refresh the blocks of a preset in a script, or write its first one.
+
+    With ``replacing`` in place of other lines.
 
     Raises NpuprofError, and then writes nothing.
     """
     file = asked.file
     if not is_visible(asked.spec) or not re.fullmatch(r"\S+", asked.spec):
-        what, why = f"{asked.spec!r} cannot be used in the mark of a block", "A mark contains one word of visible characters."
-        raise _build_place_error(file, what, why, "give the preset a name without blanks and hidden characters")
+        what, why = (
+            f"{asked.spec!r} cannot be used in the mark of a block",
+            "A mark contains one word of visible characters.",
+        )
+        raise _build_place_error(
+            file, what, why, "give the preset a name without blanks and hidden characters"
+        )
     with lock_folders([os.path.dirname(os.path.realpath(file))]):
-        return (_replace_lines if replacing else _inject_into_file)(asked, injector, how, read_file_content(file))
+        return (_replace_lines if replacing else _inject_into_file)(
+            asked, injector, how, read_file_content(file)
+        )
 
 
 def _inject_into_file(asked: Asked, injector: Injector, how: Writing, data: bytes) -> Answer:
     file = asked.file
     facts = asked.list_facts(*blocks.CONTEXT_FACTS, "target")
     marked = blocks.find_blocks(file, data)
-    waiting = [block for block in marked if block.spec == asked.spec or (block.spec == "?" and not block.text.strip())]
+    waiting = [
+        block
+        for block in marked
+        if block.spec == asked.spec or (block.spec == "?" and not block.text.strip())
+    ]
     if asked.line is None and waiting:
-        changes = [injector.refresh_block(block, _choose_facts(file, data, block.facts | facts), asked.spec) for block in waiting]
+        changes = [
+            injector.refresh_block(
+                block, _choose_facts(file, data, block.facts | facts), asked.spec
+            )
+            for block in waiting
+        ]
         return write_blocks({file: FileBlocks(data, data, changes)}, how)
     _require_fitting_target(file, data, _choose_facts(file, data, facts)["target"])
     injector.resolve_config(asked.spec, facts, asked.target or "")  # report its errors first
     place = _find_place(asked, data)
     line = data.count(b"\n", 0, place.start)
     if around := [block for block in marked if block.has_line(line)]:
-        what, why = f"line {line + 1} is inside the block of {around[0].spec}", "A block inside another could never be refreshed."
+        what, why = (
+            f"line {line + 1} is inside the block of {around[0].spec}",
+            "A block inside another could never be refreshed.",
+        )
         raise _build_place_error(file, what, why, "name a line outside, or omit --line to refresh")
     new = open_blocks(data, [place])
     block = next(block for block in blocks.find_blocks(file, new) if block.spec == NEW)
-    change = injector.refresh_block(block, _choose_facts(file, data, place.facts | facts), asked.spec)
+    change = injector.refresh_block(
+        block, _choose_facts(file, data, place.facts | facts), asked.spec
+    )
     missing = ", ".join(blocks.find_missing_names(data, change.text))
     remarks = [f"the block uses {missing}, which {file} does not import"] if missing else []
     answer = write_blocks({file: FileBlocks(data, new, [change])}, how)
@@ -86,25 +109,51 @@ def _replace_lines(asked: Asked, injector: Injector, how: Writing, data: bytes) 
 
     modules = open_modules([])
     before = import_script(asked.file, data, modules=modules)
-    plan = plan_replacement(data, asked.spec, injector, asked.list_facts(*blocks.CONTEXT_FACTS), modules, before)
-    nothing = Answer(None, (f"nothing in {asked.file} is hand-written and equals {asked.spec}: see --check",))
+    plan = plan_replacement(
+        data, asked.spec, injector, asked.list_facts(*blocks.CONTEXT_FACTS), modules, before
+    )
+    nothing = Answer(
+        None, (f"nothing in {asked.file} is hand-written and equals {asked.spec}: see --check",)
+    )
     answer = write_blocks({asked.file: plan.file}, how) if plan.file is not None else nothing
     return answer._replace(remarks=(*plan.remarks, *plan.others, *answer.remarks))
 
 
 def check_blocks(paths: list[str], injector: Injector, only: str | None = None) -> Answer:
-    """Report whether blocks are up to date, optionally only those of one preset: exit 1 if not, or if there are none."""
-    changes = [(path, change) for path, file in _refresh_files(paths, injector, only).items() for change in file.changes]
-    findings = [finding for path, change in changes for finding in blocks.check_block_state(path, change.block, change.state)]
+    """Report whether blocks are up to date, optionally only those of one preset: exit 1 if not, or
+    if there are none.
+    """
+    changes = [
+        (path, change)
+        for path, file in _refresh_files(paths, injector, only).items()
+        for change in file.changes
+    ]
+    findings = [
+        finding
+        for path, change in changes
+        for finding in blocks.check_block_state(path, change.block, change.state)
+    ]
     count = len(changes)
-    remark = f"{format_count(count, 'block')} looked at: {format_severity_counts(findings) or 'all up to date'}"
+    remark = (
+        f"{format_count(count, 'block')} looked at: "
+        f"{format_severity_counts(findings) or 'all up to date'}"
+    )
     if only is not None and not count and not findings:
-        remark = f"{', '.join(paths)} has no block of {only}; npuprof inject {paths[0]} {only} writes one"
-    return Answer(format_findings(findings), (remark,), 1 if findings or (only is not None and not count) else 0)
+        remark = (
+            f"{', '.join(paths)} has no block of {only}; "
+            f"npuprof inject {paths[0]} {only} writes one"
+        )
+    return Answer(
+        format_findings(findings),
+        (remark,),
+        1 if findings or (only is not None and not count) else 0,
+    )
 
 
 def refresh_blocks(paths: list[str], injector: Injector, how: Writing, below: str) -> Answer:
-    """Refresh all blocks of some files; ``below`` is the folder in which they were found. Raises NpuprofError, and then writes nothing.
+    """Refresh all blocks of some files; ``below`` is the folder in which they were found.
+
+    Raises NpuprofError, and then writes nothing.
 
     Files reached by a link out of that folder are skipped and reported.
     """
@@ -115,19 +164,27 @@ def refresh_blocks(paths: list[str], injector: Injector, how: Writing, below: st
 
 
 def _select_files_below(paths: Iterable[str], below: str) -> tuple[list[str], list[Finding]]:
-    """Return files without duplicates, and a finding for each that a link leads out of the folder to."""
+    """Return files without duplicates, and a finding for each that a link leads out of
+    the folder to.
+    """
     targets: dict[str, str] = {}
     problems: list[Finding] = []
     for path in paths:
         try:
             targets.setdefault(writing.find_target(path, below), path)
         except NpuprofError as error:
-            problems += [finding._replace(severity="warning", why="It is left as it is.") for finding in error.findings]
+            problems += [
+                finding._replace(severity="warning", why="It is left as it is.")
+                for finding in error.findings
+            ]
     return list(targets.values()), problems
 
 
 def _may_hold_block(path: str) -> bool:
-    """Return whether a file has a block mark; unreadable files count, and are reported when they are read."""
+    """Return whether a file has a block mark.
+
+    Unreadable files count, and are reported when they are read.
+    """
     try:
         return b" npuprof" in read_plain_file(path)
     except OSError:
@@ -137,32 +194,58 @@ def _may_hold_block(path: str) -> bool:
 def _choose_facts(file: str, data: bytes, facts: dict[str, str]) -> dict[str, str]:
     """Return the facts of a block, with target and shell from the file if its header lacks them."""
     shell = blocks.detect_shell(file, data)
-    facts = {"target": "env" if shell or detect_script_kind(file, data, by_text=True) == "env" else "session"} | facts
+    facts = {
+        "target": "env"
+        if shell or detect_script_kind(file, data, by_text=True) == "env"
+        else "session"
+    } | facts
     return {"shell": shell or "bash"} | facts if facts["target"] == "env" else facts
 
 
 def _require_fitting_target(file: str, data: bytes, target: str) -> None:
-    """Raise NpuprofError (NP818) if a file's language differs from the target's: Python, or shell assignments."""
+    """Raise NpuprofError (NP818) if a file's language differs from the target's: Python, or shell
+    assignments.
+    """
     kind = KINDS.get(detect_script_kind(file, data, by_text=True))
     shell = blocks.detect_shell(file, data)
     if kind is not None and not (kind.holds_blocks or shell):
-        hint = f"print the code and copy it: npuprof env SPEC {kind.export}" if kind.export else "name a Python or shell script"
-        raise _build_place_error(file, f"{kind.shown} cannot contain a block", "A block is Python, or assignments of a shell.", hint)
+        hint = (
+            f"print the code and copy it: npuprof env SPEC {kind.export}"
+            if kind.export
+            else "name a Python or shell script"
+        )
+        raise _build_place_error(
+            file,
+            f"{kind.shown} cannot contain a block",
+            "A block is Python, or assignments of a shell.",
+            hint,
+        )
     if kind is not None and (target == "env") != bool(shell or kind is KINDS["env"]):
-        what = f"a block of {target} is {'assignments of a shell' if target == 'env' else 'Python'}, and {file} is {kind.shown}"
+        what = (
+            f"a block of {target} is {'assignments of a shell' if target == 'env' else 'Python'}, "
+            f"and {file} is {kind.shown}"
+        )
         raise _build_place_error(file, what, "", "omit --to, or name another file")
 
 
 def _refresh_files(paths: list[str], injector: Injector, only: str | None) -> dict[str, FileBlocks]:
-    """Return the blocks of each file as they would be written now. Raises NpuprofError with the faults of all files."""
+    """Return the blocks of each file as they would be written now.
+
+    Raises NpuprofError with the faults of all files.
+    """
     files: dict[str, FileBlocks] = {}
     problems: list[Finding] = []
     for path in paths:
         try:
             with isolate_faults(path, problems):
                 data = read_file_content(path)
-                marked = [block for block in blocks.find_blocks(path, data) if only in (None, block.spec)]
-                changes = [injector.refresh_block(block, _choose_facts(path, data, block.facts)) for block in marked]
+                marked = [
+                    block for block in blocks.find_blocks(path, data) if only in (None, block.spec)
+                ]
+                changes = [
+                    injector.refresh_block(block, _choose_facts(path, data, block.facts))
+                    for block in marked
+                ]
                 files |= {path: FileBlocks(data, data, changes)} if changes else {}
         except NpuprofError as error:
             problems += error.findings
@@ -172,7 +255,9 @@ def _refresh_files(paths: list[str], injector: Injector, only: str | None) -> di
 
 
 def _find_place(asked: Asked, data: bytes) -> Cut:
-    """Return the place of a new block: before the named line, else where the script creates its config."""
+    """Return the place of a new block: before the named line, else where the script creates its
+    config.
+    """
     file, line = asked.file, asked.line
     lines = Lines(data)
     shell = _choose_facts(file, data, {})["target"] == "env"
@@ -191,37 +276,63 @@ def _find_place(asked: Asked, data: bytes) -> Cut:
         raise NpuprofError(script.problems)
     node, variable = _choose_config(asked, statements)
     if lines.lines[node.lineno - 1][len(lines.find_indent(node.lineno)) : node.col_offset].strip():
-        raise _build_place_error(file, "the config is made in the middle of a line", "", "name the line with --line")
+        raise _build_place_error(
+            file, "the config is made in the middle of a line", "", "name the line with --line"
+        )
     return _build_place(lines, (node.end_lineno or node.lineno) + 1, node.lineno, variable, alias)
 
 
-def _choose_config(asked: Asked, statements: list[tuple[ast.Assign, str]]) -> tuple[ast.Assign, str]:
-    """Return the only statement that creates a config, and its name. Raises NpuprofError if there is not exactly one, or none is needed."""
+def _choose_config(
+    asked: Asked, statements: list[tuple[ast.Assign, str]]
+) -> tuple[ast.Assign, str]:
+    """Return the only statement that creates a config, and its name.
+
+    Raises NpuprofError if there is not exactly one, or none is needed.
+    """
     if asked.target is not None and not blocks.works_on_config(asked.target):
         why = f"The script does not show it for {asked.target}."
-        raise _build_place_error(asked.file, "where should the block go?", why, "name the line with --line")
+        raise _build_place_error(
+            asked.file, "where should the block go?", why, "name the line with --line"
+        )
     if len(statements) != 1:
         places = ", ".join(f"line {node.lineno}" for node, _ in statements)
         what = f"{len(statements)} of them ({places})" if statements else "no tf.ConfigProto"
-        why = f"A block goes after the only line that creates the config; the script creates {what}."
-        raise _build_place_error(asked.file, f"where should the block of {asked.spec} go?", why, "name the line with --line")
+        why = (
+            f"A block goes after the only line that creates the config; the script creates {what}."
+        )
+        raise _build_place_error(
+            asked.file,
+            f"where should the block of {asked.spec} go?",
+            why,
+            "name the line with --line",
+        )
     return statements[0]
 
 
 def _build_place(lines: Lines, before: int, like: int, variable: str, alias: str) -> Cut:
-    """Return the place before a line, from 1, indented like another one, with the local names of the config and TensorFlow."""
+    """Return the place before a line, from 1, indented like another one, with the local names of
+    the config and TensorFlow.
+    """
     start = min(lines.starts[before - 1], len(lines.data))
     facts = {"variable": variable} if variable != "config" else {}
-    return Cut(start, lines.find_indent(like), facts | ({"tensorflow": alias} if alias != "tf" else {}), ())
+    return Cut(
+        start, lines.find_indent(like), facts | ({"tensorflow": alias} if alias != "tf" else {}), ()
+    )
 
 
 def _find_tensorflow_alias(tree: ast.Module) -> str:
-    """Return the import name of TensorFlow, or its version 1: ``tf`` unless only another name is used."""
+    """Return the import name of TensorFlow, or its version 1: ``tf`` unless only
+    another name is used.
+    """
     names = []
     for node in ast.walk(tree):
         match node:
             case ast.Import(imported):
-                names += [alias.asname or alias.name for alias in imported if alias.name in ("tensorflow", "tensorflow.compat.v1")]
+                names += [
+                    alias.asname or alias.name
+                    for alias in imported
+                    if alias.name in ("tensorflow", "tensorflow.compat.v1")
+                ]
             case ast.ImportFrom("tensorflow.compat", imported):
                 names += [alias.asname or alias.name for alias in imported if alias.name == "v1"]
     return "tf" if "tf" in names or not names else names[0]
@@ -236,6 +347,8 @@ def _find_config_statements(tree: ast.Module) -> list[tuple[ast.Assign, str]]:
     statements = []
     for node in ast.walk(tree):
         match node:
-            case ast.Assign([ast.Name() | ast.Attribute() as target], ast.Call() as call) if name_callee(call) == "ConfigProto":
+            case ast.Assign([ast.Name() | ast.Attribute() as target], ast.Call() as call) if (
+                name_callee(call) == "ConfigProto"
+            ):
                 statements.append((node, ast.unparse(target)))
     return sorted(statements, key=lambda statement: statement[0].lineno)

@@ -1,6 +1,8 @@
-"""The launches of a file: each start of a program, and each configuration object of a script, with all that reaches it.
+"""The launches of a file: each start of a program, and each configuration object of a script, with
+all that reaches it.
 
-Two objects are two launches, even if they have much in common. An NPURunConfig includes the session config passed to it.
+Two objects are two launches, even if they have much in common. An NPURunConfig includes the session
+config passed to it.
 """
 
 from __future__ import annotations
@@ -15,13 +17,15 @@ from npuprof.scripts.records import ImportedFile, ScriptSetting, Site
 
 
 class Launch(Record):
-    """One start of a program, or one configuration object: its settings, in execution order, each with its place and its branches.
+    """One start of a program, or one configuration object: its settings, in execution order, each
+    with its place and its branches.
 
-    ``scope`` is the reader's name for it (``vllm@7``, ``main:custom_op@12``), ``surface`` how scripts set it. ``settings`` are
-    those of its command line, of its files, or of the object; variables of a process that starts nothing known are a launch
-    of their own (``env``). ``environment`` are the variables set before it, each as it was last set; none in a manifest with
-    several launches, whose containers have their own. ``site`` is its creation, ``entry`` the record that adds an object to a
-    session config, if any.
+    ``scope`` is the reader's name for it (``vllm@7``, ``main:custom_op@12``), ``surface`` how
+    scripts set it. ``settings`` are those of its command line, of its files, or of the object;
+    variables of a process that starts nothing known are a launch of their own (``env``).
+    ``environment`` are the variables set before it, each as it was last set; none in a manifest
+    with several launches, whose containers have their own. ``site`` is its creation, ``entry`` the
+    record that adds an object to a session config, if any.
     """
 
     scope: str
@@ -33,13 +37,26 @@ class Launch(Record):
 
     @property
     def function(self) -> str:
-        """The dotted name of the function that creates the object; empty for the module and for the whole process."""
-        name = self.scope.rpartition(":")[0] if self.surface != "session" else self.scope.partition(":")[0]
-        return "" if name.startswith("<") or self.surface in ("atc", "env", "global_options") else name.partition("@")[0]
+        """The dotted name of the function that creates the object.
+
+        Empty for the module and for the whole process.
+        """
+        name = (
+            self.scope.rpartition(":")[0]
+            if self.surface != "session"
+            else self.scope.partition(":")[0]
+        )
+        return (
+            ""
+            if name.startswith("<") or self.surface in ("atc", "env", "global_options")
+            else name.partition("@")[0]
+        )
 
     @property
     def sets_unknown_keys(self) -> bool:
-        """Whether it sets a key that depends on the run, so that settings may be made that the file does not show."""
+        """Whether it sets a key that depends on the run, so that settings may be made that the file
+        does not show.
+        """
         return any(not setting.key and not setting.dead for setting in self.settings)
 
     @property
@@ -49,9 +66,15 @@ class Launch(Record):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Names that distinguish the object in its file: its function and its config, or the model that it writes."""
+        """Names that distinguish the object in its file: its function and its config, or the model
+        that it writes.
+        """
         if self.surface == "atc":
-            texts = {setting.key: setting.value for setting in self.settings if isinstance(setting.value, str) and not setting.reason}
+            texts = {
+                setting.key: setting.value
+                for setting in self.settings
+                if isinstance(setting.value, str) and not setting.reason
+            }
             return tuple(texts[key] for key in ("atc.output", "atc.model") if texts.get(key))[:1]
         owner, _, name = self.function.rpartition(".")
         if name.startswith("__"):  # every class has such methods
@@ -63,20 +86,33 @@ def list_launches(imported: ImportedFile) -> list[Launch]:
     """Return the launches of a file; what is commented out belongs to none."""
     sites = {site.scope: site for site in imported.sites}
     entries = {entry.site: entry for entry in imported.list_remarks(AddedEntry) if entry.site}
-    live = sorted((setting for setting in imported.found if not setting.commented), key=attrgetter("order"))
+    live = sorted(
+        (setting for setting in imported.found if not setting.commented), key=attrgetter("order")
+    )
     groups = group_by(live, attrgetter("scope"))
     ends = {id(same[-1]): scope for scope, same in groups.items() if same[0].surface != "env"}
     reaching = _find_environments(live, ends, imported.declarative)
     return [
-        Launch(scope, same[0].surface, tuple(same), reaching.get(scope, ()), sites.get(scope), entries.get(scope))
+        Launch(
+            scope,
+            same[0].surface,
+            tuple(same),
+            reaching.get(scope, ()),
+            sites.get(scope),
+            entries.get(scope),
+        )
         for scope, same in groups.items()
     ]
 
 
-def _find_environments(live: list[ScriptSetting], ends: dict[int, str], declarative: bool) -> dict[str, tuple[ScriptSetting, ...]]:
-    """Return the variables set before the last setting of each launch: of each variable the last setting, and those of its command.
+def _find_environments(
+    live: list[ScriptSetting], ends: dict[int, str], declarative: bool
+) -> dict[str, tuple[ScriptSetting, ...]]:
+    """Return the variables set before the last setting of each launch: of each variable the last
+    setting, and those of its command.
 
-    ``ends`` has the scope of each launch by the identity of its last setting. One pass: a script may have many of both.
+    ``ends`` has the scope of each launch by the identity of its last setting. One pass: a script
+    may have many of both.
     """
     variables: dict[str, ScriptSetting] = {}
     of_command: dict[str, list[ScriptSetting]] = {}
@@ -88,7 +124,11 @@ def _find_environments(live: list[ScriptSetting], ends: dict[int, str], declarat
             of_command.setdefault(setting.command, []).append(setting)
         elif setting.surface == "env":
             variables[setting.name] = setting
-    return {scope: tuple(variables.values()) if len(ends) == 1 else () for scope in found} if declarative else found
+    return (
+        {scope: tuple(variables.values()) if len(ends) == 1 else () for scope in found}
+        if declarative
+        else found
+    )
 
 
 def find_given_sessions(imported: ImportedFile, launches: list[Launch]) -> dict[str, Launch]:
@@ -97,8 +137,16 @@ def find_given_sessions(imported: ImportedFile, launches: list[Launch]) -> dict[
     result = {}
     for given in imported.list_remarks(GivenSession):
         line = next((launch.line for launch in launches if launch.scope == given.scope), given.line)
-        named = [session for session in sessions if session.entry is not None and session.entry.config == given.expression]
-        own = [session for session in named if session.entry is not None and session.entry.scope == given.seen] or named
+        named = [
+            session
+            for session in sessions
+            if session.entry is not None and session.entry.config == given.expression
+        ]
+        own = [
+            session
+            for session in named
+            if session.entry is not None and session.entry.scope == given.seen
+        ] or named
         before = [session for session in own if session.line <= line]
         if own:  # the last one above, or the first one below
             result[given.scope] = before[-1] if before else own[0]

@@ -1,4 +1,6 @@
-"""Preset drafts from settings of scripts: effective constants are included, all others listed with place and reason."""
+"""Preset drafts from settings of scripts: effective constants are included, all others listed with
+place and reason.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,12 @@ from npuprof.scripts.configuration import place_fault
 from npuprof.scripts.draft import Draft, Note, Source, describe_sources
 from npuprof.scripts.launches import Launch, find_given_sessions, list_launches
 from npuprof.scripts.naming import name_drafts, preset_name
-from npuprof.scripts.preset_text import describe_assumed, describe_notes, escape_file_name, format_preset
+from npuprof.scripts.preset_text import (
+    describe_assumed,
+    describe_notes,
+    escape_file_name,
+    format_preset,
+)
 from npuprof.scripts.python.config_classes import list_class_arguments
 from npuprof.scripts.records import GOES_NOWHERE, TAKEN_BACK, UNSET, ImportedFile, ScriptSetting
 from npuprof.scripts.sidecars import open_sidecar
@@ -25,19 +32,32 @@ from npuprof.scripts.sidecars import open_sidecar
 _MIXIN = "a mix-in preset, composed over this one with --with"
 
 
-def build_drafts(imported: ImportedFile, folders: Sequence[str] | None = (), take_defaults: bool = False) -> list[Draft]:
+def build_drafts(
+    imported: ImportedFile, folders: Sequence[str] | None = (), take_defaults: bool = False
+) -> list[Draft]:
     """Return the presets of one file: one for each distinct configuration.
 
-    Exports of the file count for each of them. Files named by the script are read from its folder, or from below the
-    folders; without folders (None), the path is the value. Omitted settings of a configuration without others are listed
-    with the first other configuration. ``take_defaults`` uses flag defaults as values.
+    Exports of the file count for each of them. Files named by the script are read from its folder,
+    or from below the folders; without folders (None), the path is the value. Omitted settings of a
+    configuration without others are listed with the first other configuration. ``take_defaults``
+    uses flag defaults as values.
     """
     launches = list_launches(_keep_only_config(imported))
-    drafts = {launch.scope: build_draft(imported.file, launch, folders, take_defaults) for launch in launches}
-    given_sessions = {scope: session.scope for scope, session in find_given_sessions(imported, launches).items() if scope in drafts}
+    drafts = {
+        launch.scope: build_draft(imported.file, launch, folders, take_defaults)
+        for launch in launches
+    }
+    given_sessions = {
+        scope: session.scope
+        for scope, session in find_given_sessions(imported, launches).items()
+        if scope in drafts
+    }
     for scope, session in given_sessions.items():
         _absorb_session(drafts[scope], drafts[session])
-    distinct = _add_exports(imported.file, [draft for scope, draft in drafts.items() if scope not in given_sessions.values()])
+    distinct = _add_exports(
+        imported.file,
+        [draft for scope, draft in drafts.items() if scope not in given_sessions.values()],
+    )
     full = [draft for draft in distinct if draft.settings] or distinct[:1]
     for draft in distinct:
         full[0].notes += draft.notes if draft not in full else []
@@ -50,39 +70,64 @@ def build_drafts(imported: ImportedFile, folders: Sequence[str] | None = (), tak
 
 
 def _add_exports(file: str, drafts: list[Draft]) -> list[Draft]:
-    """Return the distinct drafts, each with the file's exports; a separate draft if there are no others."""
+    """Return the distinct drafts, each with the file's exports.
+
+    A separate draft if there are no others.
+    """
     shared = [draft for draft in drafts if draft.surfaces == {"env"}]
     distinct = _unite_equal_drafts([draft for draft in drafts if draft.surfaces != {"env"}])
     if shared and not any(draft.settings for draft in distinct):
         distinct.insert(0, Draft(file))
-    for draft, home in product(shared, [home for home in distinct if home.settings or home is distinct[0]]):
+    for draft, home in product(
+        shared, [home for home in distinct if home.settings or home is distinct[0]]
+    ):
         _absorb_draft(home, draft)
     return distinct
 
 
 def _keep_only_config(imported: ImportedFile) -> ImportedFile:
-    """Return a file in which its only configuration counts even if it is unused: it was written intentionally."""
+    """Return a file in which its only configuration counts even if it is unused: it was written
+    intentionally.
+    """
     idle = {setting.scope for setting in imported.found if setting.unused.startswith(GOES_NOWHERE)}
-    others = (item for item in imported.found if item.surface != "env" and not item.commented and not item.dead and item.scope not in idle)
+    others = (
+        item
+        for item in imported.found
+        if item.surface != "env" and not item.commented and not item.dead and item.scope not in idle
+    )
     if not idle or any(setting.key for setting in others):
         return imported
-    settings = (setting._replace(unused="") if setting.unused.startswith(GOES_NOWHERE) else setting for setting in imported.found)
+    settings = (
+        setting._replace(unused="") if setting.unused.startswith(GOES_NOWHERE) else setting
+        for setting in imported.found
+    )
     return imported._replace(found=tuple(settings))
 
 
-def build_draft(file: str, launch: Launch, folders: Sequence[str] | None, take_defaults: bool = False) -> Draft:
+def build_draft(
+    file: str, launch: Launch, folders: Sequence[str] | None, take_defaults: bool = False
+) -> Draft:
     """Return the draft of one launch; conditions around all of it do not count."""
     draft = Draft(file, launch.surface)
     draft.labels = launch.labels
     around = launch.site.branches if launch.site else ()
-    draft.sources = [Source(file, launch.line, launch.function, " and ".join(text for _, _, text in around))]
+    draft.sources = [
+        Source(file, launch.line, launch.function, " and ".join(text for _, _, text in around))
+    ]
     for setting in launch.settings:
         if setting.reason == UNSET:
             continue
         if take_defaults and setting.reason and setting.given.default is not None:
             draft.assumed.append(Note(setting, setting.reason, value=setting.given.default))
             setting = setting.with_value(reason="", value=setting.given.default)
-        base = len(list(takewhile(lambda pair: pair[0][2] == pair[1][2], zip(around, setting.branches, strict=False))))
+        base = len(
+            list(
+                takewhile(
+                    lambda pair: pair[0][2] == pair[1][2],
+                    zip(around, setting.branches, strict=False),
+                )
+            )
+        )
         if setting.reason and not setting.dead and not setting.unused:
             _take_back(draft, setting, base)
         value = read_preset_value(setting, folders)
@@ -98,24 +143,41 @@ def build_draft(file: str, launch: Launch, folders: Sequence[str] | None, take_d
 
 
 def _find_reason(setting: ScriptSetting, value: Any) -> tuple[str, str]:
-    """Return why a setting is in no preset, and the hint; empty if at most a condition excludes it."""
+    """Return why a setting is in no preset, and the hint.
+
+    Empty if at most a condition excludes it.
+    """
     if setting.dead:
-        return (f"never runs: {setting.condition}" if setting.condition else "never runs"), find_obstacle(setting)[1]
+        return (
+            f"never runs: {setting.condition}" if setting.condition else "never runs"
+        ), find_obstacle(setting)[1]
     if setting.unused and setting.reason in ("", TAKEN_BACK):
         return setting.unused, ""
     why, hint = find_obstacle(setting)
     if setting.given.relative and not why and isinstance(value, str):
         return (
             "begins in the folder of the script",
-            "presets do not depend on a script: keep the line, or write a path that is valid on all machines",
+            (
+                "presets do not depend on a script: keep the line, "
+                "or write a path that is valid on all machines"
+            ),
         )
     return why, hint
 
 
 def _carry_over(draft: Draft, setting: ScriptSetting, value: Any) -> None:
-    if setting.key in draft.settings and not is_same_typed_value(draft.settings[setting.key], value):
+    if setting.key in draft.settings and not is_same_typed_value(
+        draft.settings[setting.key], value
+    ):
         why = f"line {setting.line} sets it to another value, which the preset has"
-        draft.notes.append(Note(draft.origins[setting.key], why, "split them where the first is used before that", overruled=True))
+        draft.notes.append(
+            Note(
+                draft.origins[setting.key],
+                why,
+                "split them where the first is used before that",
+                overruled=True,
+            )
+        )
     draft.settings[setting.key] = value
     draft.origins[setting.key] = setting
     draft.carried.append(setting)
@@ -124,12 +186,20 @@ def _carry_over(draft: Draft, setting: ScriptSetting, value: Any) -> None:
 def _take_back(draft: Draft, setting: ScriptSetting, base: int) -> None:
     """Omit settings that a script may undo, or always replaces by an unknown value."""
     is_unset = setting.reason == TAKEN_BACK
-    before = draft.origins.pop(setting.key, None) if is_unset or not setting.branches[base:] else None
+    before = (
+        draft.origins.pop(setting.key, None) if is_unset or not setting.branches[base:] else None
+    )
     if before is not None:
         del draft.settings[setting.key]
         draft.carried = [carried for carried in draft.carried if carried.key != setting.key]
-        again = f"sets it again, to what {setting.reason}" if setting.reason.startswith("depends") else "sets it again"
-        draft.notes.append(Note(before, f"{setting.cited_line} {'takes it back' if is_unset else again}"))
+        again = (
+            f"sets it again, to what {setting.reason}"
+            if setting.reason.startswith("depends")
+            else "sets it again"
+        )
+        draft.notes.append(
+            Note(before, f"{setting.cited_line} {'takes it back' if is_unset else again}")
+        )
 
 
 def _absorb_draft(home: Draft, draft: Draft) -> None:
@@ -143,9 +213,14 @@ def _absorb_draft(home: Draft, draft: Draft) -> None:
 
 
 def _absorb_session(home: Draft, session: Draft) -> None:
-    """Merge the session config passed to an NPURunConfig; the adapter prefers the argument of the NPURunConfig."""
+    """Merge the session config passed to an NPURunConfig.
+
+    The adapter prefers the argument of the NPURunConfig.
+    """
     for key, origin in session.origins.items():
-        if key in home.settings and not is_same_typed_value(home.settings[key], session.settings[key]):
+        if key in home.settings and not is_same_typed_value(
+            home.settings[key], session.settings[key]
+        ):
             why = f"the argument of NPURunConfig in line {home.origins[key].line} overrides it"
             home.notes.append(Note(origin, why, "leave one of the two"))
     _absorb_draft(home, session)
@@ -155,7 +230,10 @@ def _unite_equal_drafts(drafts: list[Draft]) -> list[Draft]:
     """Return the distinct drafts, each with the places of its equals."""
     distinct: dict[str, Draft] = {}
     for draft in sorted(drafts, key=lambda draft: draft.sources[0].line):
-        mark = f"{sorted(draft.surfaces & {'atc'})} {sorted((key, repr(value)) for key, value in draft.settings.items())}"
+        mark = (
+            f"{sorted(draft.surfaces & {'atc'})} "
+            f"{sorted((key, repr(value)) for key, value in draft.settings.items())}"
+        )
         home = distinct.setdefault(mark, draft)
         if home is not draft:
             _absorb_draft(home, draft)
@@ -165,22 +243,39 @@ def _unite_equal_drafts(drafts: list[Draft]) -> list[Draft]:
 
 def judge_draft(draft: Draft) -> list[Finding]:
     """Return the errors of a draft's values, at their places in the scripts."""
-    judged = ((origin, judge_value_alone(key, draft.settings[key], draft.scenario)) for key, origin in draft.origins.items())
-    return [place_fault(fault, origin) for origin, faults in judged for fault in faults if fault.severity == "error"]
+    judged = (
+        (origin, judge_value_alone(key, draft.settings[key], draft.scenario))
+        for key, origin in draft.origins.items()
+    )
+    return [
+        place_fault(fault, origin)
+        for origin, faults in judged
+        for fault in faults
+        if fault.severity == "error"
+    ]
 
 
 def format_draft(draft: Draft) -> str:
     """Return a preset as TOML, with omitted settings as comments."""
     head = {"description": f"imported from {escape_file_name(describe_sources(draft))}"}
     head |= {"scenario": draft.scenario} if draft.scenario else {}
-    return format_preset(head, draft.settings, [*describe_assumed(draft.assumed), *describe_notes(draft.notes, draft.others)])
+    return format_preset(
+        head,
+        draft.settings,
+        [*describe_assumed(draft.assumed), *describe_notes(draft.notes, draft.others)],
+    )
 
 
 def find_obstacle(item: ScriptSetting) -> tuple[str, str]:
     """Return why a setting cannot be in a preset, and the hint; empty if it can."""
     if item.reason:
         default = item.given.default
-        return item.reason, f"{format_toml_value(default)} is the default of the script" if default is not None else ""
+        return (
+            item.reason,
+            f"{format_toml_value(default)} is the default of the script"
+            if default is not None
+            else "",
+        )
     section, name = keys.split_section_and_name(item.key)
     if item.surface == "session":
         return _find_session_obstacle(item)
@@ -198,7 +293,11 @@ def find_obstacle(item: ScriptSetting) -> tuple[str, str]:
     argument = catalog.find_argument(name) if section == "estimator" else None
     if section == "estimator" and argument is None:
         return "NPURunConfig takes no such argument", "see npuprof scan"
-    return ("an object of the script", "") if argument is not None and argument.kind == "object" else ("", "")
+    return (
+        ("an object of the script", "")
+        if argument is not None and argument.kind == "object"
+        else ("", "")
+    )
 
 
 def _find_session_obstacle(setting: ScriptSetting) -> tuple[str, str]:
@@ -215,23 +314,37 @@ def _find_variable_obstacle(name: str) -> tuple[str, str]:
     if variable is None:
         return "" if name in list_ascend_names() else "the catalogue does not know the variable", ""
     if variable.freeze in ("never", "launcher"):
-        hint = f'write {name} = {{ launcher = "{variable.launcher}" }}' if variable.launcher else variable.advice
+        hint = (
+            f'write {name} = {{ launcher = "{variable.launcher}" }}'
+            if variable.launcher
+            else variable.advice
+        )
         return "a fact of one process or job, not of a preset", hint
     return "", ""
 
 
 def _find_foreign_obstacle(item: ScriptSetting) -> tuple[str, str]:
-    """Return why an argument of an object, or an attribute without an option, cannot be in a preset."""
+    """Return why an argument of an object, or an attribute without an option, cannot be
+    in a preset.
+    """
     if item.made and item.name in list_class_arguments(item.made):
         return f"an argument of {item.made} that is not an option", ""
     return f"{item.made or 'global_options()'} does not take it", "see npuprof scan"
 
 
 def read_preset_value(setting: ScriptSetting, folders: Sequence[str] | None) -> Any:
-    """Return the preset value; a sidecar file next to the script, or in one of the folders, is included (None: no files)."""
+    """Return the preset value.
+
+    A sidecar file next to the script, or in one of the folders, is included (None: no files).
+    """
     if folders is None or find_structure(setting.key) is None:  # files of flags stay files
         return setting.value
     sidecar = open_sidecar(setting, folders)
-    if sidecar is None or not sidecar.value or sidecar.structure.faults(sidecar.value) or not sidecar.structure.format(sidecar.value):
+    if (
+        sidecar is None
+        or not sidecar.value
+        or sidecar.structure.faults(sidecar.value)
+        or not sidecar.structure.format(sidecar.value)
+    ):
         return setting.value
     return sidecar.value

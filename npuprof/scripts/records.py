@@ -1,4 +1,6 @@
-"""Records of parsed scripts: settings with values or reasons, other records, sites, and their file."""
+"""Records of parsed scripts: settings with values or reasons, other records, sites, and
+their file.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +31,15 @@ TOO_LATE = "comes after "
 #: The reason for a text with lone surrogates, which JSON and Python can express but UTF-8 cannot.
 HALF_CHARACTER = "the text contains a lone surrogate, which UTF-8 cannot encode"
 
-#: The surface of a variable that no Ascend software reads, until it is separated from a file's settings.
+#: The surface of a variable that no Ascend software reads, until it is separated from a file's
+#: settings.
 OTHER = "other"
 
 #: Replaces the script's own folder in a path; no text of a script contains it.
 HERE = "\ufdd0"
 
-#: One condition of a setting: the number of the ``if``, the index of its arm (from 0; for ``else``, minus the number of arms), and the test
-#: as text.
+#: One condition of a setting: the number of the ``if``, the index of its arm (from 0; for ``else``,
+#: minus the number of arms), and the test as text.
 Branch = tuple[int, int, str]
 #: All conditions of a setting or an object, outermost first.
 Branches = tuple[Branch, ...]
@@ -73,8 +76,8 @@ class Placed(Record):
 class ScriptPlace(Placed):
     """The place of a setting in a file, from 1.
 
-    ``part`` is the place for users: ``cell 3, line 5``. For settings of another ``file``, ``call`` is line and column of
-    the call or source command in the script.
+    ``part`` is the place for users: ``cell 3, line 5``. For settings of another ``file``, ``call``
+    is line and column of the call or source command in the script.
     """
 
     part: str = ""
@@ -84,9 +87,10 @@ class ScriptPlace(Placed):
 class ScriptValue(Record):
     """The value of a setting in a script: ``value`` is valid if ``reason`` is empty.
 
-    ``kind`` is the Python type of the written value (``str``, ``bytes``, ``bool``, ``int``, ``float``); ``written`` is that
-    value on surfaces with their own representation. ``default`` is the value without command line arguments. ``relative``
-    is a path relative to the script's folder. ``content`` is the content of the named file, if it was read.
+    ``kind`` is the Python type of the written value (``str``, ``bytes``, ``bool``, ``int``,
+    ``float``); ``written`` is that value on surfaces with their own representation. ``default`` is
+    the value without command line arguments. ``relative`` is a path relative to the script's
+    folder. ``content`` is the content of the named file, if it was read.
     """
 
     value: Any = None
@@ -101,10 +105,12 @@ class ScriptValue(Record):
 class ScriptSetting(Record):
     """One setting in a script.
 
-    ``key`` is npuprof's full key (``precision_mode``, ``env.JOB_ID``), empty if it is computed; ``name`` is the name in the
-    script, ``field`` the protobuf field. ``scope`` is the setting's configuration, ``made`` the class of an argument,
-    ``function`` the function of a process-wide setting. ``dead`` settings never run; ``unused`` is why a setting is not
-    effective. ``order`` is the execution order. ``command`` is the only command of a shell script that a setting applies to.
+    ``key`` is npuprof's full key (``precision_mode``, ``env.JOB_ID``), empty if it is computed;
+    ``name`` is the name in the script, ``field`` the protobuf field. ``scope`` is the setting's
+    configuration, ``made`` the class of an argument, ``function`` the function of a process-wide
+    setting. ``dead`` settings never run; ``unused`` is why a setting is not effective. ``order`` is
+    the execution order. ``command`` is the only command of a shell script that a setting applies
+    to.
     """
 
     place: ScriptPlace
@@ -150,7 +156,9 @@ class ScriptSetting(Record):
 
     @property
     def position(self) -> Position:
-        """Its line and column in the script itself: for settings of another file, those of the call."""
+        """Its line and column in the script itself: for settings of another file, those
+        of the call.
+        """
         return self.place.call or (self.line, self.column)
 
     @property
@@ -166,7 +174,9 @@ class ScriptSetting(Record):
     @property
     def condition(self) -> str:
         """The conditions of the setting, as one text; empty if it always applies."""
-        return " and ".join(text if len(self.branches) == 1 else f"({text})" for _, _, text in self.branches)
+        return " and ".join(
+            text if len(self.branches) == 1 else f"({text})" for _, _, text in self.branches
+        )
 
     def with_value(self, **given: Any) -> ScriptSetting:
         """Return the setting with other fields of its value."""
@@ -182,7 +192,11 @@ def take_here_out(value: Any) -> tuple[Any, bool]:
     if isinstance(value, str) and HERE in value:
         return value.replace(HERE, ""), True
     mark = HERE.encode()
-    return (value.replace(mark, b""), True) if isinstance(value, bytes) and mark in value else (value, False)
+    return (
+        (value.replace(mark, b""), True)
+        if isinstance(value, bytes) and mark in value
+        else (value, False)
+    )
 
 
 Remark = TypeVar("Remark", bound=Record)
@@ -190,7 +204,8 @@ OwnRemark = TypeVar("OwnRemark", bound=Placed)
 
 
 class BrokenExport(Placed):
-    """An ineffective export of a shell script: the intended ``name`` and the ``written`` one, which is invalid.
+    """An ineffective export of a shell script: the intended ``name`` and the ``written`` one, which
+    is invalid.
 
     If the name is right, there are blanks around ``=``.
     """
@@ -212,7 +227,9 @@ class VariableRead(Placed):
 
 
 class IdleConfig(Record):
-    """An unused configuration: its name, the scopes of its settings, and a session of the script."""
+    """An unused configuration: its name, the scopes of its settings, and a session of
+    the script.
+    """
 
     line: int
     name: str
@@ -224,9 +241,9 @@ class IdleConfig(Record):
 class Site(Record):
     """One configuration object of a script: its creation and use.
 
-    ``closed`` means that its creation is in the source, so that missing settings are unset. ``entry`` is the name of the
-    optimizer entry, None without one. ``branches`` are the conditions of its creation. ``line`` is that of the call if
-    another file's function creates it.
+    ``closed`` means that its creation is in the source, so that missing settings are unset.
+    ``entry`` is the name of the optimizer entry, None without one. ``branches`` are the conditions
+    of its creation. ``line`` is that of the call if another file's function creates it.
     """
 
     scope: str
@@ -254,11 +271,12 @@ class Followed(Record):
 class ImportedFile(Record):
     """The content of one file: its settings in text order, its configuration objects, its faults.
 
-    ``text`` is the parsed text; ``remarks`` are other records for the checks: disabled rewriters, constructor calls, ...
-    ``passed_over`` are unsupported statements of a file without settings. ``places`` exists if the text was joined from
-    parts of the file. ``followed`` are called functions of other files whose settings are in ``found``. ``others`` are
-    variables of other programs, each with the reason why it is in no preset. A ``declarative`` file, such as a manifest, sets
-    all variables before it starts anything.
+    ``text`` is the parsed text; ``remarks`` are other records for the checks: disabled rewriters,
+    constructor calls, ... ``passed_over`` are unsupported statements of a file without settings.
+    ``places`` exists if the text was joined from parts of the file. ``followed`` are called
+    functions of other files whose settings are in ``found``. ``others`` are variables of other
+    programs, each with the reason why it is in no preset. A ``declarative`` file, such as a
+    manifest, sets all variables before it starts anything.
     """
 
     file: str
@@ -283,7 +301,8 @@ class ImportedFile(Record):
 
 
 class PartLine(Record):
-    """One line: the start of its JSON string in the file, that string, the cell number, and its line number in the cell.
+    """One line: the start of its JSON string in the file, that string, the cell number, and its
+    line number in the cell.
 
     ``start`` is the start of the line in the text.
     """
@@ -308,15 +327,28 @@ class PartPlaces:
         if not 0 < line <= len(self._lines):
             return line, column, ""
         part = self._lines[line - 1]
-        before = json.dumps(part.text[: part.start + max(column - 1, 0)], ensure_ascii=False)  # as Jupyter writes it
-        return part.line, part.column + len(before) - 1, f"cell {part.cell}, line {part.number}" if part.cell else ""
+        before = json.dumps(
+            part.text[: part.start + max(column - 1, 0)], ensure_ascii=False
+        )  # as Jupyter writes it
+        return (
+            part.line,
+            part.column + len(before) - 1,
+            f"cell {part.cell}, line {part.number}" if part.cell else "",
+        )
 
     def place_finding(self, finding: Finding) -> Finding:
         """Return a finding at its place in the file; its message names the cell."""
         if finding.where is None or not finding.where.line:
             return finding
         line, column, part = self.find_place(finding.where.line, finding.where.column)
-        placed = finding._replace(where=finding.where._replace(line=line, column=column if finding.where.column else 0))
+        placed = finding._replace(
+            where=finding.where._replace(line=line, column=column if finding.where.column else 0)
+        )
         texts = (finding.message, finding.why, finding.hint)
-        message, why, hint = (_LINE.sub(lambda match: self.find_place(int(match[1]), 1)[2] or match[0], text) for text in texts)
-        return placed._replace(message=message, why=f"It is in {part}. {why}".rstrip() if part else why, hint=hint)
+        message, why, hint = (
+            _LINE.sub(lambda match: self.find_place(int(match[1]), 1)[2] or match[0], text)
+            for text in texts
+        )
+        return placed._replace(
+            message=message, why=f"It is in {part}. {why}".rstrip() if part else why, hint=hint
+        )

@@ -18,7 +18,13 @@ from npuprof.scripts.ignoring import sift_script_findings
 from npuprof.scripts.import_resolution import open_modules, set_callers_apart
 from npuprof.scripts.lint import check_script
 from npuprof.scripts.python.imports import Modules
-from npuprof.scripts.reading import ImportedFile, may_call_settings, may_hold_settings, place_settings, read_script
+from npuprof.scripts.reading import (
+    ImportedFile,
+    may_call_settings,
+    may_hold_settings,
+    place_settings,
+    read_script,
+)
 from npuprof.scripts.reading.files import may_be_called
 from npuprof.scripts.records import PartPlaces
 from npuprof.scripts.sidecars import attach_contents, check_sidecars, find_sidecars
@@ -35,9 +41,11 @@ _BATCH = 100
 
 
 class Scanned:
-    """The result of a scan: findings, the number of files, of unreadable files, and of accepted findings.
+    """The result of a scan: findings, the number of files, of unreadable files, and of accepted
+    findings.
 
-    ``faults`` are the findings about internal errors. Of other unreadable files, only named ones count as unread.
+    ``faults`` are the findings about internal errors. Of other unreadable files, only named ones
+    count as unread.
     """
 
     def __init__(self) -> None:
@@ -50,8 +58,17 @@ class Scanned:
         self.coverage = Coverage()
 
 
-def scan_scripts(paths: list[str], context: Context, store: str | None, survey: Survey | None = None, with_docs: bool = False) -> Scanned:
-    """Return the findings about the scripts below paths; their content is also counted in a survey. Raises NpuprofError."""
+def scan_scripts(
+    paths: list[str],
+    context: Context,
+    store: str | None,
+    survey: Survey | None = None,
+    with_docs: bool = False,
+) -> Scanned:
+    """Return the findings about the scripts below paths; their content is also counted in a survey.
+
+    Raises NpuprofError.
+    """
     result = Scanned()
     folders = [path for path in paths if os.path.isdir(path)]
     scanner = _Scanner(paths, folders, context, store)
@@ -78,9 +95,11 @@ def scan_scripts(paths: list[str], context: Context, store: str | None, survey: 
 
 
 class _Scan(NamedTuple):
-    """The result of one file: its text if it may accept findings, the places of its parts, its findings and settings.
+    """The result of one file: its text if it may accept findings, the places of its parts, its
+    findings and settings.
 
-    ``is_missing`` files could not be opened, ``is_unread`` ones not be read completely. ``faults`` are internal errors.
+    ``is_missing`` files could not be opened, ``is_unread`` ones not be read completely. ``faults``
+    are internal errors.
     """
 
     file: str
@@ -96,7 +115,9 @@ class _Scan(NamedTuple):
 class _Scanner:
     """Reads and checks files one by one, with their called functions."""
 
-    def __init__(self, paths: list[str], folders: list[str], context: Context, store: str | None) -> None:
+    def __init__(
+        self, paths: list[str], folders: list[str], context: Context, store: str | None
+    ) -> None:
         self._context = context
         self._team = _load_team_rules(store)
         self._named = set(paths)
@@ -107,7 +128,9 @@ class _Scanner:
     def scan_files(self, files: list[str]) -> Iterator[_Scan]:
         """Yield the result of each file; many files are distributed to processes."""
         batches = [files[start : start + _BATCH] for start in range(0, len(files), _BATCH)]
-        for scans in map_in_processes(lambda batch: self._scan_batch(batch, len(files) > 1), batches):
+        for scans in map_in_processes(
+            lambda batch: self._scan_batch(batch, len(files) > 1), batches
+        ):
             yield from scans
 
     def _scan_batch(self, batch: Sequence[str], among_others: bool) -> list[_Scan]:
@@ -122,7 +145,11 @@ class _Scanner:
         scan = _Scan(file)
         with isolate_faults(file, faults):
             is_named = file in self._named
-            if is_named or may_hold_settings(file, data) or may_call_settings(file, data, self.modules):
+            if (
+                is_named
+                or may_hold_settings(file, data)
+                or may_call_settings(file, data, self.modules)
+            ):
                 scan = self._judge_script(read_script(file, data, is_named, self.modules), data)
         return scan._replace(faults=faults)
 
@@ -131,28 +158,54 @@ class _Scanner:
         sidecars = find_sidecars(imported, self._folders)
         script = attach_contents(imported, sidecars)
         findings = check_script(script, self._context, self._team)
-        if any(finding.code.startswith("NP3") or not finding.code.startswith("NP") for finding in findings):
+        if any(
+            finding.code.startswith("NP3") or not finding.code.startswith("NP")
+            for finding in findings
+        ):
             opened = _open_shared(script, self.modules)  # missing settings may be set elsewhere
-            findings = findings if opened is script else check_script(opened, self._context, self._team)
-        findings = [*findings, *check_sidecars(sidecars, self._context), *check_file_blocks(self._injector, imported.file, data)]
+            findings = (
+                findings if opened is script else check_script(opened, self._context, self._team)
+            )
+        findings = [
+            *findings,
+            *check_sidecars(sidecars, self._context),
+            *check_file_blocks(self._injector, imported.file, data),
+        ]
         text = data if b"npuprof:" in data or imported.places is not None else b""
-        is_unread = any(finding.code == "NP801" and finding.severity == "warning" for finding in findings)
+        is_unread = any(
+            finding.code == "NP801" and finding.severity == "warning" for finding in findings
+        )
         return _Scan(imported.file, text, imported.places, findings, imported, is_unread=is_unread)
 
 
 def _open_shared(imported: ImportedFile, modules: Modules) -> ImportedFile:
-    """Return the content of a file; if another file names one of its entries, missing settings may be set there.
+    """Return the content of a file.
+
+    If another file names one of its entries, missing settings may be set there.
 
     Called only if there are findings, since all files of the tree are searched.
     """
-    own = {site for site in imported.sites if site.closed and site.surface == "session" and site.scope.startswith("<module>:")}
-    shared = {site for site in own if site.variable and modules.is_named_elsewhere(imported.file, site.variable)}
-    sites = tuple(site._replace(closed=site.closed and site not in shared) for site in imported.sites)
+    own = {
+        site
+        for site in imported.sites
+        if site.closed and site.surface == "session" and site.scope.startswith("<module>:")
+    }
+    shared = {
+        site
+        for site in own
+        if site.variable and modules.is_named_elsewhere(imported.file, site.variable)
+    }
+    sites = tuple(
+        site._replace(closed=site.closed and site not in shared) for site in imported.sites
+    )
     return imported._replace(sites=sites) if shared else imported
 
 
 class _Pages:
-    """The findings of a run, by file in reading order; a script may add findings of called files."""
+    """The findings of a run, by file in reading order.
+
+    A script may add findings of called files.
+    """
 
     def __init__(self) -> None:
         self._pages: dict[str, _Scan] = {}
@@ -160,9 +213,14 @@ class _Pages:
         self._of_sidecars: set[tuple[Place | None, str]] = set()
 
     def add_page(self, page: _Scan) -> None:
-        """Add the findings of a file; those of a sidecar shared by several scripts belong to the first."""
+        """Add the findings of a file.
+
+        Those of a sidecar shared by several scripts belong to the first.
+        """
         own: list[Finding] = []
-        self._pages.setdefault(os.path.normpath(page.file), page._replace(findings=own, imported=None))
+        self._pages.setdefault(
+            os.path.normpath(page.file), page._replace(findings=own, imported=None)
+        )
         for finding in page.findings:
             if finding.where is None or finding.where.file == page.file:
                 own.append(finding)
@@ -172,8 +230,12 @@ class _Pages:
                 self._of_sidecars.add(mark)
                 own.append(finding)
 
-    def sift_findings(self, read: Callable[[str], bytes], faults: list[Finding]) -> tuple[list[Finding], int]:
-        """Return the findings to report, without duplicates, and the number accepted by comments."""
+    def sift_findings(
+        self, read: Callable[[str], bytes], faults: list[Finding]
+    ) -> tuple[list[Finding], int]:
+        """Return the findings to report, without duplicates, and the number accepted by
+        comments.
+        """
         brought: set[str] = set()
         for where, finding in self._others:
             path = os.path.normpath(where.file)
@@ -193,16 +255,24 @@ class _Pages:
 
 
 def _sift_page(page: _Scan, brought: bool) -> tuple[list[Finding], int]:
-    """Return the findings of a file to report, and the number accepted by its comments; ``brought`` if only another script names it."""
+    """Return the findings of a file to report, and the number accepted by its comments.
+
+    ``brought`` if only another script names it.
+    """
     if brought:
         page.findings.sort(key=lambda finding: (finding.line, finding.column, finding.code))
-    unique = {(finding.code, finding.where, finding.key, finding.message): finding for finding in reversed(page.findings)}
+    unique = {
+        (finding.code, finding.where, finding.key, finding.message): finding
+        for finding in reversed(page.findings)
+    }
     findings = list(unique.values())[::-1]
     text = page.places.text.encode(errors="replace") if page.places is not None else page.data
     sifted, accepted = sift_script_findings(page.file, text, findings)
     # comments of a file that is only named were not requested
     reported = [finding for finding in sifted if finding in findings] if brought else sifted
-    return [page.places.place_finding(finding) for finding in reported] if page.places is not None else reported, len(accepted)
+    return [
+        page.places.place_finding(finding) for finding in reported
+    ] if page.places is not None else reported, len(accepted)
 
 
 def _count_scripts(survey: Survey, scans: list[_Scan], result: Scanned, folders: list[str]) -> None:
@@ -212,8 +282,13 @@ def _count_scripts(survey: Survey, scans: list[_Scan], result: Scanned, folders:
     for imported in scripts:
         with isolate_faults(imported.file, result.faults):
             survey.add_script(take_out(imported), folders)
-    unread = sum(scan.is_unread and not (scan.imported and scan.imported.found) for scan in scans)  # with settings it was read
-    survey.files, survey.unread = result.files, unread + len({fault.path for fault in result.faults})
+    unread = sum(
+        scan.is_unread and not (scan.imported and scan.imported.found) for scan in scans
+    )  # with settings it was read
+    survey.files, survey.unread = (
+        result.files,
+        unread + len({fault.path for fault in result.faults}),
+    )
 
 
 def _load_team_rules(store: str | None) -> list[TeamRule]:

@@ -18,7 +18,9 @@ _SPECIAL = frozenset(" \t\r\\#\n<>&;|()")
 #: A whole word without special characters.
 _PLAIN = re.compile(r"[^ \t\r\n;&|()<>'\"\\$`]+(?=[ \t\r\n;&|()<>]|\Z)")
 #: Parts of a word outside quotes, and inside double quotes; expansions are matched before.
-_PIECE = re.compile(r"'([^']*)'?|\\(?:\n|([^\n]?))|(\$'(?:[^'\\]|\\.)*'?)|(\$|[^ \t\r\n;&|()<>'\"\\$`]+)", re.DOTALL)
+_PIECE = re.compile(
+    r"'([^']*)'?|\\(?:\n|([^\n]?))|(\$'(?:[^'\\]|\\.)*'?)|(\$|[^ \t\r\n;&|()<>'\"\\$`]+)", re.DOTALL
+)
 _QUOTED_PIECE = re.compile(r"\\(?:\n|([$`\"\\]))|(\\|\$|[^\"\\$`]+)")
 _EXPANSION = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9@*#?$!-])|`[^`]*(?P<end>`?)")
 _INNER_SHELL = re.compile(r"(?:(?:ba|z|k|da)?sh\s+-\w*c|su\s+-c|ssh|eval)\s")
@@ -40,8 +42,9 @@ Part = str | tuple[str]
 class Word:
     """One word: ``parts`` are literal texts and, as one-tuples, expansions.
 
-    ``span`` is its start and end in the text, beyond the end of the text for an unclosed quote. ``items`` are the words of
-    an array: ``NAME=(...)``. ``text`` is the word with its expansions as written, ``open_part`` the first expansion, or empty.
+    ``span`` is its start and end in the text, beyond the end of the text for an unclosed quote.
+    ``items`` are the words of an array: ``NAME=(...)``. ``text`` is the word with its expansions as
+    written, ``open_part`` the first expansion, or empty.
     """
 
     __slots__ = ("column", "items", "line", "open_part", "parts", "quoted", "span", "text")
@@ -55,7 +58,14 @@ class Word:
         span: tuple[int, int] = (0, 0),
         items: tuple[Word, ...] = (),
     ) -> None:
-        self.line, self.column, self.parts, self.quoted, self.span, self.items = line, column, parts, quoted, span, items
+        self.line, self.column, self.parts, self.quoted, self.span, self.items = (
+            line,
+            column,
+            parts,
+            quoted,
+            span,
+            items,
+        )
         if len(parts) == 1 and isinstance(parts[0], str):  # nearly all words
             self.text, self.open_part = parts[0], ""
         else:
@@ -91,9 +101,10 @@ class Word:
 class Command(list[Word]):
     """The words of one simple command; ``join`` is a preceding ``&&`` or ``||``.
 
-    ``parentheses`` counts those around it, ``function`` is the name of the function that it begins. ``text`` is the script,
-    or the text of a separate shell for an ``is_inner`` command. For sourced files, ``files`` are the files around the
-    command and ``call`` is the line and column of the source command in the script.
+    ``parentheses`` counts those around it, ``function`` is the name of the function that it begins.
+    ``text`` is the script, or the text of a separate shell for an ``is_inner`` command. For sourced
+    files, ``files`` are the files around the command and ``call`` is the line and column of the
+    source command in the script.
     """
 
     join = ""
@@ -122,11 +133,17 @@ def parse_shell_commands(text: str, line: int = 1, column: int = 1) -> Iterator[
     The text begins at a line and a column of its file.
     """
     commands = _Lexer(text, line, column).iterate_commands()
-    return (each for command in commands for each in _add_inner(command)) if _MAY_HOLD_INNER.search(text) else commands
+    return (
+        (each for command in commands for each in _add_inner(command))
+        if _MAY_HOLD_INNER.search(text)
+        else commands
+    )
 
 
 def _add_inner(command: Command) -> Iterator[Command]:
-    """Yield a command, and those of a nested shell's text, as in parentheses: ``bash -c TEXT``, ``ssh HOST TEXT``."""
+    """Yield a command, and those of a nested shell's text, as in parentheses: ``bash -c TEXT``,
+    ``ssh HOST TEXT``.
+    """
     yield command
     for word in command[1:] if command and command[0].keyword == "eval" else ():
         if not word.open_part:  # the shell itself runs it
@@ -135,7 +152,9 @@ def _add_inner(command: Command) -> Iterator[Command]:
     for shell, flag, word in zip(command, command[1:], command[2:], strict=False):
         name = shell.text.rpartition("/")[2]
         is_remote |= name == "ssh"
-        is_text = is_remote and word.quoted and flag.text != "-o" and _SEVERAL_WORDS.search(word.text)
+        is_text = (
+            is_remote and word.quoted and flag.text != "-o" and _SEVERAL_WORDS.search(word.text)
+        )
         if not is_text and not _INNER_SHELL.fullmatch(f"{name} {flag.text} "):
             continue
         written = command.text[slice(*word.span)]
@@ -201,7 +220,9 @@ class _Lexer:
         command = self.command
         if self.text[self.at] == "(":
             name, items = command[-1], self._parse_array()
-            command[-1] = Word(name.line, name.column, name.parts, name.quoted, (name.span[0], self.at), items)
+            command[-1] = Word(
+                name.line, name.column, name.parts, name.quoted, (name.span[0], self.at), items
+            )
             return
         if not command:
             command.join, command.parentheses, command.text = self.join, self.parentheses, self.text
@@ -225,7 +246,9 @@ class _Lexer:
 
     def _skip_documents(self) -> None:
         for mark in self.marks:
-            end = re.compile(rf"^[ \t]*{re.escape(mark)}[ \t\r]*$\n?", re.MULTILINE).search(self.text, self.at)
+            end = re.compile(rf"^[ \t]*{re.escape(mark)}[ \t\r]*$\n?", re.MULTILINE).search(
+                self.text, self.at
+            )
             self.at = end.end() if end else len(self.text)
         self.marks = []
 
@@ -245,7 +268,9 @@ class _Lexer:
             elif match := _PIECE.match(self.text, self.at):
                 quoted |= match[0][0] == "'"
                 if match[0] != "\\\n":
-                    pieces.append((match[3],) if match[3] else match[1] or match[2] or match[4] or "")
+                    pieces.append(
+                        (match[3],) if match[3] else match[1] or match[2] or match[4] or ""
+                    )
                 is_open = match[1] is not None and len(match[0]) == 1 + len(match[1])
                 self.at = match.end() + is_open
             else:
@@ -270,7 +295,10 @@ class _Lexer:
         self.at += 1
 
     def _parse_expansion(self, pieces: list[Part]) -> bool:
-        """Add the expansion that begins here with ``$`` or a backtick; return whether there is one."""
+        """Add the expansion that begins here with ``$`` or a backtick.
+
+        Return whether there is one.
+        """
         first = self.at
         if self.text.startswith(("$(", "${"), first):
             self.at = self._find_closing(first + 1)
@@ -282,7 +310,9 @@ class _Lexer:
         return True
 
     def _find_closing(self, at: int) -> int:
-        """Return the end of the brackets that begin at a place, beyond the end of the text if they are unclosed."""
+        """Return the end of the brackets that begin at a place, beyond the end of the text if they
+        are unclosed.
+        """
         around = [_CLOSING[self.text[at]]]
         at += 1
         while around:

@@ -1,4 +1,6 @@
-"""Files that a script names for an option: searched in its folder or given ones, never outside, and checked like a preset's."""
+"""Files that a script names for an option: searched in its folder or given ones, never outside, and
+checked like a preset's.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ from npuprof.system.files import read_plain_file
 
 
 class Sidecar(Record):
-    """A file that a setting names: its path, its text (None for binary files), and its value (None if invalid)."""
+    """A file that a setting names: its path, its text (None for binary files), and its value (None
+    if invalid).
+    """
 
     setting: ScriptSetting
     structure: Structure
@@ -31,12 +35,23 @@ class Sidecar(Record):
 
 
 def open_sidecar(setting: ScriptSetting, folders: Sequence[str]) -> Sidecar | None:
-    """Return the file that a setting names, None if it names none, or none exists below the folders."""
+    """Return the file that a setting names.
+
+    None if it names none, or none exists below the folders.
+    """
     if not setting.key or setting.reason or not isinstance(setting.value, str):
         return None
     flag = catalog.find_flag(find_flag_name(setting.key))
-    structure = load_form(flag.structure) if flag is not None and flag.structure else find_structure(setting.key)
-    path = _find_file(setting.file, setting.value, folders) if structure is not None and structure.file else None
+    structure = (
+        load_form(flag.structure)
+        if flag is not None and flag.structure
+        else find_structure(setting.key)
+    )
+    path = (
+        _find_file(setting.file, setting.value, folders)
+        if structure is not None and structure.file
+        else None
+    )
     if structure is None or path is None:
         return None
     try:
@@ -49,7 +64,8 @@ def open_sidecar(setting: ScriptSetting, folders: Sequence[str]) -> Sidecar | No
 def _find_file(script: str, named: str, folders: Sequence[str]) -> str | None:
     """Return the path of a file named by a script, None if it does not exist below the folders.
 
-    A relative path is searched in the folder of the script, then in the others. Links count as their targets.
+    A relative path is searched in the folder of the script, then in the others. Links count as
+    their targets.
     """
     home = os.path.dirname(script)
     if not named or "\0" in named:
@@ -63,17 +79,34 @@ def _find_file(script: str, named: str, folders: Sequence[str]) -> str | None:
 
 def find_sidecars(imported: ImportedFile, folders: Sequence[str]) -> list[Sidecar]:
     """Return the existing files that the settings of a script name."""
-    return [sidecar for item in imported.found if not (item.commented or item.dead) and (sidecar := open_sidecar(item, folders))]
+    return [
+        sidecar
+        for item in imported.found
+        if not (item.commented or item.dead) and (sidecar := open_sidecar(item, folders))
+    ]
 
 
 def attach_contents(imported: ImportedFile, sidecars: Sequence[Sidecar]) -> ImportedFile:
-    """Return a script whose settings include the contents of the files they name, for rules that read them."""
-    known = {id(one.setting): one.value for one in sidecars if one.value is not None and not one.structure.faults(one.value)}
-    return imported._replace(found=tuple(one.with_value(content=known[id(one)]) if id(one) in known else one for one in imported.found))
+    """Return a script whose settings include the contents of the files they name, for rules that
+    read them.
+    """
+    known = {
+        id(one.setting): one.value
+        for one in sidecars
+        if one.value is not None and not one.structure.faults(one.value)
+    }
+    return imported._replace(
+        found=tuple(
+            one.with_value(content=known[id(one)]) if id(one) in known else one
+            for one in imported.found
+        )
+    )
 
 
 def check_sidecars(sidecars: Sequence[Sidecar], asked: Context) -> list[Finding]:
-    """Return the faults of the files that settings name, each alone: the same as for that table in a preset."""
+    """Return the faults of the files that settings name, each alone: the same as for that table in
+    a preset.
+    """
     findings = (finding for sidecar in sidecars for finding in _check_sidecar(sidecar, asked))
     return list({(finding.where, finding.message): finding for finding in findings}.values())
 
@@ -85,32 +118,66 @@ def _check_sidecar(sidecar: Sidecar, asked: Context) -> Iterator[Finding]:
         what, hint = f"{name} is not in the format of {key}", f"write {sidecar.structure.shape}"
         yield Finding("NP821", what, named, hint, key=key, where=Place(sidecar.path, 1, 1))
         return
-    for line, what, hint in sidecar.structure.dropped(sidecar.text) if sidecar.structure.dropped is not None else ():
-        yield Finding("NP821", f"{name}: {what}", f"CANN says nothing of it. {named}", hint, key=key, where=Place(sidecar.path, line, 1))
+    for line, what, hint in (
+        sidecar.structure.dropped(sidecar.text) if sidecar.structure.dropped is not None else ()
+    ):
+        yield Finding(
+            "NP821",
+            f"{name}: {what}",
+            f"CANN says nothing of it. {named}",
+            hint,
+            key=key,
+            where=Place(sidecar.path, line, 1),
+        )
     faults = sidecar.structure.faults(sidecar.value)
     for tail, what, hint in faults:
-        yield _build_finding(sidecar, Fault("NP821", f"{keys.format_key_path('', tail).lstrip('.') or key}: {what}", named, hint, tail))
+        yield _build_finding(
+            sidecar,
+            Fault(
+                "NP821",
+                f"{keys.format_key_path('', tail).lstrip('.') or key}: {what}",
+                named,
+                hint,
+                tail,
+            ),
+        )
     for fault in _find_faults(sidecar, asked) if not faults else ():
         yield _build_finding(sidecar, fault._replace(why=f"{fault.why} {named}".lstrip()))
 
 
 def _find_faults(sidecar: Sidecar, asked: Context) -> list[Fault]:
-    """Return the caveats of a valid file, and the parts that the requested product or release rejects."""
+    """Return the caveats of a valid file, and the parts that the requested product or
+    release rejects.
+    """
     key = sidecar.setting.key
     if catalog.find_option(key) is None:
         return []
-    faults = (*find_setting_faults(key, sidecar.value), *find_scope_faults(build_asked_scope(asked), key, sidecar.value))
+    faults = (
+        *find_setting_faults(key, sidecar.value),
+        *find_scope_faults(build_asked_scope(asked), key, sidecar.value),
+    )
     return [fault for fault in faults if fault.tail and fault.severity != "info"]
 
 
 def _build_finding(sidecar: Sidecar, fault: Fault) -> Finding:
     place = Place(sidecar.path, *_locate_part(sidecar.text or "", sidecar.value, fault.tail))
     what = f"{os.path.basename(sidecar.path)}: {fault.message}"
-    return Finding(fault.code, what, fault.why, fault.hint, key=sidecar.setting.key, where=place, severity=fault.severity)
+    return Finding(
+        fault.code,
+        what,
+        fault.why,
+        fault.hint,
+        key=sidecar.setting.key,
+        where=place,
+        severity=fault.severity,
+    )
 
 
 def _locate_part(text: str, value: Any, tail: Path) -> Position:
-    """Return line and column of a path, searching its names in sequence; the first line if one is missing."""
+    """Return line and column of a path, searching its names in sequence.
+
+    The first line if one is missing.
+    """
     at, is_located = 0, False
     for part in tail:
         _, value = find_value("", value, (part,))

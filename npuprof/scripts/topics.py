@@ -22,7 +22,11 @@ def find_topic(key: str, value: Any) -> str:
     option = catalog.find_option(key)
     if option is not None:
         plain = option.topic or ("options" if option.page in _VAGUE else option.page)
-        return option.value_topics.get(str(value).lower(), plain) if isinstance(value, (str, int)) else plain
+        return (
+            option.value_topics.get(str(value).lower(), plain)
+            if isinstance(value, (str, int))
+            else plain
+        )
     variable = catalog.find_variable(name) if section == "env" else None
     if variable is not None:
         return variable.topic or variable.scope.partition(",")[0] or "environment"
@@ -30,11 +34,16 @@ def find_topic(key: str, value: Any) -> str:
 
 
 def _list_topics(settings: Iterable[tuple[str, Any]], most: int | None = None) -> list[str]:
-    """Return the topics of settings: enabled ones first, then by frequency; no ``device`` together with ``on-device``."""
+    """Return the topics of settings: enabled ones first, then by frequency.
+
+    No ``device`` together with ``on-device``.
+    """
     known = list(settings)
     count: Counter[str] = Counter()
     switched: set[str] = set()
-    for key, value in [pair for pair in known if pair[1] is not False] or known:  # disabled settings matter less
+    for key, value in [
+        pair for pair in known if pair[1] is not False
+    ] or known:  # disabled settings matter less
         topic, option = find_topic(key, value), catalog.find_option(key)
         count[topic] += 1
         if value is True or (option is not None and str(value).lower() in option.value_topics):

@@ -29,7 +29,9 @@ _EXAMPLES = 4
 
 
 class Asked(Record):
-    """The request for a site: the release of the upgrade matrix, further specs to compare, the release's effects on scripts."""
+    """The request for a site: the release of the upgrade matrix, further specs to compare, the
+    release's effects on scripts.
+    """
 
     release: str
     also: tuple[str, ...] = ()
@@ -66,17 +68,26 @@ class _Building:
         self.faults += chain(report.faults, *(preset.faults for preset in report.presets))
         presets = [describe_preset(self.workspace, preset) for preset in report.presets]
         past = read_past(self.store, {preset.name: preset.lineage for preset in presets})
-        self.children = group_pairs((name, preset.name) for preset in presets for name in dict.fromkeys(preset.parents))
+        self.children = group_pairs(
+            (name, preset.name) for preset in presets for name in dict.fromkeys(preset.parents)
+        )
         sides = self._build_sides()
-        paths = data.name_data([*(preset.name for preset in presets if preset.config is not None), *sides])
+        paths = data.name_data(
+            [*(preset.name for preset in presets if preset.config is not None), *sides]
+        )
         for preset in presets:
             self._add_preset(preset, past, paths)
         self.files |= {paths[name]: data.build_side(name, fields) for name, fields in sides.items()}
         shown = {
-            "search.html": {}, "compare.html": self._list_sides(tuple(paths)), "compatibility.html": self._build_compatibility(),
-            "catalogue.html": build_catalogue(data.count_settings(self.settings)), "rules.html": {"rows": load_pages().values()},
-        }  # fmt: skip
-        self.files |= self.writer.build_lists({**list_shown(self.presets, fold_findings(report.by_preset[""]), past), **shown})
+            "search.html": {},
+            "compare.html": self._list_sides(tuple(paths)),
+            "compatibility.html": self._build_compatibility(),
+            "catalogue.html": build_catalogue(data.count_settings(self.settings)),
+            "rules.html": {"rows": load_pages().values()},
+        }
+        self.files |= self.writer.build_lists(
+            {**list_shown(self.presets, fold_findings(report.by_preset[""]), past), **shown}
+        )
         self.files |= self.writer.build_documentation()
         self.files["data/index.js"] = data.build_index(paths)
         self.files["data/search.js"] = data.build_search(self.presets, self.paths, self.settings)
@@ -88,18 +99,42 @@ class _Building:
     def _build_compatibility(self) -> dict[str, Any]:
         upgrades = build_upgrades(self.presets, self.asked.release, self.faults)
         unresolved = [preset.name for preset in self.presets if preset.config is None]
-        changed = {column for upgrade in upgrades for column, effects in upgrade._asdict().items() if effects}
+        changed = {
+            column
+            for upgrade in upgrades
+            for column, effects in upgrade._asdict().items()
+            if effects
+        }
         return {
-            "matrices": build_matrices(self.cells), "unresolved": unresolved, "upgrades": upgrades,
-            "release": self.asked.release, "scripts": self.asked.scripts, "changed": changed,
-        }  # fmt: skip
+            "matrices": build_matrices(self.cells),
+            "unresolved": unresolved,
+            "upgrades": upgrades,
+            "release": self.asked.release,
+            "scripts": self.asked.scripts,
+            "changed": changed,
+        }
 
     def _list_sides(self, names: tuple[str, ...]) -> dict[str, Any]:
-        """Return the sides of comparisons, and examples: presets with one of their parents, then presets with the same parents."""
-        runnable = [preset for preset in self.presets if preset.config is not None and not preset.config.abstract]
+        """Return the sides of comparisons, and examples: presets with one of their parents, then
+        presets with the same parents.
+        """
+        runnable = [
+            preset
+            for preset in self.presets
+            if preset.config is not None and not preset.config.abstract
+        ]
         shown = {preset.name for preset in runnable}
-        examples = [(parent, preset.name) for preset in runnable for parent in preset.parents if parent in shown]
-        examples += [(before.name, preset.name) for before, preset in pairwise(runnable) if before.parents == preset.parents]
+        examples = [
+            (parent, preset.name)
+            for preset in runnable
+            for parent in preset.parents
+            if parent in shown
+        ]
+        examples += [
+            (before.name, preset.name)
+            for before, preset in pairwise(runnable)
+            if before.parents == preset.parents
+        ]
         return {"names": names, "examples": examples[:_EXAMPLES]}
 
     def _add_preset(self, preset: Preset, past: Past, paths: dict[str, str]) -> None:
@@ -115,12 +150,22 @@ class _Building:
     def _build_preset(self, preset: Preset, past: Past, paths: Mapping[str, str]) -> None:
         name, path = preset.name, self.paths[preset.name]
         config, findings = preset.config, preset.findings
-        details = build_details(config, findings, self.inherited) if config is not None else Details()
+        details = (
+            build_details(config, findings, self.inherited) if config is not None else Details()
+        )
         self.cells[name] = judge_everywhere(config, findings) if config is not None else ()
         page = self.writer.fill(
-            "preset.html", path, name, preset=preset, about=preset.head, details=details, children=self.children.get(name, ()),
-            owners=list_owners(preset, past), versions=past.versions.get(name, ()), commits=past.commits.get(name, ()),
-        )  # fmt: skip
+            "preset.html",
+            path,
+            name,
+            preset=preset,
+            about=preset.head,
+            details=details,
+            children=self.children.get(name, ()),
+            owners=list_owners(preset, past),
+            versions=past.versions.get(name, ()),
+            commits=past.commits.get(name, ()),
+        )
         self.files[path] = page.encode()
         if side := paths.get(name):
             self.files[side] = data.build_side(name, details.compared)
@@ -131,4 +176,7 @@ class _Building:
         """Return the settings of the further specs to compare. Raises NpuprofError."""
         references = [reference for reference in self.asked.also if reference not in self.paths]
         configs = {reference: self.workspace.resolve_spec(reference) for reference in references}
-        return {reference: build_compared_fields(config, build_settings(config, {})) for reference, config in configs.items()}
+        return {
+            reference: build_compared_fields(config, build_settings(config, {}))
+            for reference, config in configs.items()
+        }

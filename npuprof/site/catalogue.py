@@ -1,4 +1,6 @@
-"""The catalogue for the pages: a row per option, variable, flag and rule, and the changes of each release."""
+"""The catalogue for the pages: a row per option, variable, flag and rule, and the changes of each
+release.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from npuprof.model import Record
 
 
 class CatalogueRow(Record):
-    """One record of the catalogue; ``since`` and ``until`` are the first and last release that read it, if known.
+    """One record of the catalogue.
+
+    ``since`` and ``until`` are the first and last release that read it, if known.
 
     ``spelling`` is its name on each surface.
     """
@@ -49,7 +53,11 @@ class ReleaseRow(Record):
 @cache
 def list_catalogue_rows() -> tuple[CatalogueRow, ...]:
     """Return the records of all sections, in catalogue order."""
-    return tuple(_build_row(section, name) for section in catalog.load_sections().values() for name in section.names)
+    return tuple(
+        _build_row(section, name)
+        for section in catalog.load_sections().values()
+        for name in section.names
+    )
 
 
 def _build_row(section: catalog.Section, name: str) -> CatalogueRow:
@@ -69,14 +77,21 @@ def _build_row(section: catalog.Section, name: str) -> CatalogueRow:
         tuple(fields.get("products", ())),
         tuple(pair for pair in fields.get("spelling", {}).items() if pair[1]),
         *_find_span(record),
-        "without effect" if fields.get("no_effect") else "deprecated" if fields.get("deprecated") else "",
+        "without effect"
+        if fields.get("no_effect")
+        else "deprecated"
+        if fields.get("deprecated")
+        else "",
         fields.get("replaced_by") or fields.get("replacement", ""),
         find_framework(section.name, name),
     )
 
 
 def find_framework(section: str, name: str) -> str:
-    """Return the program that reads a setting, for a badge; an empty string for an unknown variable."""
+    """Return the program that reads a setting, for a badge.
+
+    An empty string for an unknown variable.
+    """
     if section != "env":
         return catalog.load_sections()[section].title
     variable = catalog.find_variable(name)
@@ -84,14 +99,19 @@ def find_framework(section: str, name: str) -> str:
 
 
 def _find_span(record: catalog.Entry | None) -> tuple[str, str]:
-    """Return the first and last release known to read a setting; empty strings if all do or it is unknown."""
+    """Return the first and last release known to read a setting.
+
+    Empty strings if all do or it is unknown.
+    """
     if isinstance(record, catalog.Setting):
         return record.since, record.until
     known = releases.load_releases()
     if not isinstance(record, catalog.Option) or "Y" not in record.states:
         return "", ""
     first, last = record.states.index("Y"), record.states.rindex("Y")
-    return known[first] if "." in record.states[:first] else "", known[last] if "." in record.states[last:] else ""
+    return known[first] if "." in record.states[:first] else "", known[
+        last
+    ] if "." in record.states[last:] else ""
 
 
 def _describe_values(fields: Mapping[str, Any]) -> str:
@@ -99,12 +119,19 @@ def _describe_values(fields: Mapping[str, Any]) -> str:
     if choices := fields.get("choices"):
         return f"{kind}: {', '.join(map(str, choices))}" if kind else ", ".join(map(str, choices))
     low, high = fields.get("minimum"), fields.get("maximum")
-    bounds = f"{'' if low is None else low}..{'' if high is None else high}" if (low, high) != (None, None) else ""
+    bounds = (
+        f"{'' if low is None else low}..{'' if high is None else high}"
+        if (low, high) != (None, None)
+        else ""
+    )
     return f"{kind} {bounds}".strip()
 
 
 def list_release_rows() -> list[ReleaseRow]:
-    """Return the changes of each release, newest first; changes with an unknown release are listed at the first known one."""
+    """Return the changes of each release, newest first.
+
+    Changes with an unknown release are listed at the first known one.
+    """
     known = releases.load_releases()
     new: dict[str, list[str]] = {}
     gone: dict[str, list[str]] = {}
@@ -116,6 +143,15 @@ def list_release_rows() -> list[ReleaseRow]:
             last = last if state == "?" else state
     rows = []
     for before, release in pairwise(known):
-        changed = tuple(row.build_finding().message for row in list_changed_defaults(before, release))
-        rows.append(ReleaseRow(release, tuple(sorted(new.get(release, ()))), tuple(sorted(gone.get(release, ()))), changed))
+        changed = tuple(
+            row.build_finding().message for row in list_changed_defaults(before, release)
+        )
+        rows.append(
+            ReleaseRow(
+                release,
+                tuple(sorted(new.get(release, ()))),
+                tuple(sorted(gone.get(release, ()))),
+                changed,
+            )
+        )
     return [row for row in reversed(rows) if row.new or row.gone or row.defaults]

@@ -1,4 +1,6 @@
-"""Compatibility matrices: the releases and products on which each preset works, and the effects of another release."""
+"""Compatibility matrices: the releases and products on which each preset works, and the effects of
+another release.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ _ORDER = ("error", "warning", "quiet", "ok")
 
 
 class Cell(NamedTuple):
-    """One preset on one platform: the numbers of errors and warnings, their codes, and whether the preset supports it."""
+    """One preset on one platform: the numbers of errors and warnings, their codes, and whether the
+    preset supports it.
+    """
 
     errors: int
     warnings: int
@@ -37,15 +41,31 @@ class Cell(NamedTuple):
 
     @property
     def state(self) -> str:
-        """``error``, ``warning``, ``ok``, or ``quiet`` if the preset does not support the platform."""
-        return "quiet" if not self.meant else "error" if self.errors else "warning" if self.warnings else "ok"
+        """``error``, ``warning``, ``ok``, or ``quiet`` if the preset does not support
+        the platform.
+        """
+        return (
+            "quiet"
+            if not self.meant
+            else "error"
+            if self.errors
+            else "warning"
+            if self.warnings
+            else "ok"
+        )
 
     @property
     def text(self) -> str:
         """The cell in words."""
         if not self.meant:
             return "not meant"
-        return format_count(self.errors, "error") if self.errors else format_count(self.warnings, "warning") if self.warnings else "ok"
+        return (
+            format_count(self.errors, "error")
+            if self.errors
+            else format_count(self.warnings, "warning")
+            if self.warnings
+            else "ok"
+        )
 
 
 class Row(Record):
@@ -82,7 +102,10 @@ def _list_columns() -> tuple[Names, Names]:
 @cache
 def _list_contexts() -> tuple[Context, ...]:
     shown, families = _list_columns()
-    return (*(Context(cann=release) for release in shown), *(Context(product=name) for name in families))
+    return (
+        *(Context(cann=release) for release in shown),
+        *(Context(product=name) for name in families),
+    )
 
 
 def judge_everywhere(config: Config, findings: Iterable[Finding]) -> tuple[Cell, ...]:
@@ -92,29 +115,59 @@ def judge_everywhere(config: Config, findings: Iterable[Finding]) -> tuple[Cell,
     """
     if config.abstract:
         return ()
-    known = zip(checks.find_clean_contexts(config, findings, _list_contexts()), _list_contexts(), strict=True)
-    return tuple([_judge_there(config, context) if codes is None else Cell(0, 0, codes, not codes) for codes, context in known])
+    known = zip(
+        checks.find_clean_contexts(config, findings, _list_contexts()),
+        _list_contexts(),
+        strict=True,
+    )
+    return tuple(
+        [
+            _judge_there(config, context) if codes is None else Cell(0, 0, codes, not codes)
+            for codes, context in known
+        ]
+    )
 
 
 def build_matrices(cells: Mapping[str, tuple[Cell, ...]]) -> list[Matrix]:
-    """Return the matrices of releases and products, from the cells of ``judge_everywhere`` by preset."""
+    """Return the matrices of releases and products, from the cells of
+    ``judge_everywhere`` by preset.
+    """
     shown, families = _list_columns()
     count = len(shown)
     return [
-        Matrix("On CANN releases", shown, _group_rows(shown, {name: row[:count] for name, row in cells.items()})),
-        Matrix("On products", families, _group_rows(families, {name: row[count:] for name, row in cells.items()})),
+        Matrix(
+            "On CANN releases",
+            shown,
+            _group_rows(shown, {name: row[:count] for name, row in cells.items()}),
+        ),
+        Matrix(
+            "On products",
+            families,
+            _group_rows(families, {name: row[count:] for name, row in cells.items()}),
+        ),
     ]
 
 
 def _group_rows(columns: Sequence[str], cells: Mapping[str, tuple[Cell, ...]]) -> tuple[Row, ...]:
-    """Return the rows of a matrix, those with faults first; presets with equal cells share a row, abstract ones have none."""
+    """Return the rows of a matrix, those with faults first.
+
+    Presets with equal cells share a row, abstract ones have none.
+    """
     alike = group_pairs((row, name) for name, row in cells.items())
     alike.pop((), None)
     rows = []
     for known, names in alike.items():
-        others = group_pairs(pair for pair in zip(known, columns, strict=False) if pair[0].state != "ok")
-        rows.append(Row(tuple(names), known, tuple((cell, tuple(there)) for cell, there in others.items())))
-    return tuple(sorted(rows, key=lambda row: (min(_ORDER.index(cell.state) for cell in row.cells), row.names)))
+        others = group_pairs(
+            pair for pair in zip(known, columns, strict=False) if pair[0].state != "ok"
+        )
+        rows.append(
+            Row(tuple(names), known, tuple((cell, tuple(there)) for cell, there in others.items()))
+        )
+    return tuple(
+        sorted(
+            rows, key=lambda row: (min(_ORDER.index(cell.state) for cell in row.cells), row.names)
+        )
+    )
 
 
 def _judge_there(config: Config, context: Context) -> Cell:
@@ -123,9 +176,14 @@ def _judge_there(config: Config, context: Context) -> Cell:
     if there is None:
         return Cell(1, 0, ())
     findings = checks.check_config(there, notes=False)
-    if unmeant := tuple(dict.fromkeys(finding.code for finding in findings if finding.code in MEANT_CODES)):
+    if unmeant := tuple(
+        dict.fromkeys(finding.code for finding in findings if finding.code in MEANT_CODES)
+    ):
         return Cell(0, 0, unmeant, False)
-    errors, warnings = ([finding for finding in findings if finding.severity == severity] for severity in SEVERITIES[:2])
+    errors, warnings = (
+        [finding for finding in findings if finding.severity == severity]
+        for severity in SEVERITIES[:2]
+    )
     codes = tuple(dict.fromkeys(finding.code for finding in (*errors, *warnings)))
     return Cell(len(errors), len(warnings), codes)
 
@@ -146,15 +204,34 @@ def build_upgrades(presets: Iterable[Preset], release: str, faults: list[Finding
 
 
 def _compare_with_release(now: Config, findings: Iterable[Finding], release: str) -> Effects:
-    """Return a preset's errors, changed defaults and deprecations in a release; empty if it cannot be resolved."""
+    """Return a preset's errors, changed defaults and deprecations in a release.
+
+    Empty if it cannot be resolved.
+    """
     there = Context(cann=release)
     then = contexts.resolve_elsewhere(now, there) if not now.abstract else None
     if then is None:
         return (), (), ()
-    before = {checks.identify_finding(finding)[::2] for finding in findings if finding.severity != "info"}
+    before = {
+        checks.identify_finding(finding)[::2] for finding in findings if finding.severity != "info"
+    }
     is_clean = checks.find_clean_contexts(now, findings, (there,)) == ((),)
-    after = [] if is_clean else [finding for finding in checks.check_config(then, notes=False) if finding.code not in MEANT_CODES]
-    breaks = tuple(f"{new.code} {new.message}" for new in after if new.severity == "error" and (new.code, new.message) not in before)
-    records = [(key, record) for key in sorted(then.settings) if (record := catalog.find_option(key))]
+    after = (
+        []
+        if is_clean
+        else [
+            finding
+            for finding in checks.check_config(then, notes=False)
+            if finding.code not in MEANT_CODES
+        ]
+    )
+    breaks = tuple(
+        f"{new.code} {new.message}"
+        for new in after
+        if new.severity == "error" and (new.code, new.message) not in before
+    )
+    records = [
+        (key, record) for key in sorted(then.settings) if (record := catalog.find_option(key))
+    ]
     stale = tuple(key for key, record in records if record.deprecated or record.no_effect)
     return breaks, tuple(change.message for change in check_changed_defaults(now, release)), stale

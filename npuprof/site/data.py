@@ -23,14 +23,20 @@ _FOLDER_LIKE_PAGE = lazy_pattern(r"(?<=\.html)/", re.IGNORECASE)
 
 
 def name_pages(names: Sequence[str]) -> dict[str, str]:
-    """Return the path of each preset's page; of names that differ only in case, the later ones get a digest.
+    """Return the path of each preset's page.
+
+    Of names that differ only in case, the later ones get a digest.
 
     Folders cannot have the name of a page: ``a.html/b`` next to ``a``. No name contains a ``~``.
     """
     paths = {}
     taken: set[str] = set()
     for name in names:
-        base = f"presets/{_FOLDER_LIKE_PAGE.sub('~/', name)}" if name.isascii() else f"presets/{_hash(name)}"
+        base = (
+            f"presets/{_FOLDER_LIKE_PAGE.sub('~/', name)}"
+            if name.isascii()
+            else f"presets/{_hash(name)}"
+        )
         paths[name] = f"{base}~{_hash(name)}.html" if base.lower() in taken else f"{base}.html"
         taken.add(base.lower())
     return paths
@@ -60,9 +66,15 @@ def build_index(paths: Mapping[str, str]) -> bytes:
     return _write_call("index", list(paths.items()), list(RISKS))
 
 
-def build_search(presets: Sequence[Preset], paths: Mapping[str, str], settings: Mapping[str, Sequence[tuple[str, str]]]) -> bytes:
+def build_search(
+    presets: Sequence[Preset],
+    paths: Mapping[str, str],
+    settings: Mapping[str, Sequence[tuple[str, str]]],
+) -> bytes:
     """Return the data of the search page: presets, values by preset, the catalogue, the codes."""
-    described = {preset.name: escape_controls(preset.head["description"])[:_SEARCHED] for preset in presets}
+    described = {
+        preset.name: escape_controls(preset.head["description"])[:_SEARCHED] for preset in presets
+    }
     place = {name: number for number, name in enumerate(described)}
     presets_by_value: dict[str, dict[str, list[int]]] = {}
     for name, rows in settings.items():
@@ -71,8 +83,14 @@ def build_search(presets: Sequence[Preset], paths: Mapping[str, str], settings: 
             presets_by_value.setdefault(key, {}).setdefault(shown, []).append(place[name])
     return _write_call(
         "all",
-        [[name, "" if paths[name] == f"presets/{name}.html" else paths[name], text] for name, text in described.items()],
-        {key: [[value, _fold(numbers)] for value, numbers in rows_of.items()] for key, rows_of in sorted(presets_by_value.items())},
+        [
+            [name, "" if paths[name] == f"presets/{name}.html" else paths[name], text]
+            for name, text in described.items()
+        ],
+        {
+            key: [[value, _fold(numbers)] for value, numbers in rows_of.items()]
+            for key, rows_of in sorted(presets_by_value.items())
+        },
         [[row.key, row.summary] for row in list_catalogue_rows()],
         [[row.code, row.title] for row in load_pages().values()],
     )
@@ -81,7 +99,9 @@ def build_search(presets: Sequence[Preset], paths: Mapping[str, str], settings: 
 def count_settings(settings: Mapping[str, Sequence[tuple[str, str]]]) -> dict[str, int]:
     """Return the number of presets that set each record of the catalogue, by path."""
     known = {row.key for row in list_catalogue_rows()}
-    return Counter(key for rows in settings.values() for key in {_find_record(key, known) for key, _ in rows})
+    return Counter(
+        key for rows in settings.values() for key in {_find_record(key, known) for key, _ in rows}
+    )
 
 
 def _find_record(key: str, known: Container[str]) -> str:

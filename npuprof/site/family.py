@@ -1,8 +1,9 @@
 """The inheritance graph as a picture: each preset is to the right of its first parent, in layers.
 
-A store has few presets with dependents, and many without: the latter share a box next to their first parent, since a
-box for each would make the picture as tall as the store is large. Further parents, mostly mix-ins, are thin lines shown
-on hover: hundreds of permanent lines would hide everything.
+A store has few presets with dependents, and many without: the latter share a box next to their
+first parent, since a box for each would make the picture as tall as the store is large. Further
+parents, mostly mix-ins, are thin lines shown on hover: hundreds of permanent lines would hide
+everything.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ LONGEST_NAME = 64
 
 
 class Box(Record):
-    """One preset with dependents, or several without; its position is the upper left corner, in pixels."""
+    """One preset with dependents, or several without.
+
+    Its position is the upper left corner, in pixels.
+    """
 
     names: tuple[str, ...]
     x: int = 0
@@ -56,11 +60,16 @@ class Box(Record):
 
     def place_name(self, index: int) -> tuple[int, int]:
         """Return the position of a name's text."""
-        return self.x + _PAD + self.column * (index // self.rows), self.y + _PAD + _LINE * (index % self.rows) + 15
+        return self.x + _PAD + self.column * (index // self.rows), self.y + _PAD + _LINE * (
+            index % self.rows
+        ) + 15
 
 
 class Line(Record):
-    """An inheritance line: its SVG path between boxes, and the names at both ends; ``second`` if not to the first parent."""
+    """An inheritance line: its SVG path between boxes, and the names at both ends.
+
+    ``second`` if not to the first parent.
+    """
 
     parent: str
     children: tuple[str, ...]
@@ -89,7 +98,10 @@ class _Branch:
 
 
 def draw_family(parents: Parents) -> Family:
-    """Return the picture of presets, by their parents; a parent outside the store has no parents itself."""
+    """Return the picture of presets, by their parents.
+
+    A parent outside the store has no parents itself.
+    """
     parents, depth = _find_depths(parents)
     extended = {name for names in parents.values() for name in names}
     branches = {name: _Branch([name]) for name in sorted(extended)}
@@ -97,7 +109,9 @@ def draw_family(parents: Parents) -> Family:
     tops: list[_Branch] = []
     for name, branch in branches.items():
         (branches[first[name]].below if name in first else tops).append(branch)
-    for above, names in group_pairs((first.get(name, ""), name) for name in sorted(parents.keys() - extended)).items():
+    for above, names in group_pairs(
+        (first.get(name, ""), name) for name in sorted(parents.keys() - extended)
+    ).items():
         (branches[above].below if above else tops).append(_Branch(names))
     families = [branch for branch in tops if branch.below]
     if others := [name for branch in tops if not branch.below for name in branch.box.names]:
@@ -119,7 +133,9 @@ def _find_depths(parents: Parents) -> tuple[Parents, dict[str, int]]:
 
 
 def _place_branches(tops: list[_Branch], depth: Mapping[str, int]) -> tuple[list[Box], int, int]:
-    """Return the positioned boxes, and the size of the picture: each box is centred on the branches to its right."""
+    """Return the positioned boxes, and the size of the picture: each box is centred on the branches
+    to its right.
+    """
     layers = [tops]
     while below := [branch for above in layers[-1] for branch in above.below]:
         layers.append(below)
@@ -128,7 +144,9 @@ def _place_branches(tops: list[_Branch], depth: Mapping[str, int]) -> tuple[list
         for branch in layer:
             branch.height = max(branch.box.height, _measure_column(branch.below))
             layer_now = max(depth[name] for name in branch.box.names)
-            widths[layer_now] = max(widths.get(layer_now, 0), branch.box.width if branch.below else 0)
+            widths[layer_now] = max(
+                widths.get(layer_now, 0), branch.box.width if branch.below else 0
+            )
     wide = [widths.get(number, 0) for number in range(max(widths, default=0) + 1)]
     starts = [_PAD + sum(wide[:number]) + _ACROSS * number for number in range(len(wide))]
     placed: list[Box] = []
@@ -139,11 +157,19 @@ def _place_branches(tops: list[_Branch], depth: Mapping[str, int]) -> tuple[list
             y = start
             for branch in column:
                 x = starts[max(depth[name] for name in branch.box.names)]
-                placed.append(branch.box._replace(x=x, y=y + (branch.height - branch.box.height) // 2))
-                following.append((branch.below, y + (branch.height - _measure_column(branch.below)) // 2))
+                placed.append(
+                    branch.box._replace(x=x, y=y + (branch.height - branch.box.height) // 2)
+                )
+                following.append(
+                    (branch.below, y + (branch.height - _measure_column(branch.below)) // 2)
+                )
                 y += branch.height + _BETWEEN
         columns = [(column, start) for column, start in following if column]
-    return placed, max((box.x + box.width for box in placed), default=0) + _PAD, _PAD * 2 + _measure_column(tops)
+    return (
+        placed,
+        max((box.x + box.width for box in placed), default=0) + _PAD,
+        _PAD * 2 + _measure_column(tops),
+    )
 
 
 def _measure_column(column: Sequence[_Branch]) -> int:
@@ -152,8 +178,15 @@ def _measure_column(column: Sequence[_Branch]) -> int:
 
 def _draw_lines(parents: Parents, boxes: Sequence[Box], first: Mapping[str, str]) -> list[Line]:
     home = {name: place for place, box in enumerate(boxes) for name in box.names}
-    pairs = [(above, name) for name in sorted(parents) for above in dict.fromkeys(parents[name]) if home[above] != home[name]]
-    ends = group_pairs(((above, home[name], first.get(name) != above), name) for above, name in pairs)
+    pairs = [
+        (above, name)
+        for name in sorted(parents)
+        for above in dict.fromkeys(parents[name])
+        if home[above] != home[name]
+    ]
+    ends = group_pairs(
+        ((above, home[name], first.get(name) != above), name) for above, name in pairs
+    )
     return [
         Line(above, tuple(names), _draw_line(boxes[home[above]], boxes[below]), second)
         for (above, below, second), names in sorted(ends.items())
@@ -161,6 +194,11 @@ def _draw_lines(parents: Parents, boxes: Sequence[Box], first: Mapping[str, str]
 
 
 def _draw_line(above: Box, below: Box) -> str:
-    x1, y1, x2, y2 = above.x + above.width, above.y + above.height // 2, below.x, below.y + below.height // 2
+    x1, y1, x2, y2 = (
+        above.x + above.width,
+        above.y + above.height // 2,
+        below.x,
+        below.y + below.height // 2,
+    )
     middle = (x1 + x2) // 2
     return f"M{x1} {y1}C{middle} {y1} {middle} {y2} {x2} {y2}"

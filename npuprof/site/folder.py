@@ -1,8 +1,8 @@
 """Writes the folder of a site; replaces only files that npuprof wrote there.
 
-A list in the folder names the files of the site. It may be part of a clone and is not trusted. The digests of written
-files are in a record in the user's state, by folder path. Without a record, as in another clone, a listed file is
-replaced if it equals HEAD.
+A list in the folder names the files of the site. It may be part of a clone and is not trusted. The
+digests of written files are in a record in the user's state, by folder path. Without a record, as
+in another clone, a listed file is replaced if it equals HEAD.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ _SCHEMA = "npuprof.site/1"
 
 
 class Written(Record):
-    """The numbers of written, removed and unchanged files; ``left`` are files of an earlier site that git tracks."""
+    """The numbers of written, removed and unchanged files.
+
+    ``left`` are files of an earlier site that git tracks.
+    """
 
     written: int
     removed: int
@@ -37,17 +40,20 @@ class Written(Record):
 
 
 def write_site(folder: str, files: Mapping[str, bytes]) -> Written:
-    """Write the files of a site, by path, and remove those of an earlier site that git does not track.
+    """Write the files of a site, by path, and remove those of an earlier site that git
+    does not track.
 
-    Raises NpuprofError, and writes nothing, if the folder contains a file that npuprof did not write (NP980), or a link
-    (NP941).
+    Raises NpuprofError, and writes nothing, if the folder contains a file that npuprof did not
+    write (NP980), or a link (NP941).
     """
     make_folder(folder)
     tree, git, record = Tree(folder), Git(folder), _find_record(folder)
     known = _read_record(record)
     listed = {*_read_list(tree), *(line.partition(" ")[2] for line in known)}
     same, proven, rest = _compare_files(tree, files, listed, known)
-    if strange := sorted(rest.keys() - {*_list_committed(git, {name: rest[name] for name in listed & rest.keys()})}):
+    if strange := sorted(
+        rest.keys() - {*_list_committed(git, {name: rest[name] for name in listed & rest.keys()})}
+    ):
         raise NpuprofError(_build_finding(os.path.join(folder, strange[0]), len(strange) - 1))
     gone = proven.keys() - files.keys()
     if gone and git.top:
@@ -60,7 +66,10 @@ def write_site(folder: str, files: Mapping[str, bytes]) -> Written:
         tree.make_folder(path)
     names = json.dumps({"schema": _SCHEMA, "files": sorted({*files, *left})}, indent=1) + "\n"
     # Pages can be rebuilt at any time, so they are not synced to disk.
-    wanted = [Wanted(os.path.join(folder, name), files[name], below=folder, durable=False) for name in changed]
+    wanted = [
+        Wanted(os.path.join(folder, name), files[name], below=folder, durable=False)
+        for name in changed
+    ]
     write_wanted_files([*wanted, Wanted(os.path.join(folder, MARK), names.encode(), below=folder)])
     for name in gone:
         tree.remove_file(name)
@@ -72,7 +81,8 @@ def write_site(folder: str, files: Mapping[str, bytes]) -> Written:
 def _compare_files(
     tree: Tree, files: Mapping[str, bytes], listed: Collection[str], known: Collection[str]
 ) -> tuple[set[str], dict[str, str], dict[str, str]]:
-    """Return the unchanged files, npuprof's files with their record lines, and all others with their digests.
+    """Return the unchanged files, npuprof's files with their record lines, and all others with
+    their digests.
 
     Raises NpuprofError (NP941) if a site contains a link.
     """
@@ -80,20 +90,27 @@ def _compare_files(
     proven = {}
     rest = {}
     for where, _, names in tree.walk():
-        for name in (os.path.join(where, file_name) for file_name in names if not is_under_way(file_name)):
+        for name in (
+            os.path.join(where, file_name) for file_name in names if not is_under_way(file_name)
+        ):
             is_link = bool(listed) and os.path.islink(tree.find_path(name))
             content = _read_file(tree, name) if is_link or name in files or name in listed else None
             if content is not None and content == files.get(name):
                 same.add(name)
             elif content is not None and (line := _format_line(name, content)) in known:
                 proven[name] = line
-            elif name != MARK and (content != b"" or name not in files):  # a system crash leaves empty files
+            elif name != MARK and (
+                content != b"" or name not in files
+            ):  # a system crash leaves empty files
                 rest[name] = "" if content is None else _digest_lines(content)
     return same, proven, rest
 
 
 def _read_file(tree: Tree, name: str) -> bytes | None:
-    """Return the content of a file, None if it cannot be read. Raises NpuprofError (NP941) if it is a link."""
+    """Return the content of a file, None if it cannot be read.
+
+    Raises NpuprofError (NP941) if it is a link.
+    """
     try:
         with tree.open_reader(name) as file:
             return file.read(LARGEST_FILE + 1)
@@ -107,7 +124,10 @@ def _digest_lines(content: bytes) -> str:
 
 
 def _list_committed(git: Git, files: Mapping[str, str]) -> Iterator[str]:
-    """Yield the files of a folder, given with their digests, that equal HEAD. Raises NpuprofError."""
+    """Yield the files of a folder, given with their digests, that equal HEAD.
+
+    Raises NpuprofError.
+    """
     if not files or not git.top:
         return
     place = os.path.relpath(os.path.realpath(git.folder), git.top)
@@ -118,9 +138,18 @@ def _list_committed(git: Git, files: Mapping[str, str]) -> Iterator[str]:
 
 
 def _build_finding(path: str, others: int) -> Finding:
-    what = f"{path} is not as npuprof wrote it" + (f" ({format_count(others, 'more such file')})" if others else "")
-    why = "npuprof site replaces only files that it wrote there and nobody edited, and files equal to HEAD; nothing was written."
-    hint = "name an empty folder, or empty this one if all of it can go" if others else f"remove the file: rm {shlex.quote(path)}"
+    what = f"{path} is not as npuprof wrote it" + (
+        f" ({format_count(others, 'more such file')})" if others else ""
+    )
+    why = (
+        "npuprof site replaces only files that it wrote there and nobody edited, and files equal "
+        "to HEAD; nothing was written."
+    )
+    hint = (
+        "name an empty folder, or empty this one if all of it can go"
+        if others
+        else f"remove the file: rm {shlex.quote(path)}"
+    )
     return Finding("NP980", what, why, hint, where=Place(path))
 
 
@@ -134,7 +163,11 @@ def _read_list(tree: Tree) -> set[str]:
 
 
 def _find_record(folder: str) -> str:
-    return os.path.join(find_user_folder("state"), "sites", sha256(os.fsencode(os.path.realpath(folder))).hexdigest()[:32])
+    return os.path.join(
+        find_user_folder("state"),
+        "sites",
+        sha256(os.fsencode(os.path.realpath(folder))).hexdigest()[:32],
+    )
 
 
 def _format_line(name: str, content: bytes) -> str:
@@ -152,4 +185,6 @@ def _read_record(path: str) -> set[str]:
 def _write_record(path: str, lines: Collection[str]) -> None:
     folder, name = os.path.split(path)
     with suppress(OSError, NpuprofError):  # a user without a home has no record
-        make_tree(folder, 0o700).write_file(name, "".join(f"{line}\n" for line in sorted(lines)).encode(), 0o600)
+        make_tree(folder, 0o700).write_file(
+            name, "".join(f"{line}\n" for line in sorted(lines)).encode(), 0o600
+        )

@@ -1,4 +1,6 @@
-"""The documentation as pages: Markdown converted to HTML within the content policy, with links between pages."""
+"""The documentation as pages: Markdown converted to HTML within the content policy, with links
+between pages.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,10 @@ class TopicPage(Record):
 
 @cache
 def load_topic_pages() -> tuple[TopicPage, ...]:
-    """Return the documentation pages, equal in every site. Raises NpuprofError as ``build_topic_pages``."""
+    """Return the documentation pages, equal in every site.
+
+    Raises NpuprofError as ``build_topic_pages``.
+    """
     return tuple(build_topic_pages(docs.load_topics()))
 
 
@@ -65,7 +70,9 @@ class _Writer:
         for place, token in enumerate(tokens):
             if token.type == "th_open" and not tokens[place + 1].content:  # an empty header cell
                 token.tag = tokens[place + 2].tag = "td"
-            self._change_token(token, tokens[place + 1].content if token.type == "heading_open" else "")
+            self._change_token(
+                token, tokens[place + 1].content if token.type == "heading_open" else ""
+            )
         return str(self.parser.renderer.render(tokens, self.parser.options, {}))
 
     def _change_token(self, token: Token, heading: str) -> None:
@@ -76,7 +83,9 @@ class _Writer:
             for child in token.children or ():
                 self._change_inline(child)
         elif token.type in ("th_open", "td_open"):
-            if token.attrs.pop("style", None) == "text-align:right":  # the policy forbids style attributes
+            if (
+                token.attrs.pop("style", None) == "text-align:right"
+            ):  # the policy forbids style attributes
                 token.attrSet("class", "number")
             if token.tag == "th":
                 token.attrSet("scope", "col")
@@ -86,9 +95,14 @@ class _Writer:
 
     def _write_block(self, token: Token) -> str:
         if token.type == "table_open":
-            number = self.regions[self.heading] = self.regions.get(self.heading, 0) + 1  # each region needs a unique label
+            number = self.regions[self.heading] = (
+                self.regions.get(self.heading, 0) + 1
+            )  # each region needs a unique label
             label = f"{self.heading}, table{f' {number}' if number > 1 else ''}"
-            return f'<div class="wide" role="region" aria-label="{escape_html(label)}" tabindex="0"><table>\n'
+            return (
+                '<div class="wide" role="region" '
+                f'aria-label="{escape_html(label)}" tabindex="0"><table>\n'
+            )
         if token.type == "table_close":
             return "</table></div>\n"
         code = "\n".join(map(escape_html, token.content.split("\n")))

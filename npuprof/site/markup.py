@@ -1,4 +1,5 @@
-"""HTML that a site contains thousands of times, formatted without a template: paths, origins, rows of settings.
+"""HTML that a site contains thousands of times, formatted without a template: paths, origins, rows
+of settings.
 
 Every value goes through ``escape_text``.
 """
@@ -23,7 +24,10 @@ _SHORT = 200
 
 
 def show_value(value: Any) -> Any:
-    """Return a value for a template: invisible characters made visible, short texts escaped; markup unchanged."""
+    """Return a value for a template: invisible characters made visible, short texts escaped.
+
+    Markup unchanged.
+    """
     if type(value) not in (str, Origin):
         return value
     text = str(value)
@@ -60,16 +64,24 @@ def format_path(place: str, separator: str = "/") -> str:
 def format_author(link: Callable[[str], str], origin: Origin, part: str = "") -> str:
     """Return the preset, file and line that set a value; ``link`` returns the link of a preset."""
     elements = f' <span class="quiet">{escape_text(part)}</span>' if part else ""
-    return f'<span class="by"><b>{link(origin.profile)}</b>{elements} <code class="path">{format_path(str(origin))}</code></span>'
+    return (
+        f'<span class="by"><b>{link(origin.profile)}</b>{elements} <code '
+        f'class="path">{format_path(str(origin))}</code></span>'
+    )
 
 
 def format_risks(risks: Iterable[str]) -> str:
     """Return the risks of changing a setting."""
-    return "".join(f' <span class="risk {escape_text(risk)}">{escape_text(risk)}</span>' for risk in risks)
+    return "".join(
+        f' <span class="risk {escape_text(risk)}">{escape_text(risk)}</span>' for risk in risks
+    )
 
 
 def format_setting_rows(settings: Iterable[Setting], link: Callable[[str], str], up: str) -> str:
-    """Return the table rows of settings; ``up`` is the path to the top of the site, for which ``link`` writes a NUL."""
+    """Return the table rows of settings.
+
+    ``up`` is the path to the top of the site, for which ``link`` writes a NUL.
+    """
     for setting in settings:
         if not setting.html:
             setting.html = "".join([_format_row(row, link) for row in setting.rows])
@@ -78,11 +90,20 @@ def format_setting_rows(settings: Iterable[Setting], link: Callable[[str], str],
 
 def _format_row(row: SettingRow, link: Callable[[str], str]) -> str:
     authors = "".join([format_author(link, origin, part) for origin, part in row.authors])
-    losers = [f'<span class="over"><del><code>{escape_text(old)}</code></del> {format_author(link, by)}</span>' for old, by in row.losers]
+    losers = [
+        (
+            f'<span class="over"><del><code>{escape_text(old)}</code></del> '
+            f"{format_author(link, by)}</span>"
+        )
+        for old, by in row.losers
+    ]
     unit = f" {escape_text(row.unit)}" if row.unit else ""
     place = f"\0catalogue.html#{quote(row.setting)}"
     return (
-        f'<tr><th scope="row"><a href="{place}"><code class="path">{format_path(row.key, ".")}</code></a></th>'
-        f'<td><code class="value">{escape_text(row.value)}</code>{unit}</td><td>{authors}{"".join(losers)}</td>'
-        f'<td><span class="quiet">{escape_text(row.meaning)}</span>{format_risks(row.risk)}</td></tr>\n'
+        f'<tr><th scope="row"><a href="{place}"><code '
+        f'class="path">{format_path(row.key, ".")}</code></a></th>'
+        "<td><code "
+        f'class="value">{escape_text(row.value)}</code>{unit}</td><td>{authors}{"".join(losers)}</td>'
+        "<td><span "
+        f'class="quiet">{escape_text(row.meaning)}</span>{format_risks(row.risk)}</td></tr>\n'
     )

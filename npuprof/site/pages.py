@@ -16,7 +16,14 @@ from npuprof.site import HOW_TO_INSTALL
 from npuprof.site.catalogue import list_catalogue_rows, list_release_rows
 from npuprof.site.family import LONGEST_NAME, draw_family
 from npuprof.site.manual import load_topic_pages
-from npuprof.site.markup import escape_text, format_author, format_path, format_setting_rows, mark_markup, show_value
+from npuprof.site.markup import (
+    escape_text,
+    format_author,
+    format_path,
+    format_setting_rows,
+    mark_markup,
+    show_value,
+)
 from npuprof.site.past import Past
 from npuprof.site.presets import Preset
 from npuprof.site.settings import format_value
@@ -26,9 +33,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-#: The content security policy: only the site's own style and script files, also for pages opened as files; nothing inline.
+#: The content security policy: only the site's own style and script files, also for pages opened as
+#: files; nothing inline.
 POLICY = (
-    "default-src 'none'; script-src 'self' file:; style-src 'self' file:; img-src 'self' file: data:; base-uri 'none'; form-action 'none'"
+    "default-src 'none'; script-src 'self' file:; style-src 'self' file:; img-src 'self' file: "
+    "data:; base-uri 'none'; form-action 'none'"
 )
 _MENU = {
     "index.html": "Presets",
@@ -40,11 +49,17 @@ _MENU = {
     "rules.html": "Rules",
     "docs/index.html": "Docs",
 }
-#: The maximum number of presets listed below the picture; longer lists get their own page to keep pages small.
+#: The maximum number of presets listed below the picture; longer lists get their own page to keep
+#: pages small.
 _MOST_BELOW = 300
 _KINDS = ("Cannot be resolved", "Models", "Debugging", "Bases", "Mix-ins")
 #: The columns of the list of presets, each with the values that it shows.
-_COLUMNS = {"for": ("scenario", "framework"), "products": ("product",), "owner": ("owner",), "found": ("found",)}
+_COLUMNS = {
+    "for": ("scenario", "framework"),
+    "products": ("product",),
+    "owner": ("owner",),
+    "found": ("found",),
+}
 _DEBUGGING = lazy_pattern(r"(?:^|[/_.-])debug(?:[/_.-]|$)")
 #: Releases that read an option, among the states of all.
 _READ = lazy_pattern(r"[^.]+")
@@ -55,12 +70,22 @@ _WORST = {"error": 0, "warning": 1, "info": 2, "": 2}
 def _format_menu(here: str, up: str) -> Any:
     """Return the links to the pages of the menu, of which ``here`` may be one."""
     marks = {here: ' aria-current="page"'}
-    return mark_markup("".join([f' <a href="{up}{path}"{marks.get(path, "")}>{label}</a>' for path, label in _MENU.items()]))
+    return mark_markup(
+        "".join(
+            [
+                f' <a href="{up}{path}"{marks.get(path, "")}>{label}</a>'
+                for path, label in _MENU.items()
+            ]
+        )
+    )
 
 
 @cache
 def _open_templates() -> Environment:
-    """Return the templates, each parsed once. Raises NpuprofError if a required library is not installed."""
+    """Return the templates, each parsed once.
+
+    Raises NpuprofError if a required library is not installed.
+    """
     try:
         import jinja2
     except ImportError:
@@ -101,69 +126,134 @@ class Writer:
         self.open = cache(_open_templates().get_template)
         self.store = store
         self.paths = paths
-        self.shared_link = cache(partial(self._link_preset, "\0"))  # the path to the top differs by page
+        self.shared_link = cache(
+            partial(self._link_preset, "\0")
+        )  # the path to the top differs by page
 
     def fill(self, template: str, here: str, title: str, **values: Any) -> str:
         """Return a page, given its template, path, title and values."""
         up = "../" * here.count("/")
-        return self.open(template).render({
-            "policy": POLICY, "title": title, "up": up, "menu": _format_menu(here if here in _MENU else "", up), "store": self.store,
-            "version": __version__, "head": "", "paths": self.paths, "link": partial(self._link_preset, up),
-            "shared_link": self.shared_link, **values,
-        })  # fmt: skip
+        return self.open(template).render(
+            {
+                "policy": POLICY,
+                "title": title,
+                "up": up,
+                "menu": _format_menu(here if here in _MENU else "", up),
+                "store": self.store,
+                "version": __version__,
+                "head": "",
+                "paths": self.paths,
+                "link": partial(self._link_preset, up),
+                "shared_link": self.shared_link,
+                **values,
+            }
+        )
 
     def _link_preset(self, up: str, name: str) -> Any:
         """Return the name of a preset, as a link if it has a page."""
         path = self.paths.get(name)
-        return mark_markup(escape_text(name) if path is None else f'<a href="{up}{escape_text(path)}">{escape_text(name)}</a>')
+        return mark_markup(
+            escape_text(name)
+            if path is None
+            else f'<a href="{up}{escape_text(path)}">{escape_text(name)}</a>'
+        )
 
     def build_lists(self, values: Mapping[str, Mapping[str, Any]]) -> dict[str, bytes]:
         """Return the pages about all presets and the catalogue, given the values of each."""
         labels = {**_MENU, "family-text.html": "Graph as text"}
-        return {path: self.fill(path, path, labels[path], **shown).encode() for path, shown in values.items()}
+        return {
+            path: self.fill(path, path, labels[path], **shown).encode()
+            for path, shown in values.items()
+        }
 
     def build_documentation(self) -> dict[str, bytes]:
         """Return the documentation pages and their images. Raises NpuprofError."""
         pages = load_topic_pages()
-        groups = [(title, [page for page in pages if page.topic.group == group]) for group, title in GROUP_TITLES.items()]
-        files = {"docs/index.html": self.fill("topics.html", "docs/index.html", "Documentation", groups=groups).encode()}
+        groups = [
+            (title, [page for page in pages if page.topic.group == group])
+            for group, title in GROUP_TITLES.items()
+        ]
+        files = {
+            "docs/index.html": self.fill(
+                "topics.html", "docs/index.html", "Documentation", groups=groups
+            ).encode()
+        }
         for before, page, after in zip([None, *pages], pages, [*pages[1:], None], strict=False):
             html = mark_markup(page.html)  # npuprof's own pages, already escaped
-            files[page.path] = self.fill("topic.html", page.path, page.topic.title, html=html, before=before, after=after).encode()
+            files[page.path] = self.fill(
+                "topic.html", page.path, page.topic.title, html=html, before=before, after=after
+            ).encode()
             files |= dict(page.pictures)
         return files
 
 
 def list_owners(preset: Preset, past: Past) -> list[str]:
     """Return the owners of a preset: its own ``owner``, then those of CODEOWNERS."""
-    return list(dict.fromkeys(filter(None, (preset.head["owner"], *past.owners.get(preset.name, ())))))
+    return list(
+        dict.fromkeys(filter(None, (preset.head["owner"], *past.owners.get(preset.name, ()))))
+    )
 
 
-def list_shown(presets: Sequence[Preset], apart: Sequence[Finding], past: Past) -> dict[str, dict[str, Any]]:
-    """Return the values of the pages about all presets, by path; ``apart`` are the findings about other files of the store."""
+def list_shown(
+    presets: Sequence[Preset], apart: Sequence[Finding], past: Past
+) -> dict[str, dict[str, Any]]:
+    """Return the values of the pages about all presets, by path.
+
+    ``apart`` are the findings about other files of the store.
+    """
     parents = {preset.name: preset.parents for preset in presets}
-    family, groups, is_large = draw_family(parents), _group_by_parents(presets), len(presets) > _MOST_BELOW
+    family, groups, is_large = (
+        draw_family(parents),
+        _group_by_parents(presets),
+        len(presets) > _MOST_BELOW,
+    )
     marks = {preset.name: f"f-{preset.worst} s-{_find_scenario(preset)}" for preset in presets}
-    order = {name: number for number, name in enumerate(name for box in family.boxes for name in box.names)}
+    order = {
+        name: number
+        for number, name in enumerate(name for box in family.boxes for name in box.names)
+    }
     shown: dict[str, dict[str, Any]] = {
         "index.html": {
-            **_list_kinds([_build_row(preset, past) for preset in sorted(presets, key=lambda preset: (_WORST[preset.worst], preset.name))]),
-            "summary": _summarise(presets), "head": past.head, "apart": apart,
+            **_list_kinds(
+                [
+                    _build_row(preset, past)
+                    for preset in sorted(
+                        presets, key=lambda preset: (_WORST[preset.worst], preset.name)
+                    )
+                ]
+            ),
+            "summary": _summarise(presets),
+            "head": past.head,
+            "apart": apart,
         },
         "family.html": {
-            "family": family, "groups": groups, "apart": is_large, "marks": marks, "order": order, "longest": LONGEST_NAME,
+            "family": family,
+            "groups": groups,
+            "apart": is_large,
+            "marks": marks,
+            "order": order,
+            "longest": LONGEST_NAME,
             "said": {preset.name: _say_colours(preset) for preset in presets},
         },
-    }  # fmt: skip
+    }
     return {**shown, "family-text.html": {"groups": groups}} if is_large else shown
 
 
 def _build_row(preset: Preset, past: Past) -> dict[str, Any]:
     """Return one preset's row in the list of all."""
-    found = [word for word, number in zip(("broken", *SEVERITIES[:2]), (preset.config is None, *preset.counts), strict=False) if number]
+    found = [
+        word
+        for word, number in zip(
+            ("broken", *SEVERITIES[:2]), (preset.config is None, *preset.counts), strict=False
+        )
+        if number
+    ]
     return {
-        "preset": preset, "owners": list_owners(preset, past), "found": found, "kind": _find_kind(preset),
-    }  # fmt: skip
+        "preset": preset,
+        "owners": list_owners(preset, past),
+        "found": found,
+        "kind": _find_kind(preset),
+    }
 
 
 def _find_kind(preset: Preset) -> str:
@@ -176,7 +266,9 @@ def _find_kind(preset: Preset) -> str:
 
 
 def _list_kinds(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the rows by kind, the columns that are not entirely empty, and the choices of the filters."""
+    """Return the rows by kind, the columns that are not entirely empty, and the choices of the
+    filters.
+    """
     values = {
         "scenario": {row["preset"].head["scenario"] for row in rows},
         "framework": {name for row in rows for name in row["preset"].head["frameworks"]},
@@ -184,12 +276,22 @@ def _list_kinds(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "owner": {name for row in rows for name in row["owners"]},
         "found": {word for row in rows for word in row["found"]},
     }
-    columns = ["preset", *(name for name, kinds in _COLUMNS.items() if any(text for kind in kinds for text in values[kind]))]
+    columns = [
+        "preset",
+        *(
+            name
+            for name, kinds in _COLUMNS.items()
+            if any(text for kind in kinds for text in values[kind])
+        ),
+    ]
     return {
         "kinds": {kind: [row for row in rows if row["kind"] == kind] for kind in _KINDS},
-        "columns": columns, "widths": [0 if name == "preset" else 1 if name in ("owner", "found") else 2 for name in columns],
+        "columns": columns,
+        "widths": [
+            0 if name == "preset" else 1 if name in ("owner", "found") else 2 for name in columns
+        ],
         "choices": {name: sorted(filter(None, texts)) for name, texts in values.items()},
-    }  # fmt: skip
+    }
 
 
 def _group_by_parents(presets: Sequence[Preset]) -> list[tuple[tuple[str, ...], list[Preset]]]:
@@ -205,12 +307,21 @@ def _find_scenario(preset: Preset) -> str:
 
 def _say_colours(preset: Preset) -> str:
     """Return the meaning of a preset's colours in a picture."""
-    state = "broken" if preset.config is None else preset.worst if preset.worst in ("error", "warning") else ""
+    state = (
+        "broken"
+        if preset.config is None
+        else preset.worst
+        if preset.worst in ("error", "warning")
+        else ""
+    )
     return "".join(f", {word}" for word in (state, _find_scenario(preset)) if word)
 
 
 def build_catalogue(set_by: Mapping[str, int]) -> dict[str, Any]:
-    """Return the values of the catalogue page; ``set_by`` is the number of presets that set each setting."""
+    """Return the values of the catalogue page.
+
+    ``set_by`` is the number of presets that set each setting.
+    """
     rows = list_catalogue_rows()
     known = releases.load_releases()
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
@@ -218,26 +329,38 @@ def build_catalogue(set_by: Mapping[str, int]) -> dict[str, Any]:
         option = catalog.find_option(row.key)
         states = option.states[: len(known)] if option else ""
         shown = {
-            "targets": [(surface, spelling if spelling != row.key else "") for surface, spelling in row.spelling],
+            "targets": [
+                (surface, spelling if spelling != row.key else "")
+                for surface, spelling in row.spelling
+            ],
             "read_by": _fold_spans(states) if "." in states else "",
             "set_by": set_by.get(row.key, 0),
         }
         groups.setdefault((row.kind, row.framework), []).append({**row._asdict(), **shown})
     return {
-        "count": len(rows), "groups": groups, "kinds": list(dict.fromkeys(row.kind for row in rows)), "releases": list(reversed(known)),
-        "products": list(products.load_products()), "frameworks": sorted({row.framework for row in rows if row.framework}),
+        "count": len(rows),
+        "groups": groups,
+        "kinds": list(dict.fromkeys(row.kind for row in rows)),
+        "releases": list(reversed(known)),
+        "products": list(products.load_products()),
+        "frameworks": sorted({row.framework for row in rows if row.framework}),
         "surfaces": sorted({surface for row in rows for surface, _ in row.spelling}),
-        "risks": sorted({risk for row in rows for risk in row.risk}), "changes": list_release_rows(),
-    }  # fmt: skip
+        "risks": sorted({risk for row in rows for risk in row.risk}),
+        "changes": list_release_rows(),
+    }
 
 
 def _fold_spans(states: str) -> str:
-    """Return the releases that read an option as places in the list of releases: ``3-20 22-30``, or ``none``."""
+    """Return the releases that read an option as places in the list of releases: ``3-20 22-30``, or
+    ``none``.
+    """
     return " ".join(f"{span.start()}-{span.end() - 1}" for span in _READ.finditer(states)) or "none"
 
 
 def _summarise(presets: Sequence[Preset]) -> str:
     worst = ["broken" if preset.config is None else preset.worst for preset in presets]
     words = {"broken": "cannot be resolved", "error": "with errors", "warning": "with warnings"}
-    shown = ", ".join(f"{worst.count(mark)} {what}" for mark, what in words.items() if mark in worst)
+    shown = ", ".join(
+        f"{worst.count(mark)} {what}" for mark, what in words.items() if mark in worst
+    )
     return f"{format_count(len(presets), 'preset')}: {shown or 'no errors, no warnings'}."

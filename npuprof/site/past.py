@@ -24,7 +24,9 @@ class VersionRow(Record):
 
 
 class Past(Record):
-    """Commits and versions of each preset by name, newest first, and its owners; the checked out commit.
+    """Commits and versions of each preset by name, newest first, and its owners.
+
+    The checked out commit.
 
     A commit has the ancestors of the preset that it touched, if it did not touch the preset itself.
     """
@@ -46,25 +48,56 @@ def read_past(store: ReadOnceStore, lineages: Mapping[str, Sequence[str]]) -> Pa
         repository = store.repository
         head = repository.resolve_commit("HEAD")
         commits = list(walk_commits(repository, head))
-        touching = group_pairs((name, place) for place, commit in enumerate(commits) for name in _list_touched(commit))
+        touching = group_pairs(
+            (name, place) for place, commit in enumerate(commits) for name in _list_touched(commit)
+        )
         versions = group_pairs(
-            (version.name, VersionRow(str(version.text), version.date[:10], repository.find_yank(version.tag_name)))
+            (
+                version.name,
+                VersionRow(
+                    str(version.text), version.date[:10], repository.find_yank(version.tag_name)
+                ),
+            )
             for version in reversed(repository.load_versions())
         )
         rules, at = read_owner_rules(repository, head), store.repository.load_revision(head)
-        owners = {name: match_owners(rules, at.source_path(name)) for name in lineages} if rules else {}
+        owners = (
+            {name: match_owners(rules, at.source_path(name)) for name in lineages} if rules else {}
+        )
     except NpuprofError:
         return Past()
-    return Past(head, {name: _list_newest(name, lineage, touching, commits) for name, lineage in lineages.items()}, versions, owners)
+    return Past(
+        head,
+        {
+            name: _list_newest(name, lineage, touching, commits)
+            for name, lineage in lineages.items()
+        },
+        versions,
+        owners,
+    )
 
 
 def _list_touched(commit: Commit) -> set[str]:
-    return {name for changes in commit.changes.values() for change in changes for name in (change.was, change.now) if name}
+    return {
+        name
+        for changes in commit.changes.values()
+        for change in changes
+        for name in (change.was, change.now)
+        if name
+    }
 
 
 def _list_newest(
     own: str, lineage: Sequence[str], touching: Mapping[str, list[int]], commits: Sequence[Commit]
 ) -> list[tuple[Commit, list[str]]]:
-    """Return the newest commits of a preset and its ancestors; ``touching`` are indexes of commits by preset."""
-    through = group_pairs((place, name) for name in (own, *lineage) for place in touching.get(name, ()))
-    return [(commits[place], [] if own in through[place] else sorted(through[place])) for place in sorted(through)[:_MOST]]
+    """Return the newest commits of a preset and its ancestors.
+
+    ``touching`` are indexes of commits by preset.
+    """
+    through = group_pairs(
+        (place, name) for name in (own, *lineage) for place in touching.get(name, ())
+    )
+    return [
+        (commits[place], [] if own in through[place] else sorted(through[place]))
+        for place in sorted(through)[:_MOST]
+    ]

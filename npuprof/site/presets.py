@@ -1,4 +1,6 @@
-"""Each preset of a store for the pages: its claims, settings with origins, findings, and rendered texts."""
+"""Each preset of a store for the pages: its claims, settings with origins, findings, and rendered
+texts.
+"""
 
 from __future__ import annotations
 
@@ -47,36 +49,72 @@ class Preset(Record):
 
     @cached_property
     def head(self) -> dict[str, Any]:
-        """Its own ``[profile]`` keys, and inherited ones if it can be resolved; an empty string is unset."""
+        """Its own ``[profile]`` keys, and inherited ones if it can be resolved.
+
+        An empty string is unset.
+        """
         table = self.profile.table if self.profile is not None else {}
-        own = {name: str(table.get(name, "")) for name in ("description", "owner", "deprecated", "scenario", "cann")}
+        own = {
+            name: str(table.get(name, ""))
+            for name in ("description", "owner", "deprecated", "scenario", "cann")
+        }
         config = self.config
         if config is None:
-            return {**own, "versions": {}, "products": (), "frameworks": (), "abstract": False, "digest": ""}
-        resolved = {"scenario": config.scenario or "", "cann": config.cann or "", "products": tuple(config.products)}
+            return {
+                **own,
+                "versions": {},
+                "products": (),
+                "frameworks": (),
+                "abstract": False,
+                "digest": "",
+            }
+        resolved = {
+            "scenario": config.scenario or "",
+            "cann": config.cann or "",
+            "products": tuple(config.products),
+        }
         resolved["frameworks"] = _list_frameworks(config)
-        return {**own, **resolved, "versions": config.versions, "abstract": config.abstract, "digest": config.digest}
+        return {
+            **own,
+            **resolved,
+            "versions": config.versions,
+            "abstract": config.abstract,
+            "digest": config.digest,
+        }
 
     @cached_property
     def counts(self) -> tuple[int, ...]:
         """The numbers of errors, warnings and notes."""
-        return tuple(sum(finding.severity == severity for finding in self.findings) for severity in SEVERITIES)
+        return tuple(
+            sum(finding.severity == severity for finding in self.findings)
+            for severity in SEVERITIES
+        )
 
     @cached_property
     def worst(self) -> str:
         """The worst severity of its findings; an empty string if there are none."""
-        return next((severity for severity, number in zip(SEVERITIES, self.counts, strict=True) if number), "")
+        return next(
+            (severity for severity, number in zip(SEVERITIES, self.counts, strict=True) if number),
+            "",
+        )
 
     @property
     def lineage(self) -> tuple[str, ...]:
         """Its ancestors."""
-        return tuple(member.name for member in self.config.lineage[:-1]) if self.config is not None else ()
+        return (
+            tuple(member.name for member in self.config.lineage[:-1])
+            if self.config is not None
+            else ()
+        )
 
     @property
     def parents(self) -> list[str]:
         """Its parents by name: those of this store without versions, others as written."""
         references = self.profile.extends if self.profile is not None else ()
-        return [reference if is_source_reference(reference) else reference.partition("@")[0] for reference in references]
+        return [
+            reference if is_source_reference(reference) else reference.partition("@")[0]
+            for reference in references
+        ]
 
 
 class Details(Record):
@@ -94,9 +132,17 @@ class Details(Record):
 
 
 def _list_frameworks(config: Config) -> tuple[str, ...]:
-    """Return the frameworks that read a preset's settings; ATC reads the options of an offline conversion."""
-    found = {find_framework(*keys.split_section_and_name(key)): None for key in config.ordered_settings()}
-    names = ("ATC" if name == "TensorFlow" and config.scenario == "offline-inference" else name for name in found)
+    """Return the frameworks that read a preset's settings.
+
+    ATC reads the options of an offline conversion.
+    """
+    found = {
+        find_framework(*keys.split_section_and_name(key)): None for key in config.ordered_settings()
+    }
+    names = (
+        "ATC" if name == "TensorFlow" and config.scenario == "offline-inference" else name
+        for name in found
+    )
     return tuple(dict.fromkeys(name for name in names if name not in ("", "CANN")))
 
 
@@ -105,11 +151,16 @@ def describe_preset(workspace: spec.Workspace, report: PresetReport) -> Preset:
     profile: Profile | None = None
     with suppress(Exception):  # its findings give the reason
         profile = workspace.profile(report.name)
-    found = sorted(checks.fold_findings((*report.findings, *report.faults)), key=lambda finding: SEVERITIES.index(finding.severity))
+    found = sorted(
+        checks.fold_findings((*report.findings, *report.faults)),
+        key=lambda finding: SEVERITIES.index(finding.severity),
+    )
     return Preset(report.name, profile, report.config, tuple(found))
 
 
-def build_details(config: Config, findings: tuple[Finding, ...], inherited: dict[Any, Setting]) -> Details:
+def build_details(
+    config: Config, findings: tuple[Finding, ...], inherited: dict[Any, Setting]
+) -> Details:
     """Return the additional data of a resolvable preset's page."""
     config.lineage[-1].document.find_positions()  # a page shows all of them
     has_errors = any(finding.severity == "error" for finding in findings)
@@ -121,17 +172,25 @@ def build_details(config: Config, findings: tuple[Finding, ...], inherited: dict
 
 
 def _render_all(config: Config, has_errors: bool) -> Iterable[RenderedText]:
-    """Yield the output of ``render`` and ``env`` for a preset, or why it is rejected, with the sidecar files."""
+    """Yield the output of ``render`` and ``env`` for a preset, or why it is rejected, with the
+    sidecar files.
+    """
     if config.abstract:
         return
-    by_target = any("target" in override.match for profile in config.lineage for override in profile.overrides)
+    by_target = any(
+        "target" in override.match for profile in config.lineage for override in profile.overrides
+    )
     refused = _find_refusal(config) if has_errors else ""
     sidecars: dict[str, str] = {}
 
     def resolve_for(target: str) -> tuple[Config | None, str]:
         """Return the config for a target, and why it is rejected."""
         differs = by_target or target in _TOLD_CONTEXT
-        there = contexts.resolve_elsewhere(config, config.context._replace(target=target)) if differs else config
+        there = (
+            contexts.resolve_elsewhere(config, config.context._replace(target=target))
+            if differs
+            else config
+        )
         return there, refused if there is config or not has_errors else _find_refusal(there)
 
     for name in renderers.list_fitting_targets(config):
@@ -145,21 +204,29 @@ def _render_all(config: Config, has_errors: bool) -> Iterable[RenderedText]:
             rendered = target.write(there, False)
         except NpuprofError as error:
             names = error.names if isinstance(error, renderers.NotCarriedError) else ()
-            yield RenderedText(name, "", f"cannot carry {', '.join(names)}" if names else _join_messages(error.findings))
+            yield RenderedText(
+                name,
+                "",
+                f"cannot carry {', '.join(names)}" if names else _join_messages(error.findings),
+            )
         else:
             sidecars |= rendered.sidecars
             yield RenderedText(name, rendered.text)
     for name, text in sidecars.items():
         yield RenderedText(f"{name}, a sidecar file", text)
     there, reason = resolve_for("env")
-    yield from [RenderedText("exports", "", reason)] if reason or there is None else _export_to_all(there)
+    yield from (
+        [RenderedText("exports", "", reason)] if reason or there is None else _export_to_all(there)
+    )
 
 
 def _find_refusal(config: Config | None) -> str:
     """Return why a preset is not rendered: its errors for the target; empty if there are none."""
     if config is None:
         return "it cannot be resolved for this target"
-    return _join_messages([finding for finding in checks.check_before_export(config) if finding.severity == "error"])
+    return _join_messages(
+        [finding for finding in checks.check_before_export(config) if finding.severity == "error"]
+    )
 
 
 def _join_messages(findings: Iterable[Finding]) -> str:
@@ -175,7 +242,13 @@ def _export_to_all(config: Config) -> Iterable[RenderedText]:
         return
     shells: dict[tuple[str, str], list[str]] = {}
     for name, shell in SHELLS.items():
-        refused = "; ".join([f"{variable}: {why}" for variable, text in variables.items() if (why := shell.refuses(text))])
+        refused = "; ".join(
+            [
+                f"{variable}: {why}"
+                for variable, text in variables.items()
+                if (why := shell.refuses(text))
+            ]
+        )
         lines = format_clear_and_export_lines(config, name, variables) if not refused else ""
         shells.setdefault((lines, refused), []).append(name)
     for (text, reason), names in shells.items():

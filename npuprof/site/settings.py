@@ -1,4 +1,6 @@
-"""The settings of a preset for pages and comparisons: a row per path of a table, with origins and overridden values."""
+"""The settings of a preset for pages and comparisons: a row per path of a table, with origins and
+overridden values.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,9 @@ _LONGEST_VALUE = 2000
 class SettingRow(Record):
     """One effective setting by path; lists are not split.
 
-    ``authors`` are the origins of its value, each with its elements if several wrote one list. ``losers`` are the
-    overridden values with their origins. ``scope`` is the context to which the row is limited, as ``product atlas-a3``.
+    ``authors`` are the origins of its value, each with its elements if several wrote one list.
+    ``losers`` are the overridden values with their origins. ``scope`` is the context to which the
+    row is limited, as ``product atlas-a3``.
     """
 
     key: str
@@ -60,34 +63,59 @@ class Setting:
 
 
 def build_settings(config: Config, inherited: dict[Any, Setting]) -> tuple[Setting, ...]:
-    """Return all settings of a preset in catalogue order; inherited ones are shared in ``inherited``.
+    """Return all settings of a preset in catalogue order.
 
-    They are listed by ancestors and key, since presets with the same ancestors inherit the same, and by id of their history.
+    Inherited ones are shared in ``inherited``.
+
+    They are listed by ancestors and key, since presets with the same ancestors inherit the same,
+    and by id of their history.
     """
-    own, above, settings = config.lineage[-1], (config.scenario, *[profile.key for profile in config.lineage[:-1]]), []
+    own, above, settings = (
+        config.lineage[-1],
+        (config.scenario, *[profile.key for profile in config.lineage[:-1]]),
+        [],
+    )
     for key in config.ordered_settings():
         setting = inherited.get((above, key)) if not own.touches(key) else None
         if setting is None:
             history = config.history(key)
             setting = inherited.get(id(history)) or Setting(config, key)
             if history and history[-1].origin.document is not own.document:
-                inherited[id(history)] = inherited[above, key] = setting  # keeping the history keeps its id unique
+                inherited[id(history)] = inherited[above, key] = (
+                    setting  # keeping the history keeps its id unique
+                )
         settings.append(setting)
     return tuple(settings)
 
 
 def build_rows_of_key(config: Config, key: str, all_traced: Any) -> Iterator[SettingRow]:
-    """Yield the paths of one setting, from its traced value ``all_traced``, leaf by leaf with origins."""
+    """Yield the paths of one setting, from its traced value ``all_traced``, leaf by
+    leaf with origins.
+    """
     for place, (tail, traced) in enumerate(_list_places(all_traced, ())):
         section, name = catalog.find_record_place(key, tail)
         unit, risk, meaning = _describe_setting(key, name)
-        losers = tuple((format_value(value), by) for value, by in origins.find_overruled(config, key, tail))
+        losers = tuple(
+            (format_value(value), by) for value, by in origins.find_overruled(config, key, tail)
+        )
         authors = tuple(_list_authors(traced))
         if not authors and (origin := config.origin(key, tail)):
             authors = ((origin, ""),)
         shown = format_value(origins.strip_origins(traced))
-        name_of_place, is_first = keys.format_key_path(key, tail), not place or catalog.load_sections()[section].dotted
-        yield SettingRow(name_of_place, key, shown, unit, meaning if is_first else "", risk if is_first else (), authors, losers)
+        name_of_place, is_first = (
+            keys.format_key_path(key, tail),
+            not place or catalog.load_sections()[section].dotted,
+        )
+        yield SettingRow(
+            name_of_place,
+            key,
+            shown,
+            unit,
+            meaning if is_first else "",
+            risk if is_first else (),
+            authors,
+            losers,
+        )
 
 
 @lru_cache(1024)
@@ -111,8 +139,17 @@ def _list_authors(traced: Any) -> Iterator[tuple[Origin, str]]:
     if isinstance(traced, values.Leaf):
         yield traced.origin, ""
         return
-    origins_by_place = [(place, origin) for place, item in enumerate(traced) for origin in origins.collect_authors(item)[:1]]
-    runs = [list(run) for _, run in groupby(origins_by_place, lambda pair: (pair[1].file, pair[1].revision, pair[1].layer))]
+    origins_by_place = [
+        (place, origin)
+        for place, item in enumerate(traced)
+        for origin in origins.collect_authors(item)[:1]
+    ]
+    runs = [
+        list(run)
+        for _, run in groupby(
+            origins_by_place, lambda pair: (pair[1].file, pair[1].revision, pair[1].layer)
+        )
+    ]
     for run in runs:
         first, last = run[0][0], run[-1][0]
         part = "" if len(runs) == 1 else f"[{first}]" if first == last else f"[{first}] to [{last}]"
@@ -122,33 +159,57 @@ def _list_authors(traced: Any) -> Iterator[tuple[Origin, str]]:
 def format_value(value: object) -> str:
     """Return a value for a page."""
     text = keys.format_toml_value(value)
-    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}… ({len(text):,} characters)"
+    return (
+        text
+        if len(text) <= _LONGEST_VALUE
+        else f"{text[:_LONGEST_VALUE]}… ({len(text):,} characters)"
+    )
 
 
 def list_scopes(config: Config) -> Iterator[tuple[str, list[Change]]]:
-    """Yield the changes by overrides of a preset and its ancestors, each with its product, release or target."""
+    """Yield the changes by overrides of a preset and its ancestors, each with its product, release
+    or target.
+    """
     for there, words in resolve_scopes(config, ""):
         if changes := compare_configs(config, there):
             yield words, changes
 
 
-# -- one side of a comparison: equivalent values have equal texts ---------------------------------------------
+# -- one side of a comparison: equivalent values have equal texts ---------------------------------
 
 
 def build_compared_fields(config: Config, settings: Iterable[Setting]) -> list[list[Any]]:
-    """Return the claims and settings of a preset, and the settings changed by overrides, with their scopes.
+    """Return the claims and settings of a preset, and the settings changed by overrides, with their
+    scopes.
 
     A row of an override with an empty value means unset.
     """
     head = [*_build_header_rows(config)]
-    overrides = _build_override_rows(config, {row.key: row for row in (*head, *(row for one in settings for row in one.compared))})
-    return [*map(build_fields, head), *(fields for one in settings for fields in one.fields), *map(build_fields, overrides)]
+    overrides = _build_override_rows(
+        config,
+        {row.key: row for row in (*head, *(row for one in settings for row in one.compared))},
+    )
+    return [
+        *map(build_fields, head),
+        *(fields for one in settings for fields in one.fields),
+        *map(build_fields, overrides),
+    ]
 
 
 def build_fields(row: SettingRow) -> list[Any]:
-    """Return a row for a script: key, value, origins, risks, description, unit, scope, without empty fields at the end."""
+    """Return a row for a script: key, value, origins, risks, description, unit, scope, without
+    empty fields at the end.
+    """
     authors = ", ".join(f"{part} {origin}".lstrip() for origin, part in row.authors)
-    fields: list[Any] = [row.key, escape_controls(row.value), escape_controls(authors), list(row.risk), row.meaning, row.unit, row.scope]
+    fields: list[Any] = [
+        row.key,
+        escape_controls(row.value),
+        escape_controls(authors),
+        list(row.risk),
+        row.meaning,
+        row.unit,
+        row.scope,
+    ]
     while not fields[-1]:
         fields.pop()
     return fields
@@ -160,10 +221,18 @@ def _build_header_rows(config: Config) -> Iterator[SettingRow]:
         if value is not None and value != []:
             origin = config.find_profile_origin(name)
             key = f"profile.{name}"
-            yield SettingRow(key, key, format_value(value), risk=("compatibility",), authors=((origin, ""),) if origin else ())
+            yield SettingRow(
+                key,
+                key,
+                format_value(value),
+                risk=("compatibility",),
+                authors=((origin, ""),) if origin else (),
+            )
 
 
-def _build_compared_setting(config: Config, key: str, shown: Iterable[SettingRow]) -> Iterator[SettingRow]:
+def _build_compared_setting(
+    config: Config, key: str, shown: Iterable[SettingRow]
+) -> Iterator[SettingRow]:
     risk = _describe_setting(key)[1]
     structure = values.find_structure(key)
     written = config.traced_value(key)
@@ -176,7 +245,9 @@ def _build_compared_setting(config: Config, key: str, shown: Iterable[SettingRow
 def _sort_leaves(traced: Any) -> Any:
     if isinstance(traced, dict):
         return {name: _sort_leaves(item) for name, item in traced.items()}
-    if isinstance(traced, list) and all(isinstance(item, values.Leaf) and isinstance(item.value, (str, int)) for item in traced):
+    if isinstance(traced, list) and all(
+        isinstance(item, values.Leaf) and isinstance(item.value, (str, int)) for item in traced
+    ):
         return list(
             {
                 (type(item.value).__name__, item.value): item

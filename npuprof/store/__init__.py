@@ -1,10 +1,14 @@
-"""Stores of profiles: the names of presets, sources and files. ``folder`` reads a store's files, ``gitstore`` its revisions."""
+"""Stores of profiles: the names of presets, sources and files.
+
+``folder`` reads a store's files, ``gitstore`` its revisions.
+"""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
-#: The files next to the store's folder: the project file, which also lists presets outside the store, and the lock of its sources.
+#: The files next to the store's folder: the project file, which also lists presets outside the
+#: store, and the lock of its sources.
 FILE, LOCK_FILE = "npuprof.toml", "npuprof.lock"
 
 #: The folder of vendored releases in a store; no preset can be in it, because of the leading dot.
@@ -22,11 +26,19 @@ _ALLOWED = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345
 def is_source_reference(text: str) -> bool:
     """Return whether a spec or reference names a preset of a source: ``team:base/training@2``."""
     source, colon, _ = text.partition("@")[0].partition(":")
-    return bool(colon) and source != "builtin" and source.isascii() and source.translate(_JOINTS).isalnum()
+    return (
+        bool(colon)
+        and source != "builtin"
+        and source.isascii()
+        and source.translate(_JOINTS).isalnum()
+    )
 
 
 def read_revision(reference: str) -> str:
-    """Return the revision after the @ of a reference, without its quotes; an empty string if there is none."""
+    """Return the revision after the @ of a reference, without its quotes.
+
+    An empty string if there is none.
+    """
     return reference.partition("@")[2].strip("\"'")
 
 
@@ -34,4 +46,6 @@ def read_revision(reference: str) -> str:
 def is_profile_name(name: str) -> bool:
     """Return whether a text is a valid profile name."""
     parts = name.split("/")
-    return all(part and part[0] not in ".-" and _ALLOWED.issuperset(part) for part in parts) and not name.endswith(".toml")
+    return all(
+        part and part[0] not in ".-" and _ALLOWED.issuperset(part) for part in parts
+    ) and not name.endswith(".toml")

@@ -1,4 +1,7 @@
-"""The repository around a store, as far as files show; git is called only if they do not suffice."""
+"""The repository around a store, as far as files show.
+
+Git is called only if they do not suffice.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,11 @@ def has_release_tags(root: str) -> bool:
     git = os.path.join(top, ".git")
     try:
         with suppress(FileNotFoundError):
-            if os.path.isfile(git) or os.path.isdir(os.path.join(git, "reftable")) or os.listdir(os.path.join(git, "refs", "tags")):
+            if (
+                os.path.isfile(git)
+                or os.path.isdir(os.path.join(git, "reftable"))
+                or os.listdir(os.path.join(git, "refs", "tags"))
+            ):
                 return True
         return b" refs/tags/" in read_plain_file(os.path.join(git, "packed-refs"))
     except FileNotFoundError:
@@ -42,24 +49,42 @@ def has_sparse_checkout(root: str) -> bool:
     """Return whether a sparse checkout may exclude files of a store: only then git is called."""
     top = find_repository_top(os.path.realpath(root))
     git = os.path.join(top, ".git")
-    return bool(top) and (os.path.isfile(git) or os.path.exists(os.path.join(git, "info", "sparse-checkout")))
+    return bool(top) and (
+        os.path.isfile(git) or os.path.exists(os.path.join(git, "info", "sparse-checkout"))
+    )
 
 
 def explain_missing_preset(home: Folder, word: str, error: NpuprofError) -> NpuprofError:
     """Return the error for a missing preset, noting if the name is a revision or a file."""
     finding = error.findings[0]
-    if len(error.findings) != 1 or finding.code not in ("NP004", "NP008", "NP023") or finding.origin is not None:
+    if (
+        len(error.findings) != 1
+        or finding.code not in ("NP004", "NP008", "NP023")
+        or finding.origin is not None
+    ):
         return error
     if _is_revision(home, word):
         hint = f"npuprof diff --rev {word} compares the whole store"
         if ".." not in word:
-            hint = f"NAME@{word} is a preset as it was then; npuprof check --rev {word} checks the whole store, {hint}"
+            hint = (
+                f"NAME@{word} is a preset as it was then; npuprof "
+                f"check --rev {word} checks the whole store, {hint}"
+            )
         return build_error("NP008", f"{word!r} is a revision, and no preset", finding.why, hint)
     if has_sparse_checkout(home.root):
-        return NpuprofError(finding._replace(hint="if git keeps it out of the folder: git sparse-checkout add brings it in"))
+        return NpuprofError(
+            finding._replace(
+                hint="if git keeps it out of the folder: git sparse-checkout add brings it in"
+            )
+        )
     if os.path.isfile(word):
         return NpuprofError(
-            finding._replace(hint=f"{word} is a file: npuprof scan {word} reads a script, npuprof import {word} converts it")
+            finding._replace(
+                hint=(
+                    f"{word} is a file: npuprof scan {word} reads "
+                    f"a script, npuprof import {word} converts it"
+                )
+            )
         )
     return error
 
@@ -75,7 +100,9 @@ def _is_revision(home: Folder, word: str) -> bool:
 
 
 class BareStore(Folder):
-    """The store of a bare repository, by its folder in the tree: revisions only, without a work tree."""
+    """The store of a bare repository, by its folder in the tree: revisions only,
+    without a work tree.
+    """
 
     in_work_tree = False
 
@@ -102,9 +129,17 @@ class BareStore(Folder):
         raise self._build_no_tree_error(name)
 
     def build_sources_finding(self) -> Finding:
-        """Return the finding that a bare repository's sources are those of its commits and cannot be changed here."""
-        what = f"the repository {self.git_folder} has no work tree, so no npuprof.toml and no npuprof.lock to read or write"
-        hint = "work in a clone, and push; npuprof source sync fetches the commits in the lock of HEAD here"
+        """Return the finding that a bare repository's sources are those of its commits and cannot
+        be changed here.
+        """
+        what = (
+            f"the repository {self.git_folder} has no work tree, so no npuprof.toml and no "
+            "npuprof.lock to read or write"
+        )
+        hint = (
+            "work in a clone, and push; npuprof source sync "
+            "fetches the commits in the lock of HEAD here"
+        )
         return Finding("NP010", what, "They are in its commits only.", hint)
 
     def _build_no_tree_error(self, name: str) -> NpuprofError:
@@ -114,10 +149,13 @@ class BareStore(Folder):
 
 
 def find_bare_repository(asked: str, environ: dict[str, str] | os._Environ[str]) -> str:
-    """Return the bare repository around the current folder, or in ``$GIT_DIR``; an empty string if there is none.
+    """Return the bare repository around the current folder, or in ``$GIT_DIR``.
 
-    ``asked`` is the requested store, if any, as a path in the tree. A nearer folder ``profiles`` and a requested folder are
-    stores themselves. Repositories inside a work tree do not count, as they may be part of a clone.
+    An empty string if there is none.
+
+    ``asked`` is the requested store, if any, as a path in the tree. A nearer folder ``profiles``
+    and a requested folder are stores themselves. Repositories inside a work tree do not count, as
+    they may be part of a clone.
     """
     if asked == "builtin:" or os.path.isabs(asked) or os.path.normpath(asked).startswith(os.pardir):
         return ""
@@ -137,10 +175,16 @@ def find_bare_repository(asked: str, environ: dict[str, str] | os._Environ[str])
         if above == here:
             break
         here = above
-    if inside or not named or (asked and (os.path.basename(named) == ".git" or os.path.isdir(asked))):
+    if (
+        inside
+        or not named
+        or (asked and (os.path.basename(named) == ".git" or os.path.isdir(asked)))
+    ):
         return inside
     return named
 
 
 def _is_git_folder(folder: str) -> bool:
-    return os.path.isfile(os.path.join(folder, "HEAD")) and all(os.path.isdir(os.path.join(folder, name)) for name in ("objects", "refs"))
+    return os.path.isfile(os.path.join(folder, "HEAD")) and all(
+        os.path.isdir(os.path.join(folder, name)) for name in ("objects", "refs")
+    )

@@ -45,16 +45,23 @@ class ReadOnceStore(ProfileSource):
     release: Version | None = None  #: the release as which it was requested, if any
     seen_from = ""  #: the commit whose tags ranges select from; empty for HEAD
     commit_in_pins = ""  #: its commit, unless the keys of its profiles have it
-    has_pins = False  #: whether the targets of pinned references are part of its profiles' keys: if one name may have several
+    #: whether the targets of pinned references are part of its profiles' keys: if one name may have
+    #: several
+    has_pins = False
 
     def __init__(self) -> None:
         self._profiles: dict[str, ProfileOrError] = {}
         self._hints: dict[str, str] = {}
         self._keyed: set[str] = set()
-        self.pins: dict[str, frozenset[str]] = {}  #: cached targets of the pinned ancestors of each profile
+        self.pins: dict[
+            str, frozenset[str]
+        ] = {}  #: cached targets of the pinned ancestors of each profile
 
     def names(self) -> list[str]:
-        """Return the names of all profiles, sorted; files with invalid names are in ``stray_files``."""
+        """Return the names of all profiles, sorted.
+
+        Files with invalid names are in ``stray_files``.
+        """
         return sorted(name for name in self._list_files() if is_profile_name(name))
 
     def stray_files(self) -> list[str]:
@@ -78,11 +85,17 @@ class ReadOnceStore(ProfileSource):
         return profile
 
     def load_profile(self, name: str, asked: Origin | None = None) -> Profile:
-        """Return a profile without the targets of pinned ancestors in its key. Raises NpuprofError."""
+        """Return a profile without the targets of pinned ancestors in its key.
+
+        Raises NpuprofError.
+        """
         return read_once(self._profiles, name, lambda: self._read_profile(name, asked))
 
     def _find_pins(self, name: str) -> frozenset[str]:
-        """Return the targets of pinned references in a profile and its ancestors; cached for each of them."""
+        """Return the targets of pinned references in a profile and its ancestors.
+
+        Cached for each of them.
+        """
         waiting: list[Parent] = [(self, name)]
         opened: dict[tuple[int, str], tuple[set[str], list[Parent]]] = {}
         while waiting:
@@ -92,15 +105,23 @@ class ReadOnceStore(ProfileSource):
                 waiting.pop()
             elif mark not in opened:
                 opened[mark] = store.list_parents(current)
-                waiting += [(there, parent) for there, parent in opened[mark][1] if (id(there), parent) not in opened]
+                waiting += [
+                    (there, parent)
+                    for there, parent in opened[mark][1]
+                    if (id(there), parent) not in opened
+                ]
             else:
                 own, parents = opened[mark]
-                store.pins[current] = frozenset(own).union(*(there.pins.get(parent, ()) for there, parent in parents))
+                store.pins[current] = frozenset(own).union(
+                    *(there.pins.get(parent, ()) for there, parent in parents)
+                )
                 waiting.pop()
         return self.pins[name]
 
     def list_parents(self, name: str) -> tuple[set[str], list[Parent]]:
-        """Return the targets of a profile's pinned parents, and all parents that can be looked up."""
+        """Return the targets of a profile's pinned parents, and all parents that can be
+        looked up.
+        """
         pins: set[str] = set()
         parents: list[Parent] = []
         with suppress(NpuprofError):  # reported when the profile is resolved
@@ -113,15 +134,25 @@ class ReadOnceStore(ProfileSource):
                     elif pinned := self._find_pinned(reference, origin):
                         there, parent, commit = pinned
                         pins.add(f"{name}@{self.commit_in_pins}:{reference}={parent}@{commit}")
-                        parents += [(there, parent)] if there is not None and there.may_have_parent(parent) else []
+                        parents += (
+                            [(there, parent)]
+                            if there is not None and there.may_have_parent(parent)
+                            else []
+                        )
         return pins, parents
 
     def may_have_parent(self, name: str) -> bool:
-        """Return whether a parent is looked up for its pins: an error found here would not cite the reference."""
+        """Return whether a parent is looked up for its pins: an error found here would not cite the
+        reference.
+        """
         return is_profile_name(name)
 
-    def _find_pinned(self, reference: str, asked: Origin | None) -> tuple[ReadOnceStore | None, str, str] | None:
-        """Return the target of a reference with an @: its store if it is open, its name and its commit; None if there is none."""
+    def _find_pinned(
+        self, reference: str, asked: Origin | None
+    ) -> tuple[ReadOnceStore | None, str, str] | None:
+        """Return the target of a reference with an @: its store if it is open, its name and its
+        commit; None if there is none.
+        """
         raise NotImplementedError
 
     def lay_over(self, profile: Profile) -> None:
@@ -130,7 +161,9 @@ class ReadOnceStore(ProfileSource):
 
     def take_out(self, name: str) -> None:
         """Remove a profile from now on, as it may be deleted."""
-        self._profiles[name] = NpuprofError(_problems.build_missing_finding("NP008", name, self.label, "", None))
+        self._profiles[name] = NpuprofError(
+            _problems.build_missing_finding("NP008", name, self.label, "", None)
+        )
 
     def may_have_policy(self) -> bool:
         """Return whether its tree may have a team policy."""
@@ -146,20 +179,36 @@ class ReadOnceStore(ProfileSource):
     def _suggest_name(self, name: str, otherwise: str) -> str:
         """Return a suggestion for a missing name; cached, as there may be thousands of lookups."""
         if name not in self._hints:
-            self._hints[name] = did_you_mean(name, self.names(), "") or self._suggest_by_part(name) or otherwise
+            self._hints[name] = (
+                did_you_mean(name, self.names(), "") or self._suggest_by_part(name) or otherwise
+            )
         return self._hints[name]
 
     def _suggest_by_part(self, name: str) -> str:
-        """Return the presets that match a part of a name, or a name after a folder; an empty string if there are none."""
+        """Return the presets that match a part of a name, or a name after a folder.
+
+        An empty string if there are none.
+        """
         if len(name) < _LEAST_PART:
             return ""
-        names = [candidate for candidate in self.names() if candidate.endswith(f"/{name}") or name.endswith(f"/{candidate}")]
-        names = names or [candidate for candidate in self.names() if candidate.rpartition("/")[2].startswith((f"{name}-", f"{name}_"))]
+        names = [
+            candidate
+            for candidate in self.names()
+            if candidate.endswith(f"/{name}") or name.endswith(f"/{candidate}")
+        ]
+        names = names or [
+            candidate
+            for candidate in self.names()
+            if candidate.rpartition("/")[2].startswith((f"{name}-", f"{name}_"))
+        ]
         return f"did you mean {' or '.join(map(repr, names[:_MOST_NEAR]))}?" if names else ""
 
 
 def read_once(known: dict[Key, ProfileOrError], key: Key, read: Callable[[], Profile]) -> Profile:
-    """Return a cached value, else the result of ``read``; errors are cached too. Raises NpuprofError."""
+    """Return a cached value, else the result of ``read``; errors are cached too.
+
+    Raises NpuprofError.
+    """
     profile = known.get(key)
     if profile is None:
         try:
@@ -187,4 +236,6 @@ class ComposedParts(ProfileSource):
 
     def may_have_policy(self) -> bool:
         """Return whether any part may have a team policy."""
-        return any(part.home is not None and part.home.may_have_policy() for part in self.parts.values())
+        return any(
+            part.home is not None and part.home.may_have_policy() for part in self.parts.values()
+        )

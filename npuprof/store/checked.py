@@ -21,10 +21,15 @@ if TYPE_CHECKING:
 
 
 class CheckedStore:
-    """The store of a workspace, or a revision of it; what ``checks.check_store`` needs to know about it."""
+    """The store of a workspace, or a revision of it.
+
+    What ``checks.check_store`` needs to know about it.
+    """
 
     def __init__(self, workspace: Workspace, rev: str | None = None, plainly: bool = False) -> None:
-        """Check the store of a workspace, or a revision; ``plainly`` cites its presets by path only, for machine formats.
+        """Check the store of a workspace, or a revision.
+
+        ``plainly`` cites its presets by path only, for machine formats.
 
         Raises NpuprofError if there is no such revision.
         """
@@ -34,16 +39,26 @@ class CheckedStore:
             home = workspace.store
             revision = home.repository.load_revision(home.repository.resolve_commit(rev))
             if not revision.files:
-                raise build_error("NP023", f"there are no profiles in {revision.label}", "", "name the store with --store")
+                raise build_error(
+                    "NP023",
+                    f"there are no profiles in {revision.label}",
+                    "",
+                    "name the store with --store",
+                )
             if plainly:
                 revision.shown = None
             self.use_revision(revision)
 
     def use_revision(self, revision: Revision) -> None:
-        """Check an open revision, or a proposed one, instead. Raises NpuprofError if it needs another npuprof."""
+        """Check an open revision, or a proposed one, instead.
+
+        Raises NpuprofError if it needs another npuprof.
+        """
         from npuprof.store.project import require_fitting_project
 
-        require_fitting_project(self.workspace.lookups.find_project(revision))  # npuprof.toml can move the presets' folder
+        require_fitting_project(
+            self.workspace.lookups.find_project(revision)
+        )  # npuprof.toml can move the presets' folder
         self._past = revision
 
     @property
@@ -62,7 +77,9 @@ class CheckedStore:
         return self.home.label
 
     def load_names(self) -> list[str]:
-        """Return the names of all presets, sorted, which are then in memory: reading all before all checks is a fifth faster."""
+        """Return the names of all presets, sorted, which are then in memory: reading all before all
+        checks is a fifth faster.
+        """
         names = self.home.names()
         if self._past is not None:
             self._past.load_texts(names)
@@ -72,58 +89,93 @@ class CheckedStore:
         return names
 
     def find_file(self, document: Document) -> str:
-        """Return the path of the writable file of a document; an empty string for files outside this store."""
+        """Return the path of the writable file of a document.
+
+        An empty string for files outside this store.
+        """
         name = document.name
         if not document.text:
             return ""
         if name.endswith(".toml"):
             return name  # a file outside any store
         home = self.home
-        return home.profile_path(name) if isinstance(home, Folder) and home.cite_file(f"{name}.toml") == document.source else ""
+        return (
+            home.profile_path(name)
+            if isinstance(home, Folder) and home.cite_file(f"{name}.toml") == document.source
+            else ""
+        )
 
     def cite_preset(self, name: str) -> str:
-        """Return the path to cite for a preset of the store; other specs unchanged. Raises NpuprofError."""
+        """Return the path to cite for a preset of the store; other specs unchanged.
+
+        Raises NpuprofError.
+        """
         return self.home.cite_file(f"{name}.toml") if is_profile_name(name) else name
 
     def resolve_preset(self, name: str) -> Config:
-        """Return a preset resolved; at a revision, by its name or the path of its file. Raises NpuprofError."""
+        """Return a preset resolved; at a revision, by its name or the path of its file.
+
+        Raises NpuprofError.
+        """
         if self._past is None:
             return self.workspace.resolve_spec(name)
         return self.workspace.resolver.resolve_profile(self._find_profile(name))
 
     def resolve_as_far_as_can_be(self, name: str) -> Config:
-        """Return a malformed preset, resolved without its malformed parts. Raises NpuprofError if it cannot be read."""
+        """Return a malformed preset, resolved without its malformed parts.
+
+        Raises NpuprofError if it cannot be read.
+        """
         return self.workspace.resolver.resolve_as_far_as_can_be(self._find_profile(name))
 
     def _find_profile(self, name: str) -> Profile:
         if self._past is None:
             return self.workspace.profile(name)
         if name.endswith(".toml"):
-            name = self._past.layout.name_of(name.removeprefix("./")) or name.removeprefix("./").removesuffix(".toml")
+            name = self._past.layout.name_of(name.removeprefix("./")) or name.removeprefix(
+                "./"
+            ).removesuffix(".toml")
         return self.home.profile(name)
 
     def find_stray_files(self) -> list[Finding]:
         """Return a finding for each file whose name no preset can have."""
         home = self.home
         return [
-            build_bad_name_finding(path)._replace(hint="rename the file", where=Place(home.cite_file(path))) for path in home.stray_files()
+            build_bad_name_finding(path)._replace(
+                hint="rename the file", where=Place(home.cite_file(path))
+            )
+            for path in home.stray_files()
         ]
 
     def find_nested_stores(self) -> list[Finding]:
-        """Return a finding for each folder below the store that is itself a store: its presets have two names."""
+        """Return a finding for each folder below the store that is itself a store: its presets have
+        two names.
+        """
         home = self.home
         found = {}
         for name in home.names():
             *folders, last = name.split("/")
-            depth = folders.index("profiles") + 1 if "profiles" in folders else len(folders) if last == "npuprof" else 0
+            depth = (
+                folders.index("profiles") + 1
+                if "profiles" in folders
+                else len(folders)
+                if last == "npuprof"
+                else 0
+            )
             inner = "/".join(folders[:depth])
-            if not inner or inner in found or home.is_outside(name):  # presets that npuprof.toml lists stay in their place
+            if (
+                not inner or inner in found or home.is_outside(name)
+            ):  # presets that npuprof.toml lists stay in their place
                 continue
             cited = home.cite_file(f"{name}.toml")
             what = f"{cited.removesuffix(f'{name}.toml')}{inner} is a store inside a store"
-            why = "Its presets have one name from here and another one from within, and both stores resolve, check and release them."
+            why = (
+                "Its presets have one name from here and another one from within, and both stores "
+                "resolve, check and release them."
+            )
             hint = (
-                "move it out of this store, or its presets up into a folder of another name; presets of another team are taken by a source"
+                "move it out of this store, or its presets up into a folder of another name; "
+                "presets of another team are taken by a source"
             )
             found[inner] = Finding("NP017", what, why, hint, where=Place(cited))
         return [*found.values()]
@@ -131,7 +183,8 @@ class CheckedStore:
     def find_source_faults(self) -> list[Finding]:
         """Return edits of the lock and of vendored copies, and why the team policy cannot be read.
 
-        Without it, presets are judged by the store's own part of it. Raises NpuprofError for an invalid lock or npuprof.toml.
+        Without it, presets are judged by the store's own part of it. Raises NpuprofError for an
+        invalid lock or npuprof.toml.
         """
         home, lookups = self.home, self.workspace.lookups
         if not home.may_have_policy():
@@ -145,12 +198,22 @@ class CheckedStore:
         return [*found, *lookups.find_edited_copies(home)]
 
     def find_kept_faults(self) -> list[Finding]:
-        """Return the faults of vendored releases, and those that no preset extends. Raises NpuprofError."""
+        """Return the faults of vendored releases, and those that no preset extends.
+
+        Raises NpuprofError.
+        """
         home = self.home
-        return [*self.workspace.lookups.find_kept_faults(home)] if isinstance(home, Folder) and home.keeps_releases else []
+        return (
+            [*self.workspace.lookups.find_kept_faults(home)]
+            if isinstance(home, Folder) and home.keeps_releases
+            else []
+        )
 
     def load_own_policy(self) -> Policy:
-        """Return the rules and accepted findings of the store's own npuprof.toml. Raises NpuprofError."""
+        """Return the rules and accepted findings of the store's own npuprof.toml.
+
+        Raises NpuprofError.
+        """
         from npuprof.document.policy import Policy
 
         project = self.workspace.lookups.find_project(self.home)

@@ -1,4 +1,7 @@
-"""A store in a folder of TOML files, named by their relative paths; finds the store of a command."""
+"""A store in a folder of TOML files, named by their relative paths.
+
+Finds the store of a command.
+"""
 
 from __future__ import annotations
 
@@ -38,10 +41,14 @@ class Folder(ReadOnceStore):
         super().__init__()
         self.root = root
         label = format_relative_path(root)
-        self.label = label if label != BUILTIN else f"./{label}"  # a folder with the name of the shipped store
+        self.label = (
+            label if label != BUILTIN else f"./{label}"
+        )  # a folder with the name of the shipped store
         self.beside = ""  #: the key prefix of its presets, if another store is used too
         self.read_ahead: Mapping[str, bytes] = {}  #: texts of presets that were loaded in advance
-        self.read_absent: Callable[[str], bytes | None] | None = None  #: how to read files that a sparse checkout excludes
+        self.read_absent: Callable[[str], bytes | None] | None = (
+            None  #: how to read files that a sparse checkout excludes
+        )
         self.is_implied = False  #: whether it may be missing: a repository without its own presets
         self.is_source = False  #: whether it is a vendored copy, of which only the folder is shared
         self._listed: dict[str, bool] | None = None
@@ -56,7 +63,10 @@ class Folder(ReadOnceStore):
 
     @cached_property
     def project_file(self) -> str:
-        """The path of npuprof.toml next to the store; an empty string if there is none, or it belongs to another store."""
+        """The path of npuprof.toml next to the store.
+
+        An empty string if there is none, or it belongs to another store.
+        """
         if self.is_source or not self.in_work_tree or self.is_shipped:
             return ""
         path = os.path.join(find_project_folder(self), FILE)
@@ -76,7 +86,10 @@ class Folder(ReadOnceStore):
 
     @cached_property
     def keeps_releases(self) -> bool:
-        """Whether it has a folder of vendored releases; cached, as thousands of presets may pin one."""
+        """Whether it has a folder of vendored releases.
+
+        Cached, as thousands of presets may pin one.
+        """
         return os.path.isdir(f"{self.root}/{RELEASED}")
 
     @cached_property
@@ -113,11 +126,21 @@ class Folder(ReadOnceStore):
         if self.project_file and self.layout.globs:
             return [name for name in self.names() if name.startswith(text)]
         names = (name for name, _ in self._scan_folder(self.root, "", text))
-        reserved = FILE.removesuffix(".toml") if self.project_file and not self.layout.prefix else ""
-        return sorted({name for name in names if name.startswith(text) and name != reserved and is_profile_name(name)})
+        reserved = (
+            FILE.removesuffix(".toml") if self.project_file and not self.layout.prefix else ""
+        )
+        return sorted(
+            {
+                name
+                for name in names
+                if name.startswith(text) and name != reserved and is_profile_name(name)
+            }
+        )
 
     def _load_listing(self) -> dict[str, bool]:
-        """Return the names of the store, cached, and whether each is a plain file rather than a link."""
+        """Return the names of the store, cached, and whether each is a plain file
+        rather than a link.
+        """
         if self._listed is None:
             listed = dict(self._scan_folder(self.root, ""))
             if self.project_file and not self.layout.prefix:
@@ -128,24 +151,37 @@ class Folder(ReadOnceStore):
         return self._listed
 
     def _scan_outside(self) -> dict[str, bool]:
-        """Return the names of files outside the store listed by npuprof.toml. Raises NpuprofError for an unreadable folder."""
+        """Return the names of files outside the store listed by npuprof.toml.
+
+        Raises NpuprofError for an unreadable folder.
+        """
         from npuprof.store.layout import scan_outside_presets
 
         try:
             return dict(scan_outside_presets(self._base, self.layout))
         except OSError as error:
             path = format_relative_path(str(error.filename or self._base))
-            hint = f"check its permissions, or write {format_relative_path(self.project_file)} so that presets leads elsewhere"
-            raise NpuprofError(_problems.build_unreadable_finding(path, error)._replace(hint=hint)) from None
+            hint = (
+                f"check its permissions, or write {format_relative_path(self.project_file)} so "
+                "that presets leads elsewhere"
+            )
+            raise NpuprofError(
+                _problems.build_unreadable_finding(path, error)._replace(hint=hint)
+            ) from None
 
     def is_outside(self, name: str) -> bool:
-        """Return whether a preset is, or would be, outside the store's folder: npuprof.toml lists it and the store lacks it."""
+        """Return whether a preset is, or would be, outside the store's folder: npuprof.toml lists
+        it and the store lacks it.
+        """
         if not self.project_file or not self.layout.takes(name):
             return False
         return not os.path.lexists(f"{self.root}/{name}.toml")
 
     def locate_file(self, path: str) -> str:
-        """Return the preset name of a file by its absolute path; an empty string if it is not in the store."""
+        """Return the preset name of a file by its absolute path.
+
+        An empty string if it is not in the store.
+        """
         root = os.path.abspath(self.root) + os.sep
         name = path[len(root) : -5]
         if path.startswith(root):
@@ -155,7 +191,11 @@ class Folder(ReadOnceStore):
             return ""
         real = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
         name = real[len(folder) : -5]
-        return name if real.startswith(folder) and is_profile_name(name) and self.layout.takes(name) else ""
+        return (
+            name
+            if real.startswith(folder) and is_profile_name(name) and self.layout.takes(name)
+            else ""
+        )
 
     def cite_file(self, path: str) -> str:
         """Return the path to cite for a file of the store, given its name with ``.toml``."""
@@ -163,14 +203,21 @@ class Folder(ReadOnceStore):
             return format_relative_path(os.path.join(self._base, path))
         return super().cite_file(path)
 
-    def _scan_folder(self, folder: str, below: str, beginning: str = "") -> Iterator[tuple[str, bool]]:
-        """Yield the names below a folder, and whether each is a plain file; names without the prefix ``beginning`` are skipped."""
+    def _scan_folder(
+        self, folder: str, below: str, beginning: str = ""
+    ) -> Iterator[tuple[str, bool]]:
+        """Yield the names below a folder, and whether each is a plain file.
+
+        Names without the prefix ``beginning`` are skipped.
+        """
         try:
             entries = list(os.scandir(folder))
         except OSError as error:
             if self.is_implied and isinstance(error, FileNotFoundError):
                 return
-            raise NpuprofError(_problems.build_unreadable_finding(format_relative_path(folder), error)) from None
+            raise NpuprofError(
+                _problems.build_unreadable_finding(format_relative_path(folder), error)
+            ) from None
         for entry in entries:
             name = entry.name
             inside = f"{below}{name}/"
@@ -179,7 +226,10 @@ class Folder(ReadOnceStore):
             if entry.is_dir(follow_symlinks=False):
                 yield from self._scan_folder(entry.path, inside, beginning)
                 if name.endswith(".toml"):
-                    yield f"{below}{name[:-5]}", False  # a folder with a preset's name: reading it reports that
+                    yield (
+                        f"{below}{name[:-5]}",
+                        False,
+                    )  # a folder with a preset's name: reading it reports that
             elif name.endswith(".toml"):
                 yield f"{below}{name[:-5]}", entry.is_file(follow_symlinks=False)
 
@@ -188,7 +238,9 @@ class Folder(ReadOnceStore):
         return os.path.join(self.folder_of(name), f"{name}.toml")
 
     def folder_of(self, name: str) -> str:
-        """Return the root of a profile's relative path: the store, or the folder of npuprof.toml."""
+        """Return the root of a profile's relative path: the store, or the folder of
+        npuprof.toml.
+        """
         return self._base if self.is_outside(name) else self.root
 
     def _read_profile(self, name: str, asked: Origin | None) -> Profile:
@@ -215,10 +267,15 @@ class Folder(ReadOnceStore):
             raw = absent
         except OSError as error:
             raise NpuprofError(_problems.build_unreadable_finding(source, error)) from None
-        return Profile(document.parse_document(name, source, raw), key=f"{self.beside}{name}", home=self)
+        return Profile(
+            document.parse_document(name, source, raw), key=f"{self.beside}{name}", home=self
+        )
 
     def _leads_elsewhere(self, path: str, outside: bool) -> bool:
-        """Return whether a path leads out of the store; for a preset outside of it, whether it is or passes through a link."""
+        """Return whether a path leads out of the store.
+
+        For a preset outside of it, whether it is or passes through a link.
+        """
         if outside:
             return os.path.realpath(path) != path
         if os.path.dirname(path) == self.root and not os.path.islink(path):
@@ -228,19 +285,30 @@ class Folder(ReadOnceStore):
 
     def _build_missing_finding(self, name: str, asked: Origin | None) -> Finding:
         hint = self._suggest_name(
-            name, f"npuprof list{' --store builtin:' if self.label == 'builtin:' else ''} lists the presets of {self.label}"
+            name,
+            (
+                f"npuprof list{' --store builtin:' if self.label == 'builtin:' else ''} "
+                f"lists the presets of {self.label}"
+            ),
         )
         if not self.names():
-            hint = f"{self.label} has no presets yet: npuprof init creates a store with samples, npuprof new {name} makes this one"
+            hint = (
+                f"{self.label} has no presets yet: npuprof init creates a store with samples, "
+                f"npuprof new {name} makes this one"
+            )
         if asked is None and os.path.islink(f"{self.root}/{name}.toml"):
             hint = f"{self.label}/{name}.toml is a link to a missing file: correct or remove it"
         return _problems.build_missing_finding("NP008", name, self.label, hint, asked)
 
 
-def find_store(given: str | None, environ: dict[str, str] | os._Environ[str], in_python: bool = False) -> Folder:
-    """Return the store: the given one, else ``$NPUPROF_STORE``, else ``profiles/`` in the nearest parent folder.
+def find_store(
+    given: str | None, environ: dict[str, str] | os._Environ[str], in_python: bool = False
+) -> Folder:
+    """Return the store: the given one, else ``$NPUPROF_STORE``, else ``profiles/`` in the nearest
+    parent folder.
 
-    Raises NpuprofError if there is none; the message names the option, or the library's argument if ``in_python``.
+    Raises NpuprofError if there is none; the message names the option, or the library's argument if
+    ``in_python``.
     """
     asked = given or environ.get("NPUPROF_STORE")
     if asked == BUILTIN:
@@ -248,9 +316,13 @@ def find_store(given: str | None, environ: dict[str, str] | os._Environ[str], in
     if asked:
         if not os.path.isdir(asked):
             named = say_option("store", in_python=in_python) if given else "$NPUPROF_STORE"
-            raise NpuprofError(_problems.build_no_folder_finding(asked, f"It was named by {named}.", in_python))
+            raise NpuprofError(
+                _problems.build_no_folder_finding(asked, f"It was named by {named}.", in_python)
+            )
         if _holds_store_below(asked):
-            raise NpuprofError(_problems.build_project_folder_finding(asked, bool(given), in_python))
+            raise NpuprofError(
+                _problems.build_project_folder_finding(asked, bool(given), in_python)
+            )
         return Folder(asked)
     here = os.getcwd()
     while True:
@@ -274,21 +346,32 @@ def _holds_store_below(folder: str) -> bool:
         below = os.listdir(os.path.join(folder, "profiles")) if "profiles" in names else []
     except OSError:
         return False
-    own = [name for name in names if name.endswith(".toml") and name not in _PROJECT_FILES and not name.startswith(".")]
+    own = [
+        name
+        for name in names
+        if name.endswith(".toml") and name not in _PROJECT_FILES and not name.startswith(".")
+    ]
     return not own and any(name.endswith(".toml") for name in below)
 
 
 def find_project_folder(home: Folder) -> str:
-    """Return the folder of ``npuprof.toml``: the store's parent, or the store itself at the top of its repository."""
+    """Return the folder of ``npuprof.toml``: the store's parent, or the store itself at the top of
+    its repository.
+    """
     root = os.path.realpath(home.root)
     return root if os.path.exists(os.path.join(root, ".git")) else os.path.dirname(root)
 
 
 def open_builtin_store(beside: bool = False) -> Folder:
-    """Return the read-only store that npuprof ships; ``beside`` another store, whose presets may have the same names."""
+    """Return the read-only store that npuprof ships.
+
+    ``beside`` another store, whose presets may have the same names.
+    """
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     shipped = os.path.join(package, "profiles")
-    store = Folder(shipped if os.path.isdir(shipped) else os.path.join(os.path.dirname(package), "profiles"))
+    store = Folder(
+        shipped if os.path.isdir(shipped) else os.path.join(os.path.dirname(package), "profiles")
+    )
     store.label = BUILTIN
     store.is_shipped = True
     store.beside = BUILTIN if beside else ""

@@ -1,4 +1,5 @@
-"""The layout of presets: below the store's folder, and outside of it if ``npuprof.toml`` lists them.
+"""The layout of presets: below the store's folder, and outside of it if
+``npuprof.toml`` lists them.
 
 The only module that converts between paths and names.
 """
@@ -31,9 +32,12 @@ class Located(Record):
 
 
 class Layout(Record):
-    """The layout of a repository's presets. ``prefix`` is the store's folder from the top, ending in ``/``, or empty.
+    """The layout of a repository's presets.
 
-    ``globs`` match files outside of it, relative to ``npuprof.toml``; such a preset is named by its path from there.
+    ``prefix`` is the store's folder from the top, ending in ``/``, or empty.
+
+    ``globs`` match files outside of it, relative to ``npuprof.toml``; such a preset is named by its
+    path from there.
     """
 
     prefix: str
@@ -52,7 +56,10 @@ class Layout(Record):
 
     @property
     def store_folder(self) -> str:
-        """The store's folder relative to ``npuprof.toml``, ending in ``/``; empty if that is in the store."""
+        """The store's folder relative to ``npuprof.toml``, ending in ``/``.
+
+        Empty if that is in the store.
+        """
         return self.prefix[len(self.base) :]
 
     def locate(self, path: str) -> Located | None:
@@ -63,7 +70,11 @@ class Layout(Record):
             name = path[len(self.prefix) : -5]
             return None if _is_hidden(name) or path == FILE else Located(name, False)
         name = path[len(self.base) : -5]
-        return Located(name, True) if self.globs and path.startswith(self.base) and self.takes(name) else None
+        return (
+            Located(name, True)
+            if self.globs and path.startswith(self.base) and self.takes(name)
+            else None
+        )
 
     def name_of(self, path: str) -> str | None:
         """Return the preset name of a path relative to the top; None if it is not a preset."""
@@ -76,7 +87,13 @@ class Layout(Record):
 
     def takes(self, name: str) -> bool:
         """Return whether a glob matches a file outside the store with that preset name."""
-        if not self.globs or not self.prefix or _is_hidden(name) or f"{name}.toml" == FILE or name.startswith(self.store_folder):
+        if (
+            not self.globs
+            or not self.prefix
+            or _is_hidden(name)
+            or f"{name}.toml" == FILE
+            or name.startswith(self.store_folder)
+        ):
             return False
         *folders, last = f"{name}.toml".split("/")
         state = self.start
@@ -97,7 +114,10 @@ class Layout(Record):
         """
         if not self.prefix:
             return (":(top)",)
-        return (f":(top,literal){self.prefix.rstrip('/')}", *(f":(top,glob){escape_glob(self.base)}{glob}" for glob in self.globs))
+        return (
+            f":(top,literal){self.prefix.rstrip('/')}",
+            *(f":(top,glob){escape_glob(self.base)}{glob}" for glob in self.globs),
+        )
 
 
 def escape_glob(path: str) -> str:
@@ -106,18 +126,25 @@ def escape_glob(path: str) -> str:
 
 
 def list_project_paths(prefix: str) -> tuple[str, str]:
-    """Return the paths of npuprof.toml and npuprof.lock for a store in the folder ``prefix``, relative to the top."""
+    """Return the paths of npuprof.toml and npuprof.lock for a store in the folder ``prefix``,
+    relative to the top.
+    """
     base = Layout(prefix).base
     return f"{base}{FILE}", f"{base}{LOCK_FILE}"
 
 
 def enter_folder(state: GlobState, folder: str) -> GlobState:
-    """Return the remaining segments of the globs in a subfolder; empty if it cannot contain presets."""
+    """Return the remaining segments of the globs in a subfolder.
+
+    Empty if it cannot contain presets.
+    """
     if folder.startswith("."):
         return frozenset()
     from fnmatch import fnmatchcase  # few projects have globs
 
-    below = [segments[1:] for segments in state if len(segments) > 1 and fnmatchcase(folder, segments[0])]
+    below = [
+        segments[1:] for segments in state if len(segments) > 1 and fnmatchcase(folder, segments[0])
+    ]
     return _expand([*below, *(segments for segments in state if segments[0] == "**")])
 
 
@@ -144,7 +171,10 @@ def find_glob_fault(glob: str) -> str:
     if not all(parts) or ".." in parts or not glob.isprintable():
         return "is not a path below the folder of npuprof.toml"
     if odd := next((char for char in "?[]{}!\\" if char in glob), ""):
-        return f"contains {odd!r}: only * (in one segment) and ** (any number of folders) are wildcards"
+        return (
+            f"contains {odd!r}: only * (in one segment) "
+            "and ** (any number of folders) are wildcards"
+        )
     if any("**" in part and part != "**" for part in parts):
         return "has ** next to other characters: it matches whole folders"
     if any(part.startswith((".", "-")) for part in parts):
@@ -152,7 +182,9 @@ def find_glob_fault(glob: str) -> str:
     return ""
 
 
-def find_globs_fault(globs: Iterable[str], find_fault: Callable[[str], str] = find_glob_fault) -> str:
+def find_globs_fault(
+    globs: Iterable[str], find_fault: Callable[[str], str] = find_glob_fault
+) -> str:
     """Return the first faulty glob with its fault, an empty string if there is none."""
     return next((f"{glob!r} {fault}" for glob in globs if (fault := find_fault(glob))), "")
 
@@ -184,7 +216,9 @@ def _is_hidden(name: str) -> bool:
 
 
 def scan_outside_presets(folder: str, layout: Layout) -> Iterator[tuple[str, bool]]:
-    """Yield the names of presets outside a store, and whether each is a plain file; ``folder`` is that of ``npuprof.toml``.
+    """Yield the names of presets outside a store, and whether each is a plain file.
+
+    ``folder`` is that of ``npuprof.toml``.
 
     Links, folders that begin with a dot, and other repositories are skipped. Raises OSError.
     """
@@ -193,10 +227,17 @@ def scan_outside_presets(folder: str, layout: Layout) -> Iterator[tuple[str, boo
         below, state = waiting.pop()
         for name, mode in _list_entries(os.path.join(folder, below), state, bool(below)):
             is_folder = stat.S_ISDIR(mode)
-            if is_folder and f"{below}{name}/" != layout.store_folder and (inner := enter_folder(state, name)):
+            if (
+                is_folder
+                and f"{below}{name}/" != layout.store_folder
+                and (inner := enter_folder(state, name))
+            ):
                 waiting.append((f"{below}{name}/", inner))
             if accepts_file(state, name) and layout.takes(f"{below}{name[:-5]}"):
-                yield f"{below}{name[:-5]}", stat.S_ISREG(mode)  # a folder with a preset's name: reading it reports that
+                yield (
+                    f"{below}{name[:-5]}",
+                    stat.S_ISREG(mode),
+                )  # a folder with a preset's name: reading it reports that
 
 
 def _list_entries(folder: str, state: GlobState, is_below: bool) -> Iterator[_Entry]:
@@ -219,5 +260,11 @@ def _list_entries(folder: str, state: GlobState, is_below: bool) -> Iterator[_En
     if is_below and any(entry.name == ".git" for entry in entries):
         return
     for entry in entries:
-        kind = stat.S_IFDIR if entry.is_dir(follow_symlinks=False) else stat.S_IFREG if entry.is_file(follow_symlinks=False) else 0
+        kind = (
+            stat.S_IFDIR
+            if entry.is_dir(follow_symlinks=False)
+            else stat.S_IFREG
+            if entry.is_file(follow_symlinks=False)
+            else 0
+        )
         yield entry.name, kind

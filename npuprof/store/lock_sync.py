@@ -14,17 +14,29 @@ from npuprof.store.sources.reading import Sources, find_copy_faults, read_source
 from npuprof.store.sources.sync import fetch_sources_of, sync_source
 
 
-def sync_sources(store: str | None, names: Sequence[str] = (), rev: str | None = None, history: bool = False) -> list[str] | None:
-    """Fetch the locked sources of a store, or only the named ones; return those that were missing, None if there are no sources.
+def sync_sources(
+    store: str | None, names: Sequence[str] = (), rev: str | None = None, history: bool = False
+) -> list[str] | None:
+    """Fetch the locked sources of a store, or only the named ones.
 
-    Reads the lock of the work tree, else of HEAD; of ``rev``; or with ``history``, those of all branches and tags. Raises
-    NpuprofError with all failures.
+    Return those that were missing, None if there are no sources.
+
+    Reads the lock of the work tree, else of HEAD; of ``rev``; or with ``history``, those of all
+    branches and tags. Raises NpuprofError with all failures.
     """
-    home = spec.Workspace(store).store if rev is not None or history or not _is_in_work_tree(store) else None
+    home = (
+        spec.Workspace(store).store
+        if rev is not None or history or not _is_in_work_tree(store)
+        else None
+    )
     problems: list[Finding] = []
     fetched: list[str] = []
     known: set[str] = set()
-    for sources, is_older in _list_older_sources(home) if home is not None and history else [(_find_sources(store, home, rev), False)]:
+    for sources, is_older in (
+        _list_older_sources(home)
+        if home is not None and history
+        else [(_find_sources(store, home, rev), False)]
+    ):
         known |= sources.project.sources.keys()
         for name in sources.project.sources:
             locked = sources.lock.sources.get(name)
@@ -37,7 +49,12 @@ def sync_sources(store: str | None, names: Sequence[str] = (), rev: str | None =
             except NpuprofError as error:
                 problems += error.findings
     problems += [
-        Finding("NP042", f"there is no source {name!r} in {FILE}", "", did_you_mean(name, known, "npuprof source list"))
+        Finding(
+            "NP042",
+            f"there is no source {name!r} in {FILE}",
+            "",
+            did_you_mean(name, known, "npuprof source list"),
+        )
         for name in names
         if name not in known
     ]
@@ -65,10 +82,14 @@ def _find_sources(store: str | None, home: Folder | None, rev: str | None) -> So
 
 
 def _list_older_sources(home: Folder) -> Iterator[tuple[Sources, bool]]:
-    """Yield the sources at all commits that changed them, and whether the lock is older than that of the work tree."""
+    """Yield the sources at all commits that changed them, and whether the lock is older than that
+    of the work tree.
+    """
     now: Sources | None = None
     with suppress(NpuprofError):
-        now = read_sources(home if home.in_work_tree else home.repository.load_named_revision("HEAD"))
+        now = read_sources(
+            home if home.in_work_tree else home.repository.load_named_revision("HEAD")
+        )
     for commit in _list_lock_commits(home):
         try:
             sources = read_sources(home.repository.load_revision(commit))
@@ -80,7 +101,8 @@ def _list_older_sources(home: Folder) -> Iterator[tuple[Sources, bool]]:
 def _sync_named_source(sources: Sources, name: str, problems: list[Finding]) -> Sequence[str]:
     """Fetch the locked commit of a source and its own sources; return what was fetched.
 
-    Faults of a vendored copy are added to ``problems``; the sources of a new copy are fetched. Raises NpuprofError.
+    Faults of a vendored copy are added to ``problems``; the sources of a new copy are fetched.
+    Raises NpuprofError.
     """
     locked = sources.require_lock(name)
     if sources.project.sources[name].vendor:
@@ -94,7 +116,14 @@ def _sync_named_source(sources: Sources, name: str, problems: list[Finding]) -> 
 
 
 def _list_lock_commits(home: Folder) -> list[str]:
-    """Return the commits of all branches and tags that changed the lock or npuprof.toml. Raises NpuprofError."""
+    """Return the commits of all branches and tags that changed the lock or npuprof.toml.
+
+    Raises NpuprofError.
+    """
     repository = home.repository
     paths = list_project_paths(repository.prefix)
-    return repository.git.run_command("rev-list", "--all", "--full-history", "HEAD", "--", *paths).decode().split()
+    return (
+        repository.git.run_command("rev-list", "--all", "--full-history", "HEAD", "--", *paths)
+        .decode()
+        .split()
+    )

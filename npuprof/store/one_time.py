@@ -8,7 +8,17 @@ from enum import Enum
 
 from npuprof import catalog
 from npuprof.document import is_nested_too_deeply, keys, parse_toml_value
-from npuprof.model import SECTIONS, Finding, NpuprofError, Place, Step, TomlValue, build_error, did_you_mean, is_utf8
+from npuprof.model import (
+    SECTIONS,
+    Finding,
+    NpuprofError,
+    Place,
+    Step,
+    TomlValue,
+    build_error,
+    did_you_mean,
+    is_utf8,
+)
 from npuprof.report import say_option
 
 TYPE_CHECKING = False
@@ -19,16 +29,27 @@ _DEEPEST = 100
 
 _LARGEST_BITS = 14_000  # Python cannot print integers with more than 4300 digits
 
-_PLAIN: tuple[tuple[type, Any], ...] = ((str, str.__str__), (bool, bool), (int, int.__int__), (float, float.__float__))
+_PLAIN: tuple[tuple[type, Any], ...] = (
+    (str, str.__str__),
+    (bool, bool),
+    (int, int.__int__),
+    (float, float.__float__),
+)
 
 
-ASSIGNMENT_ADVICE = "write KEY=VALUE without blanks: hccl_timeout=600, or env.HCCL_CONNECT_TIMEOUT=600"
+ASSIGNMENT_ADVICE = (
+    "write KEY=VALUE without blanks: hccl_timeout=600, or env.HCCL_CONNECT_TIMEOUT=600"
+)
 
 
 def suggest_bare_key(text: str) -> str:
     """Return how to write an invalid key: without its value, if it has one."""
     name, equals, _ = text.partition("=")
-    return f"write {name.strip()}, without a value" if equals and keys.parse_key(name) else "write the option's name, or section.name"
+    return (
+        f"write {name.strip()}, without a value"
+        if equals and keys.parse_key(name)
+        else "write the option's name, or section.name"
+    )
 
 
 def is_doubled(name: str, raw: str) -> bool:
@@ -37,40 +58,72 @@ def is_doubled(name: str, raw: str) -> bool:
 
 
 def require_closed_quote(text: str) -> None:
-    """Raise NpuprofError for a ``KEY=VALUE`` whose opening quote is not closed and would be part of the text."""
+    """Raise NpuprofError for a ``KEY=VALUE`` whose opening quote is not closed and would be part of
+    the text.
+    """
     name, _, value = text.partition("=")
     value = value.strip()
     if value[:1] in ("'", '"') and len(value) > 1 and value.count(value[0]) == 1:
         what = f"the quote before the value of {name.strip()} is not closed"
-        raise build_error("NP009", what, "It would be part of the text.", f"omit the quote: {name.strip()}={value[1:]}")
+        raise build_error(
+            "NP009",
+            what,
+            "It would be part of the text.",
+            f"omit the quote: {name.strip()}={value[1:]}",
+        )
 
 
 def suggest_key(key: str, known: Collection[str], otherwise: str = "") -> str:
-    """Return the hint for a missing key: its name in another section, else the most similar of ``known``."""
+    """Return the hint for a missing key: its name in another section, else the most similar of
+    ``known``.
+    """
     elsewhere = catalog.find_key_elsewhere(key, known)
     return f"write {elsewhere}" if elsewhere else did_you_mean(key, known, otherwise)
 
 
 def suggest_unknown_key(key: str, otherwise: str = "") -> str:
-    """Return the hint for a key unknown to the catalogue: similar keys of its section; ``otherwise`` if there are none."""
+    """Return the hint for a key unknown to the catalogue: similar keys of its section.
+
+    ``otherwise`` if there are none.
+    """
     section, name = keys.split_section_and_name(key)
     if catalog.find_record(section, name) is not None or section not in SECTIONS:
         return otherwise
-    return did_you_mean(key, [keys.format_full_key(section, record) for record in catalog.record_names(section)], otherwise)
+    return did_you_mean(
+        key,
+        [keys.format_full_key(section, record) for record in catalog.record_names(section)],
+        otherwise,
+    )
 
 
 def require_shallow_key(text: str) -> None:
     """Raise NpuprofError for a key with more segments than any value has levels."""
     if keys.is_too_deep(text):
-        what = f"{keys.format_short_value(text)} is a key of {len(keys.split_dotted_key(text) or ())} parts"
-        raise build_error("NP009", what, "No value is nested that deeply.", "name the option and the key inside it")
+        what = (
+            f"{keys.format_short_value(text)} is a key of "
+            f"{len(keys.split_dotted_key(text) or ())} parts"
+        )
+        raise build_error(
+            "NP009",
+            what,
+            "No value is nested that deeply.",
+            "name the option and the key inside it",
+        )
 
 
 def build_profile_key_finding(key: str, argument: str = "set", in_python: bool = False) -> Finding:
-    """Return the finding for changing a ``[profile]`` key for one command: such keys are metadata, not settings."""
+    """Return the finding for changing a ``[profile]`` key for one command: such keys are metadata,
+    not settings.
+    """
     why = "[profile] is metadata of a preset; only settings can be changed for one command."
     hint = f"write it into the preset, as in npuprof set NAME {key.strip()}=VALUE"
-    return Finding("NP009", f"{key.strip()!r} is no setting", why, hint, where=place_argument(argument, in_python))
+    return Finding(
+        "NP009",
+        f"{key.strip()!r} is no setting",
+        why,
+        hint,
+        where=place_argument(argument, in_python),
+    )
 
 
 def place_argument(name: str, in_python: bool = False) -> Place:
@@ -78,8 +131,13 @@ def place_argument(name: str, in_python: bool = False) -> Place:
     return Place(say_option(name, in_python=in_python))
 
 
-def parse_assignments(set_: Sequence[str], unset: Sequence[str] = (), argument: str = "set", in_python: bool = False) -> list[Step]:
-    """Return ``KEY=VALUE`` (from ``argument``) and ``KEY`` arguments as steps. Raises NpuprofError."""
+def parse_assignments(
+    set_: Sequence[str], unset: Sequence[str] = (), argument: str = "set", in_python: bool = False
+) -> list[Step]:
+    """Return ``KEY=VALUE`` (from ``argument``) and ``KEY`` arguments as steps.
+
+    Raises NpuprofError.
+    """
     steps = []
     problems = []
     for text in set_:
@@ -89,10 +147,24 @@ def parse_assignments(set_: Sequence[str], unset: Sequence[str] = (), argument: 
         if name.strip().startswith("profile."):
             problems.append(build_profile_key_finding(name, argument))
         elif not equals or parsed is None or is_doubled(name, raw):
-            problems.append(Finding("NP009", f"{text!r} is not KEY=VALUE", "", ASSIGNMENT_ADVICE, where=place_argument(argument)))
+            problems.append(
+                Finding(
+                    "NP009",
+                    f"{text!r} is not KEY=VALUE",
+                    "",
+                    ASSIGNMENT_ADVICE,
+                    where=place_argument(argument),
+                )
+            )
         else:
             require_closed_quote(text)
-            steps.append(build_set_step(*parsed, parse_assigned_value(parsed[0] if not parsed[1] else "", raw.strip()), argument))
+            steps.append(
+                build_set_step(
+                    *parsed,
+                    parse_assigned_value(parsed[0] if not parsed[1] else "", raw.strip()),
+                    argument,
+                )
+            )
     for text in unset:
         require_shallow_key(text)
         parsed = keys.parse_key(text)
@@ -100,24 +172,50 @@ def parse_assignments(set_: Sequence[str], unset: Sequence[str] = (), argument: 
             problems.append(build_profile_key_finding(text, "unset", in_python))
         elif parsed is None:
             problems.append(
-                Finding("NP009", f"{text!r} is not a key", "", suggest_bare_key(text), where=place_argument("unset", in_python))
+                Finding(
+                    "NP009",
+                    f"{text!r} is not a key",
+                    "",
+                    suggest_bare_key(text),
+                    where=place_argument("unset", in_python),
+                )
             )
         else:
-            steps.append(Step("unset", parsed[0], None, (say_option("unset", in_python=in_python), parsed[0]), parsed[1]))
+            steps.append(
+                Step(
+                    "unset",
+                    parsed[0],
+                    None,
+                    (say_option("unset", in_python=in_python), parsed[0]),
+                    parsed[1],
+                )
+            )
     if problems:
         raise NpuprofError(problems)
     return steps
 
 
-def build_set_step(key: str, tail: tuple[str, ...], value: TomlValue, argument: str = "set", in_python: bool = False) -> Step:
-    """Return a step that sets a key, or a path below it; the step's path begins with the argument."""
+def build_set_step(
+    key: str,
+    tail: tuple[str, ...],
+    value: TomlValue,
+    argument: str = "set",
+    in_python: bool = False,
+) -> Step:
+    """Return a step that sets a key, or a path below it.
+
+    The step's path begins with the argument.
+    """
     for part in reversed(tail):
         value = {part: value}
     return Step("set", key, value, (say_option(argument, in_python=in_python), key))
 
 
 def parse_assigned_value(key: str, text: str) -> TomlValue:
-    """Return the value in ``KEY=VALUE``: parsed as TOML if possible, else text; always text for text settings."""
+    """Return the value in ``KEY=VALUE``: parsed as TOML if possible, else text.
+
+    Always text for text settings.
+    """
     try:
         value = parse_toml_value(text)
     except (ValueError, RecursionError):
@@ -137,7 +235,10 @@ class _UnfitError(Exception):
 
 
 def build_plain_steps(changes: Mapping[str, object], unset: Sequence[str] = ()) -> list[Step]:
-    """Return changes given as Python values as steps. Raises NpuprofError for invalid keys and values."""
+    """Return changes given as Python values as steps.
+
+    Raises NpuprofError for invalid keys and values.
+    """
     cleared = parse_assignments([], unset, in_python=True)
     steps = []
     for name, value in changes.items():
@@ -147,18 +248,34 @@ def build_plain_steps(changes: Mapping[str, object], unset: Sequence[str] = ()) 
             raise NpuprofError(build_profile_key_finding(name, in_python=True))
         if parsed is None:
             hint = suggest_bare_key(name)
-            raise build_error("NP009", f"{name!a} is not a key", "", hint, where=place_argument("set", in_python=True))
+            raise build_error(
+                "NP009",
+                f"{name!a} is not a key",
+                "",
+                hint,
+                where=place_argument("set", in_python=True),
+            )
         try:
             steps.append(build_set_step(*parsed, _convert_value(value, 0), in_python=True))
         except _UnfitError as unfit:
-            hint = "give text, a number, a truth value, a date, a list, or a table with texts as keys; to omit a key, list it in unset"
-            what, where = f"{ascii(name)[1:-1]} cannot be {unfit}", place_argument("set", in_python=True)
-            raise build_error("NP202", what, "No preset could hold it.", hint, where=where) from None
+            hint = (
+                "give text, a number, a truth value, a date, a list, or a table with texts as "
+                "keys; to omit a key, list it in unset"
+            )
+            what, where = (
+                f"{ascii(name)[1:-1]} cannot be {unfit}",
+                place_argument("set", in_python=True),
+            )
+            raise build_error(
+                "NP202", what, "No preset could hold it.", hint, where=where
+            ) from None
     return steps + cleared
 
 
 def _convert_value(value: Any, depth: int) -> TomlValue:
-    """Return a value as TOML: tuples and arrays as lists, enum members and number types as plain values."""
+    """Return a value as TOML: tuples and arrays as lists, enum members and number types as plain
+    values.
+    """
     if depth > _DEEPEST:
         raise _UnfitError("nested so deeply, or inside itself")
     if isinstance(value, Enum):
@@ -169,10 +286,15 @@ def _convert_value(value: Any, depth: int) -> TomlValue:
     if isinstance(value, (list, tuple)):
         return [_convert_value(item, depth + 1) for item in value]
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
-        return {_convert_value(key, depth + 1): _convert_value(item, depth + 1) for key, item in value.items()}
+        return {
+            _convert_value(key, depth + 1): _convert_value(item, depth + 1)
+            for key, item in value.items()
+        }
     if type(value) in (date, datetime, time):
         return value
-    plain = value.tolist() if callable(getattr(value, "tolist", None)) else value  # numbers, booleans and arrays of numpy
+    plain = (
+        value.tolist() if callable(getattr(value, "tolist", None)) else value
+    )  # numbers, booleans and arrays of numpy
     if type(plain) is type(value):
         raise _UnfitError(f"of the type {type(value).__name__}")
     return _convert_value(plain, depth + 1)

@@ -1,8 +1,9 @@
-"""Personal layers: a user's overlays over shared presets, in the user's config folder and never in a work tree.
+"""Personal layers: a user's overlays over shared presets, in the user's config folder and never in
+a work tree.
 
-``$XDG_CONFIG_HOME/npuprof/personal/PROJECT-MARK/NAME.toml`` overlays the preset NAME of one checkout: the folder has
-the project's name and a mark of its real path, so that presets of two projects do not collide. Presets at a revision,
-of sources, and in separate files have no layers.
+``$XDG_CONFIG_HOME/npuprof/personal/PROJECT-MARK/NAME.toml`` overlays the preset NAME of one
+checkout: the folder has the project's name and a mark of its real path, so that presets of two
+projects do not collide. Presets at a revision, of sources, and in separate files have no layers.
 """
 
 from __future__ import annotations
@@ -37,18 +38,30 @@ def find_personal_file(shared: Profile) -> str:
 
 
 def list_shared_presets(profile: Profile) -> list[Profile]:
-    """Return the presets that can have personal layers: the profile itself or its parts, if they are in the work tree."""
+    """Return the presets that can have personal layers: the profile itself or its parts, if they
+    are in the work tree.
+    """
     parts = (profile.home and [*profile.home.parts.values()]) or [profile]
     return [part for part in parts if isinstance(part.home, Folder) and part.key == part.name]
 
 
 def parse_layer(shared: Profile, path: str, raw: bytes) -> Profile:
-    """Return the text of a layer as a profile; its parents are in the store. Raises NpuprofError."""
-    return Profile(parse_document(f"{shared.name} (personal)", path, raw), key=f"{PERSONAL}{shared.name}", home=shared.home)
+    """Return the text of a layer as a profile; its parents are in the store.
+
+    Raises NpuprofError.
+    """
+    return Profile(
+        parse_document(f"{shared.name} (personal)", path, raw),
+        key=f"{PERSONAL}{shared.name}",
+        home=shared.home,
+    )
 
 
 def load_personal_layers(profile: Profile) -> list[Profile]:
-    """Return the user's layers for a profile, later over earlier. Raises NpuprofError for an unreadable one."""
+    """Return the user's layers for a profile, later over earlier.
+
+    Raises NpuprofError for an unreadable one.
+    """
     if not os.path.isdir(find_personal_folder()):
         return []
     layers = []
@@ -61,7 +74,10 @@ def load_personal_layers(profile: Profile) -> list[Profile]:
         except OSError as error:
             what = f"cannot read {path}: {describe_os_error(error, path)}"
             raise NpuprofError(
-                [Finding("NP003", what, "", "check its permissions", where=Place(path)), build_unfit_finding(path)]
+                [
+                    Finding("NP003", what, "", "check its permissions", where=Place(path)),
+                    build_unfit_finding(path),
+                ]
             ) from None
         except NpuprofError as error:
             raise NpuprofError([*error.findings, build_unfit_finding(path)]) from None
@@ -71,7 +87,9 @@ def load_personal_layers(profile: Profile) -> list[Profile]:
 
 
 def _says_anything(value: object) -> bool:
-    """Return whether a part of a layer has content: after its last key was removed, an empty table may be left."""
+    """Return whether a part of a layer has content: after its last key was removed, an empty table
+    may be left.
+    """
     return any(map(_says_anything, value.values())) if isinstance(value, dict) else value != []
 
 

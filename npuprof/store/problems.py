@@ -23,12 +23,19 @@ UNTOLD = frozenset(("NP043", "NP053", "NP054"))
 #: The same, with codes for objects that are missing in git, and trees for another npuprof.
 UNREADABLE = UNTOLD | {"NP022", "NP041"}
 
-_NAME_RULE = "A name is a path below the store: letters, digits, '.', '_' and '-', no segment starting with '.' or '-'."
+_NAME_RULE = (
+    "A name is a path below the store: letters, digits, "
+    "'.', '_' and '-', no segment starting with '.' or '-'."
+)
 
 
 def place_finding(finding: Finding, asked: Origin | None) -> Finding:
     """Return a finding at its reference in ``extends``; unchanged if no preset refers to it."""
-    return finding if asked is None else finding._replace(origin=asked, key="profile.extends", profiles=(asked.profile,))
+    return (
+        finding
+        if asked is None
+        else finding._replace(origin=asked, key="profile.extends", profiles=(asked.profile,))
+    )
 
 
 def place_error(error: NpuprofError, asked: Origin | None) -> NpuprofError:
@@ -36,23 +43,33 @@ def place_error(error: NpuprofError, asked: Origin | None) -> NpuprofError:
     return NpuprofError([place_finding(finding, asked) for finding in error.findings])
 
 
-def build_bad_name_finding(name: str, asked: Origin | None = None, known: Iterable[str] = ()) -> Finding:
+def build_bad_name_finding(
+    name: str, asked: Origin | None = None, known: Iterable[str] = ()
+) -> Finding:
     """Return the finding for an invalid preset name; the hint lists similar ``known`` names."""
     plain = make_preset_name(name)
     names = [] if not plain else list(known)
     hint = f'write "{plain}"' if plain in names else did_you_mean(plain, names, LIST_ADVICE)
     if asked is not None and name.startswith("builtin:"):
         plain = name.removeprefix("builtin:").partition("@")[0]
-        hint = f"copy the shipped preset into this store and extend the copy: npuprof copy {name.partition('@')[0]} {plain}"
+        hint = (
+            "copy the shipped preset into this store and extend the copy: npuprof copy "
+            f"{name.partition('@')[0]} {plain}"
+        )
     return place_finding(_build_name_finding(name, hint), asked)
 
 
 def build_file_revision_finding(path: str, revision: str) -> Finding:
-    """Return the finding for a file outside the store, which has no revisions, with git's command as the hint."""
+    """Return the finding for a file outside the store, which has no revisions, with git's command
+    as the hint.
+    """
     what = f"{path}@{revision}: a path takes no revision"
     why = "A revision is one of the store's presets; this file is none of them."
     shown = path if path.startswith(("./", "../")) else f"./{path}"
-    hint = f"write {path} for the file as it is now, or git show {revision}:{shown} > old.toml, and ./old.toml in its place"
+    hint = (
+        f"write {path} for the file as it is now, or git show "
+        f"{revision}:{shown} > old.toml, and ./old.toml in its place"
+    )
     return Finding("NP023", what, why, hint)
 
 
@@ -63,14 +80,24 @@ def build_bad_new_name_finding(name: str) -> Finding:
 
 
 def _build_name_finding(name: str, hint: str) -> Finding:
-    what = f"{name!r} cannot be the name of a profile" if name else "the name of a profile is missing"
+    what = (
+        f"{name!r} cannot be the name of a profile" if name else "the name of a profile is missing"
+    )
     return Finding("NP004", what, _NAME_RULE, hint)
 
 
 def make_preset_name(text: str) -> str:
-    """Return the nearest valid preset name for a text, such as a path; empty if no valid character is left."""
-    plain = re.sub(r"^(?:[.~]{0,2}/)*(?:profiles/)?", "", text.replace("\\", "/").removesuffix(".toml"))
-    segments = [re.sub(r"[^A-Za-z0-9._-]+", "-", segment).strip("-").lstrip(".-") for segment in plain.split("/")]
+    """Return the nearest valid preset name for a text, such as a path.
+
+    Empty if no valid character is left.
+    """
+    plain = re.sub(
+        r"^(?:[.~]{0,2}/)*(?:profiles/)?", "", text.replace("\\", "/").removesuffix(".toml")
+    )
+    segments = [
+        re.sub(r"[^A-Za-z0-9._-]+", "-", segment).strip("-").lstrip(".-")
+        for segment in plain.split("/")
+    ]
     return "/".join(filter(None, segments)).removesuffix(".toml")
 
 
@@ -86,12 +113,21 @@ def build_no_store_finding(in_python: bool = False) -> Finding:
 
 
 def build_no_folder_finding(store: str, why: str, in_python: bool = False) -> Finding:
-    """Return the finding for a store argument that is not a folder; it may be a source, or a URL to add."""
+    """Return the finding for a store argument that is not a folder.
+
+    It may be a source, or a URL to add.
+    """
     hint = "name a folder with presets, or create one: npuprof init"
     if re.fullmatch(r"\w[\w-]*", store):
-        hint = f"name a folder with presets, write {store}: for the store of that source, or create one: npuprof init"
+        hint = (
+            f"name a folder with presets, write {store}: for the "
+            "store of that source, or create one: npuprof init"
+        )
     elif re.match(r"[a-z][a-z+]*://|[\w.-]+@[\w.-]+:", store):
-        hint = f"add the repository as a source: npuprof source add NAME URL, then {say_option('store', 'NAME:', in_python)}"
+        hint = (
+            "add the repository as a source: npuprof source add NAME URL, then "
+            f"{say_option('store', 'NAME:', in_python)}"
+        )
     return Finding("NP010", f"the store {store!r} is not a folder", why, hint)
 
 
@@ -99,10 +135,19 @@ def build_project_folder_finding(asked: str, is_option: bool, in_python: bool = 
     """Return the finding for a store argument that is a project with a store."""
     inner = os.path.join(asked, "profiles").removeprefix("./")
     what = f"{asked!r} is not a store of presets: the store is in {inner}"
-    return Finding("NP010", what, "", f"write {say_option('store', inner, in_python)}" if is_option else f"set NPUPROF_STORE={inner}")
+    return Finding(
+        "NP010",
+        what,
+        "",
+        f"write {say_option('store', inner, in_python)}"
+        if is_option
+        else f"set NPUPROF_STORE={inner}",
+    )
 
 
-def build_missing_finding(code: str, name: str, label: str, hint: str, asked: Origin | None) -> Finding:
+def build_missing_finding(
+    code: str, name: str, label: str, hint: str, asked: Origin | None
+) -> Finding:
     """Return the finding for a missing profile; for a parent, at its reference."""
     if asked is None:
         return Finding(code, f"no preset {name!r} in {label}", "", hint)
@@ -114,17 +159,37 @@ def build_missing_finding(code: str, name: str, label: str, hint: str, asked: Or
 def build_clash_finding(name: str, paths: tuple[str, str], asked: Origin | None = None) -> Finding:
     """Return the finding for a file outside the store with the name of a preset in it."""
     what = f"{name!r} names two presets: {paths[0]} and {paths[1]}"
-    why = "A preset outside the store is called by its path from the folder of npuprof.toml, and a name has to mean one file."
-    return Finding("NP014", what, why, "rename one of the two files", asked, "", (name,), None if asked else Place(paths[1]))
+    why = (
+        "A preset outside the store is called by its path from the "
+        "folder of npuprof.toml, and a name has to mean one file."
+    )
+    return Finding(
+        "NP014",
+        what,
+        why,
+        "rename one of the two files",
+        asked,
+        "",
+        (name,),
+        None if asked else Place(paths[1]),
+    )
 
 
-def build_outside_finding(source: str, name: str, asked: Origin | None, outside: bool = False) -> Finding:
-    """Return the finding for a preset file that is a link out of the store; ``outside`` the store, for any link."""
+def build_outside_finding(
+    source: str, name: str, asked: Origin | None, outside: bool = False
+) -> Finding:
+    """Return the finding for a preset file that is a link out of the store.
+
+    ``outside`` the store, for any link.
+    """
     what, hint = f"{source} is a link that leads out of the store", "copy the file into the store"
     why = "A store is shared as it is; files outside it would be missing elsewhere."
     if outside:
         what, hint = f"{source} is a link, or lies below one", "put the file itself there"
-        why = "Of presets outside the store no link is followed: where it leads is the machine's own affair."
+        why = (
+            "Of presets outside the store no link is followed: "
+            "where it leads is the machine's own affair."
+        )
     return Finding("NP005", what, why, hint, asked, "", (name,), None if asked else Place(source))
 
 
@@ -142,11 +207,19 @@ def build_unreadable_finding(source: str, error: Exception) -> Finding:
 
 
 def is_untold(findings: Iterable[Finding]) -> bool:
-    """Return whether a preset could not be resolved because a source is missing or incomplete on this machine."""
+    """Return whether a preset could not be resolved because a source is missing or incomplete on
+    this machine.
+    """
     return any(finding.code in UNTOLD for finding in findings)
 
 
 def advise_sync_of(finding: Finding, words: str) -> Finding:
-    """Return a finding about a missing source with its sync command: ``--rev REV`` or ``--history`` for other locks."""
+    """Return a finding about a missing source with its sync command: ``--rev REV`` or ``--history``
+    for other locks.
+    """
     before, sync, rest = finding.hint.partition(SYNC)
-    return finding._replace(hint=f"{before}{sync} {words}") if sync and rest.partition(" ")[2].partition(" ")[0] in _WHICH else finding
+    return (
+        finding._replace(hint=f"{before}{sync} {words}")
+        if sync and rest.partition(" ")[2].partition(" ")[0] in _WHICH
+        else finding
+    )

@@ -1,4 +1,6 @@
-"""``npuprof.toml``: the settings of a repository: its sources, presets outside the store, and required npuprof."""
+"""``npuprof.toml``: the settings of a repository: its sources, presets outside the store, and
+required npuprof.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,16 @@ from contextlib import suppress
 
 from npuprof.document import Document, parse_document
 from npuprof.document.secrets import hide_secrets
-from npuprof.model import Finding, NpuprofError, Origin, Path, Record, __version__, build_error, did_you_mean
+from npuprof.model import (
+    Finding,
+    NpuprofError,
+    Origin,
+    Path,
+    Record,
+    __version__,
+    build_error,
+    did_you_mean,
+)
 from npuprof.store import FILE, layout
 from npuprof.store.urls import find_url_fault
 from npuprof.store.versions import parse_version_range, parse_version_text
@@ -36,7 +47,8 @@ TAKEN_NAMES = ("builtin", "file", "stdin", "composed", "http", "https", "ssh")
 class Source(Record):
     """A source as declared: its URL, the store's folder there, and the versions or revision.
 
-    ``vendor`` is the folder of a copy in this repository, relative to ``npuprof.toml``; an empty string if there is none.
+    ``vendor`` is the folder of a copy in this repository, relative to ``npuprof.toml``; an empty
+    string if there is none.
     """
 
     name: str
@@ -48,7 +60,10 @@ class Source(Record):
 
 
 class Project(Record):
-    """The content of ``npuprof.toml``. ``presets`` are globs of files outside the store, relative to that file."""
+    """The content of ``npuprof.toml``.
+
+    ``presets`` are globs of files outside the store, relative to that file.
+    """
 
     document: Document | None = None
     requires: str = ""
@@ -65,7 +80,10 @@ class Project(Record):
 
 
 def parse_project(source: str, raw: bytes, revision: str | None = None) -> Project:
-    """Return ``npuprof.toml`` parsed; ``source`` is the path to cite. Raises NpuprofError with all its faults."""
+    """Return ``npuprof.toml`` parsed; ``source`` is the path to cite.
+
+    Raises NpuprofError with all its faults.
+    """
     document = parse_document(FILE, source, raw, revision)
     reader = _Reader(document)
     project = reader.read_project()
@@ -88,15 +106,28 @@ class _Reader:
 
     def _add(self, message: str, path: Path, hint: str, why: str = "") -> None:
         shown = [hide_secrets(FILE, text) for text in (message, ".".join(map(str, path)))]
-        self.problems.append(Finding("NP040", shown[0], why, hint, Origin(self._document, path), shown[1]))
+        self.problems.append(
+            Finding("NP040", shown[0], why, hint, Origin(self._document, path), shown[1])
+        )
 
     def read_project(self) -> Project:
         """Return the project, without faulty parts."""
         good = self._read_table(self._document.data, (), _KEYS)
-        sources = {name: source for name, table in good.get("sources", {}).items() if (source := self._read_source(name, table))}
+        sources = {
+            name: source
+            for name, table in good.get("sources", {}).items()
+            if (source := self._read_source(name, table))
+        }
         self._require_distinct((name, ("sources", name)) for name in sources)
         rules, ignores = self._read_policies(good.get("rule", ()), good.get("ignore", ()))
-        return Project(self._document, good.get("requires", ""), tuple(good.get("presets", ())), sources, rules, ignores)
+        return Project(
+            self._document,
+            good.get("requires", ""),
+            tuple(good.get("presets", ())),
+            sources,
+            rules,
+            ignores,
+        )
 
     def _read_policies(
         self, rules: Sequence[dict[str, Any]], ignores: Sequence[dict[str, Any]]
@@ -107,32 +138,56 @@ class _Reader:
 
         codes = ((table.get("code"), ("rule", index)) for index, table in enumerate(rules))
         self._require_distinct((code, path) for code, path in codes if isinstance(code, str))
-        good_rules = tuple(self._read_entries("rule", rules, teamrules.KEYS, ("code", "require"), teamrules.read_rule))
+        good_rules = tuple(
+            self._read_entries(
+                "rule", rules, teamrules.KEYS, ("code", "require"), teamrules.read_rule
+            )
+        )
         keys = teamrules.IGNORE_KEYS
-        return good_rules, tuple(self._read_entries("ignore", ignores, keys, keys, teamrules.read_ignore))
+        return good_rules, tuple(
+            self._read_entries("ignore", ignores, keys, keys, teamrules.read_ignore)
+        )
 
     def _read_entries(
-        self, kind: str, tables: Sequence[dict[str, Any]], known: Keys, required: Iterable[str], read: Callable[..., Entry | None]
+        self,
+        kind: str,
+        tables: Sequence[dict[str, Any]],
+        known: Keys,
+        required: Iterable[str],
+        read: Callable[..., Entry | None],
     ) -> Iterator[Entry]:
         """Yield the rules or ignores of a list of tables, without faulty ones."""
         for index, table in enumerate(tables):
             before, path = len(self.problems), (kind, index)
-            entry = read(self._document, path, self._read_table(table, path, known, required), self._add)
+            entry = read(
+                self._document, path, self._read_table(table, path, known, required), self._add
+            )
             if entry is not None and len(self.problems) == before:
                 yield entry
 
-    def _read_table(self, table: dict[str, Any], path: Path, known: Keys, required: Iterable[str] = ()) -> dict[str, Any]:
+    def _read_table(
+        self, table: dict[str, Any], path: Path, known: Keys, required: Iterable[str] = ()
+    ) -> dict[str, Any]:
         """Return the known keys of a table with valid values."""
-        where = f" in [{'.'.join(str(part) for part in path if isinstance(part, str))}]" if path else ""
+        where = (
+            f" in [{'.'.join(str(part) for part in path if isinstance(part, str))}]" if path else ""
+        )
         good = {}
         for name, value in table.items():
             if name not in known:
                 hint = did_you_mean(name, known, f"known are {', '.join(known)}")
-                self._add(f"unknown key {name!r}{where}", (*path, name), hint, "Unknown keys would otherwise be ignored silently.")
+                self._add(
+                    f"unknown key {name!r}{where}",
+                    (*path, name),
+                    hint,
+                    "Unknown keys would otherwise be ignored silently.",
+                )
                 continue
             kind, example, *checks = known[name]
             fault = f" must be {kind}" if not _is_of_kind(kind, value) else ""
-            if fault := fault or next((f": {fault}" for check in checks if (fault := check(value))), ""):
+            if fault := fault or next(
+                (f": {fault}" for check in checks if (fault := check(value))), ""
+            ):
                 self._add(f"{name!r}{where}{fault}", (*path, name), f"write {example}")
             else:
                 good[name] = value
@@ -148,7 +203,11 @@ class _Reader:
             return None
         before = len(self.problems)
         if not is_source_name(name):
-            self._add(f"{name!r} cannot be the name of a source", path, "use letters, digits, '-' and '_', as in [sources.team]")
+            self._add(
+                f"{name!r} cannot be the name of a source",
+                path,
+                "use letters, digits, '-' and '_', as in [sources.team]",
+            )
         good = self._read_table(table, path, _SOURCE_KEYS, ("url",))
         if len(self.problems) > before:
             return None
@@ -161,14 +220,23 @@ class _Reader:
         for name, path in named:
             if (known := first.setdefault(name.lower(), path)) != path:
                 line = Origin(self._document, known).line
-                self._add(f"{name!r} is there already, in line {line}", path, "give one of them another name; case makes no difference")
+                self._add(
+                    f"{name!r} is there already, in line {line}",
+                    path,
+                    "give one of them another name; case makes no difference",
+                )
 
 
 def is_store_path(path: str) -> bool:
-    """Return whether a text is a valid store path in a repository: below its top, or the top itself (``.``)."""
+    """Return whether a text is a valid store path in a repository: below its top, or the top itself
+    (``.``).
+    """
     parts = path.strip("/").split("/")
     return path == "." or (
-        bool(path) and path.isprintable() and path[0] not in "/-" and all(part and part not in (".", "..") for part in parts)
+        bool(path)
+        and path.isprintable()
+        and path[0] not in "/-"
+        and all(part and part not in (".", "..") for part in parts)
     )
 
 
@@ -180,21 +248,41 @@ def find_copy_fault(folder: str) -> str:
 
 
 def _is_revision(text: str) -> bool:
-    """Return whether a text can be a version range or commit; with a colon, git means a file and users a URL."""
-    return bool(text.strip()) and not text.startswith("-") and ":" not in text and text.isprintable()
+    """Return whether a text can be a version range or commit.
+
+    With a colon, git means a file and users a URL.
+    """
+    return (
+        bool(text.strip()) and not text.startswith("-") and ":" not in text and text.isprintable()
+    )
 
 
 _KEYS: Keys = {
-    "requires": ("a text", 'requires = ">=0.3"', lambda text: "" if parse_version_range(text) else "it is not a version range"),
+    "requires": (
+        "a text",
+        'requires = ">=0.3"',
+        lambda text: "" if parse_version_range(text) else "it is not a version range",
+    ),
     "presets": ("a list of texts", 'presets = ["jobs/*/preset.toml"]', layout.find_globs_fault),
-    "sources": ("a table", "[sources.team]"), "rule": ("a list of tables", "[[rule]]"), "ignore": ("a list of tables", "[[ignore]]"),
-}  # fmt: skip
+    "sources": ("a table", "[sources.team]"),
+    "rule": ("a list of tables", "[[rule]]"),
+    "ignore": ("a list of tables", "[[ignore]]"),
+}
 _SOURCE_KEYS: Keys = {
     "url": ("a text", 'url = "ssh://git@host/presets.git"', find_url_fault),
-    "path": ("a text", 'path = "profiles"', lambda path: "" if is_store_path(path) else "it is not a folder inside a repository"),
-    "rev": ("a text", 'rev = "^2.1"', lambda rev: "" if _is_revision(rev) else "it is neither a version range nor a revision"),
-    "rules": ("true or false", "rules = true"), "vendor": ("a text", 'vendor = "vendor/team"', find_copy_fault),
-}  # fmt: skip
+    "path": (
+        "a text",
+        'path = "profiles"',
+        lambda path: "" if is_store_path(path) else "it is not a folder inside a repository",
+    ),
+    "rev": (
+        "a text",
+        'rev = "^2.1"',
+        lambda rev: "" if _is_revision(rev) else "it is neither a version range nor a revision",
+    ),
+    "rules": ("true or false", "rules = true"),
+    "vendor": ("a text", 'vendor = "vendor/team"', find_copy_fault),
+}
 
 
 def _is_of_kind(kind: str, value: Any) -> bool:
@@ -206,13 +294,19 @@ def _is_of_kind(kind: str, value: Any) -> bool:
 
 
 def read_project(path: str) -> Project:
-    """Return the npuprof.toml at a path, an empty one if there is none. Raises NpuprofError if it is invalid."""
+    """Return the npuprof.toml at a path, an empty one if there is none.
+
+    Raises NpuprofError if it is invalid.
+    """
     raw = read_file_beside(path)
     return parse_project(os.path.relpath(path), raw) if raw is not None else Project()
 
 
 def read_file_beside(path: str) -> bytes | None:
-    """Return a file next to a store, None if there is none. Raises NpuprofError if it cannot be read."""
+    """Return a file next to a store, None if there is none.
+
+    Raises NpuprofError if it cannot be read.
+    """
     try:
         return read_plain_file(path)
     except FileNotFoundError:
@@ -223,9 +317,14 @@ def read_file_beside(path: str) -> bytes | None:
 
 
 def explain_unfit_file(path: str) -> Finding | None:
-    """Return why an invalid npuprof.toml may be valid for another npuprof (NP041); None if it does not ask for another."""
+    """Return why an invalid npuprof.toml may be valid for another npuprof (NP041).
+
+    None if it does not ask for another.
+    """
     with suppress(NpuprofError):
-        return find_unmet_requirement(parse_document(FILE, os.path.relpath(path), read_file_beside(path) or b""))
+        return find_unmet_requirement(
+            parse_document(FILE, os.path.relpath(path), read_file_beside(path) or b"")
+        )
     return None
 
 
@@ -236,11 +335,16 @@ def require_fitting_project(project: Project) -> None:
 
 
 def find_unmet_requirement(
-    document: Document | None, who: str = "this repository", hint: str = "install one of them, or widen requires"
+    document: Document | None,
+    who: str = "this repository",
+    hint: str = "install one of them, or widen requires",
 ) -> Finding | None:
     """Return the finding if npuprof.toml needs another npuprof, None if it does not."""
     requires = document.data.get("requires") if document is not None else None
-    wanted, current = parse_version_range(requires) if isinstance(requires, str) else None, parse_version_text(__version__)
+    wanted, current = (
+        parse_version_range(requires) if isinstance(requires, str) else None,
+        parse_version_text(__version__),
+    )
     if document is None or wanted is None or current is None or wanted.accepts(current):
         return None
     what = f"{who} needs npuprof {requires}, and this is {__version__}"

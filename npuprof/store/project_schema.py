@@ -12,7 +12,11 @@ _SOME: Schema = {"type": "string", "pattern": r"\S"}
 _NUMBER = r"v?[0-9]{1,9}(?:\.[0-9]{1,9}){0,2}(?:-[0-9A-Za-z.-]+)?"
 _BOUND = rf"\s*(?:\^|~|>=|<=|==|=|>|<)?\s*{_NUMBER}\s*"
 _GLOB: Schema = {"type": "string", "pattern": r"^[^/?\[\]{}!\\.-][^?\[\]{}!\\]*\.toml$"}
-_NAMES: Schema = {"type": "string", "minLength": 1, "not": {"type": "string", "pattern": r"\.toml$"}}
+_NAMES: Schema = {
+    "type": "string",
+    "minLength": 1,
+    "not": {"type": "string", "pattern": r"\.toml$"},
+}
 #: Prefixes before a colon in a reference with another meaning, in any case.
 _TAKEN = "|".join("".join(f"[{letter.upper()}{letter}]" for letter in name) for name in TAKEN_NAMES)
 
@@ -25,19 +29,41 @@ def build_project_schema() -> Schema:
             "url": _told(_SOME, "Any git URL: ssh, https, file.", "ssh://git@host/presets.git"),
             "path": _told(_SOME, "The folder of the store there; profiles if omitted.", "profiles"),
             "rev": _told(_SOME, "A range over the store's tags vX.Y.Z, or any revision.", "^2.1"),
-            "rules": _told({"type": "boolean"}, "Whether the source's own rules bind the presets here, too."),
+            "rules": _told(
+                {"type": "boolean"}, "Whether the source's own rules bind the presets here, too."
+            ),
             "vendor": _told(_SOME, "The folder of a copy in this repository.", "vendor/team"),
         },
         ["url"],
     )
     rule = table_schema(
         {
-            "code": _told({"type": "string", "pattern": "^(?![Nn][Pp])[A-Za-z][A-Za-z0-9_-]*$"}, "Its name among findings.", "TEAM-1"),
-            "when": _told(_SOME, "Where the rule applies; always by default.", "scenario == 'training'"),
-            "require": _told(_SOME, "The condition that must be true there; an unset value is not true.", "deterministic == 1"),
-            "message": _told({"type": "string", "pattern": r"^[^\n]*\S[^\n]*$"}, "The message of a finding.", "training is repeatable"),
-            "severity": _told({"enum": list(SEVERITIES)}, "The severity of a finding; error if omitted."),
-            "presets": _told(list_schema(_NAMES), "Globs of preset names; all presets if omitted.", ["production/*"]),
+            "code": _told(
+                {"type": "string", "pattern": "^(?![Nn][Pp])[A-Za-z][A-Za-z0-9_-]*$"},
+                "Its name among findings.",
+                "TEAM-1",
+            ),
+            "when": _told(
+                _SOME, "Where the rule applies; always by default.", "scenario == 'training'"
+            ),
+            "require": _told(
+                _SOME,
+                "The condition that must be true there; an unset value is not true.",
+                "deterministic == 1",
+            ),
+            "message": _told(
+                {"type": "string", "pattern": r"^[^\n]*\S[^\n]*$"},
+                "The message of a finding.",
+                "training is repeatable",
+            ),
+            "severity": _told(
+                {"enum": list(SEVERITIES)}, "The severity of a finding; error if omitted."
+            ),
+            "presets": _told(
+                list_schema(_NAMES),
+                "Globs of preset names; all presets if omitted.",
+                ["production/*"],
+            ),
         },
         ["code", "require"],
     )
@@ -45,17 +71,30 @@ def build_project_schema() -> Schema:
         {
             "code": {**code, "description": "The code of the findings that are accepted."},
             "reason": _told(_SOME, "Why they are.", "one device only"),
-            "presets": _told(list_schema(_NAMES, 1), "Globs of the names of the presets.", ["production/*"]),
+            "presets": _told(
+                list_schema(_NAMES, 1), "Globs of the names of the presets.", ["production/*"]
+            ),
         },
         ["code", "reason", "presets"],
     )
     tables = {
-        "requires": _told({"type": "string", "pattern": rf"^(?:\s*\*\s*|{_BOUND}(?:,{_BOUND})*)$"}, "The npuprof it needs.", ">=0.3"),
-        "presets": _told(list_schema(_GLOB), "Globs of presets outside the store, from this folder.", ["jobs/*/preset.toml"]),
+        "requires": _told(
+            {"type": "string", "pattern": rf"^(?:\s*\*\s*|{_BOUND}(?:,{_BOUND})*)$"},
+            "The npuprof it needs.",
+            ">=0.3",
+        ),
+        "presets": _told(
+            list_schema(_GLOB),
+            "Globs of presets outside the store, from this folder.",
+            ["jobs/*/preset.toml"],
+        ),
         "sources": {
             "type": "object",
             "description": "Stores of other repositories, by the names they have here.",
-            "propertyNames": {"type": "string", "pattern": f"^(?!(?:{_TAKEN})$)[A-Za-z0-9][A-Za-z0-9_-]*$"},
+            "propertyNames": {
+                "type": "string",
+                "pattern": f"^(?!(?:{_TAKEN})$)[A-Za-z0-9][A-Za-z0-9_-]*$",
+            },
             "additionalProperties": source,
         },
         "rule": _told(list_schema(rule), "Team rules, in addition to npuprof's own."),
@@ -71,4 +110,8 @@ def build_project_schema() -> Schema:
 
 
 def _told(schema: Schema, description: str, example: object = None) -> Schema:
-    return {**schema, "description": description, **({"examples": [example]} if example is not None else {})}
+    return {
+        **schema,
+        "description": description,
+        **({"examples": [example]} if example is not None else {}),
+    }

@@ -1,4 +1,6 @@
-"""Specs, the names of profiles on the command line: ``NAME``, ``NAME@REV``, ``SOURCE:NAME``, ``A+B``, a ``.toml`` path, ``-``."""
+"""Specs, the names of profiles on the command line: ``NAME``, ``NAME@REV``, ``SOURCE:NAME``,
+``A+B``, a ``.toml`` path, ``-``.
+"""
 
 from __future__ import annotations
 
@@ -56,30 +58,41 @@ class Workspace:
         opened: ProfileSource | None = None,
         by: Workspace | None = None,
     ) -> None:
-        """Use the given store, or one that is ``opened`` (a folder, or a revision), and what the workspace that did so has looked up."""
+        """Use the given store, or one that is ``opened`` (a folder, or a revision), and what the
+        workspace that did so has looked up.
+        """
         self._given = given
         if opened is not None:
             self.home = opened
         self._names: dict[str, str] = {}
         self._laid: dict[str, Profile] = {}  # by path of files outside the store
         self.resolver = Resolver(self, context, in_python=in_python)
-        #: Reads other files as profiles, by path; returns None for unknown kinds. If None, only presets are accepted.
+        #: Reads other files as profiles, by path; returns None for unknown kinds. If None, only
+        #: presets are accepted.
         self.read_other: Callable[[str], Profile | None] | None = None
         self._others: dict[str, Profile | None] = {}
         self._opened_by = by
 
     @cached_property
     def home(self) -> ProfileSource:
-        """The source of profiles: the store, or its replacement. Raises NpuprofError if there is none."""
+        """The source of profiles: the store, or its replacement.
+
+        Raises NpuprofError if there is none.
+        """
         asked = self._given or os.environ.get("NPUPROF_STORE", "")
         if asked.endswith(":") and is_source_reference(asked):
             return self.lookups.open_source(find_store(None, {}), asked[:-1])
-        folder = self._find_bare_store(asked) or find_store(self._given, os.environ, self.resolver.in_python)
+        folder = self._find_bare_store(asked) or find_store(
+            self._given, os.environ, self.resolver.in_python
+        )
         _require_this_npuprof(folder)
         return folder
 
     def _find_bare_store(self, asked: str) -> Folder | None:
-        """Return the store of a bare repository; None if there is none, or a nearer store exists."""
+        """Return the store of a bare repository.
+
+        None if there is none, or a nearer store exists.
+        """
         if not asked and os.path.isdir("profiles"):
             return None
         from npuprof.store.around import BareStore, find_bare_repository
@@ -89,18 +102,29 @@ class Workspace:
 
     @property
     def listed_store(self) -> ReadOnceStore:
-        """The store whose presets can be listed: a folder, or a source. Raises NpuprofError if there is none."""
+        """The store whose presets can be listed: a folder, or a source.
+
+        Raises NpuprofError if there is none.
+        """
         home = self.home
         return home if isinstance(home, ReadOnceStore) else self.store
 
     @property
     def store(self) -> Folder:
-        """The store, a folder. Raises NpuprofError if there is none, or another kind was requested."""
+        """The store, a folder.
+
+        Raises NpuprofError if there is none, or another kind was requested.
+        """
         home = self.home
         if not isinstance(home, Folder):
             what = f"{home.label} is read as it is locked: it has no files and no history here"
             argument = say_option("store", in_python=self.resolver.in_python)
-            raise build_error("NP010", what, "", f"omit {argument}, and name its presets as in npuprof show team:NAME")
+            raise build_error(
+                "NP010",
+                what,
+                "",
+                f"omit {argument}, and name its presets as in npuprof show team:NAME",
+            )
         return home
 
     @cached_property
@@ -117,7 +141,9 @@ class Workspace:
         home = referrer.home if referrer is not None and referrer.home is not None else self.home
         if "@" in reference or (":" in reference and not home.parts):
             return self.lookups.find_parent_from(home, reference, referrer, index)
-        return home.profile(reference, referrer.origin("profile", "extends", index) if referrer else None)
+        return home.profile(
+            reference, referrer.origin("profile", "extends", index) if referrer else None
+        )
 
     def load_policy(self) -> Policy | None:
         """Return the team policy of the store, None if it has none. Raises NpuprofError."""
@@ -136,7 +162,11 @@ class Workspace:
 
         Raises NpuprofError.
         """
-        if spec.startswith(_PATHS) and os.path.exists(expand_home(spec)) and (run_profile := self._read_other_kind(spec)) is not None:
+        if (
+            spec.startswith(_PATHS)
+            and os.path.exists(expand_home(spec))
+            and (run_profile := self._read_other_kind(spec)) is not None
+        ):
             return run_profile
         if "+" in spec and not _is_one_file(spec):
             parts = self.split_spec(spec)
@@ -149,20 +179,37 @@ class Workspace:
         try:
             return self._find_named_profile(spec)
         except NpuprofError as error:
-            run_profile = self._read_other_kind(spec) if error.findings[0].code in _NOT_THERE else None
+            run_profile = (
+                self._read_other_kind(spec) if error.findings[0].code in _NOT_THERE else None
+            )
             if run_profile is None:
                 raise (self._explain_lost_path(spec, error.findings[0]) or error) from None
             return run_profile
 
     def _explain_lost_path(self, spec: str, finding: Finding) -> NpuprofError | None:
-        """Return the error for a missing path, which may have been meant as a run's file; None if the spec is not a path."""
-        if self.read_other is None or not spec.startswith(_PATHS) or finding.code != "NP004" or os.path.lexists(expand_home(spec)):
+        """Return the error for a missing path, which may have been meant as a run's file.
+
+        None if the spec is not a path.
+        """
+        if (
+            self.read_other is None
+            or not spec.startswith(_PATHS)
+            or finding.code != "NP004"
+            or os.path.lexists(expand_home(spec))
+        ):
             return None
-        hint = finding.hint if finding.hint.startswith("write ") else "check the path; a file of a preset ends in .toml"
+        hint = (
+            finding.hint
+            if finding.hint.startswith("write ")
+            else "check the path; a file of a preset ends in .toml"
+        )
         return build_error("NP003", f"there is no {spec}", "", hint)
 
     def _read_other_kind(self, spec: str) -> Profile | None:
-        """Return another kind of file as a profile, None if it is of no known kind. Raises NpuprofError."""
+        """Return another kind of file as a profile, None if it is of no known kind.
+
+        Raises NpuprofError.
+        """
         path = expand_home(spec)
         if self.read_other is None or _is_file_spec(path):
             return None
@@ -174,7 +221,10 @@ class Workspace:
         return profile
 
     def _find_named_profile(self, spec: str) -> Profile:
-        """Return the preset of a spec with a single part other than standard input. Raises NpuprofError."""
+        """Return the preset of a spec with a single part other than standard input.
+
+        Raises NpuprofError.
+        """
         if _is_file_spec(spec):
             return self._load_file_profile(spec)
         if spec.startswith(BUILTIN):
@@ -201,11 +251,18 @@ class Workspace:
             raw = read_standard_input()
         except OSError as error:  # closed, a folder, or endless
             what = f"cannot read standard input: {describe_os_error(error)}"
-            raise build_error("NP003", what, "", "give the preset to it, as in npuprof show - < preset.toml") from None
-        return Profile(parse_document("-", "<stdin>", raw), key="stdin:", home=self._find_home_store())
+            raise build_error(
+                "NP003", what, "", "give the preset to it, as in npuprof show - < preset.toml"
+            ) from None
+        return Profile(
+            parse_document("-", "<stdin>", raw), key="stdin:", home=self._find_home_store()
+        )
 
     def split_single_spec(self, asked: str, verb: str) -> tuple[str, str]:
-        """Return name and revision of a spec that must be one preset of the store. Raises NpuprofError."""
+        """Return name and revision of a spec that must be one preset of the store.
+
+        Raises NpuprofError.
+        """
         name, at, revision = asked.partition("@")
         if at and " " in asked:
             require_no_blanks(asked)
@@ -220,11 +277,19 @@ class Workspace:
             name, revision = (inside, "") if not inside.endswith(".toml") else (name, revision)
         if "+" in name or name == "-" or name.endswith(".toml"):
             what = f"{verb} takes one preset of the store, not {asked!r}"
-            raise build_error("NP024", what, "Only presets in git under one name have a history.", "name one preset")
+            raise build_error(
+                "NP024",
+                what,
+                "Only presets in git under one name have a history.",
+                "name one preset",
+            )
         return name, revision
 
     def split_spec(self, spec: str) -> list[str]:
-        """Return the specs joined by ``+``; a revision that contains a ``+`` is quoted: ``NAME@"REV"``."""
+        """Return the specs joined by ``+``.
+
+        A revision that contains a ``+`` is quoted: ``NAME@"REV"``.
+        """
         return re.findall(_SPEC_PART, spec)
 
     def _load_revision_profile(self, spec: str) -> Profile:
@@ -244,7 +309,9 @@ class Workspace:
         if isinstance(self.home, Folder) and not self.home.in_work_tree and home is not None:
             from npuprof.store.project import require_fitting_project
 
-            require_fitting_project(self.lookups.find_project(home))  # a work tree was checked when it was opened
+            require_fitting_project(
+                self.lookups.find_project(home)
+            )  # a work tree was checked when it was opened
         self._names[pinned.profile.key] = pinned.label
         if pinned.yanked:
             pinned.profile.yanked[ASKED] = pinned.yanked
@@ -259,8 +326,13 @@ class Workspace:
         """Return the profile of ``builtin:NAME``, independent of the store."""
         name, at, _ = spec.removeprefix(BUILTIN).partition("@")
         if at:
-            what, why = f"{spec!r}: built-in presets have no versions", "They are part of the installed npuprof."
-            raise build_error("NP023", what, why, f"write {BUILTIN}{name}; npuprof --version says which that is")
+            what, why = (
+                f"{spec!r}: built-in presets have no versions",
+                "They are part of the installed npuprof.",
+            )
+            raise build_error(
+                "NP023", what, why, f"write {BUILTIN}{name}; npuprof --version says which that is"
+            )
         profile = self._builtin.profile(name)
         self._names[profile.key] = spec
         return profile
@@ -274,38 +346,78 @@ class Workspace:
 
     def compose_profiles(self, name: str, parts: Sequence[Profile]) -> Profile:
         """Return a profile without settings that composes the given ones, in order."""
-        joined = Profile(build_command_line_document(name, {}), key=f"composed:{'+'.join(part.key for part in parts)}")
+        joined = Profile(
+            build_command_line_document(name, {}),
+            key=f"composed:{'+'.join(part.key for part in parts)}",
+        )
         joined.stacked = True
         joined.home = ComposedParts({part.key: part for part in parts})
-        joined.table = {"extends": [part.key for part in parts], "description": parts[-1].table.get("description", "")}
+        joined.table = {
+            "extends": [part.key for part in parts],
+            "description": parts[-1].table.get("description", ""),
+        }
         return joined
 
-    def resolve_spec(self, spec: str, mixins: Sequence[str] = (), changes: Sequence[Step] = (), layers: Sequence[Profile] = ()) -> Config:
-        """Return a spec resolved, with personal layers, then mix-ins, then command line changes. Raises NpuprofError."""
+    def resolve_spec(
+        self,
+        spec: str,
+        mixins: Sequence[str] = (),
+        changes: Sequence[Step] = (),
+        layers: Sequence[Profile] = (),
+    ) -> Config:
+        """Return a spec resolved, with personal layers, then mix-ins, then command line changes.
+
+        Raises NpuprofError.
+        """
         profile = self.profile(spec)
         name = self._names.get(profile.key, profile.name)
         if mixins or layers:
-            composed = self.compose_profiles(name, [profile, *layers, *(self.profile(mixin) for mixin in mixins)])
+            composed = self.compose_profiles(
+                name, [profile, *layers, *(self.profile(mixin) for mixin in mixins)]
+            )
             if not mixins:  # still the shared preset
-                composed.table |= {key: profile.table[key] for key in ("description", "abstract") if key in profile.table}
+                composed.table |= {
+                    key: profile.table[key]
+                    for key in ("description", "abstract")
+                    if key in profile.table
+                }
             profile = composed
         self.require_known_unset(profile, name, changes)
         return self.resolver.resolve_profile(profile, name, changes)
 
     def require_known_unset(self, profile: Profile, name: str, changes: Sequence[Step]) -> None:
-        """Reject unsetting an unknown key that is not set: a misspelt key would silently stay effective."""
+        """Reject unsetting an unknown key that is not set: a misspelt key would silently stay
+        effective.
+        """
         strange = [
-            step.key for step in changes if step.op == "unset" and not catalog.find_record_texts(*keys.split_section_and_name(step.key))
+            step.key
+            for step in changes
+            if step.op == "unset"
+            and not catalog.find_record_texts(*keys.split_section_and_name(step.key))
         ]
         if not strange:
             return
         from npuprof.store.one_time import place_argument, suggest_key, suggest_unknown_key
 
-        what, why = f"{name} does not set {{!r}}, and the catalogue does not know it", "A misspelt key would silently stay effective."
-        settings = self.resolver.resolve_profile(profile, name, [step for step in changes if step.op != "unset"]).settings
-        where, lists_all = place_argument("unset", self.resolver.in_python), f"npuprof show {name} lists the effective values"
+        what, why = (
+            f"{name} does not set {{!r}}, and the catalogue does not know it",
+            "A misspelt key would silently stay effective.",
+        )
+        settings = self.resolver.resolve_profile(
+            profile, name, [step for step in changes if step.op != "unset"]
+        ).settings
+        where, lists_all = (
+            place_argument("unset", self.resolver.in_python),
+            f"npuprof show {name} lists the effective values",
+        )
         problems = [
-            Finding("NP924", what.format(key), why, suggest_key(key, settings, suggest_unknown_key(key, lists_all)), where=where)
+            Finding(
+                "NP924",
+                what.format(key),
+                why,
+                suggest_key(key, settings, suggest_unknown_key(key, lists_all)),
+                where=where,
+            )
             for key in strange
             if key not in settings
         ]
@@ -313,11 +425,15 @@ class Workspace:
             raise NpuprofError(problems)
 
     def open_beside(self, context: Context | None = None) -> Workspace:
-        """Return a workspace of the same store for another context, with what this one has looked up. Raises NpuprofError."""
+        """Return a workspace of the same store for another context, with what this one has looked
+        up. Raises NpuprofError.
+        """
         return Workspace(None, context, self.resolver.in_python, self.store, self)
 
     def _load_file_profile(self, path: str) -> Profile:
-        """Return the profile in a file: inside the store the one with its name, else a separate one."""
+        """Return the profile in a file: inside the store the one with its name, else a
+        separate one.
+        """
         home = self._find_home_store()
         name = self._find_name_in_store(path)
         if home is not None and name:
@@ -349,7 +465,10 @@ class Workspace:
 
 
 def open_project_files(given: str | None, needs_lock: bool = True) -> ProjectFiles:
-    """Return npuprof.toml and the lock of a repository, which need not have presets yet. Raises NpuprofError."""
+    """Return npuprof.toml and the lock of a repository, which need not have presets yet.
+
+    Raises NpuprofError.
+    """
     from npuprof.store.sources.project_files import ProjectFiles
 
     absence: NpuprofError | None = None
@@ -365,7 +484,9 @@ def open_project_files(given: str | None, needs_lock: bool = True) -> ProjectFil
 
 
 def _require_this_npuprof(home: Folder) -> None:
-    """Raise NpuprofError if a store's repository needs another npuprof, or its npuprof.toml is invalid."""
+    """Raise NpuprofError if a store's repository needs another npuprof, or its npuprof.toml is
+    invalid.
+    """
     if not home.project_file:
         return
     from npuprof.store.project import explain_unfit_file, require_fitting_project
@@ -383,16 +504,24 @@ def _is_file_spec(spec: str) -> bool:
 
 
 def _is_one_file(spec: str) -> bool:
-    """Return whether a spec that contains a ``+`` is a single path: an existing file, or one whose first part is not a spec."""
+    """Return whether a spec that contains a ``+`` is a single path: an existing file, or one whose
+    first part is not a spec.
+    """
     first = spec.partition("+")[0]
-    is_first_a_spec = first == "-" or _is_file_spec(first) or is_profile_name(first.partition("@")[0])
+    is_first_a_spec = (
+        first == "-" or _is_file_spec(first) or is_profile_name(first.partition("@")[0])
+    )
     return _is_file_spec(spec) and (not is_first_a_spec or os.path.isfile(spec))
 
 
 def build_context(
-    cann: str | None = None, product: str | None = None, target: str | None = None, versions: Mapping[str, str] | Sequence[str] = ()
+    cann: str | None = None,
+    product: str | None = None,
+    target: str | None = None,
+    versions: Mapping[str, str] | Sequence[str] = (),
 ) -> Context:
-    """Return a context from a user's arguments: ``versions`` are releases by framework (or cann), or texts like ``torch_npu=7.3``.
+    """Return a context from a user's arguments: ``versions`` are releases by framework (or cann),
+    or texts like ``torch_npu=7.3``.
 
     Raises NpuprofError for an unknown release, product, target or framework.
     """
@@ -403,23 +532,45 @@ def build_context(
     if cann is not None and release is None:
         known = ", ".join(releases.load_releases()[-8:])
         meant = releases.find_release_inside(cann)
-        hint = f"write {meant}" if meant else did_you_mean(cann, releases.load_releases(), f"the newest are {known}")
-        problems.append(Finding("NP401", f"unknown CANN release {cann!r}", "The behavior of an option depends on the release.", hint))
+        hint = (
+            f"write {meant}"
+            if meant
+            else did_you_mean(cann, releases.load_releases(), f"the newest are {known}")
+        )
+        problems.append(
+            Finding(
+                "NP401",
+                f"unknown CANN release {cann!r}",
+                "The behavior of an option depends on the release.",
+                hint,
+            )
+        )
     family = products.find_product(product) if product is not None else None
     if product is not None and family is None:
         hint, _ = products.suggest_product(product)
         problems.append(Finding("NP403", f"unknown product {product!r}", "", hint))
     if target is not None and target not in (listed := targets.list_target_names()):
-        hint = did_you_mean(target, listed, f"known are {', '.join(listed)}; npuprof help targets describes each")
+        hint = did_you_mean(
+            target, listed, f"known are {', '.join(listed)}; npuprof help targets describes each"
+        )
         problems.append(Finding("NP902", f"unknown target {target!r}", "", hint))
     if problems:
         raise NpuprofError(problems)
     return Context(release, family, target, tuple(sorted(frameworks.items())))
 
 
-def _read_versions(known: dict[str, str], given: Mapping[str, str] | Sequence[str], problems: list[Finding]) -> dict[str, str]:
-    """Return a user's framework releases, including CANN's as written; faults are added to the problems."""
-    pairs = given.items() if isinstance(given, Mapping) else [(name, text) for name, _, text in (word.partition("=") for word in given)]
+def _read_versions(
+    known: dict[str, str], given: Mapping[str, str] | Sequence[str], problems: list[Finding]
+) -> dict[str, str]:
+    """Return a user's framework releases, including CANN's as written.
+
+    Faults are added to the problems.
+    """
+    pairs = (
+        given.items()
+        if isinstance(given, Mapping)
+        else [(name, text) for name, _, text in (word.partition("=") for word in given)]
+    )
     names = ("cann", *releases.list_frameworks()) if pairs else ()
     for name, text in pairs:
         found = text if name == "cann" else releases.find_release(text, name)
@@ -429,24 +580,43 @@ def _read_versions(known: dict[str, str], given: Mapping[str, str] | Sequence[st
         elif not found:
             hint = f"write --framework {name}=RELEASE; {releases.describe_known_releases(name)}"
             problems.append(
-                Finding("NP401", f"unknown {name} release {text!r}", "The behavior of a variable depends on the release.", hint)
+                Finding(
+                    "NP401",
+                    f"unknown {name} release {text!r}",
+                    "The behavior of a variable depends on the release.",
+                    hint,
+                )
             )
         elif known.setdefault(name, found) != found:
             what = f"{name} is asked for twice: {known[name]} and {found}"
-            problems.append(Finding("NP902", what, "A preset is resolved for one release of each.", "omit one of them"))
+            problems.append(
+                Finding(
+                    "NP902",
+                    what,
+                    "A preset is resolved for one release of each.",
+                    "omit one of them",
+                )
+            )
     return known
 
 
 def read_profile_file(path: str, home: ProfileSource | None) -> Profile:
-    """Return the profile in a file outside any store; its parents are in ``home``. Raises NpuprofError."""
+    """Return the profile in a file outside any store; its parents are in ``home``.
+
+    Raises NpuprofError.
+    """
     source = format_relative_path(path)
     try:
         raw = read_plain_file(path)
     except FileNotFoundError:
-        raise build_error("NP008", f"there is no file {path!r}", "", _suggest_for_file(path, home)) from None
+        raise build_error(
+            "NP008", f"there is no file {path!r}", "", _suggest_for_file(path, home)
+        ) from None
     except (OSError, ValueError) as error:
         raise NpuprofError(problems.build_unreadable_finding(source, error)) from None
-    return Profile(document.parse_document(path, source, raw), key=f"file:{os.path.realpath(path)}", home=home)
+    return Profile(
+        document.parse_document(path, source, raw), key=f"file:{os.path.realpath(path)}", home=home
+    )
 
 
 def _suggest_for_file(path: str, home: ProfileSource | None) -> str:
@@ -457,10 +627,14 @@ def _suggest_for_file(path: str, home: ProfileSource | None) -> str:
 
 
 def build_bad_stack_finding(spec: str, parts: Sequence[str]) -> Finding:
-    """Return the finding for specs joined by ``+`` with blanks around them, or with a missing part."""
+    """Return the finding for specs joined by ``+`` with blanks around them, or with a
+    missing part.
+    """
     plain = "+".join(stripped for part in parts if (stripped := part.strip()))
     what = (
-        f"{spec!r} names no preset on one side of a +" if not all(part.strip() for part in spec.split("+")) else f"{spec!r} contains blanks"
+        f"{spec!r} names no preset on one side of a +"
+        if not all(part.strip() for part in spec.split("+"))
+        else f"{spec!r} contains blanks"
     )
     why = "A + composes two specs; the second wins. Quote a revision that contains a +."
     return Finding("NP004", what, why, f"write {plain}" if plain else problems.LIST_ADVICE)
@@ -470,11 +644,18 @@ def require_no_blanks(spec: str) -> None:
     """Raise NpuprofError for blanks around the ``@`` of a spec, or at its ends."""
     plain = "@".join(part.strip() for part in spec.split("@", 1))
     if plain != spec:
-        raise build_error("NP004", f"{spec!r} contains blanks", "NAME@REV is one word.", f"write {plain}")
+        raise build_error(
+            "NP004", f"{spec!r} contains blanks", "NAME@REV is one word.", f"write {plain}"
+        )
 
 
 def build_nameless_revision_finding(revision: str) -> Finding:
     """Return the finding for a revision without a preset name."""
-    hint = f"write the name of a preset before it, bert-training@{revision}; npuprof check --rev {revision} checks the whole store"
+    hint = (
+        f"write the name of a preset before it, bert-training@{revision}; npuprof check --rev "
+        f"{revision} checks the whole store"
+    )
     why = "NAME@REV is a preset as it was at a revision."
-    return Finding("NP004", f"'@{revision}' names no preset", why, hint if revision else problems.LIST_ADVICE)
+    return Finding(
+        "NP004", f"'@{revision}' names no preset", why, hint if revision else problems.LIST_ADVICE
+    )

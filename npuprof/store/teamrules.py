@@ -1,4 +1,6 @@
-"""Parses the ``[[rule]]`` and ``[[ignore]]`` tables of npuprof.toml, and reports all their faults."""
+"""Parses the ``[[rule]]`` and ``[[ignore]]`` tables of npuprof.toml, and reports all
+their faults.
+"""
 
 from __future__ import annotations
 
@@ -25,17 +27,33 @@ _CODE = lazy_pattern(r"[A-Za-z][A-Za-z0-9_-]*", re.ASCII)
 
 
 def read_rule(document: Document, path: Path, good: dict[str, Any], add: Add) -> TeamRule | None:
-    """Return the rule of a table, None if its condition is invalid; ``add`` gets all faults, ``good`` are the valid keys."""
-    when, require = (_read_condition(good[name], (*path, name), add) if name in good else None for name in ("when", "require"))
+    """Return the rule of a table, None if its condition is invalid.
+
+    ``add`` gets all faults, ``good`` are the valid keys.
+    """
+    when, require = (
+        _read_condition(good[name], (*path, name), add) if name in good else None
+        for name in ("when", "require")
+    )
     return require and TeamRule(
-        good.get("code", ""), require, when, good.get("message", ""), good.get("severity", "error"),
-        tuple(good.get("presets", ())), Origin(document, path),
-    )  # fmt: skip
+        good.get("code", ""),
+        require,
+        when,
+        good.get("message", ""),
+        good.get("severity", "error"),
+        tuple(good.get("presets", ())),
+        Origin(document, path),
+    )
 
 
 def read_ignore(document: Document, path: Path, good: dict[str, Any], _: Add) -> Ignore:
     """Return the accepted finding of a table; ``good`` are the valid keys."""
-    return Ignore(good.get("code", ""), good.get("reason", ""), Origin(document, path), tuple(good.get("presets", ())))
+    return Ignore(
+        good.get("code", ""),
+        good.get("reason", ""),
+        Origin(document, path),
+        tuple(good.get("presets", ())),
+    )
 
 
 def _read_condition(text: str, where: Path, add: Add) -> Condition | None:
@@ -46,8 +64,17 @@ def _read_condition(text: str, where: Path, add: Add) -> Condition | None:
         return None
     unknown = [name for name in written_condition.find_unknown_names(tree) if name != "product"]
     for name in unknown:
-        hint = did_you_mean(name, (*catalog.record_names(), *SECTIONS), "npuprof options lists all; variables are env.NAME")
-        add(f"{name!r} is no setting", where, hint, "A key that no preset can contain would be unset in all of them.")
+        hint = did_you_mean(
+            name,
+            (*catalog.record_names(), *SECTIONS),
+            "npuprof options lists all; variables are env.NAME",
+        )
+        add(
+            f"{name!r} is no setting",
+            where,
+            hint,
+            "A key that no preset can contain would be unset in all of them.",
+        )
     return None if unknown else (text, tree)
 
 
@@ -72,12 +99,21 @@ def find_name_glob_fault(pattern: str) -> str:
 
 #: The keys of a ``[[rule]]`` and an ``[[ignore]]``: type, example, and fault finder.
 KEYS = {
-    "code": ("a text", 'code = "TEAM-1"', _find_code_fault), "when": ("a text", "when = \"scenario == 'training'\""),
+    "code": ("a text", 'code = "TEAM-1"', _find_code_fault),
+    "when": ("a text", "when = \"scenario == 'training'\""),
     "require": ("a text", 'require = "deterministic == 1"'),
     "message": ("a text", 'message = "training is repeatable"', _find_line_fault),
-    "severity": ("a text", 'severity = "warning"', lambda text: "" if text in SEVERITIES else f"known are {', '.join(SEVERITIES)}"),
-    "presets": ("a list of texts", 'presets = ["production/*"]', partial(find_globs_fault, find_fault=find_name_glob_fault)),
-}  # fmt: skip
+    "severity": (
+        "a text",
+        'severity = "warning"',
+        lambda text: "" if text in SEVERITIES else f"known are {', '.join(SEVERITIES)}",
+    ),
+    "presets": (
+        "a list of texts",
+        'presets = ["production/*"]',
+        partial(find_globs_fault, find_fault=find_name_glob_fault),
+    ),
+}
 IGNORE_KEYS = {
     "code": ("a text", 'code = "NP378"', find_acceptance_fault),
     "reason": (
@@ -85,5 +121,8 @@ IGNORE_KEYS = {
         'reason = "one device only"',
         lambda text: "" if text.strip() else "it is empty; who reads it later has to know why",
     ),
-    "presets": (*KEYS["presets"], lambda globs: "" if globs else "it is empty, so nothing is accepted"),
+    "presets": (
+        *KEYS["presets"],
+        lambda globs: "" if globs else "it is empty, so nothing is accepted",
+    ),
 }

@@ -1,4 +1,6 @@
-"""The user's trust per store: unknown variables by name, those that affect code execution by name and value."""
+"""The user's trust per store: unknown variables by name, those that affect code execution by name
+and value.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ class Trusted(NamedTuple):
     pairs: frozenset[Pair] = frozenset()
 
     def allows(self, name: str, text: str, executes: str) -> bool:
-        """Return whether a variable may be exported: with this value if it affects code execution, else with any."""
+        """Return whether a variable may be exported: with this value if it affects code execution,
+        else with any.
+        """
         return (name, text) in self.pairs or (not executes and name in self.names)
 
     def add(self, more: Trusted) -> Trusted:
@@ -40,12 +44,18 @@ def find_trust_file() -> str:
 
 
 def load_trusted(identity: str) -> Trusted:
-    """Return the trust entry of a store, by identity. Raises NpuprofError if the file is invalid."""
+    """Return the trust entry of a store, by identity.
+
+    Raises NpuprofError if the file is invalid.
+    """
     return _read_stores(find_trust_file()).get(identity, Trusted())
 
 
 def keep_trusted(identity: str, wanted: Trusted, adding: bool = False) -> None:
-    """Set the trust entry of a store, or extend it if ``adding``; an empty one is removed. Raises NpuprofError."""
+    """Set the trust entry of a store, or extend it if ``adding``; an empty one is removed.
+
+    Raises NpuprofError.
+    """
     from npuprof.system import writing
     from npuprof.system.locks import lock_folders
 
@@ -56,14 +66,19 @@ def keep_trusted(identity: str, wanted: Trusted, adding: bool = False) -> None:
         stores = _read_stores(path)
         stores[identity] = stores.get(identity, Trusted()).add(wanted) if adding else wanted
         rows = {
-            store: {"names": sorted(trust.names), "pairs": sorted(trust.pairs)} for store, trust in sorted(stores.items()) if any(trust)
-        }  # fmt: skip
+            store: {"names": sorted(trust.names), "pairs": sorted(trust.pairs)}
+            for store, trust in sorted(stores.items())
+            if any(trust)
+        }
         text = json.dumps({"schema": _SCHEMA, "stores": rows}, indent=2, ensure_ascii=True) + "\n"
         writing.write_wanted_files([writing.Wanted(path, text.encode(), known)])
 
 
 def read_trusted(fields: object) -> Trusted:
-    """Return ``names`` and ``pairs`` of a table. Raises ValueError, TypeError, LookupError or AttributeError if it is invalid."""
+    """Return ``names`` and ``pairs`` of a table.
+
+    Raises ValueError, TypeError, LookupError or AttributeError if it is invalid.
+    """
     names, pairs = fields["names"], fields["pairs"]  # type: ignore[index]
     if not all(isinstance(text, str) for text in names) or not isinstance(names, list):
         raise ValueError(names)
@@ -78,7 +93,10 @@ def _read_stores(path: str) -> dict[str, Trusted]:
     try:
         data = json.loads(read_plain_file(path))
         if data["schema"] == _OLD_SCHEMA:
-            return {str(store): Trusted(pairs=_read_pairs(pairs)) for store, pairs in data["stores"].items()}
+            return {
+                str(store): Trusted(pairs=_read_pairs(pairs))
+                for store, pairs in data["stores"].items()
+            }
         if data["schema"] != _SCHEMA:
             raise ValueError(data["schema"])
         return {str(store): read_trusted(fields) for store, fields in data["stores"].items()}
@@ -87,4 +105,6 @@ def _read_stores(path: str) -> dict[str, Trusted]:
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         what = f"cannot read the trusted stores: {path}"
         why = f"{getattr(error, 'strerror', None) or 'It is not a list of stores and their variables'}."
-        raise build_error("NP931", what, why, "remove the file, then look again: npuprof trust STORE") from None
+        raise build_error(
+            "NP931", what, why, "remove the file, then look again: npuprof trust STORE"
+        ) from None

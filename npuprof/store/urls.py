@@ -19,12 +19,18 @@ _SCP = lazy_pattern(r"(?:([^/:@]*)@)?(\[[^/\]]+\]|[^/:@\[\]]+):(.*)", re.DOTALL)
 _AUTHORITY = lazy_pattern(r"(?:(.*)@)?([^@]*?)(?::([0-9]*))?", re.DOTALL)
 _SECRET = lazy_pattern(r"(?i)token|passw|secret|key=|auth")
 _PORTS = {"ssh": "22", "https": "443"}
-_UNKNOWN_USER = "its user may be a token; omit it, and configure it in git: git config credential.https://HOST.username NAME"
+_UNKNOWN_USER = (
+    "its user may be a token; omit it, and configure it in git: git config "
+    "credential.https://HOST.username NAME"
+)
 _CREDENTIALS = "credentials belong to git's own helpers, not into an address"
 
 
 def find_url_fault(url: str) -> str:
-    """Return why a URL is not accepted for a source, an empty string if it is. The result contains no password."""
+    """Return why a URL is not accepted for a source, an empty string if it is.
+
+    The result contains no password.
+    """
     if not url:
         return "it is empty"
     if url.startswith("-"):
@@ -47,18 +53,29 @@ def find_url_fault(url: str) -> str:
         return _find_host_fault(user, host, path)
     if "@" in url.partition("/")[0] and ":" in url.partition("/")[0]:
         return _CREDENTIALS
-    return "it is a relative path, which means another place in every clone; write the absolute one, or ssh:// or https://"
+    return (
+        "it is a relative path, which means another place in every "
+        "clone; write the absolute one, or ssh:// or https://"
+    )
 
 
 def _find_scheme_fault(scheme: str, rest: str, decoded: str) -> str:
     """Return the fault of a URL ``scheme://rest``."""
     if scheme == "file":
-        return "" if rest.startswith("/") else "file:// is followed by an absolute path: file:///srv/presets.git"
+        return (
+            ""
+            if rest.startswith("/")
+            else "file:// is followed by an absolute path: file:///srv/presets.git"
+        )
     if scheme not in _PORTS:
         return f"{scheme}:// is not ssh://, https:// or file://"
     authority, _, path = rest.partition("/")
     user, host, _ = _split_authority(authority)
-    if ":" in user or (scheme == "https" and TOKEN.match(user)) or ("@" in path and ":" in user + host and not host.startswith("[")):
+    if (
+        ":" in user
+        or (scheme == "https" and TOKEN.match(user))
+        or ("@" in path and ":" in user + host and not host.startswith("["))
+    ):
         return _CREDENTIALS
     if scheme == "https" and _SECRET.search(decoded.partition("?")[2]):
         return _CREDENTIALS
@@ -87,7 +104,8 @@ def _split_authority(authority: str) -> tuple[str, str, str]:
 def normalize_url(url: str) -> str:
     """Return a canonical form of a URL.
 
-    A trailing slash, ``file://`` before a path, the default port and the host's case do not matter; ``.git`` does.
+    A trailing slash, ``file://`` before a path, the default port and the host's case do not matter;
+    ``.git`` does.
     """
     match = _SCHEME.match(url)
     if url.startswith("/") or (match and match[1] == "file"):
@@ -97,14 +115,20 @@ def normalize_url(url: str) -> str:
         authority, slash, path = url[match.end() :].partition("/")
         user, host, port = _split_authority(authority)
         port = "" if port in ("", _PORTS[match[1]]) else f":{port}"
-        return f"{match[1]}://{user + '@' if user else ''}{host.lower()}{port}{slash}{path.strip('/')}"
+        return (
+            f"{match[1]}://{user + '@' if user else ''}{host.lower()}{port}{slash}{path.strip('/')}"
+        )
     scp = _SCP.fullmatch(url)
     if scp is None:
         return url
     user, host, path = (f"{scp[1]}@" if scp[1] else ""), scp[2].lower(), scp[3].rstrip("/")
-    return f"ssh://{user}{host}/{path.strip('/')}" if path.startswith("/") else f"{user}{host}:{path}"
+    return (
+        f"ssh://{user}{host}/{path.strip('/')}" if path.startswith("/") else f"{user}{host}:{path}"
+    )
 
 
 def mark_texts(*texts: str) -> str:
-    """Return 16 hexadecimal digits that identify some texts: for folder names in the cache, and checksums of the lock."""
+    """Return 16 hexadecimal digits that identify some texts: for folder names in the cache, and
+    checksums of the lock.
+    """
     return digest_bytes("\n".join(texts).encode(errors="surrogateescape"))[:16]

@@ -5,11 +5,14 @@ The last paragraph of a tag's message is its record, one fact per line::
     Digest: HEX                           of the effective values without a selected context
     Preset-Digest: HEX                    of the layers with all their overrides
     Digest-Form: 2                        the number of the form of both
-    Parent: base@1 1.4.0 COMMIT           a pinned parent as written, its version, or -, and its commit
+    Parent: base@1 1.4.0 COMMIT           a pinned parent as written, its version, or -, and its
+        commit
     Parent: root@2 2.0.1 COMMIT by base@1.4.0         the same for a parent of that parent
-    Parent: team:base 2.1.3 COMMIT        a preset of a source: the version of the store, or of the preset, and its commit
+    Parent: team:base 2.1.3 COMMIT        a preset of a source: the version of the store, or of the
+        preset, and its commit
 
-Blanks in a reference are percent-encoded, ``%20``. A tag of an older npuprof has only a ``Digest``, in form 1.
+Blanks in a reference are percent-encoded, ``%20``. A tag of an older npuprof has only a ``Digest``,
+in form 1.
 """
 
 from __future__ import annotations
@@ -61,7 +64,11 @@ class VersionText(Record):
     def order(self) -> VersionOrder:
         """The sort key."""
         words = self.pre.split(".") if self.pre else []
-        return self.number, not self.pre, tuple((not word.isdigit(), int(word) if word.isdigit() else 0, word) for word in words)
+        return (
+            self.number,
+            not self.pre,
+            tuple((not word.isdigit(), int(word) if word.isdigit() else 0, word) for word in words),
+        )
 
     def __lt__(self, other: VersionText) -> bool:
         return self.order < other.order
@@ -107,8 +114,8 @@ class TagRef(Record):
 class ParentRecord(Record):
     """A pinned parent at the release of its dependent.
 
-    ``view`` is the version (``base@1.4.0``) whose file refers to it, empty for the dependent's own commit; ``version`` is
-    empty if the reference is not a version.
+    ``view`` is the version (``base@1.4.0``) whose file refers to it, empty for the dependent's own
+    commit; ``version`` is empty if the reference is not a version.
     """
 
     view: str
@@ -135,7 +142,10 @@ class ParentRecord(Record):
 
 
 class ReleaseRecord(Record):
-    """The record of a tag; missing facts are empty strings and None. ``faults`` are invalid lines."""
+    """The record of a tag; missing facts are empty strings and None.
+
+    ``faults`` are invalid lines.
+    """
 
     digest: str = ""
     preset_digest: str = ""
@@ -144,16 +154,32 @@ class ReleaseRecord(Record):
     faults: tuple[str, ...] = ()
 
     def find_parent(self, view: str, reference: str) -> ParentRecord | None:
-        """Return the target of a reference at the release, seen from a view; None if it is not recorded."""
-        return next((parent for parent in self.parents if (parent.view, parent.reference) == (view, reference)), None)
+        """Return the target of a reference at the release, seen from a view.
+
+        None if it is not recorded.
+        """
+        return next(
+            (
+                parent
+                for parent in self.parents
+                if (parent.view, parent.reference) == (view, reference)
+            ),
+            None,
+        )
 
     def __str__(self) -> str:
-        lines = [f"Digest: {self.digest}", f"Preset-Digest: {self.preset_digest}", f"Digest-Form: {self.form}"]
+        lines = [
+            f"Digest: {self.digest}",
+            f"Preset-Digest: {self.preset_digest}",
+            f"Digest-Form: {self.form}",
+        ]
         return "".join(f"{line}\n" for line in (*lines, *map(str, self.parents)))
 
 
 class Version(Record):
-    """A released version: an annotated tag ``NAME/vX.Y.Z``. ``commit`` is the tag's target (possibly another tag).
+    """A released version: an annotated tag ``NAME/vX.Y.Z``.
+
+    ``commit`` is the tag's target (possibly another tag).
 
     ``inner`` is the tag's internal name, ``pre`` the pre-release part.
     """
@@ -195,15 +221,24 @@ class Version(Record):
     @property
     def faults(self) -> list[str]:
         """The faults of the tag itself."""
-        renamed = [f"it is the tag {self.inner} under another name"] if self.inner not in ("", self.tag_name) else []
+        renamed = (
+            [f"it is the tag {self.inner} under another name"]
+            if self.inner not in ("", self.tag_name)
+            else []
+        )
         return [*renamed, *self.record.faults]
 
 
 def parse_version_text(text: str) -> VersionText | None:
-    """Return a complete number as users write it, ``1.2.0``, ``v1.2.0`` or ``2.0.0-rc.1``; None if it is invalid."""
+    """Return a complete number as users write it, ``1.2.0``, ``v1.2.0`` or ``2.0.0-rc.1``.
+
+    None if it is invalid.
+    """
     request = parse_version_request(text)
     number = text.removeprefix("v").partition("-")[0]
-    if request is None or request.is_range or number != ".".join(map(str, request.parts)):  # 01 is no number
+    if (
+        request is None or request.is_range or number != ".".join(map(str, request.parts))
+    ):  # 01 is no number
         return None
     major, minor, patch = request.parts
     return VersionText((major, minor, patch), request.pre)
@@ -213,16 +248,32 @@ def parse_version_request(text: str) -> VersionRequest | None:
     """Return the version request of a text after an @; None if it can only be a revision."""
     if "-" not in text:
         parts = text.removeprefix("v").split(".")
-        is_plain = len(parts) <= 3 and all(has_only_digits(part) and len(part) <= 9 for part in parts)
+        is_plain = len(parts) <= 3 and all(
+            has_only_digits(part) and len(part) <= 9 for part in parts
+        )
         return VersionRequest(tuple(map(int, parts))) if is_plain else None
     match = re.fullmatch(_ASKED, text, re.ASCII)
-    return VersionRequest(tuple(int(part) for part in match.groups()[:3] if part is not None), match[4] or "") if match else None
+    return (
+        VersionRequest(
+            tuple(int(part) for part in match.groups()[:3] if part is not None), match[4] or ""
+        )
+        if match
+        else None
+    )
 
 
 def parse_tag_ref(ref: str, oid: str) -> TagRef | None:
     """Return a tag with the name of a version; None for all others."""
     match = None if ref.endswith(YANKED) else re.fullmatch(_TAG, ref, re.ASCII)
-    return TagRef(match[1], VersionText((int(match[2]), int(match[3]), int(match[4])), match[5] or ""), oid) if match else None
+    return (
+        TagRef(
+            match[1],
+            VersionText((int(match[2]), int(match[3]), int(match[4])), match[5] or ""),
+            oid,
+        )
+        if match
+        else None
+    )
 
 
 def parse_tag_object(ref: TagRef, raw: bytes) -> Version:
@@ -232,7 +283,9 @@ def parse_tag_object(ref: TagRef, raw: bytes) -> Version:
     tagger = re.search(_TAGGER, head, re.MULTILINE)
     date = format_tag_date(int(tagger[1]), tagger[2]) if tagger else ""
     commit, name = fields.get("object", ""), fields.get("tag", "")
-    return Version(ref.name, ref.text.number, ref.oid, commit, date, message.rstrip("\n"), ref.text.pre, name)
+    return Version(
+        ref.name, ref.text.number, ref.oid, commit, date, message.rstrip("\n"), ref.text.pre, name
+    )
 
 
 @cache
@@ -240,18 +293,35 @@ def parse_release_record(message: str) -> ReleaseRecord:
     """Return the record in a tag's message: its last paragraph with any facts."""
     unsigned = re.split(r"^-----BEGIN ", message, maxsplit=1, flags=re.MULTILINE)[0]
     paragraphs = re.split(r"\n[ \t]*\n", unsigned.replace("\r\n", "\n"))
-    lines = next((record_lines for part in reversed(paragraphs) if (record_lines := _find_record_lines(part))), [])
+    lines = next(
+        (
+            record_lines
+            for part in reversed(paragraphs)
+            if (record_lines := _find_record_lines(part))
+        ),
+        [],
+    )
     texts: dict[str, str] = {}
     parents: list[ParentRecord] = []
     faults: list[str] = []
     for name, text in lines:
         parent = re.fullmatch(_PARENT, text) if name == "Parent" else None
-        fits = {"Parent": parent, "Digest-Form": re.fullmatch(r"[1-9]\d{0,5}", text, re.ASCII)}.get(name, re.fullmatch(_HEX, text))
+        fits = {"Parent": parent, "Digest-Form": re.fullmatch(r"[1-9]\d{0,5}", text, re.ASCII)}.get(
+            name, re.fullmatch(_HEX, text)
+        )
         if not fits:
             faults.append(f"{name}: {text!r} cannot be understood")
         elif parent:
-            record = ParentRecord(parent[4] or "", _unquote(parent[1]), parent[2] if parent[2] != "-" else "", parent[3])
-            if any((known.view, known.reference) == (record.view, record.reference) for known in parents):
+            record = ParentRecord(
+                parent[4] or "",
+                _unquote(parent[1]),
+                parent[2] if parent[2] != "-" else "",
+                parent[3],
+            )
+            if any(
+                (known.view, known.reference) == (record.view, record.reference)
+                for known in parents
+            ):
                 faults.append(f"{record.reference} is recorded twice")
             parents.append(record)
         elif texts.setdefault(name, text) != text:
@@ -263,7 +333,13 @@ def parse_release_record(message: str) -> ReleaseRecord:
         faults.append("Preset-Digest is missing")
     if lines and "Digest" not in texts:
         faults.append("Digest is missing")
-    return ReleaseRecord(texts.get("Digest", ""), texts.get("Preset-Digest", ""), form, tuple(parents), tuple(dict.fromkeys(faults)))
+    return ReleaseRecord(
+        texts.get("Digest", ""),
+        texts.get("Preset-Digest", ""),
+        form,
+        tuple(parents),
+        tuple(dict.fromkeys(faults)),
+    )
 
 
 def _unquote(text: str) -> str:
@@ -275,12 +351,20 @@ def _unquote(text: str) -> str:
 
 
 def _find_record_lines(paragraph: str) -> list[tuple[str, str]]:
-    return [(match[1], match[2]) for line in paragraph.split("\n") if (match := re.fullmatch(_LINE, line))]
+    return [
+        (match[1], match[2])
+        for line in paragraph.split("\n")
+        if (match := re.fullmatch(_LINE, line))
+    ]
 
 
 def select_newest(refs: Iterable[TagRef], request: VersionRequest) -> list[TagRef]:
     """Return the tags that a request selects, newest first."""
-    return sorted((ref for ref in refs if request.accepts(ref.text)), key=lambda ref: ref.text.order, reverse=True)
+    return sorted(
+        (ref for ref in refs if request.accepts(ref.text)),
+        key=lambda ref: ref.text.order,
+        reverse=True,
+    )
 
 
 def format_tag_date(stamp: int, zone: str) -> str:
@@ -295,7 +379,9 @@ def format_tag_date(stamp: int, zone: str) -> str:
 
 
 def is_version_tag(tag: str) -> bool:
-    """Return whether a tag names a version: ``v2.1.0`` of a whole store, ``base/v2.1.0`` of a preset."""
+    """Return whether a tag names a version: ``v2.1.0`` of a whole store,
+    ``base/v2.1.0`` of a preset.
+    """
     number = tag.rpartition("/")[2]
     return number.startswith("v") and parse_version_text(number) is not None
 
@@ -320,7 +406,11 @@ class Bound(Record):
         if self.operator == "^":
             if major or count == 1:
                 return VersionText((major + 1, 0, 0))
-            return VersionText((0, minor + 1, 0)) if minor or count == 2 else VersionText((0, 0, patch + 1))
+            return (
+                VersionText((0, minor + 1, 0))
+                if minor or count == 2
+                else VersionText((0, 0, patch + 1))
+            )
         count = min(count, 2) if self.operator == "~" else count
         return VersionText((major + 1, 0, 0)) if count == 1 else VersionText((major, minor + 1, 0))
 
@@ -330,7 +420,9 @@ class Bound(Record):
         is_whole = len(self.parts) == 3
         if self.operator in ("^", "~") or (self.operator in ("", "=", "==") and not is_whole):
             return here <= order < self._end().order
-        if self.operator in (">", "<=") and not is_whole:  # beyond, or up to, all versions with this prefix
+        if (
+            self.operator in (">", "<=") and not is_whole
+        ):  # beyond, or up to, all versions with this prefix
             return (order >= self._end().order) == (self.operator == ">")
         if order == here:
             return self.operator not in (">", "<")
@@ -343,15 +435,22 @@ class VersionRange(Record):
     bounds: tuple[Bound, ...] = ()
 
     def accepts(self, version: VersionText) -> bool:
-        """Return whether a version is in the range. A pre-release is only if a bound has the same number."""
-        if version.pre and not any(bound.pre and bound.text.number == version.number for bound in self.bounds):
+        """Return whether a version is in the range.
+
+        A pre-release is only if a bound has the same number.
+        """
+        if version.pre and not any(
+            bound.pre and bound.text.number == version.number for bound in self.bounds
+        ):
             return False
         return all(bound.accepts(version) for bound in self.bounds)
 
     @property
     def is_fixed(self) -> bool:
         """Whether it selects exactly one version."""
-        return any(bound.operator in ("", "=", "==") and len(bound.parts) == 3 for bound in self.bounds)
+        return any(
+            bound.operator in ("", "=", "==") and len(bound.parts) == 3 for bound in self.bounds
+        )
 
 
 def parse_version_range(text: str) -> VersionRange | None:

@@ -1,4 +1,6 @@
-"""The state of a work tree in git: files that differ from the last commit, are excluded, or are converted."""
+"""The state of a work tree in git: files that differ from the last commit, are excluded, or are
+converted.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ _KEPT_OUT = b"S "
 
 
 class ChangedPaths(NamedTuple):
-    """The paths of files, from the top, that differ from the last commit, and the untracked ones among them."""
+    """The paths of files, from the top, that differ from the last commit, and the untracked ones
+    among them.
+    """
 
     changed: list[str]
     untracked: list[str]
@@ -24,14 +28,22 @@ class ChangedPaths(NamedTuple):
 def list_changed_paths(repository: Repository, layout: Layout) -> ChangedPaths:
     """Return the profile files that differ from the last commit; ``layout`` locates them.
 
-    If the repository's git runs no filters, a filtered file counts as changed unless its size and time are unchanged.
+    If the repository's git runs no filters, a filtered file counts as changed unless its size and
+    time are unchanged.
     """
     changed = _list_changed(repository, layout.pathspecs)
-    return _sort_paths({path: new for path, new in changed.items() if (name := layout.name_of(path)) and is_profile_name(name)})
+    return _sort_paths(
+        {
+            path: new
+            for path, new in changed.items()
+            if (name := layout.name_of(path)) and is_profile_name(name)
+        }
+    )
 
 
 def list_changed_beside(repository: Repository, copies: Collection[str]) -> ChangedPaths:
-    """Return the changed files that decide the origin of presets: npuprof.toml, the lock, files in vendored copies.
+    """Return the changed files that decide the origin of presets: npuprof.toml, the lock, files in
+    vendored copies.
 
     ``copies`` are the folders of vendored stores, relative to npuprof.toml.
     """
@@ -41,10 +53,22 @@ def list_changed_beside(repository: Repository, copies: Collection[str]) -> Chan
 
 
 def _list_changed(repository: Repository, pathspecs: Iterable[str]) -> dict[str, bool]:
-    """Return the paths of files that differ from the last commit, and whether they are untracked."""
-    words = ("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=all", "--")
+    """Return the paths of files that differ from the last commit, and whether they are
+    untracked.
+    """
+    words = (
+        "status",
+        "--porcelain=v1",
+        "-z",
+        "--no-renames",
+        "--untracked-files=all",
+        "--ignore-submodules=all",
+        "--",
+    )
     changed: dict[str, bool] = {}
-    for record in filter(None, os.fsdecode(repository.git.run_command(*words, *pathspecs)).split("\0")):
+    for record in filter(
+        None, os.fsdecode(repository.git.run_command(*words, *pathspecs)).split("\0")
+    ):
         # a file removed from the index but not from the folder is listed twice, also as untracked
         changed[record[3:]] = changed.get(record[3:], False) or record.startswith("??")
     return changed
@@ -67,8 +91,12 @@ def list_absent_files(repository: Repository, layout: Layout) -> dict[str, TreeF
     return files
 
 
-def find_converted_files(repository: Repository, names: Collection[str], then: dict[str, TreeFile]) -> set[str]:
-    """Return the presets that equal ``then`` in the work tree although their bytes differ, without running filters."""
+def find_converted_files(
+    repository: Repository, names: Collection[str], then: dict[str, TreeFile]
+) -> set[str]:
+    """Return the presets that equal ``then`` in the work tree although their bytes differ, without
+    running filters.
+    """
     head = repository.git.read_objects(["HEAD"])[0]
     if head is None:
         return set()

@@ -1,8 +1,8 @@
 """The interface to the operating system and Python: processes, files, folders, lazy patterns.
 
-The user's folders for state, cache and configuration are independent of presets and clones: each is at an absolute
-``XDG_..._HOME``, else below an absolute ``HOME``, else below the account's home. A user without any of these has none:
-``~`` would otherwise be a folder of the current clone.
+The user's folders for state, cache and configuration are independent of presets and clones: each is
+at an absolute ``XDG_..._HOME``, else below an absolute ``HOME``, else below the account's home. A
+user without any of these has none: ``~`` would otherwise be a folder of the current clone.
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ class _LazyPattern:
 
 
 def lazy_pattern(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """Return a pattern that is compiled when one of its methods is first used. Functions of ``re`` do not accept it."""
+    """Return a pattern that is compiled when one of its methods is first used.
+
+    Functions of ``re`` do not accept it.
+    """
     return _LazyPattern(text, flags)  # type: ignore[return-value]
 
 
@@ -50,7 +53,9 @@ class _LazyModule:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
-        if attribute.startswith("_"):  # not part of a module's interface; copy and pickle ask for such names
+        if attribute.startswith(
+            "_"
+        ):  # not part of a module's interface; copy and pickle ask for such names
             raise AttributeError(attribute)
         value = getattr(__import__(self._name, fromlist=[attribute]), attribute)
         setattr(self, attribute, value)
@@ -58,7 +63,8 @@ class _LazyModule:
 
 
 def lazy_module(name: str) -> Any:
-    """Return a module that is imported when one of its attributes is first used, for commands that seldom need it.
+    """Return a module that is imported when one of its attributes is first used, for commands that
+    seldom need it.
 
     Its attributes are kept: a test replaces them here, not in the module.
     """
@@ -67,11 +73,15 @@ def lazy_module(name: str) -> Any:
 
 @cache
 def load_built_part(package: str, name: str) -> Any:
-    """Return one part of what ``build_parts`` of the module ``build`` of a package returns, without importing the package."""
+    """Return one part of what ``build_parts`` of the module ``build`` of a package returns, without
+    importing the package.
+    """
     try:
         from npuprof.system.checkout import load_part
     except ModuleNotFoundError:  # installed from a wheel
-        path = os.path.join(os.path.dirname(os.path.dirname(__file__)), package, "_built", f"{name}.marshal")
+        path = os.path.join(
+            os.path.dirname(os.path.dirname(__file__)), package, "_built", f"{name}.marshal"
+        )
         return loads(__spec__.loader.get_data(path))  # type: ignore[union-attr]  # noqa: S302 - part of npuprof
     return load_part(package, name)
 
@@ -85,16 +95,31 @@ def group_pairs(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
 
 
 def join_boxes(boxes: list[Box[Value]]) -> list[Box[Value]]:
-    """Return boxes, merging those that differ in the values of one axis only; a box has the values of each axis."""
+    """Return boxes, merging those that differ in the values of one axis only.
+
+    A box has the values of each axis.
+    """
     for axis in reversed(range(len(boxes[0]) if boxes else 0)):
         joined = group_pairs(((*box[:axis], *box[axis + 1 :]), box[axis]) for box in boxes)
-        boxes = [(*rest[:axis], tuple(chain.from_iterable(values)), *rest[axis:]) for rest, values in joined.items()]
+        boxes = [
+            (*rest[:axis], tuple(chain.from_iterable(values)), *rest[axis:])
+            for rest, values in joined.items()
+        ]
     return boxes
 
 
 def list_items(value: object) -> Iterable[tuple[Any, Any]]:
-    """Return the values in a table or list, each with its key or position; none for any other value."""
-    return value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    """Return the values in a table or list, each with its key or position.
+
+    None for any other value.
+    """
+    return (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
 
 
 class PausedCollection:
@@ -106,7 +131,9 @@ class PausedCollection:
 
     def __exit__(self, *_: object) -> None:
         if self._was_enabled:
-            gc.freeze()  # moves everything into the oldest generation: otherwise the next object would trigger a full collection
+            # moves everything into the oldest generation: otherwise the next object would trigger a
+            # full collection
+            gc.freeze()
             gc.unfreeze()
             gc.enable()
 
@@ -131,7 +158,10 @@ def expand_home(path: str) -> str:
 
 
 def find_shared_folder(kind: str) -> str:
-    """Return the base folder for ``state``, ``cache`` or ``config``, an empty string if there is none."""
+    """Return the base folder for ``state``, ``cache`` or ``config``.
+
+    An empty string if there is none.
+    """
     variable, below = _PLACES[kind]
     base = os.environ.get(variable, "")
     if os.path.isabs(base):
@@ -141,12 +171,17 @@ def find_shared_folder(kind: str) -> str:
 
 
 def find_user_folder(kind: str) -> str:
-    """Return npuprof's folder for ``state``, ``cache`` or ``config``; without one, a path that cannot exist."""
+    """Return npuprof's folder for ``state``, ``cache`` or ``config``.
+
+    Without one, a path that cannot exist.
+    """
     return os.path.join(find_shared_folder(kind) or os.devnull, "npuprof")
 
 
 def find_repository_top(folder: str) -> str:
-    """Return the nearest folder from ``folder`` upward that contains a ``.git``, or an empty string."""
+    """Return the nearest folder from ``folder`` upward that contains a ``.git``, or an
+    empty string.
+    """
     here = folder
     while not os.path.exists(os.path.join(here, ".git")):
         above = os.path.dirname(here)
@@ -158,11 +193,15 @@ def find_repository_top(folder: str) -> str:
 
 def is_below(path: str, top: str) -> bool:
     """Return whether a path, with links resolved, is a folder or below it."""
-    return f"{os.path.realpath(path)}{os.sep}".startswith(os.path.realpath(top).rstrip(os.sep) + os.sep)
+    return f"{os.path.realpath(path)}{os.sep}".startswith(
+        os.path.realpath(top).rstrip(os.sep) + os.sep
+    )
 
 
 def format_relative_path(path: str) -> str:
     """Return a path for display: relative if it is below the current folder."""
     full = os.path.abspath(path)
     here = os.getcwd()
-    return full[len(here) :].lstrip(os.sep) if full.startswith(here.rstrip(os.sep) + os.sep) else full
+    return (
+        full[len(here) :].lstrip(os.sep) if full.startswith(here.rstrip(os.sep) + os.sep) else full
+    )

@@ -1,7 +1,10 @@
-"""The built forms of packages in a checkout: built again after each change. Wheels contain the built forms and not this module.
+"""The built forms of packages in a checkout: built again after each change.
 
-Building takes ten times as long as most commands, so the result is cached in ``_built`` of the package. Each cached file
-begins with a fingerprint of the package; a file with another fingerprint is ignored.
+Wheels contain the built forms and not this module.
+
+Building takes ten times as long as most commands, so the result is cached in ``_built`` of the
+package. Each cached file begins with a fingerprint of the package; a file with another fingerprint
+is ignored.
 """
 
 from __future__ import annotations
@@ -38,12 +41,16 @@ def load_part(package: str, name: str) -> Any:
 @cache
 def build_parts(package: str) -> dict[str, Any]:
     """Return every part of the built form of a package by name: marshallable values."""
-    parts: dict[str, Any] = __import__(f"npuprof.{package}.build", fromlist=["build_parts"]).build_parts()
+    parts: dict[str, Any] = __import__(
+        f"npuprof.{package}.build", fromlist=["build_parts"]
+    ).build_parts()
     return parts
 
 
 def write_parts(package: str, folder: str, state: bytes = b"") -> None:
-    """Write the built form of a package, each part after ``state``, in a format that every supported Python reads."""
+    """Write the built form of a package, each part after ``state``, in a format that every
+    supported Python reads.
+    """
     os.makedirs(folder, exist_ok=True)
     for name, part in build_parts(package).items():
         path = os.path.join(folder, f"{name}.marshal")
@@ -54,7 +61,10 @@ def write_parts(package: str, folder: str, state: bytes = b"") -> None:
 
 
 def import_attributes(package: str, attribute: str) -> Iterator[tuple[str, Any]]:
-    """Import all modules of a package; yield the names of those that have an attribute, with its value."""
+    """Import all modules of a package.
+
+    Yield the names of those that have an attribute, with its value.
+    """
     from pkgutil import iter_modules
 
     for _, name, _ in iter_modules(__import__(package, fromlist=["__path__"]).__path__):
@@ -65,9 +75,14 @@ def import_attributes(package: str, attribute: str) -> Iterator[tuple[str, Any]]
 
 @cache
 def _describe_files(package: str) -> list[Any]:
-    """Return a fingerprint of the records and modules of a package, and of the names of sections."""
+    """Return a fingerprint of the records and modules of a package, and of the names of
+    sections.
+    """
     paths = [os.path.join(_TOP, "model.py")]
     for folder, _, names in os.walk(os.path.join(_TOP, package)):
         paths += (os.path.join(folder, name) for name in names if name.endswith((".toml", ".py")))
     states = [(path, os.stat(path)) for path in sorted(paths)]
-    return [sys.implementation.cache_tag or sys.version, *((path, state.st_mtime_ns, state.st_size) for path, state in states)]
+    return [
+        sys.implementation.cache_tag or sys.version,
+        *((path, state.st_mtime_ns, state.st_size) for path, state in states),
+    ]

@@ -14,12 +14,17 @@ if TYPE_CHECKING:
     from typing import IO
 
 
-#: The maximum size of files that npuprof reads, in bytes: presets, scripts, rank tables, standard input.
+#: The maximum size of files that npuprof reads, in bytes: presets, scripts, rank tables, standard
+#: input.
 LARGEST_FILE = 64 * 1024 * 1024
 
 
-#: The hint for a path that is not a file: pipes opened by the shell are read, named pipes would block.
-HAND_OVER = "name a file; pass the content of a pipe as standard input (-), or let the shell open it: <(cat PIPE)"
+#: The hint for a path that is not a file: pipes opened by the shell are read, named pipes would
+#: block.
+HAND_OVER = (
+    "name a file; pass the content of a pipe as standard "
+    "input (-), or let the shell open it: <(cat PIPE)"
+)
 #: The first bytes of pipes from the shell that were peeked at: pipes can be read only once.
 _AHEAD: dict[str, bytes] = {}
 #: The standard input that was peeked at: Python callers may replace it.
@@ -29,7 +34,9 @@ _PRINTERS: list[Callable[[str], object]] = [lambda note: sys.stderr.write(f"npup
 
 
 class UnfitFileError(OSError):
-    """Raised for a path that cannot be read as a file: a pipe, a socket, a device, or a file that is too large."""
+    """Raised for a path that cannot be read as a file: a pipe, a socket, a device, or a file that
+    is too large.
+    """
 
 
 def show_note(note: str) -> None:
@@ -43,7 +50,10 @@ def show_notes_with(show: Callable[[str], object]) -> None:
 
 
 def read_file_content(path: str, hint: str = "check the path and its permissions") -> bytes:
-    """Return the bytes of a file. Raises NpuprofError (NP003) if it is unreadable, not a file, or too large."""
+    """Return the bytes of a file.
+
+    Raises NpuprofError (NP003) if it is unreadable, not a file, or too large.
+    """
     try:
         return read_plain_file(path)
     except (OSError, ValueError) as error:
@@ -56,13 +66,15 @@ def read_file_content(path: str, hint: str = "check the path and its permissions
 def read_plain_file(path: str, most: int = LARGEST_FILE, whole: bool = True) -> bytes:
     """Return the bytes of a file; every read of npuprof goes through this function.
 
-    Pipes, sockets and devices are never opened, except those that the caller's shell passes (``/dev/stdin``,
-    ``/dev/fd/N``). Unless ``whole``, return at most the first ``most`` bytes. Raises OSError, and UnfitFileError for larger
-    files.
+    Pipes, sockets and devices are never opened, except those that the caller's shell passes
+    (``/dev/stdin``, ``/dev/fd/N``). Unless ``whole``, return at most the first ``most`` bytes.
+    Raises OSError, and UnfitFileError for larger files.
     """
     handed = is_handed_over(path)
     if not handed:
-        _require_plain_file(os.stat(path).st_mode)  # checked before opening: opening alone would wake the writer of a pipe
+        _require_plain_file(
+            os.stat(path).st_mode
+        )  # checked before opening: opening alone would wake the writer of a pipe
     with open(path, "rb", buffering=0, opener=None if handed else _open_without_waiting) as file:
         status = os.fstat(file.fileno())
         size = status.st_size
@@ -85,7 +97,10 @@ def read_plain_file(path: str, most: int = LARGEST_FILE, whole: bool = True) -> 
 
 
 def peek_handed_over(path: str, least: int) -> bytes:
-    """Return the first bytes of a file that the shell passes; they stay available to later reads. Raises OSError."""
+    """Return the first bytes of a file that the shell passes; they stay available to later reads.
+
+    Raises OSError.
+    """
     if path in _AHEAD:
         return _AHEAD[path]
     with open(path, "rb", buffering=0) as file:
@@ -93,7 +108,9 @@ def peek_handed_over(path: str, least: int) -> bytes:
         while piece and len(head) < least:
             piece = _read_piece(file, least - len(head))
             head += piece
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):  # regular files are reopened by each read
+        if not stat.S_ISREG(
+            os.fstat(file.fileno()).st_mode
+        ):  # regular files are reopened by each read
             _AHEAD[path] = head
     return head
 
@@ -117,7 +134,10 @@ def _open_without_waiting(path: str, flags: int) -> int:
 
 
 def read_standard_input() -> bytes:
-    """Return the content of standard input. Raises OSError if it is closed, UnfitFileError if it is too large."""
+    """Return the content of standard input.
+
+    Raises OSError if it is closed, UnfitFileError if it is too large.
+    """
     ahead = take_ahead("-")
     try:
         data = ahead + _read_piece(sys.stdin.buffer, LARGEST_FILE + 1 - len(ahead))
@@ -129,7 +149,10 @@ def read_standard_input() -> bytes:
 
 
 def peek_standard_input(least: int) -> bytes:
-    """Return the first bytes of standard input; they stay available to later reads. Raises OSError."""
+    """Return the first bytes of standard input; they stay available to later reads.
+
+    Raises OSError.
+    """
     if "-" in _AHEAD and _INPUT[:] == [sys.stdin]:
         return _AHEAD["-"]
     try:
@@ -141,16 +164,25 @@ def peek_standard_input(least: int) -> bytes:
 
 
 def is_handed_over(path: str) -> bool:
-    """Return whether a path is an open file descriptor: ``<(command)`` of a shell, or a standard stream."""
+    """Return whether a path is an open file descriptor: ``<(command)`` of a shell, or a standard
+    stream.
+    """
     folder, _, name = path.rpartition("/")
-    return name.isdigit() if folder in ("/dev/fd", "/proc/self/fd") else path in ("/dev/stdin", "/dev/stdout", "/dev/stderr")
+    return (
+        name.isdigit()
+        if folder in ("/dev/fd", "/proc/self/fd")
+        else path in ("/dev/stdin", "/dev/stdout", "/dev/stderr")
+    )
 
 
 def name_special_file(mode: int) -> str:
     """Return the type of a special file, an empty string for files and folders."""
     for test, name in (
-        (stat.S_ISFIFO, "a named pipe"), (stat.S_ISSOCK, "a socket"), (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a device"),
-    ):  # fmt: skip
+        (stat.S_ISFIFO, "a named pipe"),
+        (stat.S_ISSOCK, "a socket"),
+        (stat.S_ISCHR, "a device"),
+        (stat.S_ISBLK, "a device"),
+    ):
         if test(mode):
             return name
     return ""
@@ -168,7 +200,9 @@ def _build_too_long_error(most: int) -> UnfitFileError:
 
 def describe_os_error(error: Exception, path: str = "") -> str:
     """Return why a file cannot be used, with the path that is in the way if it is another."""
-    above = os.path.dirname(path) if isinstance(error, (NotADirectoryError, FileExistsError)) else ""
+    above = (
+        os.path.dirname(path) if isinstance(error, (NotADirectoryError, FileExistsError)) else ""
+    )
     while above:
         if os.path.lexists(above) and not os.path.isdir(above):
             return f"{above} is a file, not a folder"
@@ -179,7 +213,9 @@ def describe_os_error(error: Exception, path: str = "") -> str:
 
 
 def is_stream(path: str) -> bool:
-    """Return whether a path is a device, a pipe, or already open: it is written to, not replaced."""
+    """Return whether a path is a device, a pipe, or already open: it is written to, not
+    replaced.
+    """
     if is_handed_over(path):
         return True
     try:
@@ -189,9 +225,11 @@ def is_stream(path: str) -> bool:
 
 
 def is_file(path: str | None) -> bool:
-    """Return whether what is written to a path, or to standard output (None, ``-``), stays in a file.
+    """Return whether what is written to a path, or to standard output (None, ``-``),
+    stays in a file.
 
-    The shell may have redirected standard output; ksh reads a command's output from a file that it has deleted.
+    The shell may have redirected standard output; ksh reads a command's output from a file that it
+    has deleted.
     """
     is_standard = path in (None, "-")
     try:
@@ -218,7 +256,10 @@ def make_folder(path: str) -> list[str]:
         make_tree(path)
     except OSError as error:
         remove_folders(created)
-        what = f"{path}, for the folder cannot be made: {describe_os_error(error, os.path.join(path, 'x'))}"
+        what = (
+            f"{path}, for the folder cannot be made: "
+            f"{describe_os_error(error, os.path.join(path, 'x'))}"
+        )
         raise build_write_error(what, "Nothing was written.") from None
     return created
 

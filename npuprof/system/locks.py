@@ -1,4 +1,6 @@
-"""Locks on folders while their files are written, and removal of temporary files left by killed processes."""
+"""Locks on folders while their files are written, and removal of temporary files left by killed
+processes.
+"""
 
 from __future__ import annotations
 
@@ -43,11 +45,12 @@ def find_foreign_file(folder: str, known: Collection[str]) -> str:
 
 @contextmanager
 def lock_folders(folders: Iterable[str]) -> Iterator[None]:
-    """Lock folders while one npuprof changes their files, and remove temporary files of killed processes.
+    """Lock folders while one npuprof changes their files, and remove temporary files of killed
+    processes.
 
-    The system releases the lock of a process that dies. Folders that this process has already locked stay locked. Without
-    locks, files are still compared before they are replaced. Raises NpuprofError if another process holds a lock for
-    minutes.
+    The system releases the lock of a process that dies. Folders that this process has already
+    locked stay locked. Without locks, files are still compared before they are replaced. Raises
+    NpuprofError if another process holds a lock for minutes.
     """
     locks: list[tuple[int, tuple[int, int]]] = []
     wanted = sorted({os.path.realpath(folder or ".") for folder in {*folders}})
@@ -65,7 +68,10 @@ def lock_folders(folders: Iterable[str]) -> Iterator[None]:
 
 
 def _lock_folder(folder: str) -> tuple[int, tuple[int, int]] | None:
-    """Lock a folder; return its handle and its identity, or None if it cannot be locked or already is."""
+    """Lock a folder.
+
+    Return its handle and its identity, or None if it cannot be locked or already is.
+    """
     if fcntl is None:
         return None
     try:
@@ -102,7 +108,9 @@ def _wait_for_lock(handle: int, folder: str) -> None:
         except BlockingIOError:
             waited = time.monotonic() - started
         if waited > LONGEST_WAIT:
-            raise build_write_error(f"into {folder}: another program keeps it locked", "Nothing was written.")
+            raise build_write_error(
+                f"into {folder}: another program keeps it locked", "Nothing was written."
+            )
         if waited > PATIENCE and not is_reported:
             is_reported = True
             show_note(f"another npuprof is writing in {folder}; this one waits until it is done")
@@ -110,7 +118,10 @@ def _wait_for_lock(handle: int, folder: str) -> None:
 
 
 def _remove_leftovers(folder: str) -> None:
-    """Remove the temporary files of killed processes in a locked folder; files of living processes stay."""
+    """Remove the temporary files of killed processes in a locked folder.
+
+    Files of living processes stay.
+    """
     with suppress(OSError):
         tree = Tree(folder)
         for name in filter(is_under_way, tree.list_names("")):

@@ -6,7 +6,9 @@ import os
 
 
 def is_own_folder(folder: str) -> bool:
-    """Return whether a repository's folder belongs to this user, or is in safe.directory, as git would check."""
+    """Return whether a repository's folder belongs to this user, or is in safe.directory, as git
+    would check.
+    """
     if os.environ.get("GIT_TEST_ASSUME_DIFFERENT_OWNER", "0") in ("", "0") and _is_owned(folder):
         return True
     from npuprof.system import processes
@@ -15,13 +17,19 @@ def is_own_folder(folder: str) -> bool:
     words = ["config", "--type=path", "-z", "--get-all", "safe.directory"]
     environ = {name: text for name, text in os.environ.items() if not name.startswith("GIT_DIR")}
     try:
-        output = processes.finish(processes.start_git(words, os.sep, environ | {**processes.READ.variables}))[0]
+        output = processes.finish(
+            processes.start_git(words, os.sep, environ | {**processes.READ.variables})
+        )[0]
     except OSError:
         return False
     safe = False
     for place in os.fsdecode(output).split("\0")[:-1]:
-        beneath = place.endswith("/*") and os.path.realpath(folder).startswith(os.path.realpath(place[:-2]) + os.sep)
-        safe = bool(place) and (safe or place == "*" or beneath or os.path.realpath(place) == os.path.realpath(folder))
+        beneath = place.endswith("/*") and os.path.realpath(folder).startswith(
+            os.path.realpath(place[:-2]) + os.sep
+        )
+        safe = bool(place) and (
+            safe or place == "*" or beneath or os.path.realpath(place) == os.path.realpath(folder)
+        )
     return safe
 
 

@@ -1,6 +1,8 @@
-"""The only module that starts processes: git and Python for reading, git for writing or remotes, and the user's commands.
+"""The only module that starts processes: git and Python for reading, git for writing or remotes,
+and the user's commands.
 
-Commands named by a repository, a preset or a log are never started; the user's commands run as given.
+Commands named by a repository, a preset or a log are never started; the user's commands run as
+given.
 """
 
 from __future__ import annotations
@@ -26,74 +28,129 @@ if TYPE_CHECKING:
     Batch = TypeVar("Batch")
     Result = TypeVar("Result")
 
-#: A pipe to a started process, and no stream: the values of ``subprocess``, which many commands need not import.
+#: A pipe to a started process, and no stream: the values of ``subprocess``, which many commands
+#: need not import.
 PIPE, DEVNULL = -1, -3
 #: A reading process is ended if nothing arrives from it for this long, in seconds.
 PATIENCE = 60.0
-#: The longest time for one answer, as a multiple of ``PATIENCE``: a process may write single bytes forever.
+#: The longest time for one answer, as a multiple of ``PATIENCE``: a process may write single bytes
+#: forever.
 _LONGEST = 60
 #: The limit of kept error messages, in bytes.
 _MOST_MESSAGES = 1 << 20
-#: The limit of reading git's memory and of one output, in bytes: a repository may name an endless file.
+#: The limit of reading git's memory and of one output, in bytes: a repository may name an endless
+#: file.
 MEMORY = 4 << 30
-#: Settings that override any repository's. A folder that only looks like a bare repository is none, and a file system monitor would be a
-#: program.
+#: Settings that override any repository's. A folder that only looks like a bare repository is none,
+#: and a file system monitor would be a program.
 _ALWAYS = ("safe.bareRepository=explicit", "core.fsmonitor=false", "core.quotePath=false")
 
 
 class GitProfile(Record):
-    """How git is started: settings that override any repository's, and variables that override the caller's."""
+    """How git is started: settings that override any repository's, and variables that override the
+    caller's.
+    """
 
     settings: tuple[str, ...]
     variables: Mapping[str, str]
 
-    def build_command(self, words: Sequence[str], git_folder: str = "", more: Sequence[str] = ()) -> list[str]:
-        """Return a git command line; ``more`` are further settings. Raises FileNotFoundError without git."""
+    def build_command(
+        self, words: Sequence[str], git_folder: str = "", more: Sequence[str] = ()
+    ) -> list[str]:
+        """Return a git command line; ``more`` are further settings.
+
+        Raises FileNotFoundError without git.
+        """
         place = [f"--git-dir={git_folder}"] if git_folder else []
         settings = [word for setting in (*self.settings, *more) for word in ("-c", setting)]
         return [require_program("git"), *place, "--no-pager", *settings, *words]
 
 
-#: Reading git starts no programs of the repository and fetches no missing objects: the first variable is for git 2.45 and later, the second
-#: blocks older ones.
+#: Reading git starts no programs of the repository and fetches no missing objects: the first
+#: variable is for git 2.45 and later, the second blocks older ones.
 READ = GitProfile(
     (
-        *_ALWAYS, f"core.hooksPath={os.devnull}", "core.pager=cat", "core.askPass=", "core.alternateRefsCommand=", "diff.external=",
-        f"diff.orderFile={os.devnull}", "log.mailmap=false", "log.showSignature=false", "submodule.recurse=false", "gc.auto=0",
+        *_ALWAYS,
+        f"core.hooksPath={os.devnull}",
+        "core.pager=cat",
+        "core.askPass=",
+        "core.alternateRefsCommand=",
+        "diff.external=",
+        f"diff.orderFile={os.devnull}",
+        "log.mailmap=false",
+        "log.showSignature=false",
+        "submodule.recurse=false",
+        "gc.auto=0",
         "maintenance.auto=false",
     ),
-    {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"},
-)  # fmt: skip
+    {
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_ALLOW_PROTOCOL": "",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_OPTIONAL_LOCKS": "0",
+    },
+)
 #: Writing git runs the user's hooks, filters and signing program, as if started by hand.
 WRITE = GitProfile(_ALWAYS, {"GIT_TERMINAL_PROMPT": "0", "GIT_LITERAL_PATHSPECS": "1"})
-#: git for remotes starts its transport and helpers; it never prompts and fetches only what is requested.
+#: git for remotes starts its transport and helpers; it never prompts and fetches only what is
+#: requested.
 NETWORK = GitProfile(
     (
-        *_ALWAYS, "protocol.ext.allow=never", f"core.hooksPath={os.devnull}", "core.askPass=", "core.alternateRefsCommand=",
-        "credential.interactive=false", "submodule.recurse=false", "fetch.recurseSubmodules=false", "transfer.bundleURI=false",
-        "fetch.bundleURI=", "fetch.fsckObjects=true", "transfer.fsckObjects=true", "fetch.unpackLimit=1", "transfer.unpackLimit=1",
-        "gc.auto=0", "maintenance.auto=false", "fetch.writeCommitGraph=false", "fetch.prune=false", "fetch.pruneTags=false",
+        *_ALWAYS,
+        "protocol.ext.allow=never",
+        f"core.hooksPath={os.devnull}",
+        "core.askPass=",
+        "core.alternateRefsCommand=",
+        "credential.interactive=false",
+        "submodule.recurse=false",
+        "fetch.recurseSubmodules=false",
+        "transfer.bundleURI=false",
+        "fetch.bundleURI=",
+        "fetch.fsckObjects=true",
+        "transfer.fsckObjects=true",
+        "fetch.unpackLimit=1",
+        "transfer.unpackLimit=1",
+        "gc.auto=0",
+        "maintenance.auto=false",
+        "fetch.writeCommitGraph=false",
+        "fetch.prune=false",
+        "fetch.pruneTags=false",
         "core.logAllRefUpdates=false",
     ),
     {
-        "GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "", "SSH_ASKPASS_REQUIRE": "never", "GCM_INTERACTIVE": "never",
-        "GIT_ALLOW_PROTOCOL": "ssh:https:file", "GIT_NO_LAZY_FETCH": "1", "LANGUAGE": "C",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ASKPASS": "",
+        "SSH_ASKPASS_REQUIRE": "never",
+        "GCM_INTERACTIVE": "never",
+        "GIT_ALLOW_PROTOCOL": "ssh:https:file",
+        "GIT_NO_LAZY_FETCH": "1",
+        "LANGUAGE": "C",
     },
-)  # fmt: skip
+)
 
 
 class SilentError(OSError):
-    """Raised for a reading process that was ended: it was silent for too long, or its answer had no end."""
+    """Raised for a reading process that was ended: it was silent for too long, or its answer had no
+    end.
+    """
 
 
 @lru_cache(maxsize=64)
 def _find_program(name: str, path: str) -> str | None:
-    paths = (os.path.join(folder, name) for folder in path.split(os.pathsep) if os.path.isabs(folder))
-    return next((program for program in paths if os.path.isfile(program) and os.access(program, os.X_OK)), None)
+    paths = (
+        os.path.join(folder, name) for folder in path.split(os.pathsep) if os.path.isabs(folder)
+    )
+    return next(
+        (program for program in paths if os.path.isfile(program) and os.access(program, os.X_OK)),
+        None,
+    )
 
 
 def find_program(name: str) -> str | None:
-    """Return the absolute path of a program, None if there is none; relative folders of PATH may belong to a clone and are ignored."""
+    """Return the absolute path of a program, None if there is none.
+
+    Relative folders of PATH may belong to a clone and are ignored.
+    """
     return _find_program(name, os.environ.get("PATH", os.defpath))
 
 
@@ -111,16 +168,25 @@ def _start(command: list[str], **how: Any) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, **how)  # noqa: S603 - no shell
 
 
-# -- reading -------------------------------------------------------------------------------------------------
+# -- reading --------------------------------------------------------------------------------------
 
 
 def start_git(
-    words: Sequence[str], folder: str, environment: Mapping[str, str], git_folder: str = "", is_asked: bool = False,
+    words: Sequence[str],
+    folder: str,
+    environment: Mapping[str, str],
+    git_folder: str = "",
+    is_asked: bool = False,
     profile: GitProfile = READ,
-) -> subprocess.Popen[bytes]:  # fmt: skip
-    """Start git in a folder, with pipes for output and, if ``is_asked``, for input. Raises OSError."""
+) -> subprocess.Popen[bytes]:
+    """Start git in a folder, with pipes for output and, if ``is_asked``, for input.
+
+    Raises OSError.
+    """
     command, stdin = profile.build_command(words, git_folder), PIPE if is_asked else DEVNULL
-    process = _start(command, cwd=folder, env={**environment}, stdin=stdin, stdout=PIPE, stderr=PIPE)
+    process = _start(
+        command, cwd=folder, env={**environment}, stdin=stdin, stdout=PIPE, stderr=PIPE
+    )
     if profile is READ:
         _limit_memory(process.pid)
     return process
@@ -136,10 +202,13 @@ def _limit_memory(process: int) -> None:
             resource.prlimit(process, resource.RLIMIT_DATA, (MEMORY, hard))
 
 
-def finish(process: subprocess.Popen[bytes], stdin: bytes | None = None, patience: int = 1) -> tuple[bytes, bytes]:
+def finish(
+    process: subprocess.Popen[bytes], stdin: bytes | None = None, patience: int = 1
+) -> tuple[bytes, bytes]:
     """Return standard output and standard error of a process; ``stdin`` is its standard input.
 
-    Raises SilentError if nothing arrives for ``patience`` times ``PATIENCE``, or if the output has no end.
+    Raises SilentError if nothing arrives for ``patience`` times ``PATIENCE``, or if the output has
+    no end.
     """
     until, output = time.monotonic() + _LONGEST * PATIENCE, bytearray()
     replies = Replies(process, stdin or b"", patience)
@@ -175,7 +244,9 @@ class Replies:
     ``stdin`` is its whole input; without it, the caller may write to the process.
     """
 
-    def __init__(self, process: subprocess.Popen[bytes], stdin: bytes | None = None, patience: int = 1) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], stdin: bytes | None = None, patience: int = 1
+    ) -> None:
         self._process, self._stdin = process, memoryview(stdin or b"")
         self._patience = patience * PATIENCE
         self._held = bytearray()  # bytes are removed from its front without copying the rest
@@ -183,13 +254,20 @@ class Replies:
         self._waiting = select.poll()
         self._pipes: dict[int, IO[bytes]] = {}
         taken = None if stdin is None else process.stdin
-        for pipe, event in ((process.stdout, select.POLLIN), (process.stderr, select.POLLIN), (taken, select.POLLOUT)):
+        for pipe, event in (
+            (process.stdout, select.POLLIN),
+            (process.stderr, select.POLLIN),
+            (taken, select.POLLOUT),
+        ):
             if pipe is not None:
                 self._pipes[pipe.fileno()] = pipe
                 self._waiting.register(pipe, event)
 
     def read_line(self) -> bytes:
-        """Return the next line with its end; the incomplete rest if the process has ended. Raises SilentError."""
+        """Return the next line with its end; the incomplete rest if the process has ended.
+
+        Raises SilentError.
+        """
         while (end := self._held.find(b"\n")) < 0:
             if not (piece := self.read_some()):
                 break
@@ -210,7 +288,10 @@ class Replies:
         return self._read_from(self._process.stdout)
 
     def finish(self) -> tuple[int, bytes]:
-        """Return the exit code and standard error of a process that has ended its output. Raises SilentError."""
+        """Return the exit code and standard error of a process that has ended its output.
+
+        Raises SilentError.
+        """
         import subprocess
 
         while self._read_from(self._process.stderr):
@@ -223,7 +304,10 @@ class Replies:
         return self._process.returncode, bytes(self._errors)
 
     def _read_from(self, wanted: IO[bytes] | None) -> bytes:
-        """Return the next bytes from a pipe; the others are served meanwhile, as the process would otherwise wait for them."""
+        """Return the next bytes from a pipe.
+
+        The others are served meanwhile, as the process would otherwise wait for them.
+        """
         until = time.monotonic() + _LONGEST * PATIENCE
         while wanted in self._pipes.values():
             ready = self._waiting.poll(self._patience * 1000)
@@ -238,10 +322,15 @@ class Replies:
         return b""
 
     def _serve_pipe(self, handle: int) -> bytes:
-        """Read from a pipe that is ready, or write to it; return what went through, empty at the end."""
+        """Read from a pipe that is ready, or write to it.
+
+        Return what went through, empty at the end.
+        """
         pipe, piece = self._pipes[handle], b""
         if pipe is not self._process.stdin:
-            piece = os.read(handle, 1 << 16)  # a full pipe; more memory would be mapped anew each time
+            piece = os.read(
+                handle, 1 << 16
+            )  # a full pipe; more memory would be mapped anew each time
         else:
             with suppress(BrokenPipeError):  # it reads no more
                 piece = bytes(self._stdin[: os.write(handle, self._stdin[: select.PIPE_BUF])])
@@ -263,18 +352,24 @@ def ask_python(code: str) -> bytes:
     if program is None:
         return b""
     try:
-        return finish(_start([program, "-I", "-c", code], cwd=os.sep, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL))[0]
+        return finish(
+            _start(
+                [program, "-I", "-c", code], cwd=os.sep, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL
+            )
+        )[0]
     except OSError:
         return b""
 
 
-# -- remotes, and writing by GitPython -------------------------------------------------------------------------
+# -- remotes, and writing by GitPython ------------------------------------------------------------
 
 
 def open_git_writer(top: str) -> git.Git:
-    """Return git at the top of a repository, as its user would start it: with hooks, filters and signing.
+    """Return git at the top of a repository, as its user would start it: with hooks, filters and
+    signing.
 
-    It discovers the repository itself; GitPython's own search would accept a store that looks like a repository.
+    It discovers the repository itself; GitPython's own search would accept a store that looks like
+    a repository.
     """
     commands: git.Git = _import_gitpython().Git(top)
     commands.set_persistent_git_options(c=list(WRITE.settings))
@@ -283,11 +378,24 @@ def open_git_writer(top: str) -> git.Git:
 
 
 def start_git_talk(
-    words: Sequence[str], folder: str, environment: Mapping[str, str], more: Sequence[str], stdin: IO[bytes] | None, git_folder: str = "",
-) -> subprocess.Popen[bytes]:  # fmt: skip
+    words: Sequence[str],
+    folder: str,
+    environment: Mapping[str, str],
+    more: Sequence[str],
+    stdin: IO[bytes] | None,
+    git_folder: str = "",
+) -> subprocess.Popen[bytes]:
     """Start git for a remote in a folder, in a separate session. Raises OSError."""
     command = NETWORK.build_command(words, git_folder, more)
-    return _start(command, cwd=folder, env={**environment}, stdin=stdin or DEVNULL, stdout=PIPE, stderr=PIPE, start_new_session=True)
+    return _start(
+        command,
+        cwd=folder,
+        env={**environment},
+        stdin=stdin or DEVNULL,
+        stdout=PIPE,
+        stderr=PIPE,
+        start_new_session=True,
+    )
 
 
 @contextmanager
@@ -301,9 +409,13 @@ def take_environment(wanted: Mapping[str, str]) -> Iterator[None]:
 
 
 def _import_gitpython() -> Any:
-    """Return GitPython with the selected git: it would otherwise start any it finds, even on import."""
+    """Return GitPython with the selected git: it would otherwise start any it finds,
+    even on import.
+    """
     program = find_program("git") or "git"
-    saved = {name: os.environ.get(name) for name in ("GIT_PYTHON_REFRESH", "GIT_PYTHON_GIT_EXECUTABLE")}
+    saved = {
+        name: os.environ.get(name) for name in ("GIT_PYTHON_REFRESH", "GIT_PYTHON_GIT_EXECUTABLE")
+    }
     os.environ.update(GIT_PYTHON_REFRESH="quiet", GIT_PYTHON_GIT_EXECUTABLE=program)
     try:
         import git
@@ -316,24 +428,33 @@ def _import_gitpython() -> Any:
     return git
 
 
-# -- the user's commands ---------------------------------------------------------------------------------------
+# -- the user's commands --------------------------------------------------------------------------
 
 
 def start_user_command(command: Sequence[str], **how: Any) -> subprocess.Popen[bytes]:
-    """Start a command of the user: a pager, a trial, npuprof itself. Raises OSError if that fails."""
+    """Start a command of the user: a pager, a trial, npuprof itself.
+
+    Raises OSError if that fails.
+    """
     return _start(list(command), **how)
 
 
 @contextmanager
 def hold_signals() -> Iterator[None]:
-    """Defer termination signals while a process is started, until it is registered and can be ended."""
+    """Defer termination signals while a process is started, until it is registered and
+    can be ended.
+    """
     received: list[int] = []
 
     def note(number: int, frame: object) -> None:
         received.append(number)
 
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    handlers = {number: handler for number in numbers if (handler := signal.getsignal(number)) not in (signal.SIG_IGN, None)}
+    handlers = {
+        number: handler
+        for number in numbers
+        if (handler := signal.getsignal(number)) not in (signal.SIG_IGN, None)
+    }
     try:
         for number in handlers:
             signal.signal(number, note)
@@ -359,14 +480,15 @@ def fork() -> int:
     return os.fork()
 
 
-# -- copies of this process ------------------------------------------------------------------------------------
+# -- copies of this process -----------------------------------------------------------------------
 
 
 def map_in_processes(work: Callable[[Batch], Result], batches: Sequence[Batch]) -> Iterator[Result]:
-    """Yield the results of ``work`` for batches, in order, from as many copies of this process as there are processors.
+    """Yield the results of ``work`` for batches, in order, from as many copies of this process as
+    there are processors.
 
-    This process works itself if that is as fast, if it cannot be forked (other threads, not Linux), and after a copy was
-    killed.
+    This process works itself if that is as fast, if it cannot be forked (other threads, not Linux),
+    and after a copy was killed.
     """
     import threading
 
@@ -379,7 +501,12 @@ def map_in_processes(work: Callable[[Batch], Result], batches: Sequence[Batch]) 
     from concurrent.futures.process import BrokenProcessPool
 
     done = 0
-    with ProcessPoolExecutor(copies, multiprocessing.get_context("fork"), _begin_copy, (work,)) as pool, suppress(BrokenProcessPool):
+    with (
+        ProcessPoolExecutor(
+            copies, multiprocessing.get_context("fork"), _begin_copy, (work,)
+        ) as pool,
+        suppress(BrokenProcessPool),
+    ):
         for result in pool.map(_work_in_copy, batches):
             done += 1
             yield result
@@ -390,7 +517,10 @@ _work: Callable[[Any], Any]
 
 
 def _begin_copy(work: Callable[[Any], Any]) -> None:
-    """Store the work function in a copy, so that it need not be sent; interrupts are for the parent."""
+    """Store the work function in a copy, so that it need not be sent.
+
+    Interrupts are for the parent.
+    """
     global _work
     _work = work
     signal.signal(signal.SIGINT, signal.SIG_IGN)

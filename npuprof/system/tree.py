@@ -1,8 +1,8 @@
 """Folders whose contents are written, renamed and deleted without following links.
 
-A foreign repository may contain links at any place to which npuprof writes. A folder is opened once, and each name
-below it is looked up in the open folder, rejecting links. A name that becomes a link meanwhile leads nowhere else
-either.
+A foreign repository may contain links at any place to which npuprof writes. A folder is opened
+once, and each name below it is looked up in the open folder, rejecting links. A name that becomes a
+link meanwhile leads nowhere else either.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ _MOST_LINKS = 40
 
 
 def refuse_link_out(path: str) -> None:
-    """Raise NpuprofError (NP941) if a typed path leads out of a work tree through one of its links, which may be a clone's.
+    """Raise NpuprofError (NP941) if a typed path leads out of a work tree through one of its links,
+    which may be a clone's.
 
     Other links belong to the user or the system, and are followed.
     """
@@ -56,7 +57,9 @@ def refuse_link_out(path: str) -> None:
         if top and not is_below(real, top):
             what = f"{path} leads out of {top}, to {real}: {below} is a link"
             why = "A clone may bring such a link; nothing was written."
-            raise build_error("NP941", what, why, "remove the link, or name where it leads", where=Place(path))
+            raise build_error(
+                "NP941", what, why, "remove the link, or name where it leads", where=Place(path)
+            )
         todo += target.split(os.sep)[::-1]
         here = os.sep if os.path.isabs(target) else here
 
@@ -72,12 +75,17 @@ def is_under_way(name: str) -> bool:
 
 
 def is_plain_name(name: str) -> bool:
-    """Return whether a name read from a file is a relative path of printable characters that stays below its folder."""
+    """Return whether a name read from a file is a relative path of printable characters that stays
+    below its folder.
+    """
     return name.isprintable() and not {"", ".", ".."}.intersection(name.split("/"))
 
 
 def make_tree(path: str, mode: int = 0o777) -> Tree:
-    """Return the folder at a path, created with its missing parents. Raises OSError and NpuprofError."""
+    """Return the folder at a path, created with its missing parents.
+
+    Raises OSError and NpuprofError.
+    """
     with suppress(FileNotFoundError):
         os.stat(path)  # raises for a path that is too long or leads through a file
     top = real = os.path.realpath(path)
@@ -99,11 +107,15 @@ def truncate_file(handle: int, size: int) -> None:
 class Tree:
     """A folder that stays open. Names are relative paths with ``/``.
 
-    All methods raise NpuprofError (NP941) if a folder on the way is a link or not a folder, and OSError for system errors.
+    All methods raise NpuprofError (NP941) if a folder on the way is a link or not a folder, and
+    OSError for system errors.
     """
 
     def __init__(self, top: str, handle: int | None = None) -> None:
-        """Open a folder, following links to it; an open one is passed as ``handle``, which is owned from now on."""
+        """Open a folder, following links to it.
+
+        An open one is passed as ``handle``, which is owned from now on.
+        """
         self.top = top
         self._handle = -1
         self._handle = os.open(top, _FOLDER) if handle is None else handle
@@ -133,7 +145,10 @@ class Tree:
             pass
 
     def find_status(self, name: str) -> os.stat_result:
-        """Return the result of ``os.lstat``. Raises FileNotFoundError if the name does not exist."""
+        """Return the result of ``os.lstat``.
+
+        Raises FileNotFoundError if the name does not exist.
+        """
         with self._open_parent(name) as (parent, last):
             return os.stat(last or ".", dir_fd=parent, follow_symlinks=False)
 
@@ -166,19 +181,27 @@ class Tree:
             os.close(listed)
 
     def walk(self, name: str = "") -> Iterator[tuple[str, list[str], list[str]]]:
-        """Yield each folder below one, with its folder names, which may be removed, and all other names.
+        """Yield each folder below one, with its folder names, which may be removed, and all other
+        names.
 
         Links are not folders. Unreadable folders are omitted.
         """
         with self._open_folder(name) as handle:
             for where, folders, names, here in os.fwalk(".", dir_fd=handle):
-                links = [folder for folder in folders if stat.S_ISLNK(os.stat(folder, dir_fd=here, follow_symlinks=False).st_mode)]
+                links = [
+                    folder
+                    for folder in folders
+                    if stat.S_ISLNK(os.stat(folder, dir_fd=here, follow_symlinks=False).st_mode)
+                ]
                 folders[:] = [folder for folder in folders if folder not in links]
                 path = os.path.normpath(os.path.join(name, where))
                 yield "" if path == "." else path, folders, [*names, *links]
 
     def create_file(self, name: str, mode: int = 0o666) -> int:
-        """Return a handle of a new file for writing and reading. Raises FileExistsError if it exists."""
+        """Return a handle of a new file for writing and reading.
+
+        Raises FileExistsError if it exists.
+        """
         return self.open_file(name, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
 
     def write_file(self, name: str, content: bytes, mode: int = 0o666) -> None:
@@ -211,7 +234,10 @@ class Tree:
                 os.replace(last, new_last, src_dir_fd=parent, dst_dir_fd=there)
 
     def link_file(self, name: str, new: str) -> None:
-        """Hard-link a file. Raises FileExistsError if the new name exists, OSError if links are not supported."""
+        """Hard-link a file.
+
+        Raises FileExistsError if the new name exists, OSError if links are not supported.
+        """
         with self._open_parent(name) as (parent, last), self._open_parent(new) as (there, new_last):
             os.link(last, new_last, src_dir_fd=parent, dst_dir_fd=there, follow_symlinks=False)
 
@@ -219,7 +245,10 @@ class Tree:
         """Copy a file, with its times, mode and attributes, to a new one."""
         import shutil
 
-        with open(path, "rb") as source, open(self.create_file(name, 0o600), "wb") as file:  # opened first: it may not exist
+        with (
+            open(path, "rb") as source,
+            open(self.create_file(name, 0o600), "wb") as file,
+        ):  # opened first: it may not exist
             shutil.copyfileobj(source, file)
             file.flush()
             shutil.copystat(path, file.fileno())  # type: ignore[arg-type]
@@ -256,10 +285,17 @@ class Tree:
             name = os.path.dirname(name)
 
     def remove_folder(self, name: str) -> None:
-        """Remove a folder with its content, as far as the system allows; links in it are removed, not their targets."""
+        """Remove a folder with its content, as far as the system allows.
+
+        Links in it are removed, not their targets.
+        """
         import shutil
 
-        with suppress(OSError), self._open_parent(name) as (parent, last), self._open_folder(name):  # anything but a folder stays
+        with (
+            suppress(OSError),
+            self._open_parent(name) as (parent, last),
+            self._open_folder(name),
+        ):  # anything but a folder stays
             shutil.rmtree(last, ignore_errors=True, dir_fd=parent)
 
     @contextmanager
@@ -296,5 +332,7 @@ class Tree:
             if os.path.islink(path):
                 what = f"{path} is a link, to {os.readlink(path)}"
                 why = f"npuprof only writes below {self.top}; nothing was changed."
-                return build_error("NP941", what, why, f"remove the link: rm {path}", where=Place(path))
+                return build_error(
+                    "NP941", what, why, f"remove the link: rm {path}", where=Place(path)
+                )
         return error

@@ -1,4 +1,6 @@
-"""Atomic file writes: locks, a comparison with what was read, a temporary file that is read back, then a rename; all files or none."""
+"""Atomic file writes: locks, a comparison with what was read, a temporary file that is read back,
+then a rename; all files or none.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +33,10 @@ ANYTHING = b"\0whatever it holds"
 class Wanted(Record):
     """A file to write; without ``content``, to remove.
 
-    ``known`` is its content when it was read, None if it did not exist: other content is somebody's change and is not
-    overwritten. ``below`` is the folder that the user named, unless he named the file: links may not lead out of it.
-    ``mode`` is the mode of a new file. Files that can be recreated need not be ``durable``: they are neither synced to disk
-    nor read back.
+    ``known`` is its content when it was read, None if it did not exist: other content is somebody's
+    change and is not overwritten. ``below`` is the folder that the user named, unless he named the
+    file: links may not lead out of it. ``mode`` is the mode of a new file. Files that can be
+    recreated need not be ``durable``: they are neither synced to disk nor read back.
     """
 
     path: str
@@ -46,7 +48,9 @@ class Wanted(Record):
 
 
 class _Prepared(Record):
-    """A file written to a temporary name, or to be removed; whether it replaces a file, and the link count of that file.
+    """A file written to a temporary name, or to be removed.
+
+    Whether it replaces a file, and the link count of that file.
 
     ``name`` and ``temporary`` are relative to the open folder, ``target`` is the path.
     """
@@ -60,7 +64,10 @@ class _Prepared(Record):
 
 
 def read_known_file(path: str) -> bytes | None:
-    """Return the content of a file, None if it does not exist. Raises NpuprofError if it cannot be read."""
+    """Return the content of a file, None if it does not exist.
+
+    Raises NpuprofError if it cannot be read.
+    """
     try:
         os.stat(path)
     except FileNotFoundError:
@@ -71,12 +78,16 @@ def read_known_file(path: str) -> bytes | None:
 
 
 def write_wanted_files(files: Sequence[Wanted]) -> None:
-    """Write files atomically: readers see each file old or new, and an error leaves all files unchanged.
+    """Write files atomically: readers see each file old or new, and an error leaves all files
+    unchanged.
 
-    Files that already have the content are not written. Raises NpuprofError if a file cannot be written (NP012), was
-    changed by somebody else since it was read (NP922), or is reached by a link out of the named folder (NP941).
+    Files that already have the content are not written. Raises NpuprofError if a file cannot be
+    written (NP012), was changed by somebody else since it was read (NP922), or is reached by a link
+    out of the named folder (NP941).
     """
-    streams = [row for row in files if not row.below and row.known is ANYTHING and is_stream(row.path)]
+    streams = [
+        row for row in files if not row.below and row.known is ANYTHING and is_stream(row.path)
+    ]
     plain = [row for row in files if row not in streams] if streams else files
     targets: dict[str, Wanted] = {}
     resolve = cache(os.path.realpath)  # thousands of files of a site are in a few folders
@@ -84,23 +95,45 @@ def write_wanted_files(files: Sequence[Wanted]) -> None:
         first = targets.setdefault(find_target(row.path, row.below, resolve), row)
         if first.content != row.content:
             why = "A file that is reached under two names has one text."
-            raise build_error("NP942", f"{first.path} and {row.path} are one file", why, "name it once", where=Place(row.path))
+            raise build_error(
+                "NP942",
+                f"{first.path} and {row.path} are one file",
+                why,
+                "name it once",
+                where=Place(row.path),
+            )
     with lock_folders(os.path.dirname(target) for target in targets):
         _replace_files([(row, target) for target, row in targets.items()], streams)
 
 
 def write_files_atomically(files: Mapping[str, str | bytes]) -> None:
-    """Write files as ``write_wanted_files`` does, over any content; devices and pipes are written to directly. Raises NpuprofError."""
+    """Write files as ``write_wanted_files`` does, over any content.
+
+    Devices and pipes are written to directly. Raises NpuprofError.
+    """
     for path in files:
         if path.endswith(os.sep):
-            raise build_error("NP012", f"cannot write {path}: it names a folder", "One file is written.", "name a file in it")
-    write_wanted_files([Wanted(path, text if isinstance(text, bytes) else text.encode()) for path, text in files.items()])
+            raise build_error(
+                "NP012",
+                f"cannot write {path}: it names a folder",
+                "One file is written.",
+                "name a file in it",
+            )
+    write_wanted_files(
+        [
+            Wanted(path, text if isinstance(text, bytes) else text.encode())
+            for path, text in files.items()
+        ]
+    )
 
 
-def find_target(path: str, below: str = "", resolve: Callable[[str], str] = os.path.realpath) -> str:
+def find_target(
+    path: str, below: str = "", resolve: Callable[[str], str] = os.path.realpath
+) -> str:
     """Return the file that a path leads to; ``resolve`` returns the real path of a folder.
 
-    Raises NpuprofError (NP941) if the file is outside ``below``, or if the path is a link in a clone.
+    Raises NpuprofError (NP941) if the file is outside ``below``, or if the path is a link in a
+    clone.
     """
     if not below:
         refuse_link_out(path)
@@ -113,12 +146,17 @@ def find_target(path: str, below: str = "", resolve: Callable[[str], str] = os.p
         if not target.startswith(base.rstrip(os.sep) + os.sep):
             what = f"{path} is a link that leads out of {below}, to {target}"
             why = "Only paths below the named folder are written; nothing was changed."
-            raise build_error("NP941", what, why, "remove the link, or name the file itself", where=Place(path))
+            raise build_error(
+                "NP941", what, why, "remove the link, or name the file itself", where=Place(path)
+            )
     return target
 
 
 def make_folder_below(path: str, below: str) -> list[str]:
-    """Create a folder as ``make_folder`` does, but not through links that lead out of ``below``. Raises NpuprofError."""
+    """Create a folder as ``make_folder`` does, but not through links that lead out of ``below``.
+
+    Raises NpuprofError.
+    """
     if os.path.realpath(path) != os.path.realpath(below):
         find_target(path, below)
     return make_folder(path)
@@ -140,9 +178,13 @@ def _replace_files(files: Sequence[tuple[Wanted, str]], streams: Sequence[Wanted
                 _write_stream(stream)
             return
         now = files[0][0].path
-        replacing = _Replacing(Tree(os.path.commonpath([os.path.dirname(target) for _, target in files])))
+        replacing = _Replacing(
+            Tree(os.path.commonpath([os.path.dirname(target) for _, target in files]))
+        )
     except OSError as error:
-        raise build_write_error(f"{now}: {describe_os_error(error, now)}", "Nothing was changed.") from None
+        raise build_write_error(
+            f"{now}: {describe_os_error(error, now)}", "Nothing was changed."
+        ) from None
     replacing.replace(files, streams)
 
 
@@ -164,7 +206,10 @@ class _Replacing:
         except BaseException as error:
             for prepared in reversed(self._placed):
                 self._take_back(prepared)
-            for name in (*(prepared.temporary for prepared in self._prepared), *self._backups.values()):
+            for name in (
+                *(prepared.temporary for prepared in self._prepared),
+                *self._backups.values(),
+            ):
                 self._remove_quietly(name)
             if not isinstance(error, (OSError, ValueError)):
                 raise
@@ -177,19 +222,27 @@ class _Replacing:
             self._remove_quietly(name)
         for prepared in self._prepared:
             if prepared.links > 1:
-                show_note(f"{prepared.wanted.path} was a hard link; its other name keeps the text it had")
+                show_note(
+                    f"{prepared.wanted.path} was a hard link; its other name keeps the text it had"
+                )
             if prepared.wanted.durable and not _is_as_wanted(prepared.wanted, prepared.target):
                 why = "It was written as it should be, and then by another program."
                 raise _build_changed_error(prepared.wanted.path, why)
 
-    def _write_and_place(self, files: Sequence[tuple[Wanted, str]], streams: Sequence[Wanted]) -> None:
-        for wanted, target in sorted(files, key=lambda row: row[0].content is None):  # a crash leaves too many files
+    def _write_and_place(
+        self, files: Sequence[tuple[Wanted, str]], streams: Sequence[Wanted]
+    ) -> None:
+        for wanted, target in sorted(
+            files, key=lambda row: row[0].content is None
+        ):  # a crash leaves too many files
             self._now = wanted.path
             if not _compare_target(wanted, target):
                 self._prepared.append(self._prepare_file(wanted, target))
         for prepared in self._prepared:
             self._now = prepared.wanted.path
-            if prepared.replaces and (len(self._prepared) + len(streams) > 1 or prepared.wanted.known is not ANYTHING):
+            if prepared.replaces and (
+                len(self._prepared) + len(streams) > 1 or prepared.wanted.known is not ANYTHING
+            ):
                 self._backups[prepared.target] = self._back_up_file(prepared)
                 _require_unsaved(prepared, prepared.target)
             self._put_in_place(prepared)
@@ -211,10 +264,14 @@ class _Replacing:
         temporary = name_under_way(os.path.dirname(name))
         if wanted.content is None:
             return _Prepared(wanted, target, name, temporary, True, 1)
-        return self._write_beside(_Prepared(wanted, target, name, temporary, False, 1), wanted.content)
+        return self._write_beside(
+            _Prepared(wanted, target, name, temporary, False, 1), wanted.content
+        )
 
     def _write_beside(self, prepared: _Prepared, content: bytes) -> _Prepared:
-        """Write content to a temporary file with the target's mode and owner, and read it back if it is durable. Raises OSError."""
+        """Write content to a temporary file with the target's mode and owner, and read it back if
+        it is durable. Raises OSError.
+        """
         wanted = prepared.wanted
         try:
             old: os.stat_result | None = os.stat(prepared.target)
@@ -234,7 +291,9 @@ class _Replacing:
                 _copy_attributes(handle, prepared.target, old)
             elif wanted.mode is not None:
                 os.fchmod(handle, wanted.mode)
-            if wanted.durable and not _holds_text(self._tree.find_path(prepared.temporary), content):
+            if wanted.durable and not _holds_text(
+                self._tree.find_path(prepared.temporary), content
+            ):
                 raise OSError(5, "the written text cannot be parsed")
         except BaseException:
             self._tree.remove_file(prepared.temporary)
@@ -244,7 +303,10 @@ class _Replacing:
         return prepared._replace(replaces=old is not None, links=old.st_nlink if old else 1)
 
     def _put_in_place(self, prepared: _Prepared) -> None:
-        """Rename a written file to its target. Raises OSError, and NpuprofError if somebody has created the target."""
+        """Rename a written file to its target.
+
+        Raises OSError, and NpuprofError if somebody has created the target.
+        """
         if prepared.wanted.content is None:
             self._tree.remove_file(prepared.name)
             return
@@ -286,17 +348,28 @@ class _Replacing:
 
 def _is_as_wanted(wanted: Wanted, target: str) -> bool:
     """Return whether a file already has the wanted content, or is already missing as wanted."""
-    return not os.path.lexists(target) if wanted.content is None else _holds_text(target, wanted.content)
+    return (
+        not os.path.lexists(target)
+        if wanted.content is None
+        else _holds_text(target, wanted.content)
+    )
 
 
 def _require_unsaved(prepared: _Prepared, path: str) -> None:
-    """Raise NpuprofError if a file differs from what was read: somebody saved it in the meantime."""
-    if prepared.wanted.known is not ANYTHING and not _holds_text(path, prepared.wanted.known or b""):
+    """Raise NpuprofError if a file differs from what was read: somebody saved it in the
+    meantime.
+    """
+    if prepared.wanted.known is not ANYTHING and not _holds_text(
+        path, prepared.wanted.known or b""
+    ):
         raise _build_changed_error(prepared.wanted.path)
 
 
 def _compare_target(wanted: Wanted, target: str) -> bool:
-    """Return whether a file has the wanted content. Raises OSError, and NpuprofError if it differs from what was read."""
+    """Return whether a file has the wanted content.
+
+    Raises OSError, and NpuprofError if it differs from what was read.
+    """
     try:
         mode = os.stat(target).st_mode
     except FileNotFoundError:
@@ -309,7 +382,9 @@ def _compare_target(wanted: Wanted, target: str) -> bool:
         raise UnfitFileError(0, f"it is {name}, not a file")
     if wanted.content is not None and _holds_text(target, wanted.content):
         return True
-    if wanted.known is not ANYTHING and (wanted.known is None or not _holds_text(target, wanted.known)):
+    if wanted.known is not ANYTHING and (
+        wanted.known is None or not _holds_text(target, wanted.known)
+    ):
         raise _build_changed_error(wanted.path)
     if not mode & 0o222 or not os.access(target, os.W_OK):
         raise PermissionError(0, "it is read-only, and stays as it is")
@@ -319,13 +394,19 @@ def _compare_target(wanted: Wanted, target: str) -> bool:
 def _holds_text(path: str, content: bytes) -> bool:
     """Return whether the content of a file equals some bytes."""
     try:
-        return os.stat(path).st_size == len(content) and read_plain_file(path, len(content)) == content
+        return (
+            os.stat(path).st_size == len(content) and read_plain_file(path, len(content)) == content
+        )
     except UnfitFileError:
         return False
 
 
-def _build_changed_error(path: str, why: str = "Another program wrote it while the change was being made.") -> NpuprofError:
-    return build_error("NP922", f"{path} has changed meanwhile", why, "try again", where=Place(path))
+def _build_changed_error(
+    path: str, why: str = "Another program wrote it while the change was being made."
+) -> NpuprofError:
+    return build_error(
+        "NP922", f"{path} has changed meanwhile", why, "try again", where=Place(path)
+    )
 
 
 def _copy_attributes(handle: int, target: str, old: os.stat_result) -> None:

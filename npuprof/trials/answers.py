@@ -1,4 +1,6 @@
-"""The result of a bisection, as text and as JSON fields: the smallest set of changes, and the runs that show each matters."""
+"""The result of a bisection, as text and as JSON fields: the smallest set of changes, and the runs
+that show each matters.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ SCHEMA = "npuprof.bisect/1"
 
 
 class Member(Record):
-    """A unit of a cause, the changes that depend on it, the rest of the cause without them, and whether that is good."""
+    """A unit of a cause, the changes that depend on it, the rest of the cause without them, and
+    whether that is good.
+    """
 
     changes: int
     needed_by: int
@@ -37,29 +41,46 @@ def list_members(bisection: Bisection, cause: Cause) -> Iterator[Member]:
             yield Member(unit, gone & ~unit, without, bisection.find_verdict(without))
 
 
-# -- text ----------------------------------------------------------------------------------------------------
+# -- text -----------------------------------------------------------------------------------------
 
 
 def format_answer_text(bisection: Bisection) -> str:
     """Return the answer in words."""
     cause = bisection.cause
-    counts = f"of {format_count(len(bisection.difference.changes), 'change')}; {format_count(bisection.count_runs(), 'run')}"
-    lines = _list_open_lines(bisection, counts) if cause is None else _list_cause_lines(bisection, cause, counts)
+    counts = (
+        f"of {format_count(len(bisection.difference.changes), 'change')}; "
+        f"{format_count(bisection.count_runs(), 'run')}"
+    )
+    lines = (
+        _list_open_lines(bisection, counts)
+        if cause is None
+        else _list_cause_lines(bisection, cause, counts)
+    )
     return "".join(f"{line}\n" for line in lines)
 
 
 def _list_cause_lines(bisection: Bisection, cause: Cause, counts: str) -> Iterator[str]:
     count = cause.units.bit_count()
     together = "together" if cause.undecided else "only together"
-    yield f"{count} changes make the difference, {together} ({counts}):" if count > 1 else f"One change makes the difference ({counts}):"
+    yield (
+        f"{count} changes make the difference, {together} ({counts}):"
+        if count > 1
+        else f"One change makes the difference ({counts}):"
+    )
     for member in list_members(bisection, cause):
         yield ""
         yield from _list_member_lines(bisection, member)
     caveats = [
-        f"undecided: whether {name_change(change)} matters; its runs could not be judged, or are not allowed"
+        (
+            f"undecided: whether {name_change(change)} matters; "
+            "its runs could not be judged, or are not allowed"
+        )
         for change in bisection.difference.select(cause.undecided)
     ]
-    caveats += [f"not tried: {change.key} differs, which is the scope of a preset" for change in bisection.difference.untried]
+    caveats += [
+        f"not tried: {change.key} differs, which is the scope of a preset"
+        for change in bisection.difference.untried
+    ]
     yield from ["", *caveats] if caveats else []
 
 
@@ -73,7 +94,10 @@ def _list_member_lines(bisection: Bisection, member: Member) -> Iterator[str]:
             yield f"      {'  '.join(details)}"
     removed = "it" if len(changes) == 1 else "them"
     if member.needed_by:
-        removed += f", and what needs it ({', '.join(map(name_change, bisection.difference.select(member.needed_by)))})"
+        removed += (
+            ", and what needs it "
+            f"({', '.join(map(name_change, bisection.difference.select(member.needed_by)))})"
+        )
     yield f"    without {removed}: {_describe_without(bisection, member)}"
 
 
@@ -84,28 +108,38 @@ def _describe_without(bisection: Bisection, member: Member) -> str:
         codes = dict.fromkeys(finding.code for finding in bisection.barred[member.without])
         return f"{verdict} (the checks do not allow it: {', '.join(codes)})"
     results = bisection.list_results(member.without)
-    return f"{verdict} ({describe_counts(bisection.judgement, results) or describe_run(results[-1])})"
+    return (
+        f"{verdict} ({describe_counts(bisection.judgement, results) or describe_run(results[-1])})"
+    )
 
 
 def name_change(change: Change) -> str:
     """Return the name of a change: its key, and for lists the element."""
     value = change.after if change.kind == "added" else change.before
-    return escape_controls(f"{change.key} {keys.format_short_value(value)}" if change.element else change.key)
+    return escape_controls(
+        f"{change.key} {keys.format_short_value(value)}" if change.element else change.key
+    )
 
 
 def _list_open_lines(bisection: Bisection, counts: str) -> Iterator[str]:
     changes = bisection.difference.select(bisection.in_question)
     question = f"{format_count(len(changes), 'change')} still in question ({counts})"
-    yield f"Not found yet: {question}; run the same command again, or with a greater --max-runs, to go on:"
+    yield (
+        f"Not found yet: {question}; run the same command "
+        "again, or with a greater --max-runs, to go on:"
+    )
     for change in changes:
         yield f"  {change.sign} {escape_controls(format_change_sentence(change))}"
 
 
-# -- JSON ----------------------------------------------------------------------------------------------------
+# -- JSON -----------------------------------------------------------------------------------------
 
 
 def build_answer_fields(bisection: Bisection, command: list[str]) -> dict[str, Any]:
-    """Return the answer, with all trials, as the fields of its JSON form; changes are indexes into ``changes``."""
+    """Return the answer, with all trials, as the fields of its JSON form.
+
+    Changes are indexes into ``changes``.
+    """
     difference = bisection.difference
     cause, effect = bisection.cause, bisection.judgement.effect
     return {
@@ -134,10 +168,13 @@ def build_answer_fields(bisection: Bisection, command: list[str]) -> dict[str, A
             if bisection.list_results(mask)
         ],
         "barred": [
-            {"changes": list_bits(mask), "findings": [build_finding_dict(error) for error in errors]}
+            {
+                "changes": list_bits(mask),
+                "findings": [build_finding_dict(error) for error in errors],
+            }
             for mask, errors in bisection.barred.items()
         ],
-    }  # fmt: skip
+    }
 
 
 def _build_cause_fields(bisection: Bisection, cause: Cause) -> dict[str, Any]:
@@ -149,7 +186,10 @@ def _build_cause_fields(bisection: Bisection, cause: Cause) -> dict[str, Any]:
             {
                 "changes": list_bits(member.changes),
                 "needed_by": list_bits(member.needed_by),
-                "without": {"digest": bisection.find_digest(member.without), "verdict": member.verdict},
+                "without": {
+                    "digest": bisection.find_digest(member.without),
+                    "verdict": member.verdict,
+                },
             }
             for member in list_members(bisection, cause)
         ],

@@ -1,4 +1,6 @@
-"""Bisects the differing settings of a good and a bad config: first the ends, then the search, run by run."""
+"""Bisects the differing settings of a good and a bad config: first the ends, then the search, run
+by run.
+"""
 
 from __future__ import annotations
 
@@ -19,37 +21,52 @@ Tell = Callable[[str], None]
 class Bisection:
     """A good and a bad config, their differences as units, and the results of combinations.
 
-    ``asked`` is the digest of each requested combination, ``barred`` the check findings that exclude others.
+    ``asked`` is the digest of each requested combination, ``barred`` the check findings that
+    exclude others.
     """
 
     def __init__(
-        self, combinations: Combinations, units: Sequence[int], drops: dict[int, int], runner: Runner, judgement: Judgement
+        self,
+        combinations: Combinations,
+        units: Sequence[int],
+        drops: dict[int, int],
+        runner: Runner,
+        judgement: Judgement,
     ) -> None:
         self.combinations = combinations
         self.difference = combinations.difference
         self.units = units
         self.judgement = judgement
         self.cause: Cause | None = None
-        self.asked = {0: self.difference.before.digest, self.difference.every: self.difference.after.digest}
+        self.asked = {
+            0: self.difference.before.digest,
+            self.difference.every: self.difference.after.digest,
+        }
         self.barred: dict[int, tuple[Finding, ...]] = {}
         self.in_question = self.difference.every  #: the changes that are not ruled out
         self._drops = drops
         self._runner = runner
         self.remarks: tuple[str, ...] = ()
 
-    # -- known results -------------------------------------------------------------------------------------------
+    # -- known results ----------------------------------------------------------------------------
 
     def find_digest(self, mask: int) -> str:
         """Return the digest of a combination."""
         return self.asked.get(mask) or self.combinations.compute_digest(mask)
 
     def list_results(self, mask: int) -> list[Result]:
-        """Return the runs that decide a combination, at most ``repeat``; undecided runs are replaced by others."""
+        """Return the runs that decide a combination, at most ``repeat``.
+
+        Undecided runs are replaced by others.
+        """
         counted = self._runner.journal.results.get(self.find_digest(mask), [])
         return sorted(counted, key=lambda result: result.exit == UNTOLD)[: self.judgement.repeat]
 
     def find_verdict(self, mask: int) -> str | None:
-        """Return whether a combination is good, bad, or undecided; None if it must be run first. Raises NpuprofError."""
+        """Return whether a combination is good, bad, or undecided; None if it must be run first.
+
+        Raises NpuprofError.
+        """
         if mask not in self.barred and mask not in self.asked:
             errors = self.combinations.find_new_errors(mask)
             if errors:
@@ -66,20 +83,28 @@ class Bisection:
 
     def count_runs(self) -> int:
         """Return the number of runs of requested combinations, including earlier ones."""
-        return sum(len(self._runner.journal.results.get(digest, ())) for digest in set(self.asked.values()))
+        return sum(
+            len(self._runner.journal.results.get(digest, ())) for digest in set(self.asked.values())
+        )
 
     def _list_missing(self, mask: int, every: bool = False) -> list[Config]:
-        """Return a config for each run that decides a combination if all end alike; up to ``repeat`` if ``every`` run is needed."""
+        """Return a config for each run that decides a combination if all end alike.
+
+        Up to ``repeat`` if ``every`` run is needed.
+        """
         config = self.combinations.find_config(mask)
         assert config is not None
         results = self.list_results(mask)
-        missing = self.judgement.repeat - len(results) if every else self.judgement.count_missing(results)
+        missing = (
+            self.judgement.repeat - len(results) if every else self.judgement.count_missing(results)
+        )
         return [config] * missing
 
     def find(self, tolerance: str, tell: Tell) -> None:
         """Run the ends, then find the cause; ``cause`` stays None if no more runs are allowed.
 
-        Raises NpuprofError if the good end is not good or the bad one not bad, so that nothing can be found.
+        Raises NpuprofError if the good end is not good or the bad one not bad, so that nothing can
+        be found.
         """
         if self._runner.drive(self._find_wanted_of_ends, lambda: tell("the two ends")):
             good = self.difference.before.name, self.list_results(0)
@@ -88,10 +113,16 @@ class Bisection:
             self._runner.drive(self._find_wanted, lambda: tell(self._describe_progress()))
 
     def _find_wanted_of_ends(self) -> list[Config]:
-        is_measured = bool(self.judgement.metric)  # metric values of the ends are compared: all runs count
+        is_measured = bool(
+            self.judgement.metric
+        )  # metric values of the ends are compared: all runs count
         if not is_measured and self.judgement.judge_runs(self.list_results(0)) == BAD:
             return []
-        return [config for mask in (0, self.difference.every) for config in self._list_missing(mask, is_measured)]
+        return [
+            config
+            for mask in (0, self.difference.every)
+            for config in self._list_missing(mask, is_measured)
+        ]
 
     def _find_wanted(self) -> list[Config]:
         try:
@@ -113,4 +144,7 @@ class Bisection:
     def _describe_progress(self) -> str:
         total = len(self.difference.changes)
         ruled_out = total - self.in_question.bit_count()
-        return f"run {self.count_runs() + self._runner.running}: {ruled_out} of {total} changes ruled out"
+        return (
+            f"run {self.count_runs() + self._runner.running}: "
+            f"{ruled_out} of {total} changes ruled out"
+        )

@@ -1,4 +1,6 @@
-"""Combinations of two configs: their differences as bits of a mask, and the checked config of each mask."""
+"""Combinations of two configs: their differences as bits of a mask, and the checked config of each
+mask.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ if TYPE_CHECKING:
 
 
 class Difference:
-    """The differences of two configs: ``changes``, each a bit of a mask; ``untried`` ones are excluded.
+    """The differences of two configs: ``changes``, each a bit of a mask.
+
+    ``untried`` ones are excluded.
 
     A mask selects the changes applied to the first config: none gives the first, all the second.
     """
@@ -37,7 +41,9 @@ class Difference:
         changes = compare_configs(before, after)
         self.untried = tuple(change for change in changes if change.setting.startswith("profile."))
         tried = [change for change in changes if change not in self.untried]
-        self.changes: tuple[Change, ...] = tuple(part for change in tried for part in _split_change(change))
+        self.changes: tuple[Change, ...] = tuple(
+            part for change in tried for part in _split_change(change)
+        )
         self.settings: dict[str, int] = {}
         for place, change in enumerate(self.changes):
             self.settings[change.setting] = self.settings.get(change.setting, 0) | 1 << place
@@ -78,11 +84,18 @@ class Difference:
 
 
 def _split_change(change: Change) -> Iterator[Change]:
-    """Yield the separable parts of a change: the elements of an unordered list that was added or removed as a whole."""
+    """Yield the separable parts of a change: the elements of an unordered list that was added or
+    removed as a whole.
+    """
     structure = values.find_structure(change.setting)
     content = change.after if change.kind == "added" else change.before
     parts = []
-    if structure is not None and structure.unordered and change.kind != "changed" and not change.element:
+    if (
+        structure is not None
+        and structure.unordered
+        and change.kind != "changed"
+        and not change.element
+    ):
         parts = list(_list_parts(content, change.tail))
     if len(parts) < 2:
         yield change
@@ -90,8 +103,12 @@ def _split_change(change: Change) -> Iterator[Change]:
     for tail, value, element in parts:
         sides = (None, value) if change.kind == "added" else (value, None)
         yield change._replace(
-            key=keys.format_key_path(change.setting, tail), tail=tail, before=sides[0], after=sides[1], element=element
-        )  # fmt: skip
+            key=keys.format_key_path(change.setting, tail),
+            tail=tail,
+            before=sides[0],
+            after=sides[1],
+            element=element,
+        )
 
 
 def _list_parts(value: Any, tail: Path) -> Iterator[tuple[Path, Any, bool]]:
@@ -114,7 +131,11 @@ def _make_change(box: dict[str, Any], change: Change) -> None:
     value = change.after
     if change.element:
         items = tables[-1].get(path[-1], [])
-        value = [item for item in items if repr(item) != repr(change.before)] if change.kind == "removed" else [*items, change.after]
+        value = (
+            [item for item in items if repr(item) != repr(change.before)]
+            if change.kind == "removed"
+            else [*items, change.after]
+        )
     if value or change.kind != "removed":
         tables[-1][path[-1]] = value
         return
@@ -126,21 +147,33 @@ def _make_change(box: dict[str, Any], change: Change) -> None:
 
 def list_errors(error: NpuprofError) -> tuple[Finding, ...]:
     """Return the errors that prevent a combination from being run, without warnings."""
-    return tuple(finding for finding in error.findings if finding.severity == "error") or error.findings
+    return (
+        tuple(finding for finding in error.findings if finding.severity == "error")
+        or error.findings
+    )
 
 
 def build_flat_config(settings: Mapping[str, Any], like: Config, name: str) -> Config:
-    """Return a config with these settings and another one's claims and context. Raises NpuprofError."""
+    """Return a config with these settings and another one's claims and context.
+
+    Raises NpuprofError.
+    """
     tables: dict[str, dict[str, Any]] = {
-        "profile": {key: value for key in INHERITED_KEYS if (value := like.find_profile_value(key))},
+        "profile": {
+            key: value for key in INHERITED_KEYS if (value := like.find_profile_value(key))
+        },
         **{section: {} for section in catalog.load_sections()},
     }
     for key, value in settings.items():
         section, plain = keys.split_section_and_name(key)
         tables[section][plain] = value
     text = format_tables({section: table for section, table in tables.items() if table})
-    profile = Profile(parse_document(name, f"<{name}>", text), key=f"trial:{compute_digest(dict(settings))}")
-    resolver = Resolver(FixedPolicy(like.policy, profile), like.context, in_python=like.resolver.in_python)
+    profile = Profile(
+        parse_document(name, f"<{name}>", text), key=f"trial:{compute_digest(dict(settings))}"
+    )
+    resolver = Resolver(
+        FixedPolicy(like.policy, profile), like.context, in_python=like.resolver.in_python
+    )
     resolver.judged = like.resolver.judged
     return resolver.resolve_profile(profile, name)
 
@@ -148,20 +181,32 @@ def build_flat_config(settings: Mapping[str, Any], like: Config, name: str) -> C
 class Combinations:
     """The configs between two others: which of them the checks allow, and why not the others.
 
-    A combination is allowed if it has no errors that neither end has; ``fit`` raises NpuprofError for those that cannot be
-    run.
+    A combination is allowed if it has no errors that neither end has; ``fit`` raises NpuprofError
+    for those that cannot be run.
     """
 
-    def __init__(self, difference: Difference, name: str, fit: Callable[[Config], object] = require_exportable) -> None:
+    def __init__(
+        self,
+        difference: Difference,
+        name: str,
+        fit: Callable[[Config], object] = require_exportable,
+    ) -> None:
         self.difference = difference
         self._name = name
         self._fit = fit
         self._errors: dict[int, tuple[Finding, ...]] = {}
         self._configs: dict[int, Config | None] = {}
-        self.excused = {identify_finding(error) for mask in (0, difference.every) for error in self._find_errors(mask)}
+        self.excused = {
+            identify_finding(error)
+            for mask in (0, difference.every)
+            for error in self._find_errors(mask)
+        }
 
     def find_config(self, mask: int) -> Config | None:
-        """Return the config of a combination; the given config for an end. None if it cannot be resolved."""
+        """Return the config of a combination; the given config for an end.
+
+        None if it cannot be resolved.
+        """
         if mask == 0:
             return self.difference.before
         if mask == self.difference.every:
@@ -186,7 +231,9 @@ class Combinations:
             config = None
             errors: tuple[Finding, ...] = ()
             try:
-                config = build_flat_config(self.difference.build_settings(mask), self.difference.after, self._name)
+                config = build_flat_config(
+                    self.difference.build_settings(mask), self.difference.after, self._name
+                )
                 self._fit(config)
             except NpuprofError as error:
                 errors = list_errors(error)

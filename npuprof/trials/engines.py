@@ -1,4 +1,7 @@
-"""Sweeps for schedulers: a Slurm array script, or a Kubernetes Indexed Job manifest. Each task is one combination."""
+"""Sweeps for schedulers: a Slurm array script, or a Kubernetes Indexed Job manifest.
+
+Each task is one combination.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,8 @@ ENGINES = ("slurm-array", "k8s-indexed-job")
 #: Slurm's default maximum array size: MaxArraySize is 1001, and the first index 0.
 _LARGEST_ARRAY = 1001
 _PARTS = (
-    "Where MaxArraySize (scontrol show config) is too small, submit parts: sbatch --array=0-999 THIS 0; sbatch --array=0-999 THIS 1000; ..."
+    "Where MaxArraySize (scontrol show config) is too small, submit parts: sbatch --array=0-999 "
+    "THIS 0; sbatch --array=0-999 THIS 1000; ..."
 )
 
 _SLURM = """\
@@ -70,17 +74,29 @@ exit "$code"
 """
 
 
-def write_slurm_array(name: str, configs: Sequence[Config], setup: Setup, folder: str, jobs: int) -> tuple[str, dict[str, str], set[str]]:
-    """Return the script of an array, its files by path, and notes; results are written to a folder. Raises NpuprofError."""
+def write_slurm_array(
+    name: str, configs: Sequence[Config], setup: Setup, folder: str, jobs: int
+) -> tuple[str, dict[str, str], set[str]]:
+    """Return the script of an array, its files by path, and notes; results are written to a folder.
+
+    Raises NpuprofError.
+    """
     folders = [os.path.join(folder, "code", config.digest[:16]) for config in configs]
     branches, files, notes = _build_tasks(configs, folders, setup, "bash", SLURM_FACTS)
     if len(configs) > _LARGEST_ARRAY:
         notes.add(_PARTS)
     script = _SLURM.format(
-        job=re.sub(r"[^A-Za-z0-9_.-]+", "-", f"sweep-{name}").strip("-"), last=len(configs) - 1, limit=f"%{jobs}" if jobs > 1 else "",
-        what=ascii(name)[1:-1], count=len(configs), out=shlex.quote(os.path.join(folder, "results")), here=shlex.quote(os.getcwd()),
-        branches=branches, limited=_format_limit(setup), parts=f"# {_PARTS}\n" if _PARTS in notes else "",
-    )  # fmt: skip
+        job=re.sub(r"[^A-Za-z0-9_.-]+", "-", f"sweep-{name}").strip("-"),
+        last=len(configs) - 1,
+        limit=f"%{jobs}" if jobs > 1 else "",
+        what=ascii(name)[1:-1],
+        count=len(configs),
+        out=shlex.quote(os.path.join(folder, "results")),
+        here=shlex.quote(os.getcwd()),
+        branches=branches,
+        limited=_format_limit(setup),
+        parts=f"# {_PARTS}\n" if _PARTS in notes else "",
+    )
     return script, files, notes
 
 
@@ -90,9 +106,16 @@ def _format_limit(setup: Setup) -> str:
 
 
 def _build_tasks(
-    configs: Sequence[Config], folders: Sequence[str], setup: Setup, shell: str, facts: Container[str] = ()
+    configs: Sequence[Config],
+    folders: Sequence[str],
+    setup: Setup,
+    shell: str,
+    facts: Container[str] = (),
 ) -> tuple[str, dict[str, str], set[str]]:
-    """Return the branches of combinations in a script, their files by path, and notes; ``facts`` are asked for when a task runs."""
+    """Return the branches of combinations in a script, their files by path, and notes.
+
+    ``facts`` are asked for when a task runs.
+    """
     branches, files, notes = "", dict[str, str](), set[str]()
     for place, (config, folder) in enumerate(zip(configs, folders, strict=True)):
         texts = dict(collect_sidecars(config).values()) | setup.render_code(config)
@@ -100,37 +123,100 @@ def _build_tasks(
         variables, more = collect_env_variables(config, None, folder, True, facts)
         notes.update(more)
         asks = format_slurm_questions(config) if facts else ""
-        branches += f"{place})\ndigest={config.digest}\n{format_clear_and_export_lines(config, shell, variables)}"
-        branches += (f"asks={shlex.quote(asks)}\n" if asks else "") + f"set -- {shlex.join(setup.fill_command(folder))}\n;;\n"
+        branches += (
+            f"{place})\ndigest={config.digest}\n"
+            f"{format_clear_and_export_lines(config, shell, variables)}"
+        )
+        branches += (
+            f"asks={shlex.quote(asks)}\n" if asks else ""
+        ) + f"set -- {shlex.join(setup.fill_command(folder))}\n;;\n"
     return branches, files, notes
 
 
-def write_indexed_job(name: str, configs: Sequence[Config], setup: Setup, image: str, jobs: int) -> tuple[str, set[str]]:
-    """Return the manifest of a ConfigMap and an Indexed Job, and notes. Raises NpuprofError if a ConfigMap is too small."""
-    branches, files, notes = _build_tasks(configs, [f"{MOUNT}/{place}" for place in range(len(configs))], setup, "sh")
-    paths = {f"{os.path.basename(os.path.dirname(path))}-{os.path.basename(path)}": os.path.relpath(path, MOUNT) for path in files}
+def write_indexed_job(
+    name: str, configs: Sequence[Config], setup: Setup, image: str, jobs: int
+) -> tuple[str, set[str]]:
+    """Return the manifest of a ConfigMap and an Indexed Job, and notes.
+
+    Raises NpuprofError if a ConfigMap is too small.
+    """
+    branches, files, notes = _build_tasks(
+        configs, [f"{MOUNT}/{place}" for place in range(len(configs))], setup, "sh"
+    )
+    paths = {
+        f"{os.path.basename(os.path.dirname(path))}-{os.path.basename(path)}": os.path.relpath(
+            path, MOUNT
+        )
+        for path in files
+    }
     data = dict(zip(paths, files.values(), strict=True))
     data["run.sh"] = _POD.format(branches=branches, limited=_format_limit(setup))
     paths["run.sh"] = "run.sh"
     size = sum(len(f"{key}{text}".encode()) for key, text in data.items())
     if size > LARGEST_MAP:
         what = f"{len(configs)} combinations do not fit into one ConfigMap: {size:,} bytes"
-        raise build_error("NP903", what, "Kubernetes takes at most 1 MiB.", "vary fewer values, or exclude combinations with --where")
+        raise build_error(
+            "NP903",
+            what,
+            "Kubernetes takes at most 1 MiB.",
+            "vary fewer values, or exclude combinations with --where",
+        )
     called = build_map_name("sweep", name, 30, {"held": data, "command": list(setup.command)})
     lines = [
-        *("apiVersion: v1", "kind: ConfigMap", "metadata:", f"  name: {called}", "immutable: true", "data:"),
+        *(
+            "apiVersion: v1",
+            "kind: ConfigMap",
+            "metadata:",
+            f"  name: {called}",
+            "immutable: true",
+            "data:",
+        ),
         *format_map_rows(data),
         "---",
-        "# Name the devices that a task needs below resources, as in: limits: { huawei.com/Ascend910: 8 }",
-        "# backoffLimitPerIndex and maxFailedIndexes need Kubernetes 1.29 (1.28: with the feature gate JobBackoffLimitPerIndex).",
+        (
+            "# Name the devices that a task needs below resources, "
+            "as in: limits: { huawei.com/Ascend910: 8 }"
+        ),
+        (
+            "# backoffLimitPerIndex and maxFailedIndexes need Kubernetes 1.29 (1.28: with the "
+            "feature gate JobBackoffLimitPerIndex)."
+        ),
         *("apiVersion: batch/v1", "kind: Job", "metadata:", f"  name: {called}", "  annotations:"),
         f"    npuprof/preset: {quote_yaml_string(name)}",
-        *("spec:", f"  completions: {len(configs)}", f"  parallelism: {min(jobs, len(configs))}", "  completionMode: Indexed"),
-        *("  backoffLimitPerIndex: 0", f"  maxFailedIndexes: {len(configs)}", "  template:", "    spec:", "      restartPolicy: Never"),
+        *(
+            "spec:",
+            f"  completions: {len(configs)}",
+            f"  parallelism: {min(jobs, len(configs))}",
+            "  completionMode: Indexed",
+        ),
+        *(
+            "  backoffLimitPerIndex: 0",
+            f"  maxFailedIndexes: {len(configs)}",
+            "  template:",
+            "    spec:",
+            "      restartPolicy: Never",
+        ),
         *("      containers:", "      - name: trial", f"        image: {quote_yaml_string(image)}"),
         f'        command: ["sh", "{MOUNT}/run.sh"]',
-        *("        resources: {}", "        volumeMounts:", "        - name: trials", f"          mountPath: {MOUNT}"),
-        *("      volumes:", "      - name: trials", "        configMap:", f"          name: {called}", "          items:"),
-        *(f"          - key: {quote_yaml_string(key)}\n            path: {quote_yaml_string(path)}" for key, path in paths.items()),
+        *(
+            "        resources: {}",
+            "        volumeMounts:",
+            "        - name: trials",
+            f"          mountPath: {MOUNT}",
+        ),
+        *(
+            "      volumes:",
+            "      - name: trials",
+            "        configMap:",
+            f"          name: {called}",
+            "          items:",
+        ),
+        *(
+            (
+                f"          - key: {quote_yaml_string(key)}\n"
+                f"            path: {quote_yaml_string(path)}"
+            )
+            for key, path in paths.items()
+        ),
     ]
     return "\n".join([*lines, ""]), notes

@@ -1,4 +1,6 @@
-"""Stored results of trials by digest: a line per run, written at once, so that a killed npuprof can resume."""
+"""Stored results of trials by digest: a line per run, written at once, so that a killed npuprof can
+resume.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ from npuprof.trials.metrics import read_json_object
 SCHEMA = "npuprof.trials/1"
 HOME = ".npuprof/trials"
 _FILE = "journal.jsonl"
-#: The wait for a lock in seconds: a run that a killed npuprof was starting holds it until its command begins.
+#: The wait for a lock in seconds: a run that a killed npuprof was starting holds it until its
+#: command begins.
 _LOCK_PATIENCE = 1.0
 
 
@@ -39,19 +42,37 @@ class Result(Record):
 
 #: The types of a stored result's fields; True is not an exit code.
 _TYPES: dict[str, tuple[type, ...]] = {
-    "digest": (str,), "exit": (int, type(None)), "signal": (int, type(None)), "seconds": (int, float), "hung": (bool,),
-    "metrics": (dict,), "log": (str,), "device": (str,), "files": (dict,),
-}  # fmt: skip
+    "digest": (str,),
+    "exit": (int, type(None)),
+    "signal": (int, type(None)),
+    "seconds": (int, float),
+    "hung": (bool,),
+    "metrics": (dict,),
+    "log": (str,),
+    "device": (str,),
+    "files": (dict,),
+}
 
 
 def _read_result(row: Mapping[str, Any]) -> Result | None:
-    """Return a result from a journal line, None if it is invalid; fields missing in older versions have defaults."""
+    """Return a result from a journal line, None if it is invalid.
+
+    Fields missing in older versions have defaults.
+    """
     fields = {name: row.get(name, getattr(Result, name, None)) for name in Result._fields}
-    if not row.keys() >= {"digest", "exit"} or any(type(fields[name]) not in types for name, types in _TYPES.items()):
+    if not row.keys() >= {"digest", "exit"} or any(
+        type(fields[name]) not in types for name, types in _TYPES.items()
+    ):
         return None
     has_ended = fields["exit"] is not None or fields["signal"] is not None or fields["hung"]
     has_numbers = all(type(value) in (int, float) for value in fields["metrics"].values())
-    return Result(**fields) if has_ended and has_numbers and all(type(value) is str for value in fields["files"].values()) else None
+    return (
+        Result(**fields)
+        if has_ended
+        and has_numbers
+        and all(type(value) is str for value in fields["files"].values())
+        else None
+    )
 
 
 class Journal:
@@ -75,7 +96,10 @@ class Journal:
             raise
 
     def _open_tree(self) -> Tree:
-        """Return the folder of the journal, creating it if necessary. Raises NpuprofError if the path is something else."""
+        """Return the folder of the journal, creating it if necessary.
+
+        Raises NpuprofError if the path is something else.
+        """
         with require_writable(os.path.join(self.folder, "logs"), "Nothing was run."):
             here = Tree(os.curdir)
             for name in ("logs", "code"):
@@ -110,17 +134,27 @@ class Journal:
 
     def _open(self) -> None:
         with require_writable(self.file, "Results would be lost."):
-            self._handle = handle = self.tree.open_file(_FILE, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+            self._handle = handle = self.tree.open_file(
+                _FILE, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600
+            )
         raw = os.pread(handle, os.fstat(handle).st_size, 0)
         complete = raw[: raw.rfind(b"\n") + 1]  # a killed npuprof leaves an incomplete last line
         if len(complete) != len(raw):
             truncate_file(handle, len(complete))
         head, *rows = map(read_json_object, complete.splitlines() or [b""])
         if not complete:
-            program = {"command": self.asked["command"][:1]}  # arguments may contain secrets, and the folder's name identifies them
+            program = {
+                "command": self.asked["command"][:1]
+            }  # arguments may contain secrets, and the folder's name identifies them
             self._append({"schema": SCHEMA, "npuprof": __version__, **self.asked, **program})
         elif head.get("schema") != SCHEMA:
-            raise self._build_content_error(1, f"was written by another npuprof ({head.get('schema', 'no schema')}), not as {SCHEMA}")
+            raise self._build_content_error(
+                1,
+                (
+                    "was written by another npuprof "
+                    f"({head.get('schema', 'no schema')}), not as {SCHEMA}"
+                ),
+            )
         for number, row in enumerate(rows, 2):
             result = _read_result(row)
             if result is None:
@@ -130,7 +164,9 @@ class Journal:
     def _build_content_error(self, line: int, what: str) -> NpuprofError:
         hint = "say --fresh, which keeps the file as journal.jsonl.old"
         why = "Results are counted right or not at all."
-        return build_error("NP951", f"{self.file}:{line} {what}", why, hint, where=Place(self.file, line))
+        return build_error(
+            "NP951", f"{self.file}:{line} {what}", why, hint, where=Place(self.file, line)
+        )
 
     def add(self, result: Result) -> None:
         """Append a result and sync it to disk. Raises NpuprofError if that fails."""
@@ -139,7 +175,9 @@ class Journal:
 
     def _append(self, row: Mapping[str, Any]) -> None:
         line = (json.dumps(row, default=str) + "\n").encode()
-        with require_writable(self.file, "A result that is not saved would be run again; the file is unchanged."):
+        with require_writable(
+            self.file, "A result that is not saved would be run again; the file is unchanged."
+        ):
             size = os.fstat(self._handle).st_size
             if os.write(self._handle, line) != len(line):
                 truncate_file(self._handle, size)

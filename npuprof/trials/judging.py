@@ -1,4 +1,6 @@
-"""Judges runs: by exit code as ``git bisect run`` does, by signal, by time, or by a metric calibrated by the two ends."""
+"""Judges runs: by exit code as ``git bisect run`` does, by signal, by time, or by a metric
+calibrated by the two ends.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +33,16 @@ class Effect(Record):
             return BAD if math.isnan(value) else GOOD
         if math.isinf(self.bad):
             return BAD if value == self.bad else GOOD
-        edge = self.tolerance + _ROUNDING * max(abs(self.bad), abs(value))  # the edge itself is inside, in spite of rounding
+        edge = self.tolerance + _ROUNDING * max(
+            abs(self.bad), abs(value)
+        )  # the edge itself is inside, in spite of rounding
         return BAD if (value - self.bad) * (1 if self.bad > self.good else -1) >= -edge else GOOD
 
 
 class Judgement(Record):
-    """How runs are judged: the meaning of a hang and a signal, the number of runs per combination, and the metric, if any."""
+    """How runs are judged: the meaning of a hang and a signal, the number of runs per combination,
+    and the metric, if any.
+    """
 
     hang: str = UNKNOWN
     signal: str = ""
@@ -62,7 +68,10 @@ class Judgement(Record):
         return BAD if code else GOOD
 
     def judge_runs(self, results: Sequence[Result]) -> str | None:
-        """Return the majority verdict of a combination's ``repeat`` runs; UNKNOWN without a majority, None if runs are missing."""
+        """Return the majority verdict of a combination's ``repeat`` runs.
+
+        UNKNOWN without a majority, None if runs are missing.
+        """
         verdicts = [self.judge_run(result) for result in results]
         for verdict in (GOOD, BAD):
             if 2 * verdicts.count(verdict) > self.repeat:
@@ -70,7 +79,10 @@ class Judgement(Record):
         return None if self.count_missing(results) else UNKNOWN
 
     def count_missing(self, results: Sequence[Result]) -> int:
-        """Return the number of runs that decide a combination if they end alike; 0 if it is decided, or no runs are left."""
+        """Return the number of runs that decide a combination if they end alike.
+
+        0 if it is decided, or no runs are left.
+        """
         verdicts = [self.judge_run(result) for result in results]
         needed = self.repeat // 2 + 1 - max(verdicts.count(GOOD), verdicts.count(BAD))
         return needed if 0 < needed <= self.repeat - len(results) else 0
@@ -79,7 +91,8 @@ class Judgement(Record):
 def find_median_value(results: Sequence[Result], metric: str) -> float | None:
     """Return the median of a metric's values, None if no run has one."""
     values = sorted(
-        (value for result in results if (value := result.metrics.get(metric)) is not None), key=lambda value: (value != value, value)
+        (value for result in results if (value := result.metrics.get(metric)) is not None),
+        key=lambda value: (value != value, value),
     )
     return values[len(values) // 2] if values else None
 
@@ -87,12 +100,19 @@ def find_median_value(results: Sequence[Result], metric: str) -> float | None:
 def require_command(result: Result) -> None:
     """Raise NpuprofError for a run whose command does not exist."""
     if result.exit in (126, 127) and not result.hung:
-        raise _build_stop(result, "check that the command, and those that it calls, are there and can be executed")
+        raise _build_stop(
+            result, "check that the command, and those that it calls, are there and can be executed"
+        )
 
 
 def _build_stop(result: Result, hint: str) -> NpuprofError:
     why = "That may have nothing to do with the settings."
-    return build_error("NP952", f"the command ended with {describe_run(result)}", why, f"{hint}; its output is in {result.log}")
+    return build_error(
+        "NP952",
+        f"the command ended with {describe_run(result)}",
+        why,
+        f"{hint}; its output is in {result.log}",
+    )
 
 
 def name_signal(number: int) -> str:
@@ -103,9 +123,13 @@ def name_signal(number: int) -> str:
         return f"signal {number}"
 
 
-def build_result(digest: str, ended: Ended, metrics: dict[str, float], log: str, device: str = "") -> Result:
+def build_result(
+    digest: str, ended: Ended, metrics: dict[str, float], log: str, device: str = ""
+) -> Result:
     """Return the result of a run in the journal's form."""
-    return Result(digest, ended.exit, ended.signal, round(ended.seconds, 3), ended.hung, metrics, log, device)
+    return Result(
+        digest, ended.exit, ended.signal, round(ended.seconds, 3), ended.hung, metrics, log, device
+    )
 
 
 def parse_tolerance(text: str, of: float) -> float:
@@ -115,8 +139,16 @@ def parse_tolerance(text: str, of: float) -> float:
         if not 0 <= share < math.inf:
             raise ValueError
     except ValueError:
-        raise build_usage_error(f"--tolerance {text!r} is not a tolerance", "write 1%, or a number like 0.05") from None
-    return abs(of) * share / 100 if text.endswith("%") and math.isfinite(of) else 0.0 if text.endswith("%") else share
+        raise build_usage_error(
+            f"--tolerance {text!r} is not a tolerance", "write 1%, or a number like 0.05"
+        ) from None
+    return (
+        abs(of) * share / 100
+        if text.endswith("%") and math.isfinite(of)
+        else 0.0
+        if text.endswith("%")
+        else share
+    )
 
 
 def compile_pattern(text: str) -> str:
@@ -133,8 +165,13 @@ def compile_pattern(text: str) -> str:
 End = tuple[str, Sequence[Result]]
 
 
-def measure_ends(judgement: Judgement, tolerance: str, good: End, bad: End) -> tuple[Judgement, tuple[str, ...]]:
-    """Return the judgement calibrated by the ends, and notes. Raises NpuprofError if the ends do not differ."""
+def measure_ends(
+    judgement: Judgement, tolerance: str, good: End, bad: End
+) -> tuple[Judgement, tuple[str, ...]]:
+    """Return the judgement calibrated by the ends, and notes.
+
+    Raises NpuprofError if the ends do not differ.
+    """
     remarks = []
     if judgement.metric:
         judgement = judgement._replace(effect=_measure_effect(judgement, tolerance, good, bad))
@@ -142,22 +179,37 @@ def measure_ends(judgement: Judgement, tolerance: str, good: End, bad: End) -> t
         answer = judgement.judge_runs(results)
         if answer != wanted:
             what = f"{name}, which should be {wanted}, is {answer or UNKNOWN}"
-            hint = "check its output and the exit codes that count as bad (125 and a timeout are unknown); or swap the presets"
+            hint = (
+                "check its output and the exit codes that count as bad (125 and a timeout are "
+                "unknown); or swap the presets"
+            )
             raise build_error("NP954", what, _describe_runs(judgement, results), hint)
-        if wrong := [result for result in results if judgement.judge_run(result) not in (wanted, UNKNOWN)]:
+        if wrong := [
+            result for result in results if judgement.judge_run(result) not in (wanted, UNKNOWN)
+        ]:
             opposite = BAD if wanted == GOOD else GOOD
-            remarks.append(f"{name} was {opposite} in {len(wrong)} of {len(results)} runs: the command is flaky, and the majority decides")
+            remarks.append(
+                f"{name} was {opposite} in {len(wrong)} of {len(results)} runs: the command is "
+                "flaky, and the majority decides"
+            )
     return judgement, tuple(remarks)
 
 
 def _measure_effect(judgement: Judgement, tolerance: str, good: End, bad: End) -> Effect:
-    """Return the bad values of a metric: those within the tolerance of BAD's value, and those beyond it."""
+    """Return the bad values of a metric: those within the tolerance of BAD's value, and those
+    beyond it.
+    """
     values = []
     for name, results in (good, bad):
-        value = find_median_value([result for result in results if not result.exit], judgement.metric)
+        value = find_median_value(
+            [result for result in results if not result.exit], judgement.metric
+        )
         if value is None:
             what = f"{name} printed no value of the metric"
-            hint = f"make sure that {judgement.metric!r} matches a number in its output, and that it exits with 0"
+            hint = (
+                f"make sure that {judgement.metric!r} matches a "
+                "number in its output, and that it exits with 0"
+            )
             raise build_error("NP954", what, _describe_runs(judgement, results), hint)
         values.append(value)
     effect = Effect(values[0], values[1], parse_tolerance(tolerance, values[1]))
@@ -179,7 +231,11 @@ def describe_counts(judgement: Judgement, results: Sequence[Result]) -> str:
     if judgement.repeat < 2:
         return ""
     verdicts = [judgement.judge_run(result) for result in results]
-    shares = [f"{verdict} in {count}" for verdict in (GOOD, BAD, UNKNOWN) if (count := verdicts.count(verdict))]
+    shares = [
+        f"{verdict} in {count}"
+        for verdict in (GOOD, BAD, UNKNOWN)
+        if (count := verdicts.count(verdict))
+    ]
     return f"{', '.join(shares)} of {len(results)} runs"
 
 

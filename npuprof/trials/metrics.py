@@ -12,11 +12,17 @@ from npuprof.system import lazy_pattern
 from npuprof.system.tree import Tree
 
 #: The number of a metric: the first group of its pattern, or the first number in its match.
-_NUMBER = lazy_pattern(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan\b|inf(?:inity)?\b)", re.IGNORECASE)
+_NUMBER = lazy_pattern(
+    r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan\b|inf(?:inity)?\b)",
+    re.IGNORECASE,
+)
 
 
 class MetricReader:
-    """Reads metrics from an output line by line, the last value of each; ``metrics`` are patterns by name, empty ones for JSON lines."""
+    """Reads metrics from an output line by line, the last value of each.
+
+    ``metrics`` are patterns by name, empty ones for JSON lines.
+    """
 
     def __init__(self, metrics: Mapping[str, str]) -> None:
         self._patterns = {name: re.compile(pattern) for name, pattern in metrics.items() if pattern}
@@ -58,10 +64,15 @@ def read_json_object(line: str | bytes) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def list_missing_metrics(metrics: Mapping[str, str], runs: Sequence[Mapping[str, float]]) -> list[str]:
+def list_missing_metrics(
+    metrics: Mapping[str, str], runs: Sequence[Mapping[str, float]]
+) -> list[str]:
     """Return a note for each metric missing in all runs; ``runs`` are the metrics of each."""
     return [
-        f"the output of no run gives the metric {name}: nothing in it {f'matches {pattern!r}' if pattern else 'is JSON with it'}"
+        (
+            f"the output of no run gives the metric {name}: nothing in it "
+            f"{f'matches {pattern!r}' if pattern else 'is JSON with it'}"
+        )
         for name, pattern in metrics.items()
         if runs and not any(name in numbers for numbers in runs)
     ]

@@ -1,4 +1,6 @@
-"""Starts trials as process groups that write to a file, and ends groups that exceed their time or are interrupted."""
+"""Starts trials as process groups that write to a file, and ends groups that exceed their time or
+are interrupted.
+"""
 
 from __future__ import annotations
 
@@ -45,20 +47,43 @@ class Pool:
     def __len__(self) -> int:
         return len(self._running)
 
-    def start(self, key: str, command: Sequence[str], environment: Mapping[str, str], log: int, timeout: float | None = None) -> None:
-        """Start a command as a process group that writes to an open file. Raises OSError if that fails."""
+    def start(
+        self,
+        key: str,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        log: int,
+        timeout: float | None = None,
+    ) -> None:
+        """Start a command as a process group that writes to an open file.
+
+        Raises OSError if that fails.
+        """
         began = time.monotonic()
         with hold_signals():
-            process = start_user_command(command, stdin=DEVNULL, stdout=log, stderr=log, env=dict(environment), start_new_session=True)
+            process = start_user_command(
+                command,
+                stdin=DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=dict(environment),
+                start_new_session=True,
+            )
             self._running[key] = _Running(process, began, began + (timeout or math.inf))
 
     def wait(self, patience: float = 1.0) -> Iterator[tuple[str, Ended]]:
-        """Yield the ended commands, each with how it ended, as soon as there are any or the time is over."""
+        """Yield the ended commands, each with how it ended, as soon as there are any or the time is
+        over.
+        """
         until = time.monotonic() + patience
         done: list[str] = []
         while self._running and not done and time.monotonic() < until:
             now = time.monotonic()
-            done = [key for key, running in self._running.items() if running.process.poll() is not None or now > running.deadline]
+            done = [
+                key
+                for key, running in self._running.items()
+                if running.process.poll() is not None or now > running.deadline
+            ]
             if not done:
                 time.sleep(_POLL_INTERVAL)
         for key in done:
@@ -67,7 +92,10 @@ class Pool:
             _end_groups([running.process])
             del self._running[key]
             code = running.process.wait()
-            yield key, Ended(None if code < 0 else code, -code if code < 0 else None, seconds, is_hung)
+            yield (
+                key,
+                Ended(None if code < 0 else code, -code if code < 0 else None, seconds, is_hung),
+            )
 
     def stop(self) -> None:
         """End all commands with their process groups."""
@@ -82,7 +110,9 @@ def _end_groups(leaders: Sequence[subprocess.Popen[bytes]]) -> None:
         alive = [leader for leader in leaders if _signal_group(leader, number)]
         while alive and time.monotonic() < until:
             time.sleep(_POLL_INTERVAL)
-            alive = [leader for leader in alive if leader.poll() is None or _signal_group(leader, 0)]
+            alive = [
+                leader for leader in alive if leader.poll() is None or _signal_group(leader, 0)
+            ]
 
 
 def _signal_group(leader: subprocess.Popen[bytes], number: int) -> bool:

@@ -1,4 +1,7 @@
-"""Runs trials: the environment of ``run``, a fresh rendered file, devices, concurrency; each result is stored at once."""
+"""Runs trials: the environment of ``run``, a fresh rendered file, devices, concurrency.
+
+Each result is stored at once.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,12 @@ from npuprof.catalog.launchers import tell_single_process
 from npuprof.model import Record, build_error, build_usage_error
 from npuprof.renderers import load_target
 from npuprof.renderers.environment import collect_env_variables, list_unset_variables
-from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, strip_environment, write_sidecars
+from npuprof.renderers.process import (
+    build_fact_finder,
+    sidecar_cache_folder,
+    strip_environment,
+    write_sidecars,
+)
 from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
 from npuprof.system.files import describe_os_error
@@ -31,7 +39,9 @@ _NEEDED = "A run needs it; known results are kept."
 
 
 class Setup(Record):
-    """The setup of runs: command, target of the rendered file, concurrency, devices, time limit, and maximum number."""
+    """The setup of runs: command, target of the rendered file, concurrency, devices, time limit,
+    and maximum number.
+    """
 
     command: tuple[str, ...]
     target: str = "session"
@@ -42,7 +52,10 @@ class Setup(Record):
     metrics: dict[str, str] = {}
 
     def render_code(self, config: Config) -> dict[str, str]:
-        """Return the rendered file of a config and its sidecar files, by name; none if the command needs no file. Raises NpuprofError."""
+        """Return the rendered file of a config and its sidecar files, by name.
+
+        None if the command needs no file. Raises NpuprofError.
+        """
         if not any(CODE in word for word in self.command):
             return {}
         target = load_target(self.target)
@@ -59,7 +72,9 @@ class Runner:
     """Makes requested runs without a stored result, concurrently, until there are none."""
 
     def __init__(self, setup: Setup, journal: Journal, judge: Callable[[Result], object]) -> None:
-        """Create a runner; ``judge`` raises NpuprofError for a result that makes further runs pointless.
+        """Create a runner.
+
+        ``judge`` raises NpuprofError for a result that makes further runs pointless.
 
         Such a result is not stored, so that a fixed command can resume.
         """
@@ -80,7 +95,9 @@ class Runner:
         return len(self._pool)
 
     def drive(self, find_wanted: Callable[[], Sequence[Config]], watch: Callable[[], None]) -> bool:
-        """Make runs until none is requested, or no more are allowed; return whether all were made. Raises NpuprofError.
+        """Make runs until none is requested, or no more are allowed; return whether all were made.
+
+        Raises NpuprofError.
 
         ``find_wanted`` returns the configs to run, including active ones, once per run.
         """
@@ -89,14 +106,19 @@ class Runner:
                 return self._drive(find_wanted, watch)
             except KeyboardInterrupt:
                 count = format_count(sum(map(len, self.journal.results.values())), "run")
-                sys.stderr.write(f"\nnpuprof: stopped; the results of {count} are kept: the same command goes on from there\n")
+                sys.stderr.write(
+                    f"\nnpuprof: stopped; the results of {count} are "
+                    "kept: the same command goes on from there\n"
+                )
                 raise
             finally:
                 self._pool.stop()
                 self._started.clear()
                 self._free = list(self.setup.devices)
 
-    def _drive(self, find_wanted: Callable[[], Sequence[Config]], watch: Callable[[], None]) -> bool:
+    def _drive(
+        self, find_wanted: Callable[[], Sequence[Config]], watch: Callable[[], None]
+    ) -> bool:
         while wanted := find_wanted()[: self.setup.jobs]:
             running = Counter(config.digest for config, _ in self._started.values())
             for config in wanted:
@@ -127,7 +149,9 @@ class Runner:
             self._pool.start(name, command, environment, log, self.setup.timeout)
         except OSError as error:
             what = f"cannot run {command[0]}: {describe_os_error(error)}"
-            raise build_error("NP915", what, "", "check its name and PATH, and that it may be executed") from None
+            raise build_error(
+                "NP915", what, "", "check its name and PATH, and that it may be executed"
+            ) from None
         finally:
             os.close(log)
         self.made += 1
@@ -143,7 +167,9 @@ class Runner:
         """Return the environment that ``npuprof run`` would pass to a command."""
         outer = {**os.environ, **(tell_single_process(device) if device else {})}
         folder = sidecar_cache_folder(config)
-        variables, notes = collect_env_variables(config, build_fact_finder(outer), folder, True)  # trust was checked for the ends
+        variables, notes = collect_env_variables(
+            config, build_fact_finder(outer), folder, True
+        )  # trust was checked for the ends
         write_sidecars(config, folder)
         self.told.update(notes)
         return strip_environment(outer, list_unset_variables(config, True)[0]) | variables
@@ -151,8 +177,12 @@ class Runner:
     def _write_code(self, name: str, config: Config) -> list[str]:
         if texts := self.setup.render_code(config):
             self.journal.tree.remove_folder(f"code/{name}")
-            write_texts(self.journal.tree, {f"code/{name}/{file}": text for file, text in texts.items()})
-        return self.setup.fill_command(os.path.abspath(os.path.join(self.journal.folder, "code", name)))
+            write_texts(
+                self.journal.tree, {f"code/{name}/{file}": text for file, text in texts.items()}
+            )
+        return self.setup.fill_command(
+            os.path.abspath(os.path.join(self.journal.folder, "code", name))
+        )
 
     def _finish(self, name: str, how: Ended) -> None:
         config, device = self._started.pop(name)
@@ -160,7 +190,9 @@ class Runner:
         self.journal.tree.remove_folder(f"code/{name}")
         log = f"logs/{name}.log"
         metrics = read_metrics(self.journal.tree, log, self.setup.metrics)
-        result = build_result(config.digest, how, metrics, os.path.join(self.journal.folder, log), device)._replace(files=self._files)
+        result = build_result(
+            config.digest, how, metrics, os.path.join(self.journal.folder, log), device
+        )._replace(files=self._files)
         self._judge(result)
         self.journal.add(result)
 
@@ -182,7 +214,9 @@ def parse_devices(text: str) -> tuple[str, ...]:
         match = re.fullmatch(r"\s*([0-9]{1,4})(?:-([0-9]{1,4}))?\s*", part)
         numbers = range(int(match[1]), int(match[2] or match[1]) + 1) if match else ()
         if not numbers:
-            raise build_usage_error(f"--devices {text!r} names no devices", "write them as in 0-7, or 0,2,4")
+            raise build_usage_error(
+                f"--devices {text!r} names no devices", "write them as in 0-7, or 0,2,4"
+            )
         devices += numbers
     return tuple(map(str, dict.fromkeys(devices)))
 
@@ -204,7 +238,9 @@ def parse_timeout(text: str | None) -> float | None:
         if not 0 < seconds < 1e9:
             raise ValueError
     except ValueError:
-        raise build_usage_error(f"--timeout {text!r} is not a time", "write it as in 90, 15m or 2h") from None
+        raise build_usage_error(
+            f"--timeout {text!r} is not a time", "write it as in 90, 15m or 2h"
+        ) from None
     return seconds
 
 
@@ -216,7 +252,9 @@ def _end_on_signals() -> Iterator[None]:
         raise KeyboardInterrupt
 
     try:
-        before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+        before = {
+            number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)
+        }
     except ValueError:  # not in the main thread
         yield
         return

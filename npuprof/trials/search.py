@@ -1,9 +1,12 @@
-"""Finds the units that cause an effect: a pure search that requests trials; equal answers give equal requests.
+"""Finds the units that cause an effect: a pure search that requests trials.
 
-A set of units is a bit mask. No units are known to be good, all of them bad; the search removes units from a bad set.
-Bisection finds the first required unit; after it, blocks about as long as the previous gaps between required units are
-removed. That needs few trials for one required unit and for many: a tail without required units is removed in growing
-blocks, and dense units are found in short ones.
+Equal answers give equal requests.
+
+A set of units is a bit mask. No units are known to be good, all of them bad; the search removes
+units from a bad set. Bisection finds the first required unit; after it, blocks about as long as the
+previous gaps between required units are removed. That needs few trials for one required unit and
+for many: a tail without required units is removed in growing blocks, and dense units are found in
+short ones.
 """
 
 from __future__ import annotations
@@ -16,8 +19,9 @@ from npuprof.model import Record
 
 GOOD, BAD, UNKNOWN = "good", "bad", "unknown"
 
-#: Blocks after the second required unit: the minimum size, and the share of the mean gap. Derived from the worst placements of required
-#: units, among up to 80: no other values stay within the promised number of trials.
+#: Blocks after the second required unit: the minimum size, and the share of the mean gap. Derived
+#: from the worst placements of required units, among up to 80: no other values stay within the
+#: promised number of trials.
 _LEAST_BLOCK = 3
 _SHARE_OF_GAP = 0.56
 
@@ -36,17 +40,26 @@ class Pending(Exception):  # noqa: N818 - no error: what has to be known first
 
 
 class Cause(Record):
-    """A smallest set of units that causes the effect: without any of them it is gone, or that is ``undecided``."""
+    """A smallest set of units that causes the effect: without any of them it is gone, or that is
+    ``undecided``.
+    """
 
     units: int
     undecided: int
 
 
-def find_cause(units: Sequence[int], ask: Ask, drops: Mapping[int, int] | None = None, watch: Callable[[int], None] | None = None) -> Cause:
-    """Return a smallest set of units, each a mask of changes removed together; all units are known to be bad.
+def find_cause(
+    units: Sequence[int],
+    ask: Ask,
+    drops: Mapping[int, int] | None = None,
+    watch: Callable[[int], None] | None = None,
+) -> Cause:
+    """Return a smallest set of units, each a mask of changes removed together.
 
-    ``drops`` are the units removed with a unit, including itself: those that depend on it. ``watch`` gets the smallest set
-    so far.
+    All units are known to be bad.
+
+    ``drops`` are the units removed with a unit, including itself: those that depend on it.
+    ``watch`` gets the smallest set so far.
     """
     return _Search(ask, drops or {}, watch).find_cause(list(units))
 
@@ -64,7 +77,9 @@ def join_masks(masks: Sequence[int]) -> int:
 class _Search:
     """One search; ``bad`` is the smallest set so far that causes the effect."""
 
-    def __init__(self, ask: Ask, drops: Mapping[int, int], watch: Callable[[int], None] | None) -> None:
+    def __init__(
+        self, ask: Ask, drops: Mapping[int, int], watch: Callable[[int], None] | None
+    ) -> None:
         self._ask = ask
         self._drops = drops
         self._watch = watch
@@ -100,7 +115,10 @@ class _Search:
             needed += has_needed
 
     def _clear(self, block: list[int], after: list[int]) -> tuple[bool, list[int]]:
-        """Remove a block, or the part before its first required unit; return whether it has one, and the units left to try."""
+        """Remove a block, or the part before its first required unit.
+
+        Return whether it has one, and the units left to try.
+        """
         if self._take(block) == BAD:
             return False, after
         while len(block) > 1:
@@ -112,11 +130,16 @@ class _Search:
         return True, after
 
     def _minimize(self, units: list[int]) -> list[int]:
-        """Remove units one by one until none can be: a unit may be required only with others. Return the undecided ones."""
+        """Remove units one by one until none can be: a unit may be required only with others.
+
+        Return the undecided ones.
+        """
         before = 0
         undecided = []
         while before != self._bad:
             before = self._bad
-            undecided = [unit for unit in units if unit & self._bad and self._take([unit]) == UNKNOWN]
+            undecided = [
+                unit for unit in units if unit & self._bad and self._take([unit]) == UNKNOWN
+            ]
             self._take(undecided)  # undecided units may be decidable together
         return undecided

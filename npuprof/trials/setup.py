@@ -19,7 +19,12 @@ from npuprof.trials.running import CODE, Setup, identify_files, parse_devices, p
 def build_setup(options: Any, metrics: dict[str, str], target: str) -> Setup:
     """Return the setup of runs. Raises NpuprofError for invalid values, or without a command."""
     if not options.command:
-        raise build_error("NP914", "no command to run", "", f"write it after --: {options.usage_hint.partition(': ')[2]}")
+        raise build_error(
+            "NP914",
+            "no command to run",
+            "",
+            f"write it after --: {options.usage_hint.partition(': ')[2]}",
+        )
     devices = parse_devices(options.devices) if options.devices is not None else ()
     jobs = min(options.jobs or len(devices) or 1, len(devices) or sys.maxsize)
     if options.to is not None and not any(CODE in word for word in options.command):
@@ -29,13 +34,19 @@ def build_setup(options: Any, metrics: dict[str, str], target: str) -> Setup:
     return Setup(tuple(options.command), target, jobs, devices, timeout, options.max_runs, metrics)
 
 
-def build_fit(setup: Setup, trusting: bool = True, checking: bool = True) -> Callable[[Config], None]:
-    """Return a function that raises NpuprofError for a config that the checks reject, needs trust, or cannot be rendered."""
+def build_fit(
+    setup: Setup, trusting: bool = True, checking: bool = True
+) -> Callable[[Config], None]:
+    """Return a function that raises NpuprofError for a config that the checks reject, needs trust,
+    or cannot be rendered.
+    """
 
     def fit(config: Config) -> None:
         if checking:
             require_exportable(config)
-        collect_env_variables(config, build_fact_finder(os.environ), sidecar_cache_folder(config), trusting)
+        collect_env_variables(
+            config, build_fact_finder(os.environ), sidecar_cache_folder(config), trusting
+        )
         setup.render_code(config)
 
     return fit
@@ -47,5 +58,8 @@ def warn_of_newer_files(command: Sequence[str], journal: Journal) -> tuple[str, 
     notes = []
     for word, identity in identify_files(command).items():
         if changed := sum(result.files.get(word, identity) != identity for result in results):
-            notes.append(f"{word} has changed since {changed} of the {len(results)} runs that are kept were made; --fresh forgets them")
+            notes.append(
+                f"{word} has changed since {changed} of the {len(results)} runs that are kept "
+                "were made; --fresh forgets them"
+            )
     return tuple(notes)

@@ -24,7 +24,8 @@ from npuprof.trials.running import Runner
 
 #: The maximum number of combinations, tested before anything is resolved.
 MOST_COMBINATIONS = 100_000
-#: The line prefix of ``kubectl logs --prefix``, and the start of the line that reports how a pod ended.
+#: The line prefix of ``kubectl logs --prefix``, and the start of the line that reports how a pod
+#: ended.
 _PREFIX = lazy_pattern(r"\[pod/[^\]\s]+\] ")
 _POD_END = '{"npuprof_trial": '
 #: Tokens of ``--vary`` values: quoted strings, and separator and bracket characters.
@@ -58,7 +59,10 @@ class Axis(Record):
 
 
 class Combination(Record):
-    """A value for each axis: the config, or the findings that exclude it. ``same_as`` is an earlier one with the same digest."""
+    """A value for each axis: the config, or the findings that exclude it.
+
+    ``same_as`` is an earlier one with the same digest.
+    """
 
     choices: tuple[Choice, ...]
     config: Config | None
@@ -98,7 +102,10 @@ def split_values(text: str, key: str = "KEY") -> list[str]:
             values.append(text[start : match.start()].strip())
             start = match.end()
     if "," in text and (closing or not is_balanced):
-        what, why = f"a quote or bracket in the values of {key} has no other one: {text}", "It is not known where a value ends."
+        what, why = (
+            f"a quote or bracket in the values of {key} has no other one: {text}",
+            "It is not known where a value ends.",
+        )
         hint = f"write the other one, or put the value in quotes, as in --vary '{key}=\"it's\",b'"
         raise build_error("NP902", what, why, hint, where=one_time.place_argument("vary"))
     return [*values, text[start:].strip()]
@@ -112,46 +119,75 @@ def build_axes(vary: Sequence[str], mixins: Sequence[str]) -> Iterator[Axis]:
     for text in vary:
         key, _, values = text.partition("=")
         if key.strip() in seen:
-            raise build_usage_error(f"{key.strip()} is varied twice", "name all its values in one --vary")
+            raise build_usage_error(
+                f"{key.strip()} is varied twice", "name all its values in one --vary"
+            )
         seen.add(key.strip())
         parts = list(dict.fromkeys(split_values(values, key.strip())))
         if "" in parts:
             hint = f'write --vary {key or "KEY"}=V1,V2; an empty text is ""'
             raise build_usage_error(f"--vary {text!r} has a value that is empty", hint)
         yield Axis(
-            key.strip(), tuple(Choice(part, tuple(one_time.parse_assignments([f"{key}={part}"], argument="vary"))) for part in parts)
+            key.strip(),
+            tuple(
+                Choice(part, tuple(one_time.parse_assignments([f"{key}={part}"], argument="vary")))
+                for part in parts
+            ),
         )
     for number, text in enumerate(mixins, 1):
         parts = [part.strip() for part in text.split(",")]
         if "" in parts:
-            raise build_usage_error(f"--with {text!r} has a preset without a name", "write it as in --with A,B")
-        yield Axis("with" if len(mixins) == 1 else f"with {number}", tuple(Choice(part, (), part) for part in dict.fromkeys(parts)))
+            raise build_usage_error(
+                f"--with {text!r} has a preset without a name", "write it as in --with A,B"
+            )
+        yield Axis(
+            "with" if len(mixins) == 1 else f"with {number}",
+            tuple(Choice(part, (), part) for part in dict.fromkeys(parts)),
+        )
 
 
 def combine_axes(
-    axes: Sequence[Axis], resolve: Resolve, fit: Callable[[Config], None], is_wanted: Callable[[Config], bool]
+    axes: Sequence[Axis],
+    resolve: Resolve,
+    fit: Callable[[Config], None],
+    is_wanted: Callable[[Config], bool],
 ) -> list[Combination]:
-    """Return the wanted combinations, in the order of the axes, the last varying fastest. Raises NpuprofError for too many.
+    """Return the wanted combinations, in the order of the axes, the last varying fastest.
+
+    Raises NpuprofError for too many.
 
     ``resolve`` and ``fit`` raise NpuprofError for a combination that cannot be run.
     """
     if (count := count_combinations(axes)) > MOST_COMBINATIONS:
         what = f"{count:,} combinations are more than {MOST_COMBINATIONS:,}"
-        raise build_usage_error(what, "vary fewer keys, or name fewer values", "Each would be resolved, checked and run.")
+        raise build_usage_error(
+            what,
+            "vary fewer keys, or name fewer values",
+            "Each would be resolved, checked and run.",
+        )
     combinations: list[Combination] = []
     digests: dict[str, int] = {}
     for choices in product(*(axis.choices for axis in axes)):
         config: Config | None = None
         errors: tuple[Finding, ...] = ()
         try:
-            config = resolve([choice.mixin for choice in choices if choice.mixin], [step for choice in choices for step in choice.steps])
+            config = resolve(
+                [choice.mixin for choice in choices if choice.mixin],
+                [step for choice in choices for step in choice.steps],
+            )
             if not is_wanted(config):
                 continue
             fit(config)
         except NpuprofError as error:
             errors = list_errors(error)
-        first = digests.setdefault(config.digest, len(combinations)) if config is not None and not errors else len(combinations)
-        combinations.append(Combination(choices, config, errors, first if first < len(combinations) else None))
+        first = (
+            digests.setdefault(config.digest, len(combinations))
+            if config is not None and not errors
+            else len(combinations)
+        )
+        combinations.append(
+            Combination(choices, config, errors, first if first < len(combinations) else None)
+        )
     return combinations
 
 
@@ -160,8 +196,13 @@ def count_combinations(axes: Sequence[Axis]) -> int:
     return math.prod(len(axis.choices) for axis in axes)
 
 
-def run_combinations(combinations: Sequence[Combination], runner: Runner, tell: Callable[[str], None]) -> bool:
-    """Run combinations without results; return whether all have results now. Raises NpuprofError."""
+def run_combinations(
+    combinations: Sequence[Combination], runner: Runner, tell: Callable[[str], None]
+) -> bool:
+    """Run combinations without results; return whether all have results now.
+
+    Raises NpuprofError.
+    """
     wanted = list_configs(combinations)
 
     def find_wanted() -> list[Config]:
@@ -176,7 +217,13 @@ def run_combinations(combinations: Sequence[Combination], runner: Runner, tell: 
 
 def describe_end(result: Result) -> str:
     """Return how a run ended, in a word."""
-    return "hang" if result.hung else name_signal(result.signal) if result.signal is not None else str(result.exit)
+    return (
+        "hang"
+        if result.hung
+        else name_signal(result.signal)
+        if result.signal is not None
+        else str(result.exit)
+    )
 
 
 def find_value(result: Result, name: str) -> float | None:
@@ -192,18 +239,29 @@ class Goal(Record):
 
 
 def parse_goal(text: str, names: Sequence[str]) -> Goal:
-    """Return the goal of ``min:loss``, ``max:speed`` or a bare name: the maximum, for ``time`` the minimum. Raises NpuprofError."""
+    """Return the goal of ``min:loss``, ``max:speed`` or a bare name: the maximum, for ``time`` the
+    minimum. Raises NpuprofError.
+    """
     way, colon, name = text.partition(":")
     if not colon:
         way, name = "min" if text == TIME else "max", text
     if way not in ("min", "max") or name not in (*names, TIME):
         known = ", ".join((*names, TIME))
-        raise build_usage_error(f"{text!r} is not a metric of this sweep", "write it as in min:loss, or speed", f"There are {known}.")
+        raise build_usage_error(
+            f"{text!r} is not a metric of this sweep",
+            "write it as in min:loss, or speed",
+            f"There are {known}.",
+        )
     return Goal(name, way == "max")
 
 
-def find_best(rows: Iterable[tuple[Combination, Result | None]], goal: Goal) -> tuple[Config, Combination, float] | None:
-    """Return the best combination with a successful run, with its value; None if none has the metric."""
+def find_best(
+    rows: Iterable[tuple[Combination, Result | None]], goal: Goal
+) -> tuple[Config, Combination, float] | None:
+    """Return the best combination with a successful run, with its value.
+
+    None if none has the metric.
+    """
     known = [
         (combination.config, combination, value)
         for combination, result in rows
@@ -216,7 +274,11 @@ def find_best(rows: Iterable[tuple[Combination, Result | None]], goal: Goal) -> 
 
 def find_result(combination: Combination, journal: Journal) -> Result | None:
     """Return the run of a combination: those with equal digests share it."""
-    results = journal.results.get(combination.config.digest) if combination.config is not None and combination.is_allowed else None
+    results = (
+        journal.results.get(combination.config.digest)
+        if combination.config is not None and combination.is_allowed
+        else None
+    )
     return results[-1] if results else None
 
 
@@ -224,7 +286,9 @@ def find_result(combination: Combination, journal: Journal) -> Result | None:
 JobEnd = tuple[str, int, float]
 
 
-def _take(journal: Journal, end: JobEnd, timeout: float | None, metrics: dict[str, float], log: str) -> bool:
+def _take(
+    journal: Journal, end: JobEnd, timeout: float | None, metrics: dict[str, float], log: str
+) -> bool:
     """Import the result of a scheduler's job; return whether it counts.
 
     ``timeout`` may have ended it with 124, or 137 if it was killed.
@@ -234,7 +298,9 @@ def _take(journal: Journal, end: JobEnd, timeout: float | None, metrics: dict[st
         return False
     number = code - 128 if 128 < code < 128 + 65 else None
     hung = timeout is not None and code in (124, 137) and seconds > timeout - 1
-    journal.add(build_result(digest, Ended(None if number else code, number, seconds, hung), metrics, log))
+    journal.add(
+        build_result(digest, Ended(None if number else code, number, seconds, hung), metrics, log)
+    )
     return True
 
 
@@ -244,15 +310,27 @@ def take_results(journal: Journal, metrics: dict[str, str], timeout: float | Non
     for end in _list_ends(journal.tree):
         if end[0] not in journal.results:
             log = f"results/{end[0]}.log"
-            taken += _take(journal, end, timeout, read_metrics(journal.tree, log, metrics), os.path.join(journal.folder, log))
+            taken += _take(
+                journal,
+                end,
+                timeout,
+                read_metrics(journal.tree, log, metrics),
+                os.path.join(journal.folder, log),
+            )
     return taken
 
 
-def take_logs(journal: Journal, metrics: dict[str, str], text: str, wanted: Sequence[str], timeout: float | None = None) -> int:
+def take_logs(
+    journal: Journal,
+    metrics: dict[str, str],
+    text: str,
+    wanted: Sequence[str],
+    timeout: float | None = None,
+) -> int:
     """Import the output of an Indexed Job's pods; return the number of results among ``wanted``.
 
-    The last line of each pod identifies its combination and how it ended; the preceding lines are its output. With pod
-    names before lines (``--prefix``), lines may be in any order.
+    The last line of each pod identifies its combination and how it ended; the preceding lines are
+    its output. With pod names before lines (``--prefix``), lines may be in any order.
     """
     readers: dict[str, MetricReader] = {}
     taken = 0

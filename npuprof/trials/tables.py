@@ -44,14 +44,20 @@ class Sweep(Record):
 def build_table(sweep: Sweep) -> Table:
     """Return the runs as a table, followed by the excluded combinations with their rules."""
     rows = list_rows(sweep)
-    return Table(rows if len(rows) > 1 else [], after=format_refused(sweep), wrapping=len(sweep.axes))
+    return Table(
+        rows if len(rows) > 1 else [], after=format_refused(sweep), wrapping=len(sweep.axes)
+    )
 
 
 def list_rows(sweep: Sweep) -> list[list[str]]:
     """Return the column names, and a row for each allowed combination."""
     rows = [[*(axis.name for axis in sweep.axes), "exit", "seconds", *sweep.metrics]]
     for combination, result in sweep.rows:
-        ending = [describe_end(result), f"{result.seconds:.3f}"] if result is not None else ["not run", "-"]
+        ending = (
+            [describe_end(result), f"{result.seconds:.3f}"]
+            if result is not None
+            else ["not run", "-"]
+        )
         metrics = result.metrics if result is not None else {}
         values = [f"{metrics[name]:.6g}" if name in metrics else "-" for name in sweep.metrics]
         rows.append([*(choice.shown for choice in combination.choices), *ending, *values])
@@ -60,7 +66,16 @@ def list_rows(sweep: Sweep) -> list[list[str]]:
 
 def format_refused(sweep: Sweep) -> str:
     """Return the excluded combinations, each with its rule."""
-    lines = [f"{'' if not sweep.rows else chr(10)}{format_count(len(sweep.refused), 'combination')} not allowed:"] if sweep.refused else []
+    lines = (
+        [
+            (
+                f"{'' if not sweep.rows else chr(10)}{format_count(len(sweep.refused), 'combination')} "
+                "not allowed:"
+            )
+        ]
+        if sweep.refused
+        else []
+    )
     for combination in sweep.refused:
         reasons = "; ".join(f"{error.code} {error.message}" for error in combination.errors)
         lines.append(f"  {describe_choices(sweep, combination)}: {escape_controls(reasons)}")
@@ -71,20 +86,42 @@ def format_refused(sweep: Sweep) -> str:
 
 def describe_choices(sweep: Sweep, combination: Combination) -> str:
     """Return a combination on one line."""
-    return escape_controls(", ".join(f"{axis.name}={choice.shown}" for axis, choice in zip(sweep.axes, combination.choices, strict=True)))
+    return escape_controls(
+        ", ".join(
+            f"{axis.name}={choice.shown}"
+            for axis, choice in zip(sweep.axes, combination.choices, strict=True)
+        )
+    )
 
 
 def format_csv(sweep: Sweep) -> str:
     """Return one line per combination; excluded ones have their codes in place of an exit code."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*(axis.name for axis in sweep.axes), "exit", "seconds", *sweep.metrics, "digest", "refused"])
+    writer.writerow(
+        [
+            *(axis.name for axis in sweep.axes),
+            "exit",
+            "seconds",
+            *sweep.metrics,
+            "digest",
+            "refused",
+        ]
+    )
     for combination, result in sweep.combinations:
         shown = [choice.shown for choice in combination.choices]
         digest = combination.config.digest if combination.config else ""
         values = [result.metrics.get(name) if result else None for name in sweep.metrics]
         ended = [describe_end(result), f"{result.seconds:.3f}"] if result else ["", ""]
-        writer.writerow([*shown, *ended, *values, digest, " ".join(dict.fromkeys(error.code for error in combination.errors))])
+        writer.writerow(
+            [
+                *shown,
+                *ended,
+                *values,
+                digest,
+                " ".join(dict.fromkeys(error.code for error in combination.errors)),
+            ]
+        )
     return text.getvalue()
 
 
@@ -94,12 +131,18 @@ def build_fields(sweep: Sweep, command: Sequence[str]) -> dict[str, Any]:
         "schema": SCHEMA,
         "preset": sweep.name,
         "command": list(command),
-        "axes": [{"name": axis.name, "values": [choice.shown for choice in axis.choices]} for axis in sweep.axes],
+        "axes": [
+            {"name": axis.name, "values": [choice.shown for choice in axis.choices]}
+            for axis in sweep.axes
+        ],
         "metrics": list(sweep.metrics),
         "left_out": sweep.left_out,
         "combinations": [
             {
-                "values": {axis.name: choice.shown for axis, choice in zip(sweep.axes, combination.choices, strict=True)},
+                "values": {
+                    axis.name: choice.shown
+                    for axis, choice in zip(sweep.axes, combination.choices, strict=True)
+                },
                 "digest": combination.config.digest if combination.config else None,
                 "allowed": combination.is_allowed,
                 "same_as": combination.same_as,

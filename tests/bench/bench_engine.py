@@ -1,10 +1,12 @@
 """What commands cost: the whole table of limits, in one run.
 
-Run ``python tests/bench/bench_engine.py [--keep] [--tree FOLDER]``. A wheel is built and installed into a virtual environment in a
-temporary folder, so that what is measured is what users install; commands run in a clone of this repository and in stores made for
-it. Whole processes, the least processor time of runs in turns; "bare" is the interpreter by its full path with ``-I -S -c pass``.
-Hydra, Conan, check-jsonschema, taplo and ruff are installed for comparison, where pip can. The rows of ``bench_history`` follow, and
-with ``--tree`` those of ``scan`` over the real files of a folder. Exits 1 where a limit is exceeded.
+Run ``python tests/bench/bench_engine.py [--keep] [--tree FOLDER]``. A wheel is built and installed
+into a virtual environment in a temporary folder, so that what is measured is what users install;
+commands run in a clone of this repository and in stores made for it. Whole processes, the least
+processor time of runs in turns; "bare" is the interpreter by its full path with ``-I -S -c pass``.
+Hydra, Conan, check-jsonschema, taplo and ruff are installed for comparison, where pip can. The rows
+of ``bench_history`` follow, and with ``--tree`` those of ``scan`` over the real files of a folder.
+Exits 1 where a limit is exceeded.
 """
 
 from __future__ import annotations
@@ -23,7 +25,12 @@ import bench_scan
 from measured import Row, keep_figures, print_rows
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-BARE = [str(Path(sys.base_prefix) / "bin" / f"python{sys.version_info[0]}.{sys.version_info[1]}"), "-I", "-S", "-c"]
+BARE = [
+    str(Path(sys.base_prefix) / "bin" / f"python{sys.version_info[0]}.{sys.version_info[1]}"),
+    "-I",
+    "-S",
+    "-c",
+]
 BARE_RUN = [*BARE, "pass"]
 ROUNDS = 15
 MANY = 10_000
@@ -35,7 +42,8 @@ for folder, _, names in os.walk("profiles"):
 """
 #: What brings a preset a warning of its own: nothing in it writes files for debugging.
 _WARNED = 'debug_dir = "./debug/{number}"\n'
-# A child's peak counts what its parent held when it forked, so the child is started by a small process.
+# A child's peak counts what its parent held when it forked, so the child is started by a small
+# process.
 _PEAK = """
 import os, sys
 pid = os.fork()
@@ -100,14 +108,23 @@ dump_layer = 'a b'
 
 #: Commands in this repository, with their limits in multiples of the bare interpreter.
 _COMMANDS = (
-    ("render bert-training", 4.2), ("env bert-training", 4.2), ("show bert-training", 4.0), ("option hccl_timeout", 3.8), ("list", 5.2),
-    ("check", 8), ("explain bert-training precision_mode_v2", 7), ("diff bert-training resnet-inference-fp16", 7), ("--help", 7),
-)  # fmt: skip
+    ("render bert-training", 4.2),
+    ("env bert-training", 4.2),
+    ("show bert-training", 4.0),
+    ("option hccl_timeout", 3.8),
+    ("list", 5.2),
+    ("check", 8),
+    ("explain bert-training precision_mode_v2", 7),
+    ("diff bert-training resnet-inference-fp16", 7),
+    ("--help", 7),
+)
 #: What a shell completes: a preset, a key, a value, a revision.
 _COMPLETIONS = (
-    ("preset", "npuprof show bert-t"), ("key", "npuprof set bert-training hccl_"),
-    ("value", "npuprof set bert-training precision_mode_v2="), ("revision", "npuprof show bert-training@"),
-)  # fmt: skip
+    ("preset", "npuprof show bert-t"),
+    ("key", "npuprof set bert-training hccl_"),
+    ("value", "npuprof set bert-training precision_mode_v2="),
+    ("revision", "npuprof show bert-training@"),
+)
 _COUNT_PARSES = """
 from collections import Counter
 from functools import lru_cache
@@ -141,51 +158,113 @@ def main() -> int:
         os.environ["HOME"] = os.environ["XDG_CACHE_HOME"] = name
         npuprof = str(_environment(folder / "venv", [f"{_wheel(folder)}[site]"]) / "npuprof")
         repository = _clone(folder / "repository")
-        rows = [(f"{line} / bare", _ratio(repository, [npuprof, *line.split()], BARE_RUN), hold, False) for line, hold in _COMMANDS]
-        rows += [(f"TAB: {what} / bare", _complete(repository, npuprof, line), 4.2, False) for what, line in _COMPLETIONS]
+        rows = [
+            (f"{line} / bare", _ratio(repository, [npuprof, *line.split()], BARE_RUN), hold, False)
+            for line, hold in _COMMANDS
+        ]
+        rows += [
+            (f"TAB: {what} / bare", _complete(repository, npuprof, line), 4.2, False)
+            for what, line in _COMPLETIONS
+        ]
         rows += _measure_stores(folder, npuprof)
         rows += _peers(folder, _small(folder / "small"), repository, npuprof)
-        rows += bench_scan.measure_tree(sys.argv[sys.argv.index("--tree") + 1], npuprof) if "--tree" in sys.argv else []
+        rows += (
+            bench_scan.measure_tree(sys.argv[sys.argv.index("--tree") + 1], npuprof)
+            if "--tree" in sys.argv
+            else []
+        )
     rows += bench_history.measure_rows()
     keep_figures("engine", rows)
     return print_rows(rows)
 
 
 def _clone(folder: Path) -> Path:
-    subprocess.run(["git", "clone", "-q", "--no-local", str(ROOT), str(folder)], check=True)  # in one pack, as from a server
+    subprocess.run(
+        ["git", "clone", "-q", "--no-local", str(ROOT), str(folder)], check=True
+    )  # in one pack, as from a server
     return folder
 
 
 def _measure_stores(folder: Path, npuprof: str) -> list[Row]:
-    """Return what large stores cost: 10,000 presets, 3,000 dependents of one base, a site of 1,000."""
+    """Return what large stores cost: 10,000 presets, 3,000 dependents of one base, a
+    site of 1,000.
+    """
     python = str(Path(npuprof).with_name("python"))
-    small, many, warned = _small(folder / "five"), _many(folder / "many"), _many(folder / "warned", _WARNED)
+    small, many, warned = (
+        _small(folder / "five"),
+        _many(folder / "many"),
+        _many(folder / "warned", _WARNED),
+    )
     render, check, parse = [npuprof, "render", "leaf"], [npuprof, "check"], [*BARE, _PARSE]
-    few, base, renamed = (_dependents(folder / name, number) for name, number in (("few", 1_000), ("base", 3_000), ("renamed", 1_000)))
-    change = ["sh", "-c", f"{npuprof} set base hccl_timeout=$((2000 + $$ % 5000))"]  # another value each time
+    few, base, renamed = (
+        _dependents(folder / name, number)
+        for name, number in (("few", 1_000), ("base", 3_000), ("renamed", 1_000))
+    )
+    change = [
+        "sh",
+        "-c",
+        f"{npuprof} set base hccl_timeout=$((2000 + $$ % 5000))",
+    ]  # another value each time
     sizes = [_many(folder / f"n{number}", presets=number) for number in (625, 2_500)]
     times = [min(_time(store, check) for _ in range(3)) for store in (*sizes, many)]
-    count = subprocess.run([python, "-c", _COUNT_PARSES], cwd=renamed, capture_output=True, text=True, check=True).stdout
+    count = subprocess.run(
+        [python, "-c", _COUNT_PARSES], cwd=renamed, capture_output=True, text=True, check=True
+    ).stdout
     checked, made = _measure_site(python, _many(folder / "site", presets=1_000))
     return [
-        (f"TAB: preset of {MANY:,} / bare", _complete(many, npuprof, "npuprof show job77"), 5.5, False),
-        (f"render, {MANY:,} presets in the store / 5", _ratio(many, render, render, other=small), 1.1, False),
+        (
+            f"TAB: preset of {MANY:,} / bare",
+            _complete(many, npuprof, "npuprof show job77"),
+            5.5,
+            False,
+        ),
+        (
+            f"render, {MANY:,} presets in the store / 5",
+            _ratio(many, render, render, other=small),
+            1.1,
+            False,
+        ),
         (f"check of {MANY:,} / tomllib alone", _ratio(many, check, parse, 5), 2.5, False),
         ("the same, each with a warning", _ratio(warned, check, parse, 5), 3, False),
-        ("set on a base, 3,000 dependents / 1,000", _ratio(base, change, change, 3, few), 3.5, False),
-        ("rename of a base with 1,000 dependents: parses of a file", float(count.split()[-1]), 1, False),
+        (
+            "set on a base, 3,000 dependents / 1,000",
+            _ratio(base, change, change, 3, few),
+            3.5,
+            False,
+        ),
+        (
+            "rename of a base with 1,000 dependents: parses of a file",
+            float(count.split()[-1]),
+            1,
+            False,
+        ),
         ("site of 1,000 / resolving and checking them", made / checked, 4, False),
-        ("check, growth from n to 4n and 16n presets / n", max(times[1] / times[0] / 4, times[2] / times[0] / 16), 2.5, False),
+        (
+            "check, growth from n to 4n and 16n presets / n",
+            max(times[1] / times[0] / 4, times[2] / times[0] / 16),
+            2.5,
+            False,
+        ),
         ("render, peak MiB", _peak(small, render), 16, False),
         (f"check of {MANY:,}, peak MiB", _peak(many, check), 120, False),
     ]
 
 
 def _measure_site(python: str, store: Path) -> tuple[float, float]:
-    """Return what resolving and checking all presets takes, and making their pages, each the least of three runs."""
+    """Return what resolving and checking all presets takes, and making their pages, each the least
+    of three runs.
+    """
     times = []
-    for number in range(3):  # each in its own folder: ext4 is slow to create files where it has just removed as many
-        done = subprocess.run([python, "-c", _SITE, f"public{number}"], cwd=store, stdout=subprocess.PIPE, text=True, check=True)
+    for number in range(
+        3
+    ):  # each in its own folder: ext4 is slow to create files where it has just removed as many
+        done = subprocess.run(
+            [python, "-c", _SITE, f"public{number}"],
+            cwd=store,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
         times.append([float(word) for word in done.stdout.split()[-2:]])
     return min(checked for checked, _ in times), min(made for _, made in times)
 
@@ -194,25 +273,42 @@ def _dependents(folder: Path, number: int) -> Path:
     """Make a store in which so many presets extend one base."""
     store = folder / "profiles"
     store.mkdir(parents=True)
-    (store / "base.toml").write_text("[profile]\nscenario = 'training'\n[options]\nhccl_timeout = 1972\n")
+    (store / "base.toml").write_text(
+        "[profile]\nscenario = 'training'\n[options]\nhccl_timeout = 1972\n"
+    )
     for place in range(number):
-        (store / f"job{place}.toml").write_text(f"[profile]\nextends = ['base']\n[options]\nop_wait_timeout = {200 + place}\n")
+        (store / f"job{place}.toml").write_text(
+            f"[profile]\nextends = ['base']\n[options]\nop_wait_timeout = {200 + place}\n"
+        )
     return folder
 
 
 def _complete(folder: Path, npuprof: str, line: str) -> float:
     """Return what a TAB costs behind a command line, as the shell asks for it."""
-    shell = {"_NPUPROF_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
-    return _ratio(folder, ["env", *(f"{name}={value}" for name, value in shell.items()), npuprof], ["env", *BARE_RUN])
+    shell = {
+        "_NPUPROF_COMPLETE": "complete_bash",
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(line.count(" ")),
+    }
+    return _ratio(
+        folder,
+        ["env", *(f"{name}={value}" for name, value in shell.items()), npuprof],
+        ["env", *BARE_RUN],
+    )
 
 
 def _wheel(folder: Path) -> Path:
-    subprocess.run([sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder), str(ROOT)], check=True)
+    subprocess.run(
+        [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder), str(ROOT)],
+        check=True,
+    )
     return next(folder.glob("npuprof-*.whl"))
 
 
 def _environment(folder: Path, wanted: Sequence[str]) -> Path:
-    """Return the folder of commands of a new virtual environment, made by a pip whose scripts start quickly."""
+    """Return the folder of commands of a new virtual environment, made by a pip whose scripts start
+    quickly.
+    """
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
     pip = [str(folder / "bin/python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
     subprocess.run([*pip, "--upgrade", "pip"], check=True)
@@ -226,10 +322,13 @@ def _small(folder: Path) -> Path:
     store.mkdir(parents=True)
     parent = ""
     for name, options in _OPTIONS.items():
-        (store / f"{name}.toml").write_text(f"[profile]\nscenario = 'training'\nextends = [{parent}]\n[options]\n{options}")
+        (store / f"{name}.toml").write_text(
+            f"[profile]\nscenario = 'training'\nextends = [{parent}]\n[options]\n{options}"
+        )
         parent = f"'{name}'"
     (store / "leaf.toml").write_text(
-        f"[profile]\nextends = [{parent}]\ncann = '>=9.0'\n[options]\ndump_mode = 'input'\ndump_step = '0|7'\n"
+        f"[profile]\nextends = [{parent}]\ncann = '>=9.0'\n"
+        "[options]\ndump_mode = 'input'\ndump_step = '0|7'\n"
     )
     return folder
 
@@ -237,13 +336,18 @@ def _small(folder: Path) -> Path:
 def _many(folder: Path, more: str = "", presets: int = 0) -> Path:
     """Make the same store with thousands of leaves beside it, below fifty bases.
 
-    A leaf is as long as the presets that npuprof ships, says things that many say, and some that only it says; ``more``
-    are further options of each.
+    A leaf is as long as the presets that npuprof ships, says things that many say, and some that
+    only it says; ``more`` are further options of each.
     """
     store = _small(folder) / "profiles"
     for number in range(50):
-        text = f"[profile]\nextends = ['model']\ndescription = 'base {number}'\n[options]\nhccl_timeout = {1972 + 68 * (number % 20)}\n"
-        (store / f"base{number}.toml").write_text(f"{text}stream_sync_timeout = {4_000_000 + number}\ndeterministic = 1\n")
+        text = (
+            f"[profile]\nextends = ['model']\ndescription = 'base {number}'\n[options]\n"
+            f"hccl_timeout = {1972 + 68 * (number % 20)}\n"
+        )
+        (store / f"base{number}.toml").write_text(
+            f"{text}stream_sync_timeout = {4_000_000 + number}\ndeterministic = 1\n"
+        )
     for number in range((presets or MANY) - 55):
         (store / f"job{number}.toml").write_text(
             f"""\
@@ -270,15 +374,25 @@ TE_PARALLEL_COMPILER = {8 + number % 8}
     return folder
 
 
-def _ratio(folder: Path, words: Sequence[str], against: Sequence[str], rounds: int = ROUNDS, other: Path | None = None) -> float:
-    """Return the least processor time of one command over that of another, which runs in ``other``: what else runs only adds."""
+def _ratio(
+    folder: Path,
+    words: Sequence[str],
+    against: Sequence[str],
+    rounds: int = ROUNDS,
+    other: Path | None = None,
+) -> float:
+    """Return the least processor time of one command over that of another, which runs in ``other``:
+    what else runs only adds.
+    """
     pairs = [(_time(folder, words), _time(other or folder, against)) for _ in range(rounds + 1)]
     return min(first for first, _ in pairs) / min(second for _, second in pairs)
 
 
 def _time(folder: Path, words: Sequence[str]) -> float:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(words, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+    done = subprocess.run(
+        words, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False
+    )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode:
         sys.exit(f"{' '.join(words)}: exit {done.returncode}\n{done.stderr.decode()}")
@@ -287,22 +401,35 @@ def _time(folder: Path, words: Sequence[str]) -> float:
 
 def _peak(folder: Path, words: Sequence[str]) -> float:
     """Return the peak memory of a command in MiB, the least of three runs."""
-    runs = [subprocess.run([*BARE, _PEAK, *words], cwd=folder, stdout=subprocess.PIPE, check=True) for _ in range(3)]
+    runs = [
+        subprocess.run([*BARE, _PEAK, *words], cwd=folder, stdout=subprocess.PIPE, check=True)
+        for _ in range(3)
+    ]
     return min(int(run.stdout) for run in runs) / 1024
 
 
 def _peers(folder: Path, small: Path, repository: Path, npuprof: str) -> list[Row]:
-    """Return how long others take: for a preset of the same settings, or to check the same files; what pip cannot install is left out."""
+    """Return how long others take: for a preset of the same settings, or to check the same files.
+
+    What pip cannot install is left out.
+    """
     rows: list[Row] = []
     render, check = [npuprof, "render", "leaf"], [npuprof, "check"]
-    for title, package, make, hold in (("Hydra", "hydra-core", _hydra, 7), ("Conan", "conan", _conan, 8)):
+    for title, package, make, hold in (
+        ("Hydra", "hydra-core", _hydra, 7),
+        ("Conan", "conan", _conan, 8),
+    ):
         if commands := _install_peer(folder, package):
             home, words = make(folder / f"{package}-files", commands)
             rows.append((f"{title} / render", _ratio(home, words, render, 9, small), hold, True))
     presets = [str(path) for path in sorted((repository / "profiles").rglob("*.toml"))]
     schema, module = folder / "schema.json", folder / "module.py"
     for path, words in ((schema, ["schema"]), (module, ["render", "bert-training"])):
-        path.write_text(subprocess.run([npuprof, *words], cwd=repository, capture_output=True, text=True, check=True).stdout)
+        path.write_text(
+            subprocess.run(
+                [npuprof, *words], cwd=repository, capture_output=True, text=True, check=True
+            ).stdout
+        )
     checkers = {
         "check-jsonschema": ["--schemafile", str(schema), *presets],
         "taplo": ["lint", "--no-schema", *presets],
@@ -310,7 +437,14 @@ def _peers(folder: Path, small: Path, repository: Path, npuprof: str) -> list[Ro
     }
     for package, words in checkers.items():
         if commands := _install_peer(folder, package):
-            rows.append((f"{package} / check", _ratio(repository, [str(commands / package), *words], check, 5), None, True))
+            rows.append(
+                (
+                    f"{package} / check",
+                    _ratio(repository, [str(commands / package), *words], check, 5),
+                    None,
+                    True,
+                )
+            )
     return rows
 
 
@@ -323,7 +457,10 @@ def _install_peer(folder: Path, package: str) -> Path | None:
 
 
 def _pairs() -> dict[str, list[tuple[str, str]]]:
-    return {name: [tuple(line.split(" = ", 1)) for line in text.split("\n") if line] for name, text in _OPTIONS.items()}  # type: ignore[misc]
+    return {
+        name: [tuple(line.split(" = ", 1)) for line in text.split("\n") if line]
+        for name, text in _OPTIONS.items()
+    }  # type: ignore[misc]
 
 
 def _hydra(folder: Path, commands: Path) -> tuple[Path, list[str]]:
@@ -332,11 +469,14 @@ def _hydra(folder: Path, commands: Path) -> tuple[Path, list[str]]:
     parent = ""
     for name, pairs in _pairs().items():
         head = f"defaults:\n  - {parent}\n  - _self_\n" if parent else ""
-        (folder / f"{name}.yaml").write_text(head + "".join(f"{key}: {value}\n" for key, value in pairs))
+        (folder / f"{name}.yaml").write_text(
+            head + "".join(f"{key}: {value}\n" for key, value in pairs)
+        )
         parent = name
     (folder / "leaf.yaml").write_text(f"defaults:\n  - {parent}\n  - _self_\ndump_mode: input\n")
     (folder / "app.py").write_text(
-        "import hydra\n@hydra.main(version_base=None, config_path='.', config_name='leaf')\ndef app(config):\n    pass\napp()\n"
+        "import hydra\n@hydra.main(version_base=None, config_path='.', config_name='leaf')\n"
+        "def app(config):\n    pass\napp()\n"
     )
     return folder, [str(commands / "python"), "app.py", "--cfg", "job"]
 

@@ -1,7 +1,9 @@
-"""Ratios of the version commands: ``diff --rev`` over 1,000 presets, ``log SPEC`` and ``log SPEC KEY`` over 10,000 commits.
+"""Ratios of the version commands: ``diff --rev`` over 1,000 presets, ``log SPEC`` and
+``log SPEC KEY`` over 10,000 commits.
 
-Run ``python tests/bench/bench_history.py [--keep]``. Whole processes, the median of paired runs; git processes are counted
-through git's own trace. Exits 1 where a ratio is beyond the line that is held.
+Run ``python tests/bench/bench_history.py [--keep]``. Whole processes, the median of paired runs;
+git processes are counted through git's own trace. Exits 1 where a ratio is beyond the line that is
+held.
 """
 
 from __future__ import annotations
@@ -38,34 +40,81 @@ def main() -> int:
 def measure_rows() -> list[Row]:
     """Return the rows of diffs over 1,000 presets and of logs over 10,000 commits."""
     with tempfile.TemporaryDirectory(prefix="npuprof-bench-") as folder:
-        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # a checkout would compile itself at every start
+        os.environ.pop(
+            "PYTHONDONTWRITEBYTECODE", None
+        )  # a checkout would compile itself at every start
         os.environ["PYTHONPYCACHEPREFIX"] = str(Path(folder) / "compiled")
         bare = [sys.executable, "-I", "-S", "-c", "pass"]
-        many, wide, long = _many(Path(folder) / "many"), _wide(Path(folder) / "wide"), _long(Path(folder) / "long")
-        rev, tree = [*NPUPROF, "diff", "--rev", "HEAD~1..HEAD"], [*NPUPROF, "diff", "--rev", "HEAD~1"]
+        many, wide, long = (
+            _many(Path(folder) / "many"),
+            _wide(Path(folder) / "wide"),
+            _long(Path(folder) / "long"),
+        )
+        rev, tree = (
+            [*NPUPROF, "diff", "--rev", "HEAD~1..HEAD"],
+            [*NPUPROF, "diff", "--rev", "HEAD~1"],
+        )
         rows: list[Row] = [
-            ("diff --rev, 50 of 1,000 presets / git diff --stat", _ratio(many, rev, ["git", "diff", "--stat", "HEAD~1..HEAD"]), 40, False),
+            (
+                "diff --rev, 50 of 1,000 presets / git diff --stat",
+                _ratio(many, rev, ["git", "diff", "--stat", "HEAD~1..HEAD"]),
+                40,
+                False,
+            ),
             ("git processes of that diff", _processes(many, rev), 4, False),
-            ("the same against the work tree", _ratio(many, tree, ["git", "diff", "--stat", "HEAD~1"]), 40, False),
+            (
+                "the same against the work tree",
+                _ratio(many, tree, ["git", "diff", "--stat", "HEAD~1"]),
+                40,
+                False,
+            ),
         ]
         log = [*NPUPROF, "log", "p7", "hccl_timeout"]
         for name in ("p7", "base/b1"):
             title = f"log SPEC KEY, 10,000 commits to 200 presets / git log --follow -p of {name}"
-            rows.append((title, _ratio(wide, log, [*_FOLLOW, f"profiles/{name}.toml"], 3), 4, False))
+            rows.append(
+                (title, _ratio(wide, log, [*_FOLLOW, f"profiles/{name}.toml"], 3), 4, False)
+            )
         follow = [*_FOLLOW, "profiles/base.toml"]
-        for key, title in (("hccl_timeout", "each changes it"), ("deterministic", "none changes it")):
+        for key, title in (
+            ("hccl_timeout", "each changes it"),
+            ("deterministic", "none changes it"),
+        ):
             title = f"log SPEC KEY, 10,000 commits to one file, {title} / git log --follow -p"
             rows.append((title, _ratio(long, [*NPUPROF, "log", "leaf", key], follow, 3), 4, False))
-        for repo, name, what, other in ((long, "leaf", "one file", "base"), (wide, "p7", "200 presets", "p7")):
+        for repo, name, what, other in (
+            (long, "leaf", "one file", "base"),
+            (wide, "p7", "200 presets", "p7"),
+        ):
             log, follow = [*NPUPROF, "log", name], [*_FOLLOW, f"profiles/{other}.toml"]
-            rows.append((f"log SPEC, 10,000 commits to {what} / git log --follow -p", _ratio(repo, log, follow, 3), 8, False))
-            rows.append(("the first line of it on a terminal / bare", _measure_first_line(repo, log) / _median(repo, bare), 40, False))
+            rows.append(
+                (
+                    f"log SPEC, 10,000 commits to {what} / git log --follow -p",
+                    _ratio(repo, log, follow, 3),
+                    8,
+                    False,
+                )
+            )
+            rows.append(
+                (
+                    "the first line of it on a terminal / bare",
+                    _measure_first_line(repo, log) / _median(repo, bare),
+                    40,
+                    False,
+                )
+            )
     return rows
 
 
 def _run(repo: Repo, words: Sequence[str], **more: str) -> float:
     start = time.perf_counter()
-    done = subprocess.run(words, cwd=repo.folder, env={**os.environ, **ENVIRONMENT, **more}, capture_output=True, check=False)
+    done = subprocess.run(
+        words,
+        cwd=repo.folder,
+        env={**os.environ, **ENVIRONMENT, **more},
+        capture_output=True,
+        check=False,
+    )
     took = time.perf_counter() - start
     assert done.returncode == 0, done.stderr.decode()
     return took
@@ -75,7 +124,13 @@ def _ratio(repo: Repo, ours: Sequence[str], theirs: Sequence[str], rounds: int =
     _run(repo, ours), _run(repo, theirs)
     pairs = [(_run(repo, ours), _run(repo, theirs)) for _ in range(rounds)]
     left, right = (statistics.median(times) for times in zip(*pairs, strict=True))
-    print(f"        {1000 * left:7.1f} ms {' '.join(map(str, ours[-3:]))}; {1000 * right:.1f} ms {' '.join(theirs[:3])}", file=sys.stderr)
+    print(
+        (
+            f"        {1000 * left:7.1f} ms {' '.join(map(str, ours[-3:]))}; "
+            f"{1000 * right:.1f} ms {' '.join(theirs[:3])}"
+        ),
+        file=sys.stderr,
+    )
     return left / right
 
 
@@ -84,7 +139,10 @@ def _median(repo: Repo, words: Sequence[str]) -> float:
 
 
 def _measure_first_line(repo: Repo, words: Sequence[str]) -> float:
-    """Return how long a terminal waits for the first line of an answer, the median; the rest is not waited for."""
+    """Return how long a terminal waits for the first line of an answer, the median.
+
+    The rest is not waited for.
+    """
     return statistics.median(_wait_for_line(repo, words) for _ in range(ROUNDS))
 
 
@@ -92,7 +150,11 @@ def _wait_for_line(repo: Repo, words: Sequence[str]) -> float:
     ours, theirs = pty.openpty()
     start = time.perf_counter()
     with subprocess.Popen(
-        words, cwd=repo.folder, env={**os.environ, **ENVIRONMENT, "PAGER": "cat"}, stdout=theirs, stderr=theirs
+        words,
+        cwd=repo.folder,
+        env={**os.environ, **ENVIRONMENT, "PAGER": "cat"},
+        stdout=theirs,
+        stderr=theirs,
     ) as process:
         os.close(theirs)
         while b"\n" not in os.read(ours, 4096):
@@ -111,15 +173,22 @@ def _processes(repo: Repo, words: Sequence[str]) -> float:
 
 def _preset(number: int, loops: int) -> str:
     return (
-        f'[profile]\ndescription = "preset {number}"\nextends = ["base/b{number % 20}", "base/b{(number % 20) + 20}"]\n'
-        f'scenario = "training"\n\n[options]\niterations_per_loop = {loops}\nenable_data_pre_proc = true\n'
-        f'precision_mode_v2 = "mixed_float16"\nop_select_implmode = "high_precision"\ndump_path = "/tmp/{number}"\n'
-        '\n[options.modify_mixlist]\nblack-list = { to-add = ["MatMul", "Cast"] }\n\n[env]\nHCCL_EXEC_TIMEOUT = 1800\n'
+        f'[profile]\ndescription = "preset {number}"\n'
+        f'extends = ["base/b{number % 20}", "base/b{(number % 20) + 20}"]\n'
+        f'scenario = "training"\n\n[options]\niterations_per_loop = {loops}\n'
+        "enable_data_pre_proc = true\n"
+        'precision_mode_v2 = "mixed_float16"\nop_select_implmode = "high_precision"\n'
+        f'dump_path = "/tmp/{number}"\n'
+        '\n[options.modify_mixlist]\nblack-list = { to-add = ["MatMul", "Cast"] }\n'
+        "\n[env]\nHCCL_EXEC_TIMEOUT = 1800\n"
     )
 
 
 def _many(folder: Path) -> Repo:
-    first = {f"base/b{number}": f"[profile]\nabstract = true\n[options]\nhccl_timeout = {600 + number}\n" for number in range(40)}
+    first = {
+        f"base/b{number}": f"[profile]\nabstract = true\n[options]\nhccl_timeout = {600 + number}\n"
+        for number in range(40)
+    }
     first |= {f"team{number % 8}/p{number}": _preset(number, 10) for number in range(960)}
     second = {f"team{number % 8}/p{number}": _preset(number, 20) for number in range(0, 950, 19)}
     made = fast_import(folder, [first, second])
@@ -133,10 +202,14 @@ def _wide(folder: Path) -> Repo:
     timeouts = [600] * 10
 
     def base(number: int) -> dict[str, str]:
-        return {f"base/b{number}": f"[profile]\nabstract = true\n[options]\nhccl_timeout = {timeouts[number]}\n"}
+        return {
+            f"base/b{number}": f"[profile]\nabstract = true\n[options]\nhccl_timeout = {timeouts[number]}\n"
+        }
 
     def leaf(number: int) -> dict[str, str]:
-        text = _preset(number, loops[number]).replace(f'"base/b{number % 20}", "base/b{(number % 20) + 20}"', f'"base/b{number % 10}"')
+        text = _preset(number, loops[number]).replace(
+            f'"base/b{number % 20}", "base/b{(number % 20) + 20}"', f'"base/b{number % 10}"'
+        )
         return {f"p{number}": text}
 
     def history() -> Iterator[dict[str, str]]:
@@ -160,7 +233,10 @@ def _wide(folder: Path) -> Repo:
 
 def _long(folder: Path) -> Repo:
     def history() -> Iterator[dict[str, str]]:
-        leaf = '[profile]\nextends = ["base"]\n[options]\nprecision_mode_v2 = "fp16"\ndeterministic = 1\n'
+        leaf = (
+            '[profile]\nextends = ["base"]\n[options]\n'
+            'precision_mode_v2 = "fp16"\ndeterministic = 1\n'
+        )
         yield {"leaf": leaf, "base": _base(0)}
         for number in range(1, 10_000):
             yield {"base": _base(number)}
@@ -172,8 +248,10 @@ def _long(folder: Path) -> Repo:
 
 def _base(number: int) -> str:
     return (
-        '# what all training presets share\n[profile]\nabstract = true\nscenario = "training"\n\n[options]\n'
-        f"graph_run_mode = 1\nhccl_timeout = {600 + number}\niterations_per_loop = {1 + number // 10}\n"
+        "# what all training presets share\n[profile]\n"
+        'abstract = true\nscenario = "training"\n\n[options]\n'
+        f"graph_run_mode = 1\nhccl_timeout = {600 + number}\n"
+        f"iterations_per_loop = {1 + number // 10}\n"
         'op_select_implmode = "high_precision"\n\n[env]\nHCCL_EXEC_TIMEOUT = 1800\n'
     )
 

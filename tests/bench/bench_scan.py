@@ -1,8 +1,10 @@
-"""How long ``scan`` takes against CPython's own parser on the same files: ``python tests/bench/bench_scan.py [--keep]``.
+"""How long ``scan`` takes against CPython's own parser on the same files:
+``python tests/bench/bench_scan.py [--keep]``.
 
-Two collections of 2,000 scripts each: one where a third sets NPU options, as in a model collection, and one
-where all of them do, so that no quick test spares the parsing. Printed are ratios, by folder
-and with each file named, which has to tell of every file whether it can be read, and the peak of memory.
+Two collections of 2,000 scripts each: one where a third sets NPU options, as in a model collection,
+and one where all of them do, so that no quick test spares the parsing. Printed are ratios, by
+folder and with each file named, which has to tell of every file whether it can be read, and the
+peak of memory.
 """
 
 from __future__ import annotations
@@ -50,12 +52,18 @@ def layer_{0}(inputs, filters={0}, training=True, name=None):
 
 def script(number: int, npu: bool) -> str:
     layers = "".join(_LAYER.format(number * 7 + layer) for layer in range(8 + number % 17))
-    head = "import tensorflow as tf\nfrom npu_bridge.npu_init import *\n\n\n" if npu else "import tensorflow as tf\n\n\n"
+    head = (
+        "import tensorflow as tf\nfrom npu_bridge.npu_init import *\n\n\n"
+        if npu
+        else "import tensorflow as tf\n\n\n"
+    )
     return head + layers + (_NPU.format(number) if npu else "")
 
 
 def best(command: list[str], rounds: int = 3) -> tuple[float, int]:
-    """Return the least processor time of a command in seconds, which other work does not blur, and its peak of memory in KiB."""
+    """Return the least processor time of a command in seconds, which other work does not blur, and
+    its peak of memory in KiB.
+    """
     times = []
     for _ in range(rounds):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -77,13 +85,23 @@ for path in pathlib.Path(sys.argv[1]).rglob("*.py"):
 
 
 def measure_tree(folder: str, npuprof: str) -> list[Row]:
-    """Return the rows of a folder of real files: ``scan`` of it by an installed npuprof, over ``ast.parse`` of its Python files."""
-    what = f"scan of a tree with {sum(1 for _ in Path(folder).rglob('*.py')):,} Python files / ast.parse of them"
+    """Return the rows of a folder of real files: ``scan`` of it by an installed npuprof, over
+    ``ast.parse`` of its Python files.
+    """
+    what = (
+        f"scan of a tree with {sum(1 for _ in Path(folder).rglob('*.py')):,} "
+        "Python files / ast.parse of them"
+    )
     commands = [npuprof, "scan", folder], [sys.executable, "-c", _AST, folder]
     taken = {"by the clock": [min(_take(words) for _ in range(3)) for words in commands]}
     cores = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {max(cores)})  # busy cores slow each other down; for the same reason in turns
-    taken["by processor time"] = [min(each) for each in zip(*([best(words, 1)[0] for words in commands] for _ in range(4)), strict=True)]
+    os.sched_setaffinity(
+        0, {max(cores)}
+    )  # busy cores slow each other down; for the same reason in turns
+    taken["by processor time"] = [
+        min(each)
+        for each in zip(*([best(words, 1)[0] for words in commands] for _ in range(4)), strict=True)
+    ]
     os.sched_setaffinity(0, cores)
     return [(f"{what}, {how}", scan / parsed, 1.3, False) for how, (scan, parsed) in taken.items()]
 
@@ -107,9 +125,26 @@ def main() -> None:
             named, _ = best([*_NPUPROF, "scan", *files])
             parsed, _ = best([sys.executable, "-c", _AST, folder])
         lines = (0.6, 1.0) if share > 1 else (None, None)
-        kept.append((f"scan of {NUMBER:,} scripts in a folder, {title} / ast.parse of them", scan / parsed, lines[0], False))
-        kept.append((f"scan of {NUMBER:,} scripts, each named, {title} / ast.parse of them", named / parsed, lines[1], False))
-        ratio = f"{scan / parsed:.2f} times ast.parse ({scan:.2f} s, {parsed:.2f} s), each file named {named / parsed:.2f} times"
+        kept.append(
+            (
+                f"scan of {NUMBER:,} scripts in a folder, {title} / ast.parse of them",
+                scan / parsed,
+                lines[0],
+                False,
+            )
+        )
+        kept.append(
+            (
+                f"scan of {NUMBER:,} scripts, each named, {title} / ast.parse of them",
+                named / parsed,
+                lines[1],
+                False,
+            )
+        )
+        ratio = (
+            f"{scan / parsed:.2f} times ast.parse ({scan:.2f} s, {parsed:.2f} s), each file named "
+            f"{named / parsed:.2f} times"
+        )
         print(f"scan of {NUMBER} scripts, {title}: {ratio}, peak {peak / 1024:.0f} MiB")
     keep_figures("scan", kept)
 

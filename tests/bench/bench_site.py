@@ -1,8 +1,10 @@
-"""The pages of 100 and of 1,000 presets: weight, time until they can be used, until a search answers, and what making them costs.
+"""The pages of 100 and of 1,000 presets: weight, time until they can be used, until a search
+answers, and what making them costs.
 
-Run ``python tests/bench/bench_site.py [PAGE.md]``. The store is that of ``bench_engine``; pages are opened as files in headless Chromium,
-each measure is the median of five, and of all pages the worst; making them is processor time. Where a page is named, as
-``npuprof/docs/speed.md``, its measured part gets the table. Exits 1 where a line is not held.
+Run ``python tests/bench/bench_site.py [PAGE.md]``. The store is that of ``bench_engine``; pages are
+opened as files in headless Chromium, each measure is the median of five, and of all pages the
+worst; making them is processor time. Where a page is named, as ``npuprof/docs/speed.md``, its
+measured part gets the table. Exits 1 where a line is not held.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ import bench_engine
 
 SIZES = (100, 1_000)
 ROUNDS = 5
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+CHROMIUM = (
+    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+)
 #: What a first visitor opens, and what is there when it can be used.
 PAGES = {
     "index.html": "#count:not(:empty)",
@@ -64,10 +68,19 @@ def main() -> int:
         held = not line or max(values) <= line
         bad |= not held
         shown = " ".join(f"{value:8.1f}" for value in values)
-        print(f"{shown} {unit:<3} {f'hold {line}' if line else '':<10} {'' if held else 'NOT HELD  '}{title}")
+        print(
+            f"{shown} {unit:<3} {f'hold {line}' if line else '':<10} "
+            f"{'' if held else 'NOT HELD  '}{title}"
+        )
     if len(sys.argv) > 1:
         page = Path(sys.argv[1])
-        page.write_text(re.sub(r"(?s)(?<=<!-- measured -->\n).*?(?=<!-- end -->)", lambda _: format_measured(found), page.read_text()))
+        page.write_text(
+            re.sub(
+                r"(?s)(?<=<!-- measured -->\n).*?(?=<!-- end -->)",
+                lambda _: format_measured(found),
+                page.read_text(),
+            )
+        )
     return int(bad)
 
 
@@ -119,15 +132,23 @@ def format_measured(found: list[list[float]]) -> str:
     """Return the measured part of the page: how it was measured, and the table."""
     head = " | ".join(f"{size:,}" for size in SIZES)
     lines = [
-        "Written by `tests/bench/bench_site.py`. Pages are opened in headless Chromium, each measure is the median of five, and of all",
-        "kinds of pages the worst; a first view is a page with its style and its scripts. Making is processor time of the command. The",
+        (
+            "Written by `tests/bench/bench_site.py`. Pages are opened in headless Chromium, each "
+            "measure is the median of five, and of all"
+        ),
+        (
+            "kinds of pages the worst; a first view is a page with its style and its scripts. "
+            "Making is processor time of the command. The"
+        ),
         "machine did other work meanwhile.",
         "",
         f"| presets | {head} | line |",
         f"|---|{'---:|' * len(SIZES)}---:|",
     ]
     for (title, unit, line), *values in zip(ROWS, *found, strict=True):
-        lines.append(f"| {title}, {unit} | {' | '.join(f'{value:.1f}' for value in values)} | {line or ''} |")
+        lines.append(
+            f"| {title}, {unit} | {' | '.join(f'{value:.1f}' for value in values)} | {line or ''} |"
+        )
     return "\n".join([*lines, ""])
 
 

@@ -1,9 +1,11 @@
-"""What sources cost at scale: three of them with 100, 1,000 and 10,000 presets together, a table and a plot.
+"""What sources cost at scale: three of them with 100, 1,000 and 10,000 presets together, a table
+and a plot.
 
-Run ``python tests/bench/bench_sources.py [PAGE.md]``. Processor time of a command and all that it starts, the least of some runs, in
-multiples of the bare interpreter; ``render`` of a preset with locked parents is measured against the same preset with local ones. Where
-a page is named, as ``npuprof/docs/sources.md``, its measured part gets the table, and an SVG file beside it a plot. Exits 1 where a line
-is not held.
+Run ``python tests/bench/bench_sources.py [PAGE.md]``. Processor time of a command and all that it
+starts, the least of some runs, in multiples of the bare interpreter; ``render`` of a preset with
+locked parents is measured against the same preset with local ones. Where a page is named, as
+``npuprof/docs/sources.md``, its measured part gets the table, and an SVG file beside it a plot.
+Exits 1 where a line is not held.
 """
 
 from __future__ import annotations
@@ -28,7 +30,10 @@ SOURCES = ("alpha", "beta", "gamma")
 #: The most that a preset with locked parents may cost, in multiples of one with local parents.
 LINE = 1.3
 _BASE = "[profile]\nscenario = 'training'\nabstract = true\n[options]\nhccl_timeout = {}\n"
-_HEIR = "[profile]\nextends = ['{}']\n[options]\niterations_per_loop = {}\nenable_data_pre_proc = true\n"
+_HEIR = (
+    "[profile]\nextends = ['{}']\n[options]\niterations_per_loop = {}\n"
+    "enable_data_pre_proc = true\n"
+)
 
 
 def main() -> int:
@@ -42,7 +47,9 @@ def main() -> int:
             folder = Path(name) / str(size)
             os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
             app, local = _build(folder, size)
-            bare = min(_time(app, BARE_RUN) for _ in range(10))  # what else the machine does only adds
+            bare = min(
+                _time(app, BARE_RUN) for _ in range(10)
+            )  # what else the machine does only adds
             rounds = 4 if size > 1_000 else 8
             shutil.rmtree(folder / "cache")
             first = _time(app, [*NPUPROF, "source", "sync"])
@@ -53,8 +60,16 @@ def main() -> int:
                 "check": ["check"],
                 "render": ["render", "job0"],
             }.items():
-                found.setdefault(title, []).append(min(_time(app, [*NPUPROF, *words]) for _ in range(rounds)) / bare)
-            pairs = [(_time(app, [*NPUPROF, "render", "job0"]), _time(local, [*NPUPROF, "render", "job0"])) for _ in range(25)]
+                found.setdefault(title, []).append(
+                    min(_time(app, [*NPUPROF, *words]) for _ in range(rounds)) / bare
+                )
+            pairs = [
+                (
+                    _time(app, [*NPUPROF, "render", "job0"]),
+                    _time(local, [*NPUPROF, "render", "job0"]),
+                )
+                for _ in range(25)
+            ]
             ratio = statistics.median(sourced / own for sourced, own in pairs)
             found.setdefault("render / the same with local parents", []).append(ratio)
             worst = max(worst, ratio)
@@ -65,13 +80,24 @@ def main() -> int:
         page = Path(sys.argv[1])
         page.with_suffix(".svg").write_text(draw_svg(found))
         measured = format_measured(found, page.with_suffix(".svg").name)
-        page.write_text(re.sub(r"(?s)(?<=<!-- measured -->\n).*?(?=<!-- end -->)", lambda _: measured, page.read_text()))
-    print(f"{worst:7.2f}  hold {LINE}  {'' if worst <= LINE else 'NOT HELD  '}render with locked parents / with local ones")
+        page.write_text(
+            re.sub(
+                r"(?s)(?<=<!-- measured -->\n).*?(?=<!-- end -->)",
+                lambda _: measured,
+                page.read_text(),
+            )
+        )
+    print(
+        f"{worst:7.2f}  hold {LINE}  {'' if worst <= LINE else 'NOT HELD  '}render "
+        "with locked parents / with local ones"
+    )
     return int(worst > LINE)
 
 
 def _build(folder: Path, size: int) -> tuple[Path, Path]:
-    """Make three sources, a repository whose presets build on them, and one that has the same parents itself; return the last two."""
+    """Make three sources, a repository whose presets build on them, and one that has the same
+    parents itself; return the last two.
+    """
     each = size // len(SOURCES)
     app, local = Repo(folder / "app"), Repo(folder / "local")
     for source in SOURCES:
@@ -80,9 +106,16 @@ def _build(folder: Path, size: int) -> tuple[Path, Path]:
         made.commit()
         made.git("tag", "-a", "v1.0.0", "-m", "1.0.0")
         _time(app.folder, [*NPUPROF, "source", "add", source, f"file://{made.folder}"])
-    app.write({f"job{number}": _HEIR.format(f"{SOURCES[number % 3]}:base{number % each}", number + 2) for number in range(size)})
+    app.write(
+        {
+            f"job{number}": _HEIR.format(f"{SOURCES[number % 3]}:base{number % each}", number + 2)
+            for number in range(size)
+        }
+    )
     local.write({f"base{number}": _BASE.format(1800 + number % 60) for number in range(each)})
-    local.write({f"job{number}": _HEIR.format(f"base{number % each}", number + 2) for number in range(size)})
+    local.write(
+        {f"job{number}": _HEIR.format(f"base{number % each}", number + 2) for number in range(size)}
+    )
     app.commit()
     local.commit()
     return app.folder, local.folder
@@ -90,19 +123,33 @@ def _build(folder: Path, size: int) -> tuple[Path, Path]:
 
 def format_measured(found: dict[str, list[float]], plot: str) -> str:
     """Return the part of the page that holds the table, with the plot below it."""
-    rows = [f"| {title} | " + " | ".join(f"{value:.2f}" for value in values) + " |" for title, values in found.items()]
-    return "\n".join([
-        "Written by `tests/bench/bench_sources.py`: a repository takes presets from three sources, each with a third of them, and has",
-        "as many child presets. Processor time of a command and all that it starts, the least of some runs, in multiples of a bare Python.",
-        f"The last row compares `render` of a preset with locked parents to one with local parents; the limit is {LINE}.",
-        "",
-        "| presets | " + " | ".join(f"{size:,}" for size in SIZES) + " |",
-        "|---|" + "---:|" * len(SIZES),
-        *rows,
-        "",
-        f"![The same as a plot]({plot})",
-        "",
-    ])  # fmt: skip
+    rows = [
+        f"| {title} | " + " | ".join(f"{value:.2f}" for value in values) + " |"
+        for title, values in found.items()
+    ]
+    return "\n".join(
+        [
+            (
+                "Written by `tests/bench/bench_sources.py`: a repository takes presets from three "
+                "sources, each with a third of them, and has"
+            ),
+            (
+                "as many child presets. Processor time of a command and all that it starts, the "
+                "least of some runs, in multiples of a bare Python."
+            ),
+            (
+                "The last row compares `render` of a preset with locked parents to one with "
+                f"local parents; the limit is {LINE}."
+            ),
+            "",
+            "| presets | " + " | ".join(f"{size:,}" for size in SIZES) + " |",
+            "|---|" + "---:|" * len(SIZES),
+            *rows,
+            "",
+            f"![The same as a plot]({plot})",
+            "",
+        ]
+    )
 
 
 def draw_svg(found: dict[str, list[float]]) -> str:
@@ -110,21 +157,37 @@ def draw_svg(found: dict[str, list[float]]) -> str:
     width, height, left, low = 640, 400, 60, 340
     most = max(math.log10(value) for values in found.values() for value in values)
     colours = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b")
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif" font-size="12">']
+    parts = [
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+            'font-family="sans-serif" font-size="12">'
+        )
+    ]
     for power in range(math.ceil(most) + 1):
         y = low - (low - 20) * power / most
-        parts.append(f'<text x="4" y="{y:.0f}">{10**power} x bare</text><path d="M{left} {y:.0f}H{width - 200}" stroke="#ddd"/>')
+        parts.append(
+            f'<text x="4" y="{y:.0f}">{10**power} x bare</text><path d="M{left} '
+            f'{y:.0f}H{width - 200}" stroke="#ddd"/>'
+        )
     for place, (title, values) in enumerate(found.items()):
         points = [
-            (left + index * (width - 260) / (len(SIZES) - 1), low - (low - 20) * math.log10(max(value, 1)) / most)
+            (
+                left + index * (width - 260) / (len(SIZES) - 1),
+                low - (low - 20) * math.log10(max(value, 1)) / most,
+            )
             for index, value in enumerate(values)
         ]
         line = " ".join(f"{x:.0f},{y:.0f}" for x, y in points)
         colour = colours[place % len(colours)]
         parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        parts.append(f'<text x="{width - 190}" y="{30 + 18 * place}" fill="{colour}">{title}</text>')
+        parts.append(
+            f'<text x="{width - 190}" y="{30 + 18 * place}" fill="{colour}">{title}</text>'
+        )
     for index, size in enumerate(SIZES):
-        parts.append(f'<text x="{left + index * (width - 260) / (len(SIZES) - 1) - 20:.0f}" y="{low + 20}">{size:,}</text>')
+        parts.append(
+            f'<text x="{left + index * (width - 260) / (len(SIZES) - 1) - 20:.0f}" '
+            f'y="{low + 20}">{size:,}</text>'
+        )
     return "\n".join([*parts, "</svg>", ""])
 
 

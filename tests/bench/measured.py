@@ -1,4 +1,6 @@
-"""Figures that benchmarks keep for ``npuprof/docs/speed.md``: with ``--keep`` they go to ``measured.json`` beside this file."""
+"""Figures that benchmarks keep for ``npuprof/docs/speed.md``: with ``--keep`` they go to
+``measured.json`` beside this file.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ def keep_figures(bench: str, rows: Sequence[Row]) -> None:
     kept = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
     kept[bench] = {
         "day": datetime.now(UTC).date().isoformat(),
-        "machine": f"{os.cpu_count()} cores, {platform.system()} on {platform.machine()}, Python {platform.python_version()},"
+        "machine": f"{os.cpu_count()} cores, {platform.system()} on {platform.machine()}, Python "
+        f"{platform.python_version()},"
         f" load {os.getloadavg()[2]:.1f}",
         "rows": [[title, round(figure, 2), limit, more] for title, figure, limit, more in rows],
     }

@@ -1,4 +1,6 @@
-"""The built forms: in a checkout always those of the records and modules, in a wheel complete without them."""
+"""The built forms: in a checkout always those of the records and modules, in a wheel complete
+without them.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def refuse_writing(catalogue: Path) -> None:
 
 
 @pytest.mark.parametrize("leave", [leave_alone, cut_kept_files, refuse_writing])
-def test_a_checkout_shows_its_records_as_they_are_now(checkout: Checkout, leave: Callable[[Path], None]) -> None:
+def test_a_checkout_shows_its_records_as_they_are_now(
+    checkout: Checkout, leave: Callable[[Path], None]
+) -> None:
     assert "a_new_option" not in checkout.run("options")
     leave(checkout.catalogue)
     page = checkout.catalogue / "options/basic.toml"
@@ -60,14 +64,20 @@ def test_a_checkout_reads_its_records_once_for_many_commands(checkout: Checkout)
 
 
 def test_an_installed_package_needs_no_records(checkout: Checkout) -> None:
-    for path in [*checkout.catalogue.rglob("*.toml"), *checkout.package.glob("*/build.py"), checkout.package / "system/checkout.py"]:
+    for path in [
+        *checkout.catalogue.rglob("*.toml"),
+        *checkout.package.glob("*/build.py"),
+        checkout.package / "system/checkout.py",
+    ]:
         path.unlink()
     assert "_built" in checkout.run("options", code=2)
     for package in PACKAGES:
         write_parts(package, str(checkout.package / package / "_built"))
     assert "hccl_timeout" in checkout.run("options")
     assert "Validate presets" in checkout.run("--help")
-    assert "hccl_timeout" in checkout.run("render", "-", "--to", "json", stdin="[options]\nhccl_timeout = 600\n")
+    assert "hccl_timeout" in checkout.run(
+        "render", "-", "--to", "json", stdin="[options]\nhccl_timeout = 600\n"
+    )
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -84,7 +94,10 @@ def test_the_index_of_targets_has_the_fields_of_the_imported_targets() -> None:
     assert [*targets] == sorted(targets, key=lambda name: targets[name].place)
     for name, row in index.items():
         assert (row.surface, row.sections) == (targets[name].surface, targets[name].sections), name
-    modules = [__import__(f"npuprof.renderers.{path.stem}", fromlist=["TARGETS"]) for path in RENDERERS.glob("[!_]*.py")]
+    modules = [
+        __import__(f"npuprof.renderers.{path.stem}", fromlist=["TARGETS"])
+        for path in RENDERERS.glob("[!_]*.py")
+    ]
     assert {name for module in modules for name in getattr(module, "TARGETS", ())} == index.keys()
 
 
@@ -92,11 +105,16 @@ def test_the_index_of_verbs_has_the_texts_of_the_imported_verbs() -> None:
     purposes, groups = dict(list_verb_names()), list_groups()
     assert len(purposes) > 40
     for path in COMMANDS.rglob("*.py"):
-        words = [part.rstrip("_").replace("_", "-") for part in path.relative_to(COMMANDS).with_suffix("").parts]
+        words = [
+            part.rstrip("_").replace("_", "-")
+            for part in path.relative_to(COMMANDS).with_suffix("").parts
+        ]
         found = load_verb(words)
         if found is not None and list(found[0]) == words:
             names, verb, _ = found
-            assert purposes.pop(names, None) == (None if verb.hidden else str(verb.__doc__).split("\n")[0]), names
+            assert purposes.pop(names, None) == (
+                None if verb.hidden else str(verb.__doc__).split("\n")[0]
+            ), names
             assert words[0] in groups.get(GROUPS.get(verb.group, ""), words), names
     assert not purposes
 
@@ -108,18 +126,27 @@ def test_a_target_takes_fields_by_name_only() -> None:
     assert renderers.Target(**target._asdict()) == target
 
 
-RELEASES = [{"name": name, "code": name != "8.0.0"} for name in ("6.0.0", "7.0.0", "8.0.0", "9.0.0", "9.1.0")]
+RELEASES = [
+    {"name": name, "code": name != "8.0.0"}
+    for name in ("6.0.0", "7.0.0", "8.0.0", "9.0.0", "9.1.0")
+]
 
 
 @pytest.mark.parametrize(
     ("record", "states"),
     [
-        ({"field": "i", "since": "7.0.0"}, ".YYYY"), ({"field": "i", "since": "8.0.0", "absent_in": "6.0.0"}, ".?YYY"),
-        ({"field": "i", "since": "9.0.0", "absent_in": "7.0.0"}, "..?YY"), ({"field": "i", "absent_in": "7.0.0"}, "..?YY"),
-        ({"field": "i"}, "???YY"), ({"field": "i", "since": "7.0.0", "missing_in": ["9.0.0"]}, ".YY.Y"),
-        ({"field": "i", "since": "6.0.0", "removed_in": "9.0.0"}, "YY?.."), ({"since": "6.0.0", "removed_in": "7.0.0"}, "Y...."),
+        ({"field": "i", "since": "7.0.0"}, ".YYYY"),
+        ({"field": "i", "since": "8.0.0", "absent_in": "6.0.0"}, ".?YYY"),
+        ({"field": "i", "since": "9.0.0", "absent_in": "7.0.0"}, "..?YY"),
+        ({"field": "i", "absent_in": "7.0.0"}, "..?YY"),
+        ({"field": "i"}, "???YY"),
+        ({"field": "i", "since": "7.0.0", "missing_in": ["9.0.0"]}, ".YY.Y"),
+        ({"field": "i", "since": "6.0.0", "removed_in": "9.0.0"}, "YY?.."),
+        ({"since": "6.0.0", "removed_in": "7.0.0"}, "Y...."),
         ({"since": "7.0.0"}, "....."),
     ],
-)  # fmt: skip
-def test_the_letters_of_an_option_say_which_release_reads_it(record: dict[str, Any], states: str) -> None:
+)
+def test_the_letters_of_an_option_say_which_release_reads_it(
+    record: dict[str, Any], states: str
+) -> None:
     assert build._compute_release_states(record, RELEASES) == states

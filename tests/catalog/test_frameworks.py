@@ -1,4 +1,6 @@
-"""Variables of torch_npu, vLLM-Ascend, MindSpore and others: what their readers make of a text, by the sources that each row names."""
+"""Variables of torch_npu, vLLM-Ascend, MindSpore and others: what their readers make of a text, by
+the sources that each row names.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ NAMES = catalog.record_names("env")
 RECORDS = {name: record for name in NAMES if (record := catalog.find_variable(name))}
 READS = tomllib.loads((REPOSITORY / "npuprof/catalog/reads.toml").read_text())
 
-#: By the way in which a switch is read: texts that come to what they say, and texts that come to something else.
+#: By the way in which a switch is read: texts that come to what they say, and texts that come to
+#: something else.
 SWITCHES: dict[str, tuple[list[str], list[str]]] = {
     "strtol flag": (["1", "0", "01", "false", "off", ""], ["true", "on", "True", "yes"]),
     "strtol 0 or 1": (["1", "0", "false"], ["true", "on", "yes"]),
@@ -44,12 +47,20 @@ SWITCHES: dict[str, tuple[list[str], list[str]]] = {
     "present": (["1", "on"], ["0", "false"]),
     "exact words": (["true", "false"], ["1", "0", "True"]),
 }
-ROWS = [(name, text, is_right) for name, record in RECORDS.items() if record.reads in SWITCHES for is_right in (True, False)
-        for text in SWITCHES[record.reads][not is_right] if text not in record.choices or is_right]  # fmt: skip
+ROWS = [
+    (name, text, is_right)
+    for name, record in RECORDS.items()
+    if record.reads in SWITCHES
+    for is_right in (True, False)
+    for text in SWITCHES[record.reads][not is_right]
+    if text not in record.choices or is_right
+]
 
 
 def find_faults(name: str, text: str) -> list[Fault]:
-    return [fault for fault in find_setting_faults(f"env.{name}", text) if fault.severity == "error"]
+    return [
+        fault for fault in find_setting_faults(f"env.{name}", text) if fault.severity == "error"
+    ]
 
 
 def test_each_way_of_reading_is_described_used_and_judged() -> None:
@@ -61,7 +72,9 @@ def test_each_way_of_reading_is_described_used_and_judged() -> None:
 
 
 @pytest.mark.parametrize(("name", "text", "is_right"), ROWS)
-def test_a_switch_is_wrong_where_its_reader_takes_it_for_the_opposite(name: str, text: str, is_right: bool) -> None:
+def test_a_switch_is_wrong_where_its_reader_takes_it_for_the_opposite(
+    name: str, text: str, is_right: bool
+) -> None:
     faults = find_faults(name, text)
     if is_right:
         assert faults == []
@@ -70,7 +83,9 @@ def test_a_switch_is_wrong_where_its_reader_takes_it_for_the_opposite(name: str,
     assert faults[0].why
     assert faults[0].hint.startswith(("write ", "unset it"))
     if faults[0].fix is not None:
-        assert find_faults(name, str(faults[0].fix.value)) == [], "what is suggested is wrong itself"
+        assert find_faults(name, str(faults[0].fix.value)) == [], (
+            "what is suggested is wrong itself"
+        )
 
 
 @pytest.mark.parametrize("name", ["CUDA_DEVICE_MAX_CONNECTIONS", "RANK", "MASTER_PORT"])
@@ -82,28 +97,54 @@ def test_a_number_with_another_text_affects_what_is_executed(name: str) -> None:
 
 def test_a_number_of_any_length_is_read_as_one() -> None:
     assert find_faults("ASCEND_LAUNCH_BLOCKING", "0" * 6000) == []
-    assert [fault.severity for fault in find_setting_faults("env.PER_STREAM_QUEUE", "9" * 6000)] == ["warning"]
-    assert len(find_faults("PYTORCH_NPU_ALLOC_CONF", f"max_split_size_mb:{'9' * 6000},garbage_collection_threshold:{'9' * 400}")) == 1
+    assert [
+        fault.severity for fault in find_setting_faults("env.PER_STREAM_QUEUE", "9" * 6000)
+    ] == ["warning"]
+    assert (
+        len(
+            find_faults(
+                "PYTORCH_NPU_ALLOC_CONF",
+                f"max_split_size_mb:{'9' * 6000},garbage_collection_threshold:{'9' * 400}",
+            )
+        )
+        == 1
+    )
 
 
-#: Values that public scripts and reports have and that their readers take for something else, fail on or ignore.
+#: Values that public scripts and reports have and that their readers take for something else, fail
+#: on or ignore.
 MISREAD = [
-    ("TASK_QUEUE_ENABLE", "on", "turns the queue off"), ("MULTI_STREAM_MEMORY_REUSE", "true", "counts as 0"),
-    ("TORCH_HCCL_ASYNC_ERROR_HANDLING", "on", ""), ("OOM_SNAPSHOT_ENABLE", "yes", ""), ("STREAMS_PER_DEVICE", "16", "becomes 32"),
-    ("ACL_OP_COMPILER_CACHE_MODE", "on", "enable"), ("HCCL_EVENT_TIMEOUT", "forever", "counts as 0"),
-    ("TORCH_HCCL_TRACE_BUFFER_SIZE", "many", ""), ("ACL_DEVICE_SYNC_TIMEOUT", "none", ""), ("VLLM_ASCEND_ENABLE_NZ", "true", ""),
-    ("PYTORCH_NPU_ALLOC_CONF", "expandable_segment:True", ""), ("PYTORCH_NPU_ALLOC_CONF", "expandable_segments:true", ""),
-    ("PYTORCH_NPU_ALLOC_CONF", "max_split_size_mb:10", ""), ("PYTORCH_NPU_ALLOC_CONF", "garbage_collection_threshold:1.5", ""),
-    ("PYTORCH_NPU_ALLOC_CONF", "expandable_segments", ""), ("PYTORCH_NPU_ALLOC_CONF", "page_size:2g", ""),
-    # Config::IsEnable and Config::InitVariable in src/atb/utils/config.cpp of hicann/ascend-transformer-boost, branch of CANN 8.3.RC1
-    ("ATB_OPSRUNNER_SETUP_CACHE_ENABLE", "true", "as off"), ("ATB_HOST_TILING_BUFFER_BLOCK_NUM", "64", "nearer end"),
-    ("ATB_DEVICE_TILING_BUFFER_BLOCK_NUM", "2048", "nearer end"), ("NPU_ASD_UPPER_THRESH", "1000000", "two numbers"),
-    ("NPU_ASD_SIGMA_THRESH", "100000,2", "two numbers"), ("TORCH_NPU_DEVICE_CAPABILITY", "8", "major.minor"),
-]  # fmt: skip
+    ("TASK_QUEUE_ENABLE", "on", "turns the queue off"),
+    ("MULTI_STREAM_MEMORY_REUSE", "true", "counts as 0"),
+    ("TORCH_HCCL_ASYNC_ERROR_HANDLING", "on", ""),
+    ("OOM_SNAPSHOT_ENABLE", "yes", ""),
+    ("STREAMS_PER_DEVICE", "16", "becomes 32"),
+    ("ACL_OP_COMPILER_CACHE_MODE", "on", "enable"),
+    ("HCCL_EVENT_TIMEOUT", "forever", "counts as 0"),
+    ("TORCH_HCCL_TRACE_BUFFER_SIZE", "many", ""),
+    ("ACL_DEVICE_SYNC_TIMEOUT", "none", ""),
+    ("VLLM_ASCEND_ENABLE_NZ", "true", ""),
+    ("PYTORCH_NPU_ALLOC_CONF", "expandable_segment:True", ""),
+    ("PYTORCH_NPU_ALLOC_CONF", "expandable_segments:true", ""),
+    ("PYTORCH_NPU_ALLOC_CONF", "max_split_size_mb:10", ""),
+    ("PYTORCH_NPU_ALLOC_CONF", "garbage_collection_threshold:1.5", ""),
+    ("PYTORCH_NPU_ALLOC_CONF", "expandable_segments", ""),
+    ("PYTORCH_NPU_ALLOC_CONF", "page_size:2g", ""),
+    # Config::IsEnable and Config::InitVariable in src/atb/utils/config.cpp of
+    # hicann/ascend-transformer-boost, branch of CANN 8.3.RC1
+    ("ATB_OPSRUNNER_SETUP_CACHE_ENABLE", "true", "as off"),
+    ("ATB_HOST_TILING_BUFFER_BLOCK_NUM", "64", "nearer end"),
+    ("ATB_DEVICE_TILING_BUFFER_BLOCK_NUM", "2048", "nearer end"),
+    ("NPU_ASD_UPPER_THRESH", "1000000", "two numbers"),
+    ("NPU_ASD_SIGMA_THRESH", "100000,2", "two numbers"),
+    ("TORCH_NPU_DEVICE_CAPABILITY", "8", "major.minor"),
+]
 
 
 @pytest.mark.parametrize(("name", "text", "why"), MISREAD)
-def test_a_value_that_a_reader_misreads_is_an_error_that_says_what_it_does(name: str, text: str, why: str) -> None:
+def test_a_value_that_a_reader_misreads_is_an_error_that_says_what_it_does(
+    name: str, text: str, why: str
+) -> None:
     (fault,) = find_faults(name, text)
     assert why in fault.why
     assert fault.hint
@@ -112,16 +153,29 @@ def test_a_value_that_a_reader_misreads_is_an_error_that_says_what_it_does(name:
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("PYTORCH_NPU_ALLOC_CONF", "expandable_segments:True"), ("PYTORCH_NPU_ALLOC_CONF", "max_split_size_mb:64,page_size:1g"),
-        ("PYTORCH_NPU_ALLOC_CONF", "garbage_collection_threshold:0.95, roundup_power2_divisions:[256:1,512:2,>:4]"),
-        ("CPU_AFFINITY_CONF", "1"), ("CPU_AFFINITY_CONF", "1,npu0:0-1,npu1:2-5,force:1"), ("TASK_QUEUE_ENABLE", "2"),
-        ("NPU_ASD_CONFIG", "enable:true,with_checksum:true"), ("MS_ALLOC_CONF", "enable_vmm:True,vmm_align_size:2MB"),
-        ("HCCL_EVENT_TIMEOUT", "0"), ("TORCH_NPU_LOGS", "+all"), ("ATB_WORKSPACE_MEM_ALLOC_ALG_TYPE", "2"),
-        ("ATB_OPSRUNNER_SETUP_CACHE_ENABLE", "0"), ("ATB_HOST_TILING_BUFFER_BLOCK_NUM", "128"),
-        ("ATB_DEVICE_TILING_BUFFER_BLOCK_NUM", "1024"), ("ATB_CONTEXT_WORKSPACE_RING", "1"),
-        ("NPU_ASD_UPPER_THRESH", "1000000,10000"), ("NPU_ASD_SIGMA_THRESH", "100000.0, 3"), ("TORCH_NPU_DEVICE_CAPABILITY", "9.0"),
+        ("PYTORCH_NPU_ALLOC_CONF", "expandable_segments:True"),
+        ("PYTORCH_NPU_ALLOC_CONF", "max_split_size_mb:64,page_size:1g"),
+        (
+            "PYTORCH_NPU_ALLOC_CONF",
+            "garbage_collection_threshold:0.95, roundup_power2_divisions:[256:1,512:2,>:4]",
+        ),
+        ("CPU_AFFINITY_CONF", "1"),
+        ("CPU_AFFINITY_CONF", "1,npu0:0-1,npu1:2-5,force:1"),
+        ("TASK_QUEUE_ENABLE", "2"),
+        ("NPU_ASD_CONFIG", "enable:true,with_checksum:true"),
+        ("MS_ALLOC_CONF", "enable_vmm:True,vmm_align_size:2MB"),
+        ("HCCL_EVENT_TIMEOUT", "0"),
+        ("TORCH_NPU_LOGS", "+all"),
+        ("ATB_WORKSPACE_MEM_ALLOC_ALG_TYPE", "2"),
+        ("ATB_OPSRUNNER_SETUP_CACHE_ENABLE", "0"),
+        ("ATB_HOST_TILING_BUFFER_BLOCK_NUM", "128"),
+        ("ATB_DEVICE_TILING_BUFFER_BLOCK_NUM", "1024"),
+        ("ATB_CONTEXT_WORKSPACE_RING", "1"),
+        ("NPU_ASD_UPPER_THRESH", "1000000,10000"),
+        ("NPU_ASD_SIGMA_THRESH", "100000.0, 3"),
+        ("TORCH_NPU_DEVICE_CAPABILITY", "9.0"),
     ],
-)  # fmt: skip
+)
 def test_a_value_of_the_documentation_is_no_finding(name: str, text: str) -> None:
     assert find_setting_faults(f"env.{name}", text) == []
 
@@ -132,24 +186,46 @@ def test_a_value_of_the_documentation_is_no_finding(name: str, text: str) -> Non
         ("garbage_collection_threshold:" + "1" * 200_000 + "x", "is not accepted"),
         ("roundup_power2_divisions:" + "[" * 200_000 + ",k:1", "unknown key"),
     ],
-)  # fmt: skip
+)
 def test_a_hostile_list_of_pairs_is_read_in_one_pass(text: str, why: str) -> None:
-    assert any(why in fault.why or why in fault.message for fault in find_setting_faults("env.PYTORCH_NPU_ALLOC_CONF", text))
+    assert any(
+        why in fault.why or why in fault.message
+        for fault in find_setting_faults("env.PYTORCH_NPU_ALLOC_CONF", text)
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "why", "hint"),
     [
-        ("garbage_collection_threshold:often", "", "write garbage_collection_threshold:0.8, or another number: 0 to 1"),
+        (
+            "garbage_collection_threshold:often",
+            "",
+            "write garbage_collection_threshold:0.8, or another number: 0 to 1",
+        ),
         ("max_split_size_mb:7", "", "write max_split_size_mb:21, or another number: at least 21"),
         ("max_split_size_mb", "", "write max_split_size_mb:21"),
-        ("expandable_segments:true", "Switches accept exactly True or False.", "write expandable_segments:True"),
-        ("page_siz:1g", "Its reader raises an error for a key that it does not know.", "did you mean 'page_size'?"),
+        (
+            "expandable_segments:true",
+            "Switches accept exactly True or False.",
+            "write expandable_segments:True",
+        ),
+        (
+            "page_siz:1g",
+            "Its reader raises an error for a key that it does not know.",
+            "did you mean 'page_size'?",
+        ),
     ],
-)  # fmt: skip
-def test_a_fault_in_a_list_of_pairs_says_why_and_what_to_write(text: str, why: str, hint: str) -> None:
+)
+def test_a_fault_in_a_list_of_pairs_says_why_and_what_to_write(
+    text: str, why: str, hint: str
+) -> None:
     (fault,) = find_setting_faults("env.PYTORCH_NPU_ALLOC_CONF", text)
-    assert (fault.code, fault.why.startswith(why), bool(fault.why), fault.hint) == ("NP203", True, bool(why), hint)
+    assert (fault.code, fault.why.startswith(why), bool(fault.why), fault.hint) == (
+        "NP203",
+        True,
+        bool(why),
+        hint,
+    )
 
 
 @pytest.mark.parametrize("name", [name for name, record in RECORDS.items() if record.dead])
@@ -162,14 +238,19 @@ def test_a_variable_that_nothing_reads_any_more_has_no_effect(name: str) -> None
 @pytest.mark.parametrize(
     ("name", "meant", "severity"),
     [
-        ("TASK_QUEUE_ENABEL", "TASK_QUEUE_ENABLE", "error"), ("VLLM_ASCEND_ENABLE_MLAP", "VLLM_ASCEND_ENABLE_MLAPO", "error"),
-        ("LCCL_DETERMINSTIC", "LCCL_DETERMINISTIC", "error"), ("HCCL_DETERMINISITIC", "HCCL_DETERMINISTIC", "warning"),
+        ("TASK_QUEUE_ENABEL", "TASK_QUEUE_ENABLE", "error"),
+        ("VLLM_ASCEND_ENABLE_MLAP", "VLLM_ASCEND_ENABLE_MLAPO", "error"),
+        ("LCCL_DETERMINSTIC", "LCCL_DETERMINISTIC", "error"),
+        ("HCCL_DETERMINISITIC", "HCCL_DETERMINISTIC", "warning"),
         ("ASCEND_RT_VISIBLE_DEVICE", "ASCEND_RT_VISIBLE_DEVICES", "warning"),
         ("ASCEBD_RT_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES", "warning"),
-        ("GLOBAL_ASCEND_LOG_LEVEL", "ASCEND_GLOBAL_LOG_LEVEL", "warning"), ("HCCL__BUFFSIZE", "HCCL_BUFFSIZE", "warning"),
+        ("GLOBAL_ASCEND_LOG_LEVEL", "ASCEND_GLOBAL_LOG_LEVEL", "warning"),
+        ("HCCL__BUFFSIZE", "HCCL_BUFFSIZE", "warning"),
     ],
-)  # fmt: skip
-def test_a_misspelt_name_is_an_error_only_where_all_names_are_known(name: str, meant: str, severity: str) -> None:
+)
+def test_a_misspelt_name_is_an_error_only_where_all_names_are_known(
+    name: str, meant: str, severity: str
+) -> None:
     (fault,) = find_setting_faults(f"env.{name}", "1")
     assert (fault.code, fault.severity) == ("NP206", severity)
     assert meant in fault.hint
@@ -179,17 +260,35 @@ def test_a_misspelt_name_is_an_error_only_where_all_names_are_known(name: str, m
 def test_a_variable_that_is_an_option_of_a_function_is_a_warning_with_the_call(name: str) -> None:
     assert name not in RECORDS
     (fault,) = find_setting_faults(f"env.{name}", "1")
-    assert (fault.code, fault.severity, f"{name} is an option of" in fault.message, name in fault.hint) == ("NP206", "warning", True, True)
+    assert (
+        fault.code,
+        fault.severity,
+        f"{name} is an option of" in fault.message,
+        name in fault.hint,
+    ) == ("NP206", "warning", True, True)
 
 
-@pytest.mark.parametrize("name", ["GRAPH_OP_RUN", "MS_ENABLE_GE", "MS_DISABLE_REF_MODE", "MS_HCCL_CM_INIT", "MINDSPORE_OP_INFO_PATH"])
-def test_a_variable_that_only_older_pages_of_mindspore_have_is_known_and_unchecked(name: str) -> None:
+@pytest.mark.parametrize(
+    "name",
+    [
+        "GRAPH_OP_RUN",
+        "MS_ENABLE_GE",
+        "MS_DISABLE_REF_MODE",
+        "MS_HCCL_CM_INIT",
+        "MINDSPORE_OP_INFO_PATH",
+    ],
+)
+def test_a_variable_that_only_older_pages_of_mindspore_have_is_known_and_unchecked(
+    name: str,
+) -> None:
     assert is_known_variable(name)
     assert name not in RECORDS
     assert find_setting_faults(f"env.{name}", "1") == []
 
 
-def test_a_script_that_sets_both_of_two_like_names_is_not_told_that_one_is_misspelt(run: Run, tmp_path: Any) -> None:
+def test_a_script_that_sets_both_of_two_like_names_is_not_told_that_one_is_misspelt(
+    run: Run, tmp_path: Any
+) -> None:
     lines = "export HCCL_DETERMINISITIC=true\n"
     (tmp_path / "one.sh").write_text(lines)
     (tmp_path / "both.sh").write_text(f"{lines}export HCCL_DETERMINISTIC=true\n")

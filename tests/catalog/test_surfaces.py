@@ -1,4 +1,6 @@
-"""The classes of the other surfaces: what the catalogue says of them is what the adapter's own have."""
+"""The classes of the other surfaces: what the catalogue says of them is what the
+adapter's own have.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ CLASSES = catalog.load_config_classes()
 def test_every_attribute_is_known_with_what_its_class_takes() -> None:
     assert set(surfaces.list_attribute_paths()) >= ADAPTERS_OWN[1]
     for path in ADAPTERS_OWN[1]:
-        assert set(surfaces.list_attribute_values(path)) == set(LEAVES[path][0] or surfaces.ANYTHING), path
+        assert set(surfaces.list_attribute_values(path)) == set(
+            LEAVES[path][0] or surfaces.ANYTHING
+        ), path
 
 
 @pytest.mark.parametrize("name", [name for name in CLASSES if not CLASSES[name].until])
@@ -22,12 +26,19 @@ def test_a_class_takes_its_arguments_in_the_order_of_its_signature(name: str) ->
     own = [argument for argument in ARGUMENTS[name] if (name, argument) in ADAPTERS_OWN[0]]
     assert list(CLASSES[name].positional) == own
     assert not set(CLASSES[name].formerly) & set(own)
-    for argument in (*CLASSES[name].required, *CLASSES[name].stored, *CLASSES[name].exact, *CLASSES[name].since):
+    for argument in (
+        *CLASSES[name].required,
+        *CLASSES[name].stored,
+        *CLASSES[name].exact,
+        *CLASSES[name].since,
+    ):
         assert argument in own
 
 
 def test_an_object_is_taken_where_its_class_says() -> None:
-    taken = {made.taken_as: made.name for made in CLASSES.values() if made.argument and not made.until}
+    taken = {
+        made.taken_as: made.name for made in CLASSES.values() if made.argument and not made.until
+    }
     assert taken == NESTED
 
 
@@ -48,9 +59,15 @@ def test_what_is_written_for_an_option_is_taken_and_read_back() -> None:
 @pytest.mark.parametrize(
     ("path", "release", "state"),
     [
-        ("execute_times", "9.2.0", "Y"), ("execute_times", "9.0.0", "Y"), ("execute_times", "8.0.0", "?"), ("execute_times", "7.0.0", "."),
-        ("overflow_flag", "6.0.1", "Y"), ("overflow_flag", "6.0.RC1", "."), ("precision_mode", "9.0.0", "Y"), ("no_such", "9.0.0", "."),
+        ("execute_times", "9.2.0", "Y"),
+        ("execute_times", "9.0.0", "Y"),
+        ("execute_times", "8.0.0", "?"),
+        ("execute_times", "7.0.0", "."),
+        ("overflow_flag", "6.0.1", "Y"),
+        ("overflow_flag", "6.0.RC1", "."),
+        ("precision_mode", "9.0.0", "Y"),
+        ("no_such", "9.0.0", "."),
     ],
-)  # fmt: skip
+)
 def test_an_attribute_is_there_from_its_release_on(path: str, release: str, state: str) -> None:
     assert surfaces.find_attribute_release(path, release) == state

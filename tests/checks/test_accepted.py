@@ -1,4 +1,7 @@
-"""Findings that somebody has accepted: in a preset, in npuprof.toml, in a script; what holds for whom, and what never."""
+"""Findings that somebody has accepted: in a preset, in npuprof.toml, in a script.
+
+What holds for whom, and what never.
+"""
 
 from __future__ import annotations
 
@@ -45,10 +48,20 @@ BROKEN = "options.enable_dump = true\n"  # NP306: a rule that reads dump_path to
         ({"a": accept("NP602") + JOB}, "", "a", True),
         # in heirs for its values and those of its ancestors; not for theirs
         ({"a": accept("NP603") + JOB, "b": 'profile.extends = ["a"]\n'}, "", "b", False),
-        ({"a": accept("NP603") + JOB, "b": f'profile.extends = ["a"]\n{JOB.replace("1", "2")}'}, "", "b", True),
+        (
+            {"a": accept("NP603") + JOB, "b": f'profile.extends = ["a"]\n{JOB.replace("1", "2")}'},
+            "",
+            "b",
+            True,
+        ),
         ({"a": JOB, "b": accept("NP603", extends='"a"')}, "", "b", False),
         ({"a": JOB, "b": accept("NP603", extends='"a"')}, "", "a", True),
-        ({"a": JOB, "b": accept("NP603"), "c": 'profile.extends = ["a", "b"]\n'}, "", "c", True),  # b is no heir of a
+        (
+            {"a": JOB, "b": accept("NP603"), "c": 'profile.extends = ["a", "b"]\n'},
+            "",
+            "c",
+            True,
+        ),  # b is no heir of a
         # by a glob
         ({"a": JOB}, GLOB, "a", False),
         ({"b": JOB}, GLOB, "b", True),
@@ -56,7 +69,9 @@ BROKEN = "options.enable_dump = true\n"  # NP306: a rule that reads dump_path to
         ({"a": "", "b": f'profile.extends = ["a"]\n{JOB}'}, GLOB, "b", True),
     ],
 )
-def test_a_finding_is_accepted_for_the_values_of_who_accepts_it(presets: dict[str, str], project: str, name: str, told: bool) -> None:
+def test_a_finding_is_accepted_for_the_values_of_who_accepts_it(
+    presets: dict[str, str], project: str, name: str, told: bool
+) -> None:
     assert ("NP603" in codes(presets, name, project)) == told
 
 
@@ -70,7 +85,10 @@ def test_a_finding_is_accepted_for_the_values_of_who_accepts_it(presets: dict[st
     ],
 )
 def test_a_rule_is_accepted_for_all_the_settings_that_it_reads(heir: str, told: bool) -> None:
-    presets = {"a": accept("TEAM-1") + "options.deterministic = 0\n", "b": f'profile.extends = ["a"]\n{heir}'}
+    presets = {
+        "a": accept("TEAM-1") + "options.deterministic = 0\n",
+        "b": f'profile.extends = ["a"]\n{heir}',
+    }
     assert ("TEAM-1" in codes(presets, "b", RULE)) == told
 
 
@@ -83,22 +101,36 @@ def test_what_the_command_line_and_mixins_set_is_told_all_the_same() -> None:
 
 def test_a_context_that_an_heir_sets_is_told_beside_one_that_is_accepted() -> None:
     base = accept("TEAM-1") + "options.deterministic = 0\n"
-    heir = 'profile.extends = ["a"]\n[[override]]\nmatch = { product = "atlas-a3" }\noptions.hccl_timeout = 3\noptions.deterministic = 0\n'
+    heir = (
+        'profile.extends = ["a"]\n[[override]]\nmatch = { product = "atlas-a3" }\n'
+        "options.hccl_timeout = 3\noptions.deterministic = 0\n"
+    )
     build_store(Path("profiles"), {"a": base, "b": heir})
     Path("npuprof.toml").write_text(RULE)
-    found = [finding for finding in npuprof.check(npuprof.open_store().resolve("b")) if finding.code == "TEAM-1"]
+    found = [
+        finding
+        for finding in npuprof.check(npuprof.open_store().resolve("b"))
+        if finding.code == "TEAM-1"
+    ]
     assert [finding.message for finding in found] == ["deterministic == 1 is required on atlas-a3"]
 
 
 @pytest.mark.parametrize(
     ("code", "preset"),
     [
-        ("NP607", 'env.HOME = "/x"\n'), ("NP105", 'profile.extends = ["base"]\noptions.hccl_timeout = 4\n'), ("NP413", ""), ("NP912", ""),
-        ("NP9999", ""), ("NP101", ""),
+        ("NP607", 'env.HOME = "/x"\n'),
+        ("NP105", 'profile.extends = ["base"]\noptions.hccl_timeout = 4\n'),
+        ("NP413", ""),
+        ("NP912", ""),
+        ("NP9999", ""),
+        ("NP101", ""),
     ],
-)  # fmt: skip
+)
 def test_trust_locks_and_what_a_target_refuses_cannot_be_accepted(code: str, preset: str) -> None:
-    presets = {"base": 'profile.locked = ["hccl_timeout"]\noptions.hccl_timeout = 3\n', "a": accept(code) + preset}
+    presets = {
+        "base": 'profile.locked = ["hccl_timeout"]\noptions.hccl_timeout = 3\n',
+        "a": accept(code) + preset,
+    }
     assert codes(presets, "a") >= ({code, "NP706"} if preset else {"NP706"})
     with pytest.raises(NpuprofError, match="NP040"):
         codes({"a": preset}, "a", GLOB.replace("NP603", code))
@@ -109,23 +141,39 @@ def test_trust_locks_and_what_a_target_refuses_cannot_be_accepted(code: str, pre
     [
         ("profile.ignore = 1\n", "must be a list of tables with code and reason"),
         ('profile.ignore = [{ code = "NP603" }]\n', "an ignore needs a reason"),
-        ('profile.ignore = [{ code = "NP603", reason = " " }]\n', "'reason' of an ignore must be text"),
+        (
+            'profile.ignore = [{ code = "NP603", reason = " " }]\n',
+            "'reason' of an ignore must be text",
+        ),
         ('profile.ignore = [{ reason = "x" }]\n', "an ignore needs a code"),
-        ('profile.ignore = [{ code = "NP603", reason = "x", why = 1 }]\n', "unknown key 'why' in ignore"),
+        (
+            'profile.ignore = [{ code = "NP603", reason = "x", why = 1 }]\n',
+            "unknown key 'why' in ignore",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_ignore_cannot_say_is_told(said: str, told: str) -> None:
     with pytest.raises(NpuprofError, match=told):
         codes({"a": said}, "a")
 
 
 def test_what_is_accepted_is_counted_and_what_no_longer_occurs_is_a_note(run: Run) -> None:
-    store = {"a": accept("NP603", "NP602") + JOB, "b": 'profile.extends = ["a"]\n', "x": JOB.replace("1", "2")}
+    store = {
+        "a": accept("NP603", "NP602") + JOB,
+        "b": 'profile.extends = ["a"]\n',
+        "x": JOB.replace("1", "2"),
+    }
     build_store(Path("profiles"), store)
     Path("npuprof.toml").write_text(GLOB.replace("a*", "x") + GLOB.replace("a*", "nobody"))
     assert ", 2 accepted" in run("check").err
-    notes = [one for one in json.loads(run("check", "--format", "json").out)["findings"] if one["code"] == "NP705"]
-    assert [(one["path"], one["line"], one["severity"]) for one in notes] == [("profiles/a.toml", 1, "info")]
+    notes = [
+        one
+        for one in json.loads(run("check", "--format", "json").out)["findings"]
+        if one["code"] == "NP705"
+    ]
+    assert [(one["path"], one["line"], one["severity"]) for one in notes] == [
+        ("profiles/a.toml", 1, "info")
+    ]
     assert "NP705" not in run("check", "a", "--severity", "info").out  # an heir may need it
     assert run("check", "--strict", "x").code == 0
     assert run("check", "--strict", "x", "--store", "builtin:").code == 2
@@ -134,18 +182,35 @@ def test_what_is_accepted_is_counted_and_what_no_longer_occurs_is_a_note(run: Ru
 @pytest.mark.parametrize(
     ("globs", "idle"),
     [
-        (["a"], []), (["a", "b*"], ["b*"]), (["team/*"], []), (["team/**"], []), (["*"], []), (["taem/*"], ["taem/*"]),
+        (["a"], []),
+        (["a", "b*"], ["b*"]),
+        (["team/*"], []),
+        (["team/**"], []),
+        (["*"], []),
+        (["taem/*"], ["taem/*"]),
         (["team/y", "A"], ["team/y", "A"]),
     ],
-)  # fmt: skip
-@pytest.mark.parametrize(
-    "table", ["[[rule]]\ncode = 'T-1'\nrequire = 'graph_run_mode is unset'\n", "[[ignore]]\ncode = 'NP603'\nreason = 'r'\n"]
 )
-def test_a_glob_of_npuprof_toml_that_means_no_preset_is_a_note(table: str, globs: list[str], idle: list[str], run: Run) -> None:
+@pytest.mark.parametrize(
+    "table",
+    [
+        "[[rule]]\ncode = 'T-1'\nrequire = 'graph_run_mode is unset'\n",
+        "[[ignore]]\ncode = 'NP603'\nreason = 'r'\n",
+    ],
+)
+def test_a_glob_of_npuprof_toml_that_means_no_preset_is_a_note(
+    table: str, globs: list[str], idle: list[str], run: Run
+) -> None:
     build_store(Path("profiles"), {"a": JOB, "team/x": JOB.replace("1", "2")})
     Path("npuprof.toml").write_text(f"{table}presets = {globs}\n")
-    notes = [one for one in json.loads(run("check", "--format", "json").out)["findings"] if one["code"] == "NP709"]
-    assert [(one["path"], one["line"], one["severity"]) for one in notes] == [("npuprof.toml", 4, "info")] * len(idle)
+    notes = [
+        one
+        for one in json.loads(run("check", "--format", "json").out)["findings"]
+        if one["code"] == "NP709"
+    ]
+    assert [(one["path"], one["line"], one["severity"]) for one in notes] == [
+        ("npuprof.toml", 4, "info")
+    ] * len(idle)
     assert all(repr(glob) in note["message"] for glob, note in zip(idle, notes, strict=True))
     assert "NP709" not in run("check", "a", "--severity", "info").out
 
@@ -162,12 +227,16 @@ def test_an_ignore_is_text(repo: Repo, run: Run) -> None:
     assert 'code = "NP603"' in (repo.folder / "profiles/a.toml").read_text()
 
 
-def test_a_source_does_not_silence_what_a_consumer_sets(tmp_path: Path, run: Run, committer: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_source_does_not_silence_what_a_consumer_sets(
+    tmp_path: Path, run: Run, committer: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     team, app = Repo(tmp_path / "team"), Repo(tmp_path / "app")
     (team.folder / "npuprof.toml").write_text(GLOB.replace("NP603", "NP602"))
     both = f"{JOB}env.RANK_ID = 3\n"  # NP603, NP602
     team.commit({"a": accept("NP603") + both})
-    app.commit({"own": 'profile.extends = ["team:a"]\n', "set": f'profile.extends = ["team:a"]\n{both}'})
+    app.commit(
+        {"own": 'profile.extends = ["team:a"]\n', "set": f'profile.extends = ["team:a"]\n{both}'}
+    )
     monkeypatch.chdir(app.folder)
     assert run("source", "add", "team", f"file://{team.folder}", "--rev", "main").code == 0
     silent = run("check", "own").out
@@ -176,7 +245,7 @@ def test_a_source_does_not_silence_what_a_consumer_sets(tmp_path: Path, run: Run
     assert ("NP603" in told, "NP602" in told) == (True, True), told
 
 
-# -- scripts ---------------------------------------------------------------------------------------------------------
+# -- scripts --------------------------------------------------------------------------------------
 
 HEAD = """import tensorflow as tf
 config = tf.compat.v1.ConfigProto()
@@ -193,7 +262,10 @@ LINE = 'custom_op.parameter_map["hccl_timeot"].i = 600'
         (f"{LINE}  # npuprof: ignore[NP201] a private option", []),
         (f"# npuprof: ignore[NP201] a private option\n{LINE}", []),
         (f"# npuprof: ignore[NP202, NP201] a private option\n{LINE}", ["NP705"]),
-        (f"# npuprof: ignore[NP202] x\n# npuprof: ignore[NP201] a private option\n{LINE}", ["NP705"]),
+        (
+            f"# npuprof: ignore[NP202] x\n# npuprof: ignore[NP201] a private option\n{LINE}",
+            ["NP705"],
+        ),
         (f"# npuprof: ignore[NP201] a private option\nx = 1\n{LINE}", ["NP201", "NP705"]),
         (f"x = 1  # npuprof: ignore[NP201] not for the next line\n{LINE}", ["NP201", "NP705"]),
         (f"{LINE}  # npuprof: ignore[NP201]", ["NP201", "NP706"]),
@@ -202,7 +274,9 @@ LINE = 'custom_op.parameter_map["hccl_timeot"].i = 600'
         (f"{LINE}  # npuprof: ignore[NP607] x", ["NP201", "NP706"]),
     ],
 )
-def test_a_remark_in_a_script_accepts_what_stands_in_its_line_or_below(line: str, codes_told: list[str], run: Run) -> None:
+def test_a_remark_in_a_script_accepts_what_stands_in_its_line_or_below(
+    line: str, codes_told: list[str], run: Run
+) -> None:
     Path("train.py").write_text(f"{HEAD}{line}\n")
     result = run("scan", "train.py", "--format", "json")
     found = [one["code"] for one in json.loads(result.out)["findings"]]
@@ -210,30 +284,54 @@ def test_a_remark_in_a_script_accepts_what_stands_in_its_line_or_below(line: str
 
 
 REMARK = "# npuprof: ignore[NP812] ours"
-CALL = 'config = NPURunConfig(\n    hccl_timeot=600,{}\n    iterations_per_loop=1,{}\n    dump_pth="/x",{}\n){}'
+CALL = (
+    "config = NPURunConfig(\n    hccl_timeot=600,{}\n"
+    '    iterations_per_loop=1,{}\n    dump_pth="/x",{}\n){}'
+)
 
 
 @pytest.mark.parametrize(
     ("text", "codes_told"),
     [
-        (CALL.format("", "", "", ""), ["NP812", "NP812"]), (CALL.format("", "", "", f"  {REMARK}"), []),
-        (CALL.format("", f"  {REMARK}", "", ""), []), (CALL.format(f"  {REMARK}", "", "", ""), ["NP812"]),
-        (f"{REMARK}\n{CALL.format('', '', '', '')}", []), (CALL.format("", "", "", f"\n{REMARK}\nx = 1"), ["NP705", "NP812", "NP812"]),
+        (CALL.format("", "", "", ""), ["NP812", "NP812"]),
+        (CALL.format("", "", "", f"  {REMARK}"), []),
+        (CALL.format("", f"  {REMARK}", "", ""), []),
+        (CALL.format(f"  {REMARK}", "", "", ""), ["NP812"]),
+        (f"{REMARK}\n{CALL.format('', '', '', '')}", []),
+        (CALL.format("", "", "", f"\n{REMARK}\nx = 1"), ["NP705", "NP812", "NP812"]),
         (f"x = (\n    1)  {REMARK}\n{CALL.format('', '', '', '')}", ["NP705", "NP812", "NP812"]),
     ],
-)  # fmt: skip
-def test_a_remark_is_for_its_line_else_for_the_whole_statement(text: str, codes_told: list[str], run: Run) -> None:
-    Path("train.py").write_text(f"from npu_bridge.npu_init import *\n{text}\ntf.estimator.Estimator(config=config)\n")
+)
+def test_a_remark_is_for_its_line_else_for_the_whole_statement(
+    text: str, codes_told: list[str], run: Run
+) -> None:
+    Path("train.py").write_text(
+        f"from npu_bridge.npu_init import *\n{text}\ntf.estimator.Estimator(config=config)\n"
+    )
     result = run("scan", "train.py", "--format", "json")
     found = [one["code"] for one in json.loads(result.out)["findings"]]
-    assert sorted(code for code in found if code in ("NP812", "NP705", "NP706")) == codes_told, result.out
+    assert sorted(code for code in found if code in ("NP812", "NP705", "NP706")) == codes_told, (
+        result.out
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "accepted"),
     [
-        ("atc --model=x --framework=3 \\\n  --output=y --soc_versin=Ascend910B2 \\\n  --log=info  {}\n", 1),
-        ("{}\natc --model=x --framework=3 \\\n  --output=y --soc_versin=Ascend910B2 \\\n  --log=info\n", 1),
+        (
+            (
+                "atc --model=x --framework=3 \\\n"
+                "  --output=y --soc_versin=Ascend910B2 \\\n  --log=info  {}\n"
+            ),
+            1,
+        ),
+        (
+            (
+                "{}\natc --model=x --framework=3 \\\n"
+                "  --output=y --soc_versin=Ascend910B2 \\\n  --log=info\n"
+            ),
+            1,
+        ),
         ("atc --model=x --framework=3 --output=y --soc_versin=Ascend910B2\necho done  {}\n", 0),
     ],
 )

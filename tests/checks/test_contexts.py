@@ -1,4 +1,6 @@
-"""Values and overrides judged together: held equal to judging, in every single context, what the preset is there."""
+"""Values and overrides judged together: held equal to judging, in every single context, what the
+preset is there.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from support.building import build_store, config, findings
 
 A2, A3 = "atlas-a2", "atlas-a3"
 
-# -- the forms that a clash takes -----------------------------------------------------------------------------------
+# -- the forms that a clash takes -----------------------------------------------------------------
 
 CLASH = "precision_mode and precision_mode_v2 are both set"
 
@@ -27,7 +29,8 @@ def told(text: str, **asked: Any) -> list[str]:
 def clash(match: str, profile: str = "") -> str:
     return (
         f'[profile]\n{profile}\n[options]\nprecision_mode_v2 = "mixed_float16"\n'
-        f'[[override]]\nmatch = {{ {match} }}\noptions = {{ precision_mode = "allow_mix_precision" }}\n'
+        f"[[override]]\nmatch = {{ {match} }}\n"
+        'options = { precision_mode = "allow_mix_precision" }\n'
     )
 
 
@@ -51,13 +54,15 @@ def clash(match: str, profile: str = "") -> str:
         (clash('cann = "<8.5"', 'cann = ">=9.0"'), None),
         (clash('scenario = "training"', 'scenario = "online-inference"'), None),
     ],
-)  # fmt: skip
+)
 def test_a_value_and_an_override_are_judged_together(text: str, expected: str | None) -> None:
     assert told(text) == [expected] * (expected is not None)
 
 
 def lists(*overrides: str, profile: str = f'products = ["{A2}", "{A3}"]') -> str:
-    """Return a preset with a list for a mixed precision mode, and overrides, each ``match: value``."""
+    """Return a preset with a list for a mixed precision mode, and overrides, each
+    ``match: value``.
+    """
     blocks = "".join(
         f'[[override]]\nmatch = {{ {match} }}\noptions = {{ precision_mode_v2 = "{value}" }}\n'
         for match, _, value in (one.partition(": ") for one in overrides)
@@ -73,14 +78,23 @@ WITHOUT = "where no product is asked for"
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (lists(f'product = "{A2}": mixed_float16', f'product = "{A3}": mixed_bfloat16'), [("warning", f"{NO_MODE} {WITHOUT}")]),
-        (lists(f'product = ["{A2}", "{A3}"]: mixed_float16'), [("warning", f"{NO_MODE} {WITHOUT}")]),
+        (
+            lists(f'product = "{A2}": mixed_float16', f'product = "{A3}": mixed_bfloat16'),
+            [("warning", f"{NO_MODE} {WITHOUT}")],
+        ),
+        (
+            lists(f'product = ["{A2}", "{A3}"]: mixed_float16'),
+            [("warning", f"{NO_MODE} {WITHOUT}")],
+        ),
         (lists(f'product = "{A2}": mixed_float16'), [("error", NO_MODE)]),
         (
             lists(f'product = "{A2}": mixed_float16', f'product = "{A3}": origin'),
             [("error", f"{NO_MODE} on atlas-a3"), ("warning", f"{NO_MODE} {WITHOUT}")],
         ),
-        (lists('cann = ">=8.0": mixed_float16', profile='cann = ">=8.0"'), [("warning", f"{NO_MODE} where no release is asked for")]),
+        (
+            lists('cann = ">=8.0": mixed_float16', profile='cann = ">=8.0"'),
+            [("warning", f"{NO_MODE} where no release is asked for")],
+        ),
         (lists('cann = ">=9.0": mixed_float16', profile='cann = ">=8.0"'), [("error", NO_MODE)]),
     ],
 )
@@ -92,27 +106,38 @@ def test_what_holds_only_without_a_product_or_a_release_is_no_error_of_a_preset_
 
 
 def test_used_without_its_product_the_same_preset_is_refused(tmp_path: Path) -> None:
-    config = npuprof.loads(lists(f'product = "{A2}": mixed_float16', f'product = "{A3}": mixed_bfloat16'))
+    config = npuprof.loads(
+        lists(f'product = "{A2}": mixed_float16', f'product = "{A3}": mixed_bfloat16')
+    )
     (found,) = [one for one in npuprof.check(config) if one.code == "NP303"]
     assert found.hint.endswith("; or give --product wherever the preset is used")
     with pytest.raises(NpuprofError, match=NO_MODE):
         npuprof.render(config, "session")
 
 
-@pytest.mark.parametrize("profile", [f'products = ["{A2}"]', 'cann = "<8.0"', 'scenario = "training"'])
-def test_values_of_an_override_that_takes_part_nowhere_are_judged_by_themselves(profile: str) -> None:
+@pytest.mark.parametrize(
+    "profile", [f'products = ["{A2}"]', 'cann = "<8.0"', 'scenario = "training"']
+)
+def test_values_of_an_override_that_takes_part_nowhere_are_judged_by_themselves(
+    profile: str,
+) -> None:
     text = (
         f"[profile]\n{profile}\n[[override]]\n"
         f'match = {{ product = "{A3}", cann = ">=9.0", scenario = "online-inference" }}\n'
         'options = { hccl_timeot = 1, hccl_timeout = "x" }\n'
     )
     assert [(finding.code, finding.key, str(finding.origin)) for finding in findings(text)] == [
-        ("NP711", "override.match", "<text>:4"), ("NP201", "hccl_timeot", "<text>:5"), ("NP202", "hccl_timeout", "<text>:5"),
-    ]  # fmt: skip
+        ("NP711", "override.match", "<text>:4"),
+        ("NP201", "hccl_timeot", "<text>:5"),
+        ("NP202", "hccl_timeout", "<text>:5"),
+    ]
 
 
 def test_what_cannot_be_resolved_in_a_context_is_told() -> None:
-    text = f'options.hccl_timeout = 1\n[[override]]\nmatch.product = "{A3}"\nappend.options.hccl_timeout = [1]\n'
+    text = (
+        f'options.hccl_timeout = 1\n[[override]]\nmatch.product = "{A3}"\n'
+        "append.options.hccl_timeout = [1]\n"
+    )
     assert contexts.resolve_elsewhere(config(text), Context(None, A3, None)) is None
     assert [finding.code for finding in findings(text)] == ["NP106"]
 
@@ -121,16 +146,29 @@ def test_a_lock_holds_in_every_context(tmp_path: Path) -> None:
     override = f'[[override]]\nmatch = {{ product = "{A3}" }}\noptions = {{ hccl_timeout = 2 }}\n'
     base = '[profile]\nlocked = ["hccl_timeout"]\n[options]\nhccl_timeout = 1\n'
     store = npuprof.open_store(
-        str(build_store(tmp_path, {"base": base + override.replace("2", "3"), "leaf": f'[profile]\nextends = ["base"]\n{override}'}))
+        str(
+            build_store(
+                tmp_path,
+                {
+                    "base": base + override.replace("2", "3"),
+                    "leaf": f'[profile]\nextends = ["base"]\n{override}',
+                },
+            )
+        )
     )
     assert [finding.code for finding in checks.check_config(store.resolve("base"))] == []
     found = checks.check_config(store.resolve("leaf"))
-    assert [(finding.code, finding.message.rpartition(" on ")[2], str(finding.origin).rpartition("/")[2]) for finding in found] == [
-        ("NP105", A3, "leaf.toml:5")
-    ]
+    assert [
+        (
+            finding.code,
+            finding.message.rpartition(" on ")[2],
+            str(finding.origin).rpartition("/")[2],
+        )
+        for finding in found
+    ] == [("NP105", A3, "leaf.toml:5")]
 
 
-# -- the chip of a conversion decides for which product the rest is judged ---------------------------------------------
+# -- the chip of a conversion decides for which product the rest is judged ------------------------
 
 CHIPS = """
 [profile]
@@ -157,10 +195,20 @@ BF16 = 'precision_mode = "allow_fp32_to_bf16" is not supported on atlas-training
         ("", 'product = "atlas-training"', "Ascend910A", f"{BF16}"),
         ("", 'cann = ">=9.2"', "Ascend910_9392", None),
         (f'products = ["{A2}", "{A3}"]', f'product = "{A3}"', "Ascend910_9392", None),
-        (f'products = ["{A2}", "{A3}"]', f'product = "{A3}"', "Ascend910B3", f"{CHIP} a chip of {A2}, not of {A3} on {A3}"),
-        (f'products = ["{A2}"]', 'cann = ">=9.2"', "Ascend910_9392", f"{CHIP} a chip of {A3}, not of {A2} in CANN 9.2.0"),
+        (
+            f'products = ["{A2}", "{A3}"]',
+            f'product = "{A3}"',
+            "Ascend910B3",
+            f"{CHIP} a chip of {A2}, not of {A3} on {A3}",
+        ),
+        (
+            f'products = ["{A2}"]',
+            'cann = ">=9.2"',
+            "Ascend910_9392",
+            f"{CHIP} a chip of {A3}, not of {A2} in CANN 9.2.0",
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_chip_that_an_override_names_narrows_the_products_where_it_takes_part(
     profile: str, match: str, chip: str, expected: str | None
 ) -> None:
@@ -172,37 +220,68 @@ def test_the_chip_that_an_override_names_narrows_the_products_where_it_takes_par
     assert bool(alone) == (expected is not None and expected.startswith(BF16))
 
 
-# -- overrides that never apply ---------------------------------------------------------------------------------------
+# -- overrides that never apply -------------------------------------------------------------------
 
 #: An override's match, what the preset is meant for, and the line that is reported, if any.
 NEVER: dict[str, tuple[str, str, bool]] = {
-    "a product the preset excludes": ('product = "atlas-a3"', 'products = ["atlas-a2-training"]', True),
+    "a product the preset excludes": (
+        'product = "atlas-a3"',
+        'products = ["atlas-a2-training"]',
+        True,
+    ),
     "a release the preset excludes": ('cann = ">=9.0"', 'cann = ">=8.0,<9"', True),
-    "a scenario of another preset": ('scenario = "online-inference"', 'scenario = "training"', True),
-    "one product of two": ('product = ["atlas-a3", "atlas-a2"]', 'products = ["atlas-a2-training"]', False),
+    "a scenario of another preset": (
+        'scenario = "online-inference"',
+        'scenario = "training"',
+        True,
+    ),
+    "one product of two": (
+        'product = ["atlas-a3", "atlas-a2"]',
+        'products = ["atlas-a2-training"]',
+        False,
+    ),
     "a part of the preset's releases": ('cann = ">=8.5"', 'cann = ">=8.0,<9"', False),
     "a product where the preset names none": ('product = "atlas-a3"', "", False),
     "a conversion where the preset trains": ('target = "atc"', 'scenario = "training"', True),
-    "a session where the preset converts": ('target = "session"', 'scenario = "offline-inference"', True),
+    "a session where the preset converts": (
+        'target = "session"',
+        'scenario = "offline-inference"',
+        True,
+    ),
     "a target that writes every preset": ('target = "json"', 'scenario = "training"', False),
-    "a product that nobody knows": ('product = "atlas-a9"', 'products = ["atlas-a2-training"]', False),
+    "a product that nobody knows": (
+        'product = "atlas-a9"',
+        'products = ["atlas-a2-training"]',
+        False,
+    ),
 }
 
 
 @pytest.mark.parametrize("case", NEVER)
 def test_an_override_that_never_applies_is_a_warning_at_its_match(case: str) -> None:
     match, meant, is_dead = NEVER[case]
-    text = f"[profile]\n{meant}\n[[override]]\nmatch = {{ {match} }}\noptions = {{ hccl_timeout = 900 }}\n"
-    found = [(finding.severity, finding.line) for finding in findings(text) if finding.code == "NP711"]
+    text = (
+        f"[profile]\n{meant}\n[[override]]\nmatch = {{ {match} }}\n"
+        "options = { hccl_timeout = 900 }\n"
+    )
+    found = [
+        (finding.severity, finding.line) for finding in findings(text) if finding.code == "NP711"
+    ]
     assert found == ([("warning", 4)] if is_dead else [])
 
 
 def test_a_misspelt_key_that_an_override_unsets_is_reported() -> None:
     unset = 'unset = ["hccl_timout", "env.HCCL_CONECT_TIMEOUT"]'
-    text = f'[options]\nhccl_timeout = 900\n[[override]]\nmatch = {{ product = "atlas-a3" }}\n{unset}\n'
+    text = (
+        "[options]\nhccl_timeout = 900\n[[override]]\n"
+        f'match = {{ product = "atlas-a3" }}\n{unset}\n'
+    )
     found = [(finding.line, finding.hint) for finding in findings(text) if finding.code == "NP702"]
     hints = [
         "did you mean 'hccl_timeout'?",
-        "did you mean 'env.HCCL_CONNECT_TIMEOUT' or 'env.HCCL_EXEC_TIMEOUT' or 'env.HCCL_EVENT_TIMEOUT'?",
+        (
+            "did you mean 'env.HCCL_CONNECT_TIMEOUT' or "
+            "'env.HCCL_EXEC_TIMEOUT' or 'env.HCCL_EVENT_TIMEOUT'?"
+        ),
     ]
     assert found == [(5, hint) for hint in hints]

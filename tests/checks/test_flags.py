@@ -19,11 +19,22 @@ from support.building import toml
 SHAPE = {"input_shape": "a:-1,2"}
 
 
-def told(options: dict[str, Any], atc: dict[str, Any], scenario: str = "offline-inference", target: str | None = None) -> list[str]:
-    text = toml({"profile": {"scenario": scenario} if scenario else {}, "options": options, "atc": atc})
+def told(
+    options: dict[str, Any],
+    atc: dict[str, Any],
+    scenario: str = "offline-inference",
+    target: str | None = None,
+) -> list[str]:
+    text = toml(
+        {"profile": {"scenario": scenario} if scenario else {}, "options": options, "atc": atc}
+    )
     profile = Profile(parse_document("x", "x", text))
     there = Resolver(FixedPolicy(None, profile), Context(target=target)).resolve_profile(profile)
-    return [f"{finding.severity} {finding.message}" for finding in checks.check_config(there) if finding.code == "NP912"]
+    return [
+        f"{finding.severity} {finding.message}"
+        for finding in checks.check_config(there)
+        if finding.code == "NP912"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -31,32 +42,39 @@ def told(options: dict[str, Any], atc: dict[str, Any], scenario: str = "offline-
     [
         (SHAPE, {"dynamic_batch_size": "1,2"}, []),
         (
-            SHAPE, {"dynamic_batch_size": "1,2", "dynamic_image_size": "1,2;3,4"},
+            SHAPE,
+            {"dynamic_batch_size": "1,2", "dynamic_image_size": "1,2;3,4"},
             ["error --dynamic_batch_size and --dynamic_image_size exclude each other"],
         ),
         (
-            {"dynamic_dims": "1;2", "input_shape": "a:-1"}, {"insert_op_conf": "/i", "input_format": "ND"},
+            {"dynamic_dims": "1;2", "input_shape": "a:-1"},
+            {"insert_op_conf": "/i", "input_format": "ND"},
             [
                 "error --dynamic_dims and --insert_op_conf exclude each other",
                 "warning --insert_op_conf needs another --input_format than ND, NCDHW, NDHWC",
             ],
         ),
         (
-            {"precision_mode": "force_fp16", "precision_mode_v2": "fp16"}, {},
+            {"precision_mode": "force_fp16", "precision_mode_v2": "fp16"},
+            {},
             ["error --precision_mode and --precision_mode_v2 exclude each other"],
         ),
         (
-            {"op_select_implmode": "high_precision", "op_precision_mode": "/p.ini"}, {},
+            {"op_select_implmode": "high_precision", "op_precision_mode": "/p.ini"},
+            {},
             ["warning --op_precision_mode and --op_select_implmode exclude each other"],
         ),
         ({"external_weight": True}, {"external_weight": "1"}, []),
         (
-            {"external_weight": True}, {"external_weight": "2"},
+            {"external_weight": True},
+            {"external_weight": "2"},
             ['error --external_weight is "1" by external_weight and "2" by atc.external_weight'],
         ),
     ],
-)  # fmt: skip
-def test_flags_that_exclude_each_other_are_told_once(options: dict[str, Any], atc: dict[str, Any], expected: list[str]) -> None:
+)
+def test_flags_that_exclude_each_other_are_told_once(
+    options: dict[str, Any], atc: dict[str, Any], expected: list[str]
+) -> None:
     assert told(options, atc) == expected
     assert told(options, atc, "", "atc") == expected
     assert told(options, atc, "training") == []
@@ -65,7 +83,18 @@ def test_flags_that_exclude_each_other_are_told_once(options: dict[str, Any], at
 
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [("origin", ["warning --compression_optimize_conf and --precision_mode_v2=origin exclude each other"]), ("fp16", [])],
+    [
+        (
+            "origin",
+            [
+                (
+                    "warning --compression_optimize_conf and "
+                    "--precision_mode_v2=origin exclude each other"
+                )
+            ],
+        ),
+        ("fp16", []),
+    ],
 )
 def test_a_conflict_with_one_value_is_none_with_others(value: str, expected: list[str]) -> None:
     assert told({"precision_mode_v2": value}, {"compression_optimize_conf": "/c"}) == expected
@@ -78,8 +107,10 @@ IMAGES = {"dynamic_image_size": "1,2;3,4"}
 @pytest.mark.parametrize(
     ("options", "atc", "expected"),
     [
-        ({"deterministic": 0}, {"deterministic_level": "2"}, [LEVEL]), ({}, {"deterministic_level": "2"}, [LEVEL]),
-        ({"deterministic": 1}, {"deterministic_level": "2"}, []), ({}, {"deterministic": "1", "deterministic_level": "2"}, []),
+        ({"deterministic": 0}, {"deterministic_level": "2"}, [LEVEL]),
+        ({}, {"deterministic_level": "2"}, [LEVEL]),
+        ({"deterministic": 1}, {"deterministic_level": "2"}, []),
+        ({}, {"deterministic": "1", "deterministic_level": "2"}, []),
         ({}, {"deterministic_level": "0"}, []),
         ({}, {"dynamic_batch_size": "1,2"}, ["error --dynamic_batch_size needs --input_shape"]),
         ({}, {"input_shape": "a:-1,2", "dynamic_batch_size": "1,2"}, []),
@@ -88,27 +119,51 @@ IMAGES = {"dynamic_image_size": "1,2;3,4"}
         ({"input_shape": "a:-1", "dynamic_dims": "1;2"}, {}, []),
         ({"dynamic_dims": "1;2"}, {}, ["error --dynamic_dims needs --input_shape"]),
         ({"input_shape": "a:-1", "dynamic_dims": "1;2"}, {"input_format": "ND"}, []),
-        (SHAPE, IMAGES, []), (SHAPE, IMAGES | {"input_format": "NHWC"}, []),
+        (SHAPE, IMAGES, []),
+        (SHAPE, IMAGES | {"input_format": "NHWC"}, []),
         (
-            SHAPE, IMAGES | {"input_format": "ND"},
+            SHAPE,
+            IMAGES | {"input_format": "ND"},
             ["error --dynamic_image_size needs another --input_format than ND, NCDHW, NDHWC"],
         ),
         ({}, {"host_env_os": "linux"}, ["warning --host_env_os needs --host_env_cpu"]),
         ({}, {"weight": "./w", "framework": 3}, ["warning --weight needs --framework=0"]),
-        ({}, {"weight": "./w", "framework": 0}, []), ({}, {"weight": "./w"}, []), ({}, {"external_weight": "1"}, []),
+        ({}, {"weight": "./w", "framework": 0}, []),
+        ({}, {"weight": "./w"}, []),
+        ({}, {"external_weight": "1"}, []),
         (
-            {}, {"insert_op_conf": "./i", "input_format": "ND"},
+            {},
+            {"insert_op_conf": "./i", "input_format": "ND"},
             ["warning --insert_op_conf needs another --input_format than ND, NCDHW, NDHWC"],
         ),
-        ({}, {"is_input_adjust_hw_layout": "true"}, ["warning --is_input_adjust_hw_layout needs --input_fp16_nodes"]),
-        ({"buffer_optimize": "off_optimize"}, {"mdl_bank_path": "./x"}, ["warning --mdl_bank_path needs --buffer_optimize=l2_optimize"]),
-        ({"debug_dir": "./x"}, {}, ["warning --debug_dir needs another --op_debug_level than 0 or --op_debug_config"]),
-        ({"debug_dir": "./x", "op_debug_level": 3}, {}, []), ({"debug_dir": "./x", "op_debug_config": "/c.cfg"}, {}, []),
+        (
+            {},
+            {"is_input_adjust_hw_layout": "true"},
+            ["warning --is_input_adjust_hw_layout needs --input_fp16_nodes"],
+        ),
+        (
+            {"buffer_optimize": "off_optimize"},
+            {"mdl_bank_path": "./x"},
+            ["warning --mdl_bank_path needs --buffer_optimize=l2_optimize"],
+        ),
+        (
+            {"debug_dir": "./x"},
+            {},
+            ["warning --debug_dir needs another --op_debug_level than 0 or --op_debug_config"],
+        ),
+        ({"debug_dir": "./x", "op_debug_level": 3}, {}, []),
+        ({"debug_dir": "./x", "op_debug_config": "/c.cfg"}, {}, []),
         ({"precision_mode_v2": "fp16"}, {"keep_dtype": "/k"}, []),
-        ({}, {"keep_dtype": "/k"}, ["warning --keep_dtype needs --precision_mode or --precision_mode_v2"]),
+        (
+            {},
+            {"keep_dtype": "/k"},
+            ["warning --keep_dtype needs --precision_mode or --precision_mode_v2"],
+        ),
     ],
-)  # fmt: skip
-def test_a_flag_that_lacks_another_one_is_told(options: dict[str, Any], atc: dict[str, Any], expected: list[str]) -> None:
+)
+def test_a_flag_that_lacks_another_one_is_told(
+    options: dict[str, Any], atc: dict[str, Any], expected: list[str]
+) -> None:
     assert told(options, atc) == expected
     assert told(options, atc, "", "atc") == expected
     assert told(options, atc, "training") == told(options, atc, "") == []
@@ -116,25 +171,48 @@ def test_a_flag_that_lacks_another_one_is_told(options: dict[str, Any], atc: dic
 
 def test_each_requirement_of_the_catalogue_names_flags_and_values_there_are() -> None:
     records = [flag for name in catalog.record_names("atc") if (flag := catalog.find_flag(name))]
-    needed = [(one, term) for one in records for text in one.requires for term in flags._parse_requirement(text)]
+    needed = [
+        (one, term)
+        for one in records
+        for text in one.requires
+        for term in flags._parse_requirement(text)
+    ]
     assert len(needed) > 15
     for one, term in needed:
         other = catalog.find_flag(term.name)
         assert other is not None, (one.name, term.name)
         assert {*term.values} <= {str(choice) for choice in other.choices}, (one.name, term.name)
-        assert all(re.fullmatch(one.pattern or "|".join(map(str, one.choices)), text) for text in one.requires_unless)
+        assert all(
+            re.fullmatch(one.pattern or "|".join(map(str, one.choices)), text)
+            for text in one.requires_unless
+        )
 
 
 def test_what_a_session_takes_or_has_taken_and_atc_does_not_is_told_of_the_flag() -> None:
     found = []
     for option in filter(None, map(catalog.find_option, catalog.record_names())):
-        flag = catalog.find_flag(option.spelling["atc"].removeprefix("--")) if "atc" in option.spelling else None
+        flag = (
+            catalog.find_flag(option.spelling["atc"].removeprefix("--"))
+            if "atc" in option.spelling
+            else None
+        )
         for value in (*option.choices, *option.choices_until) if flag and flag.choices else ():
             assert flag is not None
             carried, written = option.write_on("atc", value)
             text = str(written).lower() if isinstance(written, bool) else str(written)
             if carried and text not in map(str, flag.choices):
-                config = npuprof.loads(toml({"profile": {"scenario": "offline-inference"}, "options": {option.name: value}}))
+                config = npuprof.loads(
+                    toml(
+                        {
+                            "profile": {"scenario": "offline-inference"},
+                            "options": {option.name: value},
+                        }
+                    )
+                )
                 found.append((option.name, value))
-                assert [one for one in npuprof.check(config) if one.severity == "error" and one.key == option.name], (option.name, value)
+                assert [
+                    one
+                    for one in npuprof.check(config)
+                    if one.severity == "error" and one.key == option.name
+                ], (option.name, value)
     assert len(found) > 1

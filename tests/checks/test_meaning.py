@@ -22,35 +22,110 @@ KEYS = [
     for name in catalog.record_names(section)
 ]
 WORDS = [
-    True, False, 0, 1, 2, -1, 1.0, 0.0, 2.5, "0", "1", "yes", "no", "on", "off", "true", "false", "True", "FALSE", "enable", "disable",
-    "none", "2000s", "1h", "1h30m", "5 min", "16GiB", "32MB", "1_000", "07", "1e3", "", " ", "x", "FP16", "Allow_Mix_Precision",
-    "maybe", [], [1], {}, {"a": 1},
-]  # fmt: skip
+    True,
+    False,
+    0,
+    1,
+    2,
+    -1,
+    1.0,
+    0.0,
+    2.5,
+    "0",
+    "1",
+    "yes",
+    "no",
+    "on",
+    "off",
+    "true",
+    "false",
+    "True",
+    "FALSE",
+    "enable",
+    "disable",
+    "none",
+    "2000s",
+    "1h",
+    "1h30m",
+    "5 min",
+    "16GiB",
+    "32MB",
+    "1_000",
+    "07",
+    "1e3",
+    "",
+    " ",
+    "x",
+    "FP16",
+    "Allow_Mix_Precision",
+    "maybe",
+    [],
+    [1],
+    {},
+    {"a": 1},
+]
 
 
 #: At least how many hints of a section are judged.
-FLOORS = {"options": 800, "env": 2500, "estimator": 60, "atc": 500, "torch_npu": 300, "vllm_ascend": 1200}
-BY_SECTION = [(section, [key for key in KEYS if (key.partition(".")[0] if "." in key else "options") == section]) for section in FLOORS]
+FLOORS = {
+    "options": 800,
+    "env": 2500,
+    "estimator": 60,
+    "atc": 500,
+    "torch_npu": 300,
+    "vllm_ascend": 1200,
+}
+BY_SECTION = [
+    (
+        section,
+        [key for key in KEYS if (key.partition(".")[0] if "." in key else "options") == section],
+    )
+    for section in FLOORS
+]
 
 
 #: Values in the wrong form, and forms with a fault inside.
 ODD: list[Any] = [
-    *WORDS, ["x"], [[1]], {"a": "x"}, {"a": [1]}, "x:1", "a,b", "x y", " 1", "floaty", ["fast", "x"], {"data": [[1, "x"]]},
-    {"launcher": "x"}, {"OpType::Add": {"InputDtype": ["floaty", "int33"]}}, {"black-list": {"to-add": [1]}},
+    *WORDS,
+    ["x"],
+    [[1]],
+    {"a": "x"},
+    {"a": [1]},
+    "x:1",
+    "a,b",
+    "x y",
+    " 1",
+    "floaty",
+    ["fast", "x"],
+    {"data": [[1, "x"]]},
+    {"launcher": "x"},
+    {"OpType::Add": {"InputDtype": ["floaty", "int33"]}},
+    {"black-list": {"to-add": [1]}},
     {"Switch": {"GraphFusion": {"A": "x"}}},
-    {"op_debug_config": ["oo"]}, {"feature": ["x"]}, {"ByOpType": {"A": "high"}}, {"ByOpType": 1},
-]  # fmt: skip
+    {"op_debug_config": ["oo"]},
+    {"feature": ["x"]},
+    {"ByOpType": {"A": "high"}},
+    {"ByOpType": 1},
+]
 
 
 def read_hint(hint: str, name: str) -> tuple[bool, list[Any]]:
-    """Return the values that a hint names, and whether each is the whole value of the setting or what stands at the place of the fault."""
-    if whole := re.fullmatch(rf"write (?:{re.escape(name)} = (.*)|text like (.*?)(?:, or .*)?)", hint):
+    """Return the values that a hint names, and whether each is the whole value of the setting or
+    what stands at the place of the fault.
+    """
+    if whole := re.fullmatch(
+        rf"write (?:{re.escape(name)} = (.*)|text like (.*?)(?:, or .*)?)", hint
+    ):
         return True, [tomllib.loads(f"v = {whole[1] or whole[2]}")["v"]]
     if meant := re.fullmatch(r"did you mean (.*)\?", hint):
         return False, [tomllib.loads(f"v = {text}")["v"] for text in meant[1].split(" or ")]
     one_of = re.fullmatch(r"write one of (.*)", hint)
     try:
-        found = tomllib.loads(f"v = [{one_of[1]}]")["v"] if one_of else [tomllib.loads(f"v = {hint.removeprefix('write ')}")["v"]]
+        found = (
+            tomllib.loads(f"v = [{one_of[1]}]")["v"]
+            if one_of
+            else [tomllib.loads(f"v = {hint.removeprefix('write ')}")["v"]]
+        )
     except tomllib.TOMLDecodeError:
         return False, []  # it says in words what to do
     return False, found
@@ -66,7 +141,9 @@ def lay(value: Any, place: tuple[Any, ...], new: Any) -> Any:
 
 
 @pytest.mark.parametrize(("section", "keys"), BY_SECTION)
-def test_whatever_a_hint_writes_out_is_taken_and_never_reverses(section: str, keys: list[str]) -> None:
+def test_whatever_a_hint_writes_out_is_taken_and_never_reverses(
+    section: str, keys: list[str]
+) -> None:
     judged = 0
     for key, value in product(keys, ODD):
         for fault in find_setting_faults(key, value):
@@ -74,14 +151,21 @@ def test_whatever_a_hint_writes_out_is_taken_and_never_reverses(section: str, ke
             for new in named if "unknown key" not in fault.message else ():
                 judged += 1
                 there = new if whole else lay(value, fault.tail, new)
-                left = [one for one in find_setting_faults(key, there) if whole or one.tail == fault.tail]
+                left = [
+                    one
+                    for one in find_setting_faults(key, there)
+                    if whole or one.tail == fault.tail
+                ]
                 assert left == [], (key, value, fault.hint)
                 truths = read_truth(value), read_truth(new if " = " in fault.hint else None)
                 assert None in truths or truths[0] is truths[1], (key, value, fault.hint)
     assert judged >= FLOORS[section], section
 
 
-@pytest.mark.parametrize(("key", "value", "hint"), tomllib.loads(Path(__file__).with_name("hints.toml").read_text())["rows"])
+@pytest.mark.parametrize(
+    ("key", "value", "hint"),
+    tomllib.loads(Path(__file__).with_name("hints.toml").read_text())["rows"],
+)
 def test_a_hint_names_what_was_meant(key: str, value: Any, hint: str) -> None:
     (fault,) = find_setting_faults(key, value)
     assert fault.hint == hint
@@ -89,30 +173,62 @@ def test_a_hint_names_what_was_meant(key: str, value: Any, hint: str) -> None:
 
 @pytest.mark.parametrize(
     ("value", "unit", "number"),
-    [("2000s", "s", 2000), ("1h", "s", 3600), ("250ms", "s", 0.25), ("1.5 h", "ms", 5_400_000), ("16GiB", "bytes", 16 * 1024**3),
-     ("2k", "KB", 2),
-     ("1_000", "", 1000), ("1,000", "", 1000), ("-1", "s", -1), ("2000s", "", None), ("2000s", "bytes", None), ("1 fortnight", "s", None),
-     ("", "", None), ("ten", "s", None), (True, "", None), ("9" * 30, "", None), ("1h" * 49, "s", 49 * 3600), ("1h" * 50, "s", None)],
-)  # fmt: skip
+    [
+        ("2000s", "s", 2000),
+        ("1h", "s", 3600),
+        ("250ms", "s", 0.25),
+        ("1.5 h", "ms", 5_400_000),
+        ("16GiB", "bytes", 16 * 1024**3),
+        ("2k", "KB", 2),
+        ("1_000", "", 1000),
+        ("1,000", "", 1000),
+        ("-1", "s", -1),
+        ("2000s", "", None),
+        ("2000s", "bytes", None),
+        ("1 fortnight", "s", None),
+        ("", "", None),
+        ("ten", "s", None),
+        (True, "", None),
+        ("9" * 30, "", None),
+        ("1h" * 49, "s", 49 * 3600),
+        ("1h" * 50, "s", None),
+    ],
+)
 def test_a_number_is_read_in_the_unit_that_is_asked_for(value: Any, unit: str, number: Any) -> None:
     assert read_number(value, unit) == number
 
 
 @pytest.mark.parametrize(
     ("value", "choices", "choice"),
-    [("yes", [0, 1], 1), ("no", ["enable", "disable", "force"], "disable"), ("FP16", ["fp16", "origin"], "fp16"),
-     (True, ["0", "1", "2"], "1"),
-     ("yes", ["1", "2", "4"], UNKNOWN),
-     ("no", ["a", "b"], UNKNOWN), ("no", ["off", "disable"], UNKNOWN), (2.0, [1, 2], 2), ("2", [1, 2], 2), ("", [0, 1], UNKNOWN)],
-)  # fmt: skip
-def test_a_choice_is_guessed_only_where_one_is_meant(value: Any, choices: list[Any], choice: Any) -> None:
+    [
+        ("yes", [0, 1], 1),
+        ("no", ["enable", "disable", "force"], "disable"),
+        ("FP16", ["fp16", "origin"], "fp16"),
+        (True, ["0", "1", "2"], "1"),
+        ("yes", ["1", "2", "4"], UNKNOWN),
+        ("no", ["a", "b"], UNKNOWN),
+        ("no", ["off", "disable"], UNKNOWN),
+        (2.0, [1, 2], 2),
+        ("2", [1, 2], 2),
+        ("", [0, 1], UNKNOWN),
+    ],
+)
+def test_a_choice_is_guessed_only_where_one_is_meant(
+    value: Any, choices: list[Any], choice: Any
+) -> None:
     assert guess_choice(value, choices) is choice
 
 
 @pytest.mark.parametrize(
     ("value", "choices", "near"),
-    [("disable", ["enable", "force"], []), ("not_allow", ["allow"], []), ("mixed_flaot16", ["mixed_float16", "origin"], ["mixed_float16"]),
-     ("enabel", ["enable", "disable"], ["enable"])],
-)  # fmt: skip
-def test_what_looks_alike_and_says_the_opposite_is_not_offered(value: str, choices: list[str], near: list[str]) -> None:
+    [
+        ("disable", ["enable", "force"], []),
+        ("not_allow", ["allow"], []),
+        ("mixed_flaot16", ["mixed_float16", "origin"], ["mixed_float16"]),
+        ("enabel", ["enable", "disable"], ["enable"]),
+    ],
+)
+def test_what_looks_alike_and_says_the_opposite_is_not_offered(
+    value: str, choices: list[str], near: list[str]
+) -> None:
     assert find_near_choices(value, choices) == near

@@ -1,4 +1,6 @@
-"""The memo of judged values: it saves work where presets share values, and must never change what is found."""
+"""The memo of judged values: it saves work where presets share values, and must never change what
+is found.
+"""
 
 from __future__ import annotations
 
@@ -30,25 +32,54 @@ for _page in pages.load_pages().values():
         with contextlib.suppress(tomllib.TOMLDecodeError):
             EXAMPLES.append(tomllib.loads(_text))
 #: Values that are equal and do not read the same, and such as look alike.
-ALIKE: list[Any] = [1, True, 1.0, "1", 0, False, 0.0, -0.0, "0", "true", [], {}, [1], [True], [1.0], ["1"], {"a": 1}, {"a": True}]
+ALIKE: list[Any] = [
+    1,
+    True,
+    1.0,
+    "1",
+    0,
+    False,
+    0.0,
+    -0.0,
+    "0",
+    "true",
+    [],
+    {},
+    [1],
+    [True],
+    [1.0],
+    ["1"],
+    {"a": 1},
+    {"a": True},
+]
 
 
 @st.composite
 def stores(draw: st.DrawFn) -> dict[str, str]:
-    """Draw presets made of examples, some of them with the same ones, that inherit from one another."""
+    """Draw presets made of examples, some of them with the same ones, that inherit from
+    one another.
+    """
     texts: dict[str, str] = {}
     shared = draw(st.lists(st.sampled_from(EXAMPLES), min_size=1, max_size=4))
     for number in range(draw(st.integers(2, 6))):
         document: dict[str, Any] = {
             "profile": {},
-            "options": {draw(st.sampled_from(["stranger", "deterministic"])): draw(st.sampled_from(ALIKE))},
+            "options": {
+                draw(st.sampled_from(["stranger", "deterministic"])): draw(st.sampled_from(ALIKE))
+            },
         }
-        for table in draw(st.lists(st.sampled_from(shared) | st.sampled_from(EXAMPLES), max_size=3)):
+        for table in draw(
+            st.lists(st.sampled_from(shared) | st.sampled_from(EXAMPLES), max_size=3)
+        ):
             for section, block in table.items():
                 document[section] = (
-                    [*document.get(section, []), *block] if isinstance(block, list) else {**document.get(section, {}), **block}
+                    [*document.get(section, []), *block]
+                    if isinstance(block, list)
+                    else {**document.get(section, {}), **block}
                 )
-        document["profile"]["extends"] = draw(st.lists(st.sampled_from(sorted(texts)), max_size=2, unique=True)) if texts else []
+        document["profile"]["extends"] = (
+            draw(st.lists(st.sampled_from(sorted(texts)), max_size=2, unique=True)) if texts else []
+        )
         texts[f"p{number}"] = toml(document)
     return texts
 
@@ -70,7 +101,16 @@ def judge(workspace: spec.Workspace, name: str, notes: bool = True) -> list[Any]
     except NpuprofError as error:
         found = list(error.findings)
     return [
-        (one.severity, str(one), one.why, one.key, one.profiles, str(one.origin), one.origin.path if one.origin else None) for one in found
+        (
+            one.severity,
+            str(one),
+            one.why,
+            one.key,
+            one.profiles,
+            str(one.origin),
+            one.origin.path if one.origin else None,
+        )
+        for one in found
     ]
 
 
@@ -82,7 +122,11 @@ def judge(workspace: spec.Workspace, name: str, notes: bool = True) -> list[Any]
     st.randoms(use_true_random=False),
 )
 def test_a_preset_is_judged_alike_whatever_was_judged_before(
-    tmp_path: Path, texts: dict[str, str], cann: str | None, product: str | None, dice: random.Random
+    tmp_path: Path,
+    texts: dict[str, str],
+    cann: str | None,
+    product: str | None,
+    dice: random.Random,
 ) -> None:
     folder = build_store(tmp_path / hashlib.sha256(repr(texts).encode()).hexdigest(), texts)
     context = spec.build_context(cann, product)
@@ -94,54 +138,107 @@ def test_a_preset_is_judged_alike_whatever_was_judged_before(
             patch.setattr(rules, "_plan_rules", rules._plan_rules.__wrapped__)
             expected = judge(fresh, name)
         assert judge(common, name) == expected
-        assert judge(common, name, notes=False) == [one for one in expected if not one[0].startswith("info")]
+        assert judge(common, name, notes=False) == [
+            one for one in expected if not one[0].startswith("info")
+        ]
 
 
-@pytest.mark.parametrize("value", ["'mixed_float16'", "{ black-list = { to-add = ['MatMul'] } }", "[1, 2]", "1.5", "true", "7"])
-def test_a_value_that_many_inherit_is_judged_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str) -> None:
-    texts = {"base": f"[options]\nstranger = {value}\n"} | {f"heir{n}": 'profile.extends = ["base"]' for n in range(5)}
+@pytest.mark.parametrize(
+    "value",
+    ["'mixed_float16'", "{ black-list = { to-add = ['MatMul'] } }", "[1, 2]", "1.5", "true", "7"],
+)
+def test_a_value_that_many_inherit_is_judged_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    texts = {"base": f"[options]\nstranger = {value}\n"} | {
+        f"heir{n}": 'profile.extends = ["base"]' for n in range(5)
+    }
     workspace = spec.Workspace(str(build_store(tmp_path, texts)))
     judged = []
     real = judging._judge_value
-    monkeypatch.setattr(judging, "_judge_value", lambda there, key, *given: (judged.append(key), real(there, key, *given))[1])
+    monkeypatch.setattr(
+        judging,
+        "_judge_value",
+        lambda there, key, *given: (judged.append(key), real(there, key, *given))[1],
+    )
     for name in texts:
         assert [one.code for one in checks.check_config(workspace.resolve_spec(name))] == ["NP201"]
     assert judged == ["stranger"]
 
 
-def test_a_rule_is_asked_once_for_the_same_values_of_what_it_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rule_is_asked_once_for_the_same_values_of_what_it_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pair = "[options]\nstream_sync_timeout = {}\nhccl_timeout = 1800\ndump_path = '/{}'\n"
     texts = {f"p{n}": pair.format(60000 if n < 4 else 1900000, n) for n in range(8)}
     workspace = spec.Workspace(str(build_store(tmp_path, texts)))
     asked = []
     real = rules._is_rule_broken
-    monkeypatch.setattr(rules, "_is_rule_broken", lambda rule, view, family: (asked.append(rule.code), real(rule, view, family))[1])
-    found = [[one.code for one in checks.check_config(workspace.resolve_spec(name)) if one.code == "NP378"] for name in texts]
+    monkeypatch.setattr(
+        rules,
+        "_is_rule_broken",
+        lambda rule, view, family: (asked.append(rule.code), real(rule, view, family))[1],
+    )
+    found = [
+        [
+            one.code
+            for one in checks.check_config(workspace.resolve_spec(name))
+            if one.code == "NP378"
+        ]
+        for name in texts
+    ]
     assert found == [["NP378"]] * 4 + [[]] * 4
     assert asked.count("NP378") == 2
 
 
-CONTEXTS = tuple([Context(cann=name) for name in releases.load_releases()] + [Context(product=name) for name in products.load_products()])
+CONTEXTS = tuple(
+    [Context(cann=name) for name in releases.load_releases()]
+    + [Context(product=name) for name in products.load_products()]
+)
 
 
-@pytest.mark.parametrize("claimed", [("<=8.0.0", ["atlas-a2"]), (">=6.0.1,<9.0.0", ["atlas-a2", "atlas-a3"]), (">=8.5", ["atlas-a3"])])
+@pytest.mark.parametrize(
+    "claimed",
+    [
+        ("<=8.0.0", ["atlas-a2"]),
+        (">=6.0.1,<9.0.0", ["atlas-a2", "atlas-a3"]),
+        (">=8.5", ["atlas-a3"]),
+    ],
+)
 @pytest.mark.parametrize("scenario", ["training", "online-inference"])
-def test_what_is_clean_for_all_that_a_preset_claims_is_clean_for_each_of_it(scenario: str, claimed: tuple[str, list[str]]) -> None:
+def test_what_is_clean_for_all_that_a_preset_claims_is_clean_for_each_of_it(
+    scenario: str, claimed: tuple[str, list[str]]
+) -> None:
     clean = 0
     for name in catalog.record_names():
         option = catalog.find_option(name)
         assert option is not None
         example = catalog.find_record_texts("options", name).get("example")
-        for value in (*option.choices, *option.choices_until, option.minimum, option.maximum, option.default, example):
+        for value in (
+            *option.choices,
+            *option.choices_until,
+            option.minimum,
+            option.maximum,
+            option.default,
+            example,
+        ):
             if value is None:
                 continue
-            text = f"profile = {{ scenario = '{scenario}', cann = '{claimed[0]}', products = {claimed[1]} }}\noptions.{name} = "
+            text = (
+                f"profile = {{ scenario = '{scenario}', cann = '{claimed[0]}', products = "
+                f"{claimed[1]} }}\noptions.{name} = "
+            )
             config = npuprof.loads(text + keys.format_toml_value(value))
             known = checks.find_clean_contexts(config, checks.check_config(config), CONTEXTS)
             for context, codes in zip(CONTEXTS, known, strict=True):
                 if codes is not None:
-                    found = checks.check_config(contexts.resolve_elsewhere(config, context) or config, notes=False)
-                    assert {finding.code for finding in found} >= {*codes}, (config.options, context)
+                    found = checks.check_config(
+                        contexts.resolve_elsewhere(config, context) or config, notes=False
+                    )
+                    assert {finding.code for finding in found} >= {*codes}, (
+                        config.options,
+                        context,
+                    )
                     assert codes or not found, (config.options, context)
                     clean += not codes
     assert clean > 100, clean

@@ -1,4 +1,6 @@
-"""The presets that npuprof ships: each alone, each behind each, and each written down for every target of its scenario."""
+"""The presets that npuprof ships: each alone, each behind each, and each written down for every
+target of its scenario.
+"""
 
 from __future__ import annotations
 
@@ -38,13 +40,17 @@ def find_codes(spec: str, severities: tuple[str, ...], target: str | None = None
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_preset_says_what_it_is_for_when_to_use_it_when_not_and_on_which_pages_it_rests(name: str) -> None:
+def test_a_preset_says_what_it_is_for_when_to_use_it_when_not_and_on_which_pages_it_rests(
+    name: str,
+) -> None:
     profile = STORE.store.profile(name)
     description = profile.table["description"]
     assert description.startswith(("Use it ", "Add it ", "Extend it "))
     words = (" not ", "Not ", "Never ", " never ", "no other", "starts no cluster", "after.")
     assert any(word in description for word in words), description
-    (line,) = [line for line in profile.document.text.splitlines() if line.startswith("# Manuals: ")]
+    (line,) = [
+        line for line in profile.document.text.splitlines() if line.startswith("# Manuals: ")
+    ]
     assert len(line) > len("# Manuals: x")
     config = STORE.resolve(name)
     assert config.scenario or name.startswith("mixins/")  # those fit whatever they are laid over
@@ -54,21 +60,38 @@ def test_a_preset_says_what_it_is_for_when_to_use_it_when_not_and_on_which_pages
 
 
 def test_an_overlay_behind_a_model_is_clean_or_truly_refused_and_clean_behind_some_model() -> None:
-    loud = {(model, over): find_codes(f"{model}+{over}", ("error", "warning")) for model in MODELS for over in OVERLAYS if model != over}
-    errors = {pair: find_codes("+".join(pair), ("error",)) if codes else set() for pair, codes in loud.items()}
+    loud = {
+        (model, over): find_codes(f"{model}+{over}", ("error", "warning"))
+        for model in MODELS
+        for over in OVERLAYS
+        if model != over
+    }
+    errors = {
+        pair: find_codes("+".join(pair), ("error",)) if codes else set()
+        for pair, codes in loud.items()
+    }
     assert [pair for pair, codes in errors.items() if codes - REFUSED.keys()] == []
     assert set().union(*errors.values()) == REFUSED.keys(), "each refusal happens"
-    assert {over for over in OVERLAYS if over.startswith("mixins/")} <= {over for (_, over), codes in loud.items() if not codes}
+    assert {over for over in OVERLAYS if over.startswith("mixins/")} <= {
+        over for (_, over), codes in loud.items() if not codes
+    }
     assert loud["resnet-inference-fp16", "mixins/data-dump"] == set(), "a server takes a dump too"
 
 
 def has_place(name: str, target: str) -> bool:
-    """Return whether a preset is of the scenario of a target that has a place for each of its options."""
+    """Return whether a preset is of the scenario of a target that has a place for each
+    of its options.
+    """
     config, surface = STORE.resolve(name, target=target), renderers.load_target(target).surface
-    if (config.scenario == "offline-inference") != (target in OFFLINE) and target not in ("toml", "json"):
+    if (config.scenario == "offline-inference") != (target in OFFLINE) and target not in (
+        "toml",
+        "json",
+    ):
         return False
     options = [option for key in config.options if (option := catalog.find_option(key))]
-    if target == "ge" and not all("ge_option" in catalog.find_record_texts("options", option.name) for option in options):
+    if target == "ge" and not all(
+        "ge_option" in catalog.find_record_texts("options", option.name) for option in options
+    ):
         return False
     return not surface or all(surface in option.spelling for option in options)
 

@@ -1,4 +1,6 @@
-"""What the checks call clean renders: to every target of its scenario that has a place for each of its options."""
+"""What the checks call clean renders: to every target of its scenario that has a place for each of
+its options.
+"""
 
 from __future__ import annotations
 
@@ -14,21 +16,58 @@ from npuprof.resolve.config import Config
 from support.building import config, toml
 
 #: Values for any key: most are refused, what is taken must be written.
-ODD: list[Any] = ["x", "a,b", 0, 2, -1, 1.5, "", [], {}, "a b;c'd\"$x", "é", "x\n", "x\0y", ["MatMul"], {"a": 1}, ["a", ""], [[1, 2], [3]]]
+ODD: list[Any] = [
+    "x",
+    "a,b",
+    0,
+    2,
+    -1,
+    1.5,
+    "",
+    [],
+    {},
+    "a b;c'd\"$x",
+    "é",
+    "x\n",
+    "x\0y",
+    ["MatMul"],
+    {"a": 1},
+    ["a", ""],
+    [[1, 2], [3]],
+]
 #: The names of which values are tried: of variables, of which there are many of a kind, some.
-TRIED = {section: catalog.record_names(section)[:: 25 if section == "env" else 1] for section in ("options", "env", "atc", "estimator")}
+TRIED = {
+    section: catalog.record_names(section)[:: 25 if section == "env" else 1]
+    for section in ("options", "env", "atc", "estimator")
+}
 
 
 def list_clean_presets(section: str, name: str) -> list[Config]:
-    """Return presets of one setting with its values, and with any others, of which the checks have nothing to say."""
+    """Return presets of one setting with its values, and with any others, of which the checks have
+    nothing to say.
+    """
     record: Any = catalog.find_record(section, name)
     example = catalog.find_record_texts(section, name).get("example")
-    values = [example, *(getattr(record, word, None) for word in ("minimum", "maximum", "default")), *record.choices, True, *ODD]
+    values = [
+        example,
+        *(getattr(record, word, None) for word in ("minimum", "maximum", "default")),
+        *record.choices,
+        True,
+        *ODD,
+    ]
     if section == "options" and isinstance(example, str):
         values.append(parse_structured_value(name, example))
     head = {"scenario": "offline-inference"} if section == "atc" else {}
-    presets = [config(toml({"profile": head, section: {name: value}})) for value in values if value is not None]
-    return [preset for preset in presets if not checks.check_config(preset, notes=False) and not list_needs(preset)]
+    presets = [
+        config(toml({"profile": head, section: {name: value}}))
+        for value in values
+        if value is not None
+    ]
+    return [
+        preset
+        for preset in presets
+        if not checks.check_config(preset, notes=False) and not list_needs(preset)
+    ]
 
 
 def has_place(there: Config, key: str, target: renderers.Target) -> bool:
@@ -38,11 +77,20 @@ def has_place(there: Config, key: str, target: renderers.Target) -> bool:
     if there.scenario and not target.offline:
         return False
     if section == "estimator":
-        return target.surface not in ("atc", "global_options") and (target.file != "estimator_migrated.py" or record.run_config)
+        return target.surface not in ("atc", "global_options") and (
+            target.file != "estimator_migrated.py" or record.run_config
+        )
     if section == "options" and target.surface in record.not_carried:
         return bool(record.is_always(target.surface, there.settings[key]))
-    is_spelled = section != "options" or target.surface not in ("atc", "global_options") or target.surface in record.spelling
-    return is_spelled and (target.file != "ge_options.json" or "ge_option" in catalog.find_record_texts("options", name))
+    is_spelled = (
+        section != "options"
+        or target.surface not in ("atc", "global_options")
+        or target.surface in record.spelling
+    )
+    return is_spelled and (
+        target.file != "ge_options.json"
+        or "ge_option" in catalog.find_record_texts("options", name)
+    )
 
 
 @pytest.mark.parametrize("section", TRIED)
@@ -63,20 +111,40 @@ def test_a_clean_value_renders_to_every_target_that_has_a_place_for_it(section: 
     [
         ('[options]\ngraph_slice = "manual"\n', "NP413"),
         ('[options]\ngraph_slice = "manual"\nhccl_timeout = 600\n', ""),
-        ('[options]\ngraph_slice = "manual"\n[[override]]\nmatch = { target = "global-options" }\nunset = ["graph_slice"]\n', ""),
         (
-            '[options]\ngraph_slice = "manual"\n[[override]]\nmatch = { target = "global-options" }\noptions = { graph_slice = "auto" }\n',
+            (
+                '[options]\ngraph_slice = "manual"\n[[override]]\n'
+                'match = { target = "global-options" }\nunset = ["graph_slice"]\n'
+            ),
             "",
         ),
         (
-            '[options]\ngraph_slice = "auto"\n[[override]]\nmatch = { product = "atlas-a3" }\noptions = { graph_slice = "manual" }\n',
+            (
+                '[options]\ngraph_slice = "manual"\n[[override]]\n'
+                'match = { target = "global-options" }\noptions = { graph_slice = "auto" }\n'
+            ),
+            "",
+        ),
+        (
+            (
+                '[options]\ngraph_slice = "auto"\n[[override]]\nmatch = { product = "atlas-a3" }\n'
+                'options = { graph_slice = "manual" }\n'
+            ),
             "NP413",
         ),
-        ('[options]\ngraph_slice = "auto"\n[[override]]\nmatch = { target = "session" }\noptions = { graph_slice = "manual" }\n', ""),
+        (
+            (
+                '[options]\ngraph_slice = "auto"\n[[override]]\nmatch = { target = "session" }\n'
+                'options = { graph_slice = "manual" }\n'
+            ),
+            "",
+        ),
         ('[profile]\nscenario = "offline-inference"\n[options]\nop_debug_list = []\n', "NP201"),
     ],
 )
-def test_a_value_that_some_target_cannot_write_is_told_unless_that_has_another(text: str, code: str) -> None:
+def test_a_value_that_some_target_cannot_write_is_told_unless_that_has_another(
+    text: str, code: str
+) -> None:
     found = [finding.code for finding in checks.check_config(config(text), notes=False)]
     assert found == [code] * bool(code)
 
@@ -84,36 +152,59 @@ def test_a_value_that_some_target_cannot_write_is_told_unless_that_has_another(t
 @pytest.mark.parametrize(
     ("option", "key"),
     [
-        ('op_debug_config = { op_debug_config = ["oom"], op_debug_list = [] }', "op_debug_config.op_debug_list"),
+        (
+            'op_debug_config = { op_debug_config = ["oom"], op_debug_list = [] }',
+            "op_debug_config.op_debug_list",
+        ),
         ("dynamic_dims = []", "dynamic_dims"),
         ("input_shape = { a = [] }", "input_shape"),
-        ('modify_mixlist = { black-list = { to-add = [] } }\nprecision_mode_v2 = "mixed_float16"', ""),
+        (
+            (
+                "modify_mixlist = { black-list = { to-add = [] } }\n"
+                'precision_mode_v2 = "mixed_float16"'
+            ),
+            "",
+        ),
     ],
 )
 @pytest.mark.parametrize("scenario", ["offline-inference", "training"])
-def test_an_empty_list_is_found_where_it_cannot_be_written(option: str, key: str, scenario: str) -> None:
+def test_an_empty_list_is_found_where_it_cannot_be_written(
+    option: str, key: str, scenario: str
+) -> None:
     there = config(f'[profile]\nscenario = "{scenario}"\n[options]\n{option}\n')
-    errors = [finding.key for finding in checks.check_config(there) if finding.code in ("NP203", "NP204")]
+    errors = [
+        finding.key for finding in checks.check_config(there) if finding.code in ("NP203", "NP204")
+    ]
     assert bool(errors) is bool(key), errors
     assert not key or errors[0].startswith(key)
 
 
 def test_a_hint_for_a_target_is_taken() -> None:
     (finding,) = checks.check_config(config("[options]\ntopo_sorting_mode = 2\n"), notes=False)
-    assert finding.hint == 'write one of 0, 1, here or in an [[override]] with match = { target = "global-options" }'
+    assert finding.hint == (
+        'write one of 0, 1, here or in an [[override]] with match = { target = "global-options" }'
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "key"),
     [
-        (f'[options]\nenable_scope_fusion_passes = "{"x" * LONGEST_WORD}"\n', "enable_scope_fusion_passes"),
+        (
+            f'[options]\nenable_scope_fusion_passes = "{"x" * LONGEST_WORD}"\n',
+            "enable_scope_fusion_passes",
+        ),
         (f'[env]\nA = "{"x" * LONGEST_WORD}"\n', "env.A"),
-        (f'[profile]\nscenario = "offline-inference"\n[atc]\nlog = "{"x" * LONGEST_WORD}"\n', "atc.log"),
+        (
+            f'[profile]\nscenario = "offline-inference"\n[atc]\nlog = "{"x" * LONGEST_WORD}"\n',
+            "atc.log",
+        ),
         ('[profile]\nscenario = "offline-inference"\n[atc]\nmodel = "x\\u0000"\n', "atc.model"),
     ],
 )
 def test_what_no_program_can_be_started_with_is_found(text: str, key: str) -> None:
-    assert [finding.key for finding in checks.check_config(config(text)) if finding.code == "NP203"] == [key]
+    assert [
+        finding.key for finding in checks.check_config(config(text)) if finding.code == "NP203"
+    ] == [key]
 
 
 ACCENT = '[options]\nop_debug_config = "é"\n'
@@ -128,21 +219,56 @@ ACCENT = '[options]\nop_debug_config = "é"\n'
         (f"[profile]\nabstract = true\n{ACCENT}", []),  # what it is for, heirs say
         (f"{ACCENT}[estimator]\nsave_summary_steps = 10\n", []),
         (f'{ACCENT}[[override]]\nmatch = {{ target = "atc" }}\nunset = ["op_debug_config"]\n', []),
-        (f'{ACCENT}[[override]]\nmatch = {{ target = "atc" }}\noptions = {{ hccl_timeout = 600 }}\n', []),
-        (f'{ACCENT}hccl_timeout = 600\n[[override]]\nmatch = {{ target = "atc" }}\nunset = ["hccl_timeout"]\n', ["NP413"]),
-        (f'{ACCENT}[[override]]\nmatch = {{ target = "atc", cann = "<8.0" }}\nunset = ["op_debug_config"]\n', ["NP413"]),
-        ('[options]\ntopo_sorting_mode = 2\n[atc]\nlog = "info"\n', ["NP413"]),  # for global-options only: ATC takes it
-        ('[options]\nop_debug_config = "x.cfg"\n[atc]\nlog = "loud"\n', ["NP203"]),  # wrong for anybody, told once
+        (
+            (
+                f'{ACCENT}[[override]]\nmatch = {{ target = "atc" }}\n'
+                "options = { hccl_timeout = 600 }\n"
+            ),
+            [],
+        ),
+        (
+            (
+                f'{ACCENT}hccl_timeout = 600\n[[override]]\nmatch = {{ target = "atc" }}\n'
+                'unset = ["hccl_timeout"]\n'
+            ),
+            ["NP413"],
+        ),
+        (
+            (
+                f'{ACCENT}[[override]]\nmatch = {{ target = "atc", cann = "<8.0" }}\n'
+                'unset = ["op_debug_config"]\n'
+            ),
+            ["NP413"],
+        ),
+        (
+            '[options]\ntopo_sorting_mode = 2\n[atc]\nlog = "info"\n',
+            ["NP413"],
+        ),  # for global-options only: ATC takes it
+        (
+            '[options]\nop_debug_config = "x.cfg"\n[atc]\nlog = "loud"\n',
+            ["NP203"],
+        ),  # wrong for anybody, told once
         ('[options]\nprecision_mode = "force_fp16"\nprecision_mode_v2 = "fp16"\n', ["NP301"]),
-        (f'{ACCENT.replace("é", "x")}[[override]]\nmatch = {{ product = "atlas-a3" }}\noptions = {{ op_debug_config = "é" }}\n', ["NP413"]),
+        (
+            (
+                f'{ACCENT.replace("é", "x")}[[override]]\nmatch = {{ product = "atlas-a3" }}\n'
+                'options = { op_debug_config = "é" }\n'
+            ),
+            ["NP413"],
+        ),
     ],
-)  # fmt: skip
-def test_without_a_scenario_a_preset_of_flags_is_judged_as_atc_reads_it_as_well(text: str, expected: list[str]) -> None:
+)
+def test_without_a_scenario_a_preset_of_flags_is_judged_as_atc_reads_it_as_well(
+    text: str, expected: list[str]
+) -> None:
     found = checks.check_config(config(text), notes=False)
     assert [finding.code for finding in found] == expected
 
 
-LATE = '[profile]\ncann = "{}"\n[options]\natomic_clean_policy = 1\n[[override]]\nmatch = {{ target = "global-options", {} }}\n{}\n'
+LATE = (
+    '[profile]\ncann = "{}"\n[options]\natomic_clean_policy = 1\n[[override]]\n'
+    'match = {{ target = "global-options", {} }}\n{}\n'
+)
 TOLD = "atomic_clean_policy cannot be written for the target global-options in CANN 6.0.RC1"
 OTHER = "options = { hccl_timeout = 600 }"
 
@@ -153,7 +279,12 @@ OTHER = "options = { hccl_timeout = 600 }"
         (">=6.0.RC1", 'cann = "<6.3.RC1"', 'unset = ["atomic_clean_policy"]', []),
         (">=6.0.RC1", 'cann = ">=7"', 'unset = ["atomic_clean_policy"]', [TOLD]),
         (">=6.0.RC1", 'product = "atlas-a2"', 'unset = ["atomic_clean_policy"]', [TOLD]),
-        (">=6.0.RC1", 'cann = "<6.3.RC1"', OTHER, []),  # there the target has no place for the preset
+        (
+            ">=6.0.RC1",
+            'cann = "<6.3.RC1"',
+            OTHER,
+            [],
+        ),  # there the target has no place for the preset
         (">=6.0.RC1", 'cann = ">=7"', OTHER, [TOLD]),
     ],
 )

@@ -1,4 +1,6 @@
-"""Rules between settings, next to what their own examples show: old names of a value, other places of the same fact."""
+"""Rules between settings, next to what their own examples show: old names of a value, other places
+of the same fact.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,20 @@ from support.building import Checkout, build_store, findings
 @pytest.mark.parametrize(
     ("text", "code"),
     [
-        ("[options]\nstatic_memory_policy = 1\ngraph_max_parallel_model_num = 2\ngraph_run_mode = 0\n", "NP344"),
-        ("[options]\nstatic_memory_policy = 3\ngraph_max_parallel_model_num = 2\ngraph_run_mode = 0\n", None),
+        (
+            (
+                "[options]\nstatic_memory_policy = 1\n"
+                "graph_max_parallel_model_num = 2\ngraph_run_mode = 0\n"
+            ),
+            "NP344",
+        ),
+        (
+            (
+                "[options]\nstatic_memory_policy = 3\n"
+                "graph_max_parallel_model_num = 2\ngraph_run_mode = 0\n"
+            ),
+            None,
+        ),
         ('[options]\naoe_mode = "2"\nstatic_memory_policy = 1\n', "NP3100"),
         ('[options]\naoe_mode = "2"\nstatic_memory_policy = 4\n', "NP3100"),
         ('[options]\naoe_mode = "2"\nstatic_memory_policy = 3\n', None),
@@ -21,26 +35,52 @@ from support.building import Checkout, build_store, findings
         ('[env]\nAOE_MODE = 2\nPROFILING_MODE = "true"\n', "NP3101"),
         ("[options]\nhccl_timeout = 600\n[env]\nHCCL_EXEC_TIMEOUT = 600\n", None),
         ("[options]\nhccl_timeout = 600\n[env]\nHCCL_EXEC_TIMEOUT = 601\n", "NP380"),
-        ('[env]\nHCCL_OP_RETRY_ENABLE = "L0:0,L1:0,L2:0"\nHCCL_OP_RETRY_PARAMS = "MaxCnt:3,HoldTime:1,IntervalTime:1"\n', "NP3103"),
+        (
+            (
+                '[env]\nHCCL_OP_RETRY_ENABLE = "L0:0,L1:0,L2:0"\n'
+                'HCCL_OP_RETRY_PARAMS = "MaxCnt:3,HoldTime:1,IntervalTime:1"\n'
+            ),
+            "NP3103",
+        ),
         ('[env]\nHCCL_OP_RETRY_ENABLE = "L0:0,L1:0,L2:0"\nHCCL_OP_EXPANSION_MODE = "AIV"\n', None),
         ('[profile]\nscenario = "offline-inference"\n[options]\nquant_dumpable = "1"\n', None),
         ('[options]\nquant_dumpable = "1"\n', "NP352"),
     ],
-)  # fmt: skip
+)
 def test_a_rule_sees_each_way_to_say_a_thing(text: str, code: str | None) -> None:
     found = {finding.code for finding in findings(text) if finding.severity != "info"} - {"NP501"}
     assert found == ({code} if code else set())
 
 
-# -- releases in conditions ----------------------------------------------------------------------------------------
+# -- releases in conditions -----------------------------------------------------------------------
 
 #: Code, condition, requirement and setting of rules that exist only here.
 RULES = [
     ("NP990", "hccl_timeout > 100 and cann < '8.5'", "", "hccl_timeout"),
-    ("NP991", "deterministic == 1 and vllm_ascend > '0.9' and vllm_ascend != '0.23'", "", "deterministic"),
-    ("NP992", "op_debug_level == 1 and product in ('ascend-950', 'atlas-a3') and cann in ('8.1', '9.0')", "", "op_debug_level"),
-    ("NP993", "env.TASK_QUEUE_ENABLE is set and torch_npu >= '2.9.0.post2'", "torch_npu < '26.1'", "env.TASK_QUEUE_ENABLE"),
-    ("NP994", "vllm_ascend.refresh == true and cann not in ('9.1.0', '9.2.0') and vllm_ascend >= '0.13'", "", "vllm_ascend.refresh"),
+    (
+        "NP991",
+        "deterministic == 1 and vllm_ascend > '0.9' and vllm_ascend != '0.23'",
+        "",
+        "deterministic",
+    ),
+    (
+        "NP992",
+        "op_debug_level == 1 and product in ('ascend-950', 'atlas-a3') and cann in ('8.1', '9.0')",
+        "",
+        "op_debug_level",
+    ),
+    (
+        "NP993",
+        "env.TASK_QUEUE_ENABLE is set and torch_npu >= '2.9.0.post2'",
+        "torch_npu < '26.1'",
+        "env.TASK_QUEUE_ENABLE",
+    ),
+    (
+        "NP994",
+        "vllm_ascend.refresh == true and cann not in ('9.1.0', '9.2.0') and vllm_ascend >= '0.13'",
+        "",
+        "vllm_ascend.refresh",
+    ),
 ]
 
 
@@ -50,9 +90,15 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     made = Checkout(tmp_path_factory.mktemp("rules") / "checkout")
     with (made.catalogue / "rules.toml").open("a") as file:
         for code, when, needs, key in RULES:
-            file.write(f'\n[[rule]]\ncode = "{code}"\nname = "{code.lower()}"\nseverity = "error"\noptions = ["{key}"]\nwhen = "{when}"\n')
+            file.write(
+                f'\n[[rule]]\ncode = "{code}"\nname = "{code.lower()}"\nseverity = "error"\n'
+                f'options = ["{key}"]\nwhen = "{when}"\n'
+            )
             file.write(f'needs = "{needs}"\n' if needs else "")
-            file.write('what = "broken"\nwhy = "W."\nhint = "H"\nenforced = "docs"\nsource = ["a test"]\nbad = ""\ngood = ""\n')
+            file.write(
+                'what = "broken"\nwhy = "W."\nhint = "H"\nenforced = "docs"\n'
+                'source = ["a test"]\nbad = ""\ngood = ""\n'
+            )
     return made
 
 
@@ -86,46 +132,76 @@ def override(match: str, key: str = "hccl_timeout", value: int = 200) -> str:
         ("--framework vllm_ascend=0.23.0", "[options]\ndeterministic = 1\n", "NP991", None),
         ("", "[options]\ndeterministic = 1\n", "NP991", "broken"),
         (
-            "", '[profile.versions]\nvllm_ascend = ">=0.8,<0.11"\n[options]\ndeterministic = 1\n',
-            "NP991", "broken with vllm_ascend 0.9.1rc1 to 0.11.0rc3",
+            "",
+            '[profile.versions]\nvllm_ascend = ">=0.8,<0.11"\n[options]\ndeterministic = 1\n',
+            "NP991",
+            "broken with vllm_ascend 0.9.1rc1 to 0.11.0rc3",
         ),
         # overrides
         ("", RANGE + SHORT + override('cann = ">=8.0,<9"'), "NP990", f"broken {OLD}"),
         ("", SHORT + override('cann = ">=8.0,<9"'), "NP990", f"broken {OLD}"),
         ("", SHORT + override('cann = ">=8.5"'), "NP990", None),
-        ("", RANGE + SHORT + override('product = "atlas-a3"'), "NP990", f"broken on atlas-a3 {OLD}"),
+        (
+            "",
+            RANGE + SHORT + override('product = "atlas-a3"'),
+            "NP990",
+            f"broken on atlas-a3 {OLD}",
+        ),
         ("", SHORT + override('product = "atlas-a3"'), "NP990", None),
         (
-            "", "[options]\ndeterministic = 0\n" + override('vllm_ascend = "<0.11"', "deterministic", 1),
-            "NP991", "broken with vllm_ascend 0.9.1rc1 to 0.11.0rc3",
+            "",
+            "[options]\ndeterministic = 0\n"
+            + override('vllm_ascend = "<0.11"', "deterministic", 1),
+            "NP991",
+            "broken with vllm_ascend 0.9.1rc1 to 0.11.0rc3",
         ),
         # products and releases together
         (
-            "", '[profile]\ncann = ">=8.0,<10"\nproducts = ["atlas-a2", "atlas-a3"]\n[options]\nop_debug_level = 1\n',
-            "NP992", "broken on atlas-a3 in CANN 8.1.RC1, 9.0.0",
+            "",
+            (
+                '[profile]\ncann = ">=8.0,<10"\nproducts = ["atlas-a2", "atlas-a3"]\n'
+                "[options]\nop_debug_level = 1\n"
+            ),
+            "NP992",
+            "broken on atlas-a3 in CANN 8.1.RC1, 9.0.0",
         ),
-        ("--product atlas-a3", RANGE + "[options]\nop_debug_level = 1\n", "NP992", "broken in CANN 8.1.RC1, 9.0.0"),
+        (
+            "--product atlas-a3",
+            RANGE + "[options]\nop_debug_level = 1\n",
+            "NP992",
+            "broken in CANN 8.1.RC1, 9.0.0",
+        ),
         ("--product atlas-a3 --cann 9.0", "[options]\nop_debug_level = 1\n", "NP992", "broken"),
         ("--cann 9.0", "[options]\nop_debug_level = 1\n", "NP992", None),
         # packages have another numbering
         ("--framework torch_npu=26.1.0", '[env]\nTASK_QUEUE_ENABLE = "1"\n', "NP993", "broken"),
         ("--framework torch_npu=26.0.0", '[env]\nTASK_QUEUE_ENABLE = "1"\n', "NP993", None),
-        ("", '[profile.versions]\ntorch_npu = ">=7.0"\n[env]\nTASK_QUEUE_ENABLE = "1"\n', "NP993", "broken with torch_npu 26.1.0"),
+        (
+            "",
+            '[profile.versions]\ntorch_npu = ">=7.0"\n[env]\nTASK_QUEUE_ENABLE = "1"\n',
+            "NP993",
+            "broken with torch_npu 26.1.0",
+        ),
         # settings of frameworks, one of which has the name of a release axis
         ("--cann 9.0", "[vllm_ascend]\nrefresh = true\n", "NP994", "broken"),
         ("--cann 9.1", "[vllm_ascend]\nrefresh = true\n", "NP994", None),
         ("--cann 9.0", "[vllm_ascend]\nrefresh = false\n", "NP994", None),
     ],
-)  # fmt: skip
+)
 def test_a_rule_is_evaluated_for_the_releases_of_a_preset(
     checkout: Checkout, flags: str, text: str, code: str, expected: str | None
 ) -> None:
-    assert told(checkout.start("check", "-", *flags.split(), stdin=text).stdout, code) == [expected] * (expected is not None)
+    assert told(checkout.start("check", "-", *flags.split(), stdin=text).stdout, code) == [
+        expected
+    ] * (expected is not None)
 
 
 def test_presets_with_other_ranges_do_not_share_the_result_of_a_rule(checkout: Checkout) -> None:
     body = TIMEOUT + override('cann = ">=1"', value=50)
-    store = build_store(checkout.folder, {"a": '[profile]\ncann = ">=8.0,<9"\n' + body, "b": '[profile]\ncann = ">=9.0"\n' + body})
+    store = build_store(
+        checkout.folder,
+        {"a": '[profile]\ncann = ">=8.0,<9"\n' + body, "b": '[profile]\ncann = ">=9.0"\n' + body},
+    )
     answer = checkout.start("check", "--store", str(store)).stdout
     assert told(answer, "NP990") == [f"broken {OLD} where no release is asked for"]
     assert "a.toml:4:1: warning NP990" in answer
@@ -141,14 +217,17 @@ def test_presets_with_other_ranges_do_not_share_the_result_of_a_rule(checkout: C
         ("--product atlas-a3 --cann 9.0", ["NP991", "NP992"]),
     ],
 )
-def test_a_rule_is_evaluated_for_the_release_of_a_script(checkout: Checkout, flags: str, expected: list[str]) -> None:
+def test_a_rule_is_evaluated_for_the_release_of_a_script(
+    checkout: Checkout, flags: str, expected: list[str]
+) -> None:
     lines = "".join(
         f"custom_op.parameter_map[{name!r}].i = {value}\n"
         for name, value in (("hccl_timeout", 200), ("deterministic", 1), ("op_debug_level", 1))
     )
     (checkout.folder / "script.py").write_text(
         "import tensorflow as tf\nfrom npu_bridge.npu_init import *\nconfig = tf.ConfigProto()\n"
-        f"custom_op = config.graph_options.rewrite_options.custom_optimizers.add()\ncustom_op.name = 'NpuOptimizer'\n{lines}"
+        "custom_op = config.graph_options.rewrite_options.custom_optimizers.add()\n"
+        f"custom_op.name = 'NpuOptimizer'\n{lines}"
     )
     answer = checkout.start("scan", "script.py", *flags.split()).stdout
     assert sorted(set(re.findall("NP99[0-9]", answer))) == expected

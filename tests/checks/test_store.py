@@ -1,4 +1,6 @@
-"""The check of a whole store: the library, the command and every other consumer of a store's findings report the same."""
+"""The check of a whole store: the library, the command and every other consumer of a store's
+findings report the same.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +29,13 @@ HEIR = 'profile.extends = ["{}"]\n'
 IDLE = '[profile]\nignore = [{ code = "NP605", reason = "x" }]\n'
 #: A malformed preset whose values are checked all the same.
 MALFORMED = '[profile]\nowner = 3\n[options]\nhccl_timeot = 1\nprecision_mode_v2 = "fp61"\n'
-LOADED = '[profile]\nignore = [{ code = "NP605", reason = "ours" }]\n[env]\nLD_PRELOAD = "/opt/x.so"\n'
+LOADED = (
+    '[profile]\nignore = [{ code = "NP605", reason = "ours" }]\n[env]\nLD_PRELOAD = "/opt/x.so"\n'
+)
 #: The policy of a source that is not locked, and an accepted finding of the store itself.
 POLICY = (
-    '[sources.team]\nurl = "file:///nowhere/team.git"\nrules = true\n\n[[ignore]]\ncode = "NP605"\nreason = "ours"\npresets = ["bare"]\n'
+    '[sources.team]\nurl = "file:///nowhere/team.git"\nrules = true\n\n[[ignore]]\n'
+    'code = "NP605"\nreason = "ours"\npresets = ["bare"]\n'
 )
 
 
@@ -53,21 +58,46 @@ STORES: dict[str, tuple[dict[str, str | bytes], list[Callable[[Path], object]], 
     "a clean store": ({"good": GOOD}, [], set()),
     "stray names": ({"good": GOOD, "we`ird": GOOD, "-x": "x ="}, [], {"NP004"}),
     "nothing but a stray name": ({"we`ird": GOOD}, [], {"NP004"}),
-    "names that differ in case": ({"bert": GOOD, "Bert": GOOD, "BERT": WRONG}, [], {"NP016", "NP201"}),
-    "stores inside": ({"good": GOOD, "sub/profiles/b": GOOD, "other/npuprof": "requires = '1'\n"}, [], {"NP017", "NP006"}),
+    "names that differ in case": (
+        {"bert": GOOD, "Bert": GOOD, "BERT": WRONG},
+        [],
+        {"NP016", "NP201"},
+    ),
+    "stores inside": (
+        {"good": GOOD, "sub/profiles/b": GOOD, "other/npuprof": "requires = '1'\n"},
+        [],
+        {"NP017", "NP006"},
+    ),
     "broken TOML": ({"good": GOOD, "bad": "a = "}, [], {"NP001"}),
     "not UTF-8": ({"good": GOOD, "bad": b"x = '\xff'\n"}, [], {"NP002"}),
     "a folder": ({"good": GOOD}, [lambda profiles: profiles.joinpath("x.toml").mkdir()], {"NP003"}),
     "a link out of the store": ({"good": GOOD}, [link_out], {"NP005"}),
     **({"an unreadable file": ({"good": GOOD}, [lock_away], {"NP003"})} if os.geteuid() else {}),
     "a missing parent": ({"lost": HEIR.format("gone"), "heir": HEIR.format("lost")}, [], {"NP101"}),
-    "a cycle": ({"a": HEIR.format("b"), "b": HEIR.format("a"), "c": HEIR.format("a")}, [], {"NP102"}),
-    "a malformed preset with wrong values": ({"good": GOOD, "bad": MALFORMED}, [], {"NP007", "NP201", "NP203"}),
+    "a cycle": (
+        {"a": HEIR.format("b"), "b": HEIR.format("a"), "c": HEIR.format("a")},
+        [],
+        {"NP102"},
+    ),
+    "a malformed preset with wrong values": (
+        {"good": GOOD, "bad": MALFORMED},
+        [],
+        {"NP007", "NP201", "NP203"},
+    ),
     "an entry of ignore without effect": ({"good": GOOD, "idle": IDLE}, [], {"NP705"}),
-    "accepted findings": ({"loaded": LOADED, "bare": LOADED.replace("NP605", "NP606")}, [], {"NP605", "NP705"}),
+    "accepted findings": (
+        {"loaded": LOADED, "bare": LOADED.replace("NP605", "NP606")},
+        [],
+        {"NP605", "NP705"},
+    ),
     "globs without effect": (
         {"good": GOOD},
-        [write_beside("npuprof.toml", '[[ignore]]\ncode = "NP605"\nreason = "x"\npresets = ["gone/*", "good"]\n')],
+        [
+            write_beside(
+                "npuprof.toml",
+                '[[ignore]]\ncode = "NP605"\nreason = "x"\npresets = ["gone/*", "good"]\n',
+            )
+        ],
         {"NP709", "NP705"},
     ),
     "a team rule": (
@@ -76,24 +106,38 @@ STORES: dict[str, tuple[dict[str, str | bytes], list[Callable[[Path], object]], 
         {"T-1", "NP007"},
     ),
     "the policy of a missing source": (
-        {"good": GOOD, "wrong": WRONG, "torn": "x =", "bare": LOADED.partition("\n")[2].partition("\n")[2]},
+        {
+            "good": GOOD,
+            "wrong": WRONG,
+            "torn": "x =",
+            "bare": LOADED.partition("\n")[2].partition("\n")[2],
+        },
         [write_beside("npuprof.toml", POLICY)],
         {"NP044", "NP201", "NP001"},
     ),
     "an invalid lock": (
         {"good": GOOD, "wrong": WRONG},
-        [write_beside("npuprof.toml", POLICY.replace("rules = true\n", "")), write_beside("npuprof.lock", "x =")],
+        [
+            write_beside("npuprof.toml", POLICY.replace("rules = true\n", "")),
+            write_beside("npuprof.lock", "x ="),
+        ],
         {"NP001", "NP201"},
     ),
     "many faults at once": (
         {
-            "good": GOOD, "Good": WRONG, "torn": "a = ", "bad": MALFORMED, "lost": HEIR.format("torn"), "-x": GOOD,
-            "sub/profiles/b": GOOD, "loaded": LOADED,
+            "good": GOOD,
+            "Good": WRONG,
+            "torn": "a = ",
+            "bad": MALFORMED,
+            "lost": HEIR.format("torn"),
+            "-x": GOOD,
+            "sub/profiles/b": GOOD,
+            "loaded": LOADED,
         },
         [link_out, write_beside("npuprof.toml", POLICY)],
         {"NP001", "NP004", "NP005", "NP007", "NP016", "NP017", "NP044", "NP201", "NP203"},
     ),
-}  # fmt: skip
+}
 
 
 def list_fields(findings: list[Finding]) -> list[dict[str, Any]]:
@@ -109,7 +153,9 @@ def ask_command(run: Run, *words: str, code: int | None = None) -> list[dict[str
 
 
 @pytest.mark.parametrize("kind", STORES)
-def test_the_library_returns_the_findings_that_the_command_lists(kind: str, tmp_path: Path, run: Run) -> None:
+def test_the_library_returns_the_findings_that_the_command_lists(
+    kind: str, tmp_path: Path, run: Run
+) -> None:
     presets, steps, codes = STORES[kind]
     profiles = build_store(tmp_path / "profiles", presets)
     for step in steps:
@@ -154,7 +200,9 @@ REPOSITORIES: dict[str, tuple[Callable[[Repo, Run], None], set[str]]] = {
 
 
 @pytest.mark.parametrize("kind", REPOSITORIES)
-def test_the_library_and_the_command_agree_about_sources_and_releases(kind: str, app: Repo, run: Run) -> None:
+def test_the_library_and_the_command_agree_about_sources_and_releases(
+    kind: str, app: Repo, run: Run
+) -> None:
     step, codes = REPOSITORIES[kind]
     app.write({"wrong": WRONG, "we`ird": GOOD})
     step(app, run)
@@ -163,7 +211,15 @@ def test_the_library_and_the_command_agree_about_sources_and_releases(kind: str,
     assert {fields["code"] for fields in found} >= {*codes, "NP201", "NP004"}
 
 
-@pytest.mark.parametrize("kind", ["names that differ in case", "stores inside", "broken TOML", "a malformed preset with wrong values"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "names that differ in case",
+        "stores inside",
+        "broken TOML",
+        "a malformed preset with wrong values",
+    ],
+)
 def test_a_store_at_a_revision_is_checked_likewise(kind: str, repo: Repo, run: Run) -> None:
     presets, _, codes = STORES[kind]
     repo.commit({**presets, "we`ird": GOOD})
@@ -174,7 +230,13 @@ def test_a_store_at_a_revision_is_checked_likewise(kind: str, repo: Repo, run: R
 
 
 @pytest.mark.parametrize(
-    ("project", "code"), [("x = ", "NP001"), ("colour = 1\n", "NP040"), ('requires = ">=99"\n', "NP041"), (None, "NP010")]
+    ("project", "code"),
+    [
+        ("x = ", "NP001"),
+        ("colour = 1\n", "NP040"),
+        ('requires = ">=99"\n', "NP041"),
+        (None, "NP010"),
+    ],
 )
 def test_a_store_that_cannot_be_opened_is_the_same_error_for_both(
     project: str | None, code: str, repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch
@@ -197,8 +259,19 @@ def test_the_stores_of_these_tables_have_many_kinds_of_faults() -> None:
     assert len(set().union(*codes)) >= 18
 
 
-@pytest.mark.parametrize("step", ["find_stray_files", "find_nested_stores", "find_source_faults", "find_kept_faults", "load_own_policy"])
-def test_a_bug_about_one_file_hides_no_finding_about_another(step: str, store: Store, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "step",
+    [
+        "find_stray_files",
+        "find_nested_stores",
+        "find_source_faults",
+        "find_kept_faults",
+        "load_own_policy",
+    ],
+)
+def test_a_bug_about_one_file_hides_no_finding_about_another(
+    step: str, store: Store, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store({"fine": GOOD, "doubtful": WRONG.replace("options", "env")})
     before = {fields["code"] for fields in ask_command(run)}
 
@@ -211,30 +284,48 @@ def test_a_bug_about_one_file_hides_no_finding_about_another(step: str, store: S
     assert [fields["path"] for fields in found if fields["code"] == "NP831"] == ["profiles"]
 
 
-def test_presets_are_judged_by_the_own_part_of_a_policy_that_cannot_be_read(store: Store, run: Run) -> None:
+def test_presets_are_judged_by_the_own_part_of_a_policy_that_cannot_be_read(
+    store: Store, run: Run
+) -> None:
     store({"bare": LOADED.partition("\n")[2].partition("\n")[2], "good": GOOD})
     Path("npuprof.toml").write_text(POLICY)
     opened = npuprof.open_store()
-    assert [finding.code for finding in npuprof.check(opened) if finding.severity != "info"] == ["NP044"]
+    assert [finding.code for finding in npuprof.check(opened) if finding.severity != "info"] == [
+        "NP044"
+    ]
     with pytest.raises(NpuprofError, match="NP044"):
         npuprof.check(opened.resolve("good"))
 
 
 #: How each consumer is asked about a store, and the file with its answer; none for the output.
 CONSUMERS = {
-    "check": "", "check --staged": "", "check --rev HEAD": "", "review": "", "git receive": "", "site public": "public/index.html",
-}  # fmt: skip
+    "check": "",
+    "check --staged": "",
+    "check --rev HEAD": "",
+    "review": "",
+    "git receive": "",
+    "site public": "public/index.html",
+}
 
 
 @pytest.mark.parametrize("words", CONSUMERS)
-def test_each_consumer_reports_a_fault_of_the_store(words: str, repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_consumer_reports_a_fault_of_the_store(
+    words: str, repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = repo.commit({"good": GOOD})
     repo.commit({"we`ird": GOOD, "sub/profiles/b": GOOD})
     for name in ("GITLAB_CI", "GH_TOKEN", "GITHUB_TOKEN", "GITHUB_STEP_SUMMARY"):
         monkeypatch.delenv(name, raising=False)
     event = {"number": 7, "base": {"sha": before, "ref": "main"}, "head": {"sha": repo.head}}
-    Path("event.json").write_text(json.dumps({"action": "synchronize", "number": 7, "pull_request": event}))
-    job = {"ACTIONS": "true", "EVENT_NAME": "pull_request", "EVENT_PATH": "event.json", "REPOSITORY": "team/presets"}
+    Path("event.json").write_text(
+        json.dumps({"action": "synchronize", "number": 7, "pull_request": event})
+    )
+    job = {
+        "ACTIONS": "true",
+        "EVENT_NAME": "pull_request",
+        "EVENT_PATH": "event.json",
+        "REPOSITORY": "team/presets",
+    }
     for name, value in job.items():
         monkeypatch.setenv(f"GITHUB_{name}", value)
     done = run(*words.split(), stdin=f"{before} {repo.head} refs/heads/main\n".encode())

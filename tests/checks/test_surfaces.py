@@ -15,7 +15,9 @@ OFFLINE = '[profile]\nscenario = "offline-inference"\n'
 
 
 def told(text: str, cann: str | None = None, target: str | None = None) -> set[str]:
-    """Return the codes of the errors and warnings of a preset in a context, but for those of deprecated options."""
+    """Return the codes of the errors and warnings of a preset in a context, but for those of
+    deprecated options.
+    """
     workspace = spec.Workspace(None, spec.build_context(cann, None, target))
     profile = Profile(parse_document("<text>", "<text>", text), key="text:")
     found = npuprof.check(workspace.resolver.resolve_profile(profile))
@@ -25,26 +27,45 @@ def told(text: str, cann: str | None = None, target: str | None = None) -> set[s
 @pytest.mark.parametrize(
     ("line", "release", "code"),
     [
-        ("atomic_clean_policy = 1", "6.0.RC1", "NP404"), ("atomic_clean_policy = 1", "6.0.1", None),
-        ("op_precision_mode = '/etc/x.ini'", "6.0.1", "NP404"), ("op_precision_mode = '/etc/x.ini'", "6.3.RC1", None),
-        ("enable_dump = false", "5.0.1", "NP404"), ("enable_dump = false", "5.0.2", None),
-        ("jit_compile = 'auto'", "6.3.RC1", "NP404"), ("compile_dynamic_mode = true", "8.0.0", "NP405"),
+        ("atomic_clean_policy = 1", "6.0.RC1", "NP404"),
+        ("atomic_clean_policy = 1", "6.0.1", None),
+        ("op_precision_mode = '/etc/x.ini'", "6.0.1", "NP404"),
+        ("op_precision_mode = '/etc/x.ini'", "6.3.RC1", None),
+        ("enable_dump = false", "5.0.1", "NP404"),
+        ("enable_dump = false", "5.0.2", None),
+        ("jit_compile = 'auto'", "6.3.RC1", "NP404"),
+        ("compile_dynamic_mode = true", "8.0.0", "NP405"),
     ],
-)  # fmt: skip
-def test_an_option_is_younger_in_tf_2_than_in_a_session(line: str, release: str, code: str | None) -> None:
+)
+def test_an_option_is_younger_in_tf_2_than_in_a_session(
+    line: str, release: str, code: str | None
+) -> None:
     assert told(f"[options]\n{line}\n", cann=release, target=TF2) == ({code} if code else set())
 
 
 @pytest.mark.parametrize(
     ("shape", "offline", "online"),
     [
-        ("a:1,-1;b:0", set(), set()), ("a:1~10,3", set(), {"NP203"}), ("a:1~-1", set(), {"NP203"}), ("scalar:", set(), {"NP203"}),
-        ("a", {"NP203"}, {"NP203"}), ("a:1;;", {"NP203"}, {"NP203"}),
+        ("a:1,-1;b:0", set(), set()),
+        ("a:1~10,3", set(), {"NP203"}),
+        ("a:1~-1", set(), {"NP203"}),
+        ("scalar:", set(), {"NP203"}),
+        ("a", {"NP203"}, {"NP203"}),
+        ("a:1;;", {"NP203"}, {"NP203"}),
     ],
-)  # fmt: skip
-def test_a_conversion_takes_shapes_that_a_session_does_not(shape: str, offline: set[str], online: set[str]) -> None:
-    assert told(f"{OFFLINE}[options]\ninput_shape = '{shape}'\n") == told(f"{OFFLINE}[atc]\ninput_shape = '{shape}'\n") == offline
-    alone = f"[profile]\nscenario = 'online-inference'\n[options]\ninput_shape = '{shape}'\ndynamic_dims = '1;2'\ndynamic_node_type = 1\n"
+)
+def test_a_conversion_takes_shapes_that_a_session_does_not(
+    shape: str, offline: set[str], online: set[str]
+) -> None:
+    assert (
+        told(f"{OFFLINE}[options]\ninput_shape = '{shape}'\n")
+        == told(f"{OFFLINE}[atc]\ninput_shape = '{shape}'\n")
+        == offline
+    )
+    alone = (
+        f"[profile]\nscenario = 'online-inference'\n[options]\ninput_shape = '{shape}'\n"
+        "dynamic_dims = '1;2'\ndynamic_node_type = 1\n"
+    )
     assert {"NP203"} & told(alone) == online
 
 
@@ -57,41 +78,61 @@ def test_a_conversion_takes_shapes_that_a_session_does_not(shape: str, offline: 
         ("soc_version = 'Ascend310P3'\nstatus_check = '1'", "", "", set()),
         ("soc_version = 'Ascend910B1'\nstatus_check = '1'", "", "", {"NP409"}),
         ("soc_version = 'Ascend310P3'", "", "products = ['atlas-a2']", {"NP407"}),
-        ("soc_version = 'Ascend310P3'", "", "products = ['atlas-a2', 'atlas-inference']", {"NP407"}),
+        (
+            "soc_version = 'Ascend310P3'",
+            "",
+            "products = ['atlas-a2', 'atlas-inference']",
+            {"NP407"},
+        ),
         ("soc_version = 'Ascend910B1'", "", "products = ['atlas-a2-training']", set()),
-        ("soc_version = 'Ascend910X9'", "", "", {"NP403"}), ("", "soc_config = '310P3'", "", {"NP403"}),
+        ("soc_version = 'Ascend910X9'", "", "", {"NP403"}),
+        ("", "soc_config = '310P3'", "", {"NP403"}),
     ],
-)  # fmt: skip
-def test_the_chip_of_a_conversion_says_the_product(atc: str, options: str, more: str, expected: set[str]) -> None:
+)
+def test_the_chip_of_a_conversion_says_the_product(
+    atc: str, options: str, more: str, expected: set[str]
+) -> None:
     assert told(f"{OFFLINE}{more}\n[options]\n{options}\n[atc]\n{atc}\n") == expected
 
 
 @pytest.mark.parametrize(
     ("line", "session", "tf2", "atc"),
     [
-        ('oo_level = "O1"', None, None, None), ('oo_level = "O2"', "NP205", "NP205", "NP203"),
-        ('oo_level = "O9"', "NP203", "NP203", "NP203"), ("topo_sorting_mode = 3", None, "NP203", None),
+        ('oo_level = "O1"', None, None, None),
+        ('oo_level = "O2"', "NP205", "NP205", "NP203"),
+        ('oo_level = "O9"', "NP203", "NP203", "NP203"),
+        ("topo_sorting_mode = 3", None, "NP203", None),
         ('op_select_implmode = "high_precision_for_all"', "NP205", "NP203", None),
-        ("stream_max_parallel_num = { DNN_VM_AICPU = 14 }", None, "NP203", "NP411"), ("jit_compile = 'auto'", None, None, None),
+        ("stream_max_parallel_num = { DNN_VM_AICPU = 14 }", None, "NP203", "NP411"),
+        ("jit_compile = 'auto'", None, None, None),
     ],
-)  # fmt: skip
-def test_each_surface_takes_its_own_values(line: str, session: str | None, tf2: str | None, atc: str | None) -> None:
+)
+def test_each_surface_takes_its_own_values(
+    line: str, session: str | None, tf2: str | None, atc: str | None
+) -> None:
     text = f"[options]\n{line}\n"
     there = told(text, target="session")
     assert (session or "") in ("", *there), there
     assert bool(there) is bool(session)
     assert (tf2 or "") in ("", *told(text, target=TF2)), told(text, target=TF2)
     assert bool(told(text, target=TF2)) is bool(tf2)
-    offline = {finding.code for finding in findings(OFFLINE + text) if finding.severity != "info"} - {"NP501", "NP205"}
+    offline = {
+        finding.code for finding in findings(OFFLINE + text) if finding.severity != "info"
+    } - {"NP501", "NP205"}
     assert offline == ({atc} if atc else set())
 
 
 @pytest.mark.parametrize(
-    ("scenario", "target", "is_doubtful"), [("training", None, True), ("offline-inference", None, False), ("", "atc", False)]
+    ("scenario", "target", "is_doubtful"),
+    [("training", None, True), ("offline-inference", None, False), ("", "atc", False)],
 )
-def test_a_choice_is_doubtful_where_the_manual_of_the_surface_warns_of_it(scenario: str, target: str | None, is_doubtful: bool) -> None:
+def test_a_choice_is_doubtful_where_the_manual_of_the_surface_warns_of_it(
+    scenario: str, target: str | None, is_doubtful: bool
+) -> None:
     head = f'[profile]\nscenario = "{scenario}"\n' if scenario else ""
-    assert ("NP205" in told(f'{head}[options]\nprecision_mode_v2 = "mixed_hif8"\n', target=target)) is is_doubtful
+    assert (
+        "NP205" in told(f'{head}[options]\nprecision_mode_v2 = "mixed_hif8"\n', target=target)
+    ) is is_doubtful
 
 
 def test_a_preset_for_any_scenario_is_judged_by_the_flags_where_atc_is_asked_for() -> None:

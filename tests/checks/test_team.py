@@ -1,4 +1,6 @@
-"""Rules of a team in npuprof.toml: read with all their faults, judged wherever the catalogue's are, from the tree that is judged."""
+"""Rules of a team in npuprof.toml: read with all their faults, judged wherever the catalogue's are,
+from the tree that is judged.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,10 @@ TRAINING = '[profile]\nscenario = "training"\n'
 
 
 def rule(require: str, **more: str) -> str:
-    return "".join(f"{name} = '''{text}'''\n" for name, text in {"code": "TEAM-1", "require": require, **more}.items())
+    return "".join(
+        f"{name} = '''{text}'''\n"
+        for name, text in {"code": "TEAM-1", "require": require, **more}.items()
+    )
 
 
 @pytest.fixture
@@ -42,7 +47,9 @@ def project(tmp_path: Path) -> Callable[..., Path]:
 
     def build(said: str, **presets: str) -> Path:
         (tmp_path / "npuprof.toml").write_text(said)
-        Repo(tmp_path, init=False).write({name.replace("__", "/"): text for name, text in presets.items()})
+        Repo(tmp_path, init=False).write(
+            {name.replace("__", "/"): text for name, text in presets.items()}
+        )
         return tmp_path
 
     return build
@@ -52,7 +59,7 @@ def told(config: Any, code: str = "TEAM-1") -> list[str]:
     return [finding.message for finding in npuprof.check(config) if finding.code == code]
 
 
-# -- reading ---------------------------------------------------------------------------------------------------------
+# -- reading --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -61,15 +68,25 @@ def told(config: Any, code: str = "TEAM-1") -> list[str]:
         (rule("deterministic == 1", code="NP999"), "codes that begin with NP are npuprof's own", 2),
         (rule("deterministic == 1", code="1 x"), "a code is a letter with letters", 2),
         ('require = "deterministic == 1"\n', "'code' is missing in [rule]", 1),
-        (rule("deterministic"), "deterministic is not a condition", 3), (rule("1 == 1"), "has the same result for every preset", 3),
-        (rule("deterministic = 1"), "is not a condition", 3), (rule("determinstic == 1"), "'determinstic' is no setting", 3),
-        (rule("deterministic == true"), "deterministic is a whole number, but is compared with true", 3),
+        (rule("deterministic"), "deterministic is not a condition", 3),
+        (rule("1 == 1"), "has the same result for every preset", 3),
+        (rule("deterministic = 1"), "is not a condition", 3),
+        (rule("determinstic == 1"), "'determinstic' is no setting", 3),
+        (
+            rule("deterministic == true"),
+            "deterministic is a whole number, but is compared with true",
+            3,
+        ),
         (rule("deterministic == 1", when="__import__('os')"), "is not a condition", 4),
         (rule("deterministic == 1", message=""), "it is not one line of text", 4),
-        (rule("deterministic == 1") + 'presets = ["a.toml"]\n', "the name of a preset has no .toml", 4),
+        (
+            rule("deterministic == 1") + 'presets = ["a.toml"]\n',
+            "the name of a preset has no .toml",
+            4,
+        ),
         (rule("deterministic == 1") + "mesage = 'x'\n", "did you mean 'message'?", 4),
     ],
-)  # fmt: skip
+)
 def test_what_a_rule_cannot_say_is_told_at_its_place(table: str, said: str, line: int) -> None:
     with pytest.raises(NpuprofError) as raised:
         parse_project("npuprof.toml", f"[[rule]]\n{table}".encode())
@@ -81,7 +98,11 @@ def test_what_a_rule_cannot_say_is_told_at_its_place(table: str, said: str, line
 def test_all_faults_of_rules_are_told_at_once() -> None:
     with pytest.raises(NpuprofError) as raised:
         parse_project(
-            "npuprof.toml", b'[[rule]]\ncode = "NP1"\nrequire = "x"\n[[rule]]\nseverity = "no"\n[[rule]]\ncode = 1\nrequire = 1\n'
+            "npuprof.toml",
+            (
+                b'[[rule]]\ncode = "NP1"\nrequire = "x"\n[[rule]]\n'
+                b'severity = "no"\n[[rule]]\ncode = 1\nrequire = 1\n'
+            ),
         )
     assert len(raised.value.findings) == 7
 
@@ -89,11 +110,15 @@ def test_all_faults_of_rules_are_told_at_once() -> None:
 def test_two_rules_of_one_file_have_two_codes() -> None:
     with pytest.raises(NpuprofError, match=r"'team-1' is there already, in line 1"):
         parse_project(
-            "npuprof.toml", f"[[rule]]\n{rule('deterministic == 1')}[[rule]]\n{rule('deterministic == 1', code='team-1')}".encode()
+            "npuprof.toml",
+            (
+                f"[[rule]]\n{rule('deterministic == 1')}[[rule]]\n"
+                f"{rule('deterministic == 1', code='team-1')}"
+            ).encode(),
         )
 
 
-# -- judging ---------------------------------------------------------------------------------------------------------
+# -- judging --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -101,51 +126,110 @@ def test_two_rules_of_one_file_have_two_codes() -> None:
     [
         ("deterministic == 1", "", "options.deterministic = 1\n", None),
         ("deterministic == 1", "", "options.deterministic = 0\n", "deterministic == 1 is required"),
-        ("deterministic == 1", "", "", "deterministic == 1 is required: deterministic is not set"),  # whatever its default is
+        (
+            "deterministic == 1",
+            "",
+            "",
+            "deterministic == 1 is required: deterministic is not set",
+        ),  # whatever its default is
         ("dump_path is unset", "", "", None),
         ("dump_path is unset", "", 'options.dump_path = "/x"\n', "dump_path is unset is required"),
         ("hccl_timeout > 1 or deterministic == 1", "", "options.deterministic = 1\n", None),
         ("deterministic == 1", "hccl_timeout > 10", "", None),  # what is unset meets no condition
-        ("deterministic == 1", "hccl_timeout > 10", "options.hccl_timeout = 20\n", "deterministic == 1 is required: deterministic is not set"),  # noqa: E501
+        (
+            "deterministic == 1",
+            "hccl_timeout > 10",
+            "options.hccl_timeout = 20\n",
+            "deterministic == 1 is required: deterministic is not set",
+        ),
         ("deterministic == 1", "scenario == 'training'", "", None),
         ("env.MY_SITE == 'a'", "", 'env.MY_SITE = "b"\n', "env.MY_SITE == 'a' is required"),
-        ("atc.framework in (1, 3)", "", "atc.framework = 5\n", "atc.framework in (1, 3) is required"),
-        ("product in ('atlas-a2', 'atlas-a3')", "", "", "product in ('atlas-a2', 'atlas-a3') is required: product is unknown"),
+        (
+            "atc.framework in (1, 3)",
+            "",
+            "atc.framework = 5\n",
+            "atc.framework in (1, 3) is required",
+        ),
+        (
+            "product in ('atlas-a2', 'atlas-a3')",
+            "",
+            "",
+            "product in ('atlas-a2', 'atlas-a3') is required: product is unknown",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_required_must_be_true(
-    require: str, when: str, preset: str, message: str | None, project: Callable[..., Path], run: Run
+    require: str,
+    when: str,
+    preset: str,
+    message: str | None,
+    project: Callable[..., Path],
+    run: Run,
 ) -> None:
     project(f"[[rule]]\n{rule(require, **({'when': when} if when else {}))}", a=preset)
     assert told(npuprof.open_store().resolve("a")) == ([message] if message else [])
 
 
-def test_a_sentence_of_the_team_goes_on_where_a_reason_follows(project: Callable[..., Path], run: Run) -> None:
-    project(f"[[rule]]\n{rule('deterministic == 1', message='Runs repeat.')}", a="", b="options.deterministic = 0\n")
+def test_a_sentence_of_the_team_goes_on_where_a_reason_follows(
+    project: Callable[..., Path], run: Run
+) -> None:
+    project(
+        f"[[rule]]\n{rule('deterministic == 1', message='Runs repeat.')}",
+        a="",
+        b="options.deterministic = 0\n",
+    )
     store = npuprof.open_store()
     assert told(store.resolve("a")) == ["Runs repeat: deterministic is not set"]
     assert told(store.resolve("b")) == ["Runs repeat"]
 
 
-def test_a_rule_binds_the_presets_that_its_globs_mean(project: Callable[..., Path], run: Run) -> None:
+def test_a_rule_binds_the_presets_that_its_globs_mean(
+    project: Callable[..., Path], run: Run
+) -> None:
     bad = f"{TRAINING}options.deterministic = 0\n".replace("options.", "[options]\n")
-    folder = project(REPEATABLE, production__bert=bad, production__nlp__bert=bad, bert=bad, test__production__x=bad)
+    folder = project(
+        REPEATABLE,
+        production__bert=bad,
+        production__nlp__bert=bad,
+        bert=bad,
+        test__production__x=bad,
+    )
     result = run("check", "--format", "json")
-    found = {tuple(one["profiles"]): one for one in json.loads(result.out)["findings"] if one["code"] == "TEAM-1"}
+    found = {
+        tuple(one["profiles"]): one
+        for one in json.loads(result.out)["findings"]
+        if one["code"] == "TEAM-1"
+    }
     assert (result.code, sorted(found)) == (1, [("production/bert",)])
     one = found["production/bert",]
-    assert (one["message"], one["severity"], one["line"], one["key"]) == ("training is repeatable", "error", 4, "deterministic")
-    assert one["why"] == "TEAM-1 in npuprof.toml requires deterministic == 1 where scenario == 'training'."
+    assert (one["message"], one["severity"], one["line"], one["key"]) == (
+        "training is repeatable",
+        "error",
+        4,
+        "deterministic",
+    )
+    assert (
+        one["why"]
+        == "TEAM-1 in npuprof.toml requires deterministic == 1 where scenario == 'training'."
+    )
     assert one["hint"] == "write deterministic = 1"
     assert (folder / "profiles").is_dir()
 
 
 def test_a_rule_is_judged_in_every_context_of_a_preset(project: Callable[..., Path]) -> None:
-    project(SHORT, a='options.hccl_timeout = 600\n[[override]]\nmatch = { product = "atlas-a3" }\noptions.hccl_timeout = 3600\n')
+    project(
+        SHORT,
+        a=(
+            'options.hccl_timeout = 600\n[[override]]\nmatch = { product = "atlas-a3" }\n'
+            "options.hccl_timeout = 3600\n"
+        ),
+    )
     store = npuprof.open_store()
     assert told(store.resolve("a"), "TEAM-2") == ["hccl_timeout <= 1800 is required on atlas-a3"]
     assert told(store.resolve("a", product="atlas-a2"), "TEAM-2") == []
-    assert "hccl_timeout <= 1800 is required" in told(store.resolve("a", set={"hccl_timeout": 2000}), "TEAM-2")
+    assert "hccl_timeout <= 1800 is required" in told(
+        store.resolve("a", set={"hccl_timeout": 2000}), "TEAM-2"
+    )
 
 
 def test_what_is_only_there_to_be_extended_breaks_no_rule(project: Callable[..., Path]) -> None:
@@ -153,17 +237,31 @@ def test_what_is_only_there_to_be_extended_breaks_no_rule(project: Callable[...,
     assert [len(told(npuprof.open_store().resolve(name), "TEAM-2")) for name in "ab"] == [0, 1]
 
 
-def test_a_rule_binds_what_is_composed_of_a_preset_that_it_binds(project: Callable[..., Path], run: Run) -> None:
-    project(REPEATABLE, production__a=f"{TRAINING}[options]\ndeterministic = 1\n", mix="options.deterministic = 0\n")
+def test_a_rule_binds_what_is_composed_of_a_preset_that_it_binds(
+    project: Callable[..., Path], run: Run
+) -> None:
+    project(
+        REPEATABLE,
+        production__a=f"{TRAINING}[options]\ndeterministic = 1\n",
+        mix="options.deterministic = 0\n",
+    )
     assert run("check", "production/a").code == 0
-    for words in (("check", "production/a+mix"), ("render", "production/a", "--with", "mix", "--to", "session")):
+    for words in (
+        ("check", "production/a+mix"),
+        ("render", "production/a", "--with", "mix", "--to", "session"),
+    ):
         result = run(*words)
         assert "TEAM-1" in result.out + result.err, words
 
 
-def test_an_export_and_an_edit_are_judged_by_the_rules(project: Callable[..., Path], run: Run) -> None:
+def test_an_export_and_an_edit_are_judged_by_the_rules(
+    project: Callable[..., Path], run: Run
+) -> None:
     folder = project(REPEATABLE, production__a=f"{TRAINING}[options]\ndeterministic = 1\n")
-    for words in (("render", "production/a", "--to", "session"), ("env", "production/a", "--shell", "bash")):
+    for words in (
+        ("render", "production/a", "--to", "session"),
+        ("env", "production/a", "--shell", "bash"),
+    ):
         assert run(*words).code == 0
         result = run(*words, "--set", "deterministic=0")
         assert (result.code, result.out) == (2, "")
@@ -190,7 +288,10 @@ session = tf.compat.v1.Session(config=config)
 
 
 def store_in_map(**values: str) -> str:
-    return "\n".join(f'op.parameter_map["{name}"].{"s" if value[:1] == chr(34) else "i"} = {value}' for name, value in values.items())
+    return "\n".join(
+        f'op.parameter_map["{name}"].{"s" if value[:1] == chr(34) else "i"} = {value}'
+        for name, value in values.items()
+    )
 
 
 @pytest.mark.parametrize(
@@ -198,15 +299,39 @@ def store_in_map(**values: str) -> str:
     [
         (rule("deterministic == 1"), store_in_map(deterministic="1"), False),
         (rule("deterministic == 1"), store_in_map(deterministic="0"), True),
-        (rule("deterministic == 1"), store_in_map(hccl_timeout="1836"), True),  # all of the map is here
-        (rule("deterministic == 1"), store_in_map(hccl_timeout="1836") + "\nhelp(op)", False),  # and here it may not be
+        (
+            rule("deterministic == 1"),
+            store_in_map(hccl_timeout="1836"),
+            True,
+        ),  # all of the map is here
+        (
+            rule("deterministic == 1"),
+            store_in_map(hccl_timeout="1836") + "\nhelp(op)",
+            False,
+        ),  # and here it may not be
         (rule("deterministic == 1"), store_in_map(deterministic="flag"), False),  # nobody knows
         (rule("deterministic == 1"), "if flag:\n    " + store_in_map(deterministic="0"), True),
         (rule("dump_path is unset"), store_in_map(dump_path='"/d"'), True),
-        (rule("hccl_timeout <= 1800", when="deterministic == 1"), store_in_map(deterministic="1", hccl_timeout="1836"), True),
-        (rule("hccl_timeout <= 1800", when="deterministic == 1"), store_in_map(hccl_timeout="1836"), False),
-        (rule("env.HCCL_WHITELIST_DISABLE == 1"), store_in_map(hccl_timeout="1836"), False),  # set elsewhere, if at all
-        (rule("deterministic == 1") + "presets = ['a']\n", store_in_map(deterministic="0"), False),  # of presets by name
+        (
+            rule("hccl_timeout <= 1800", when="deterministic == 1"),
+            store_in_map(deterministic="1", hccl_timeout="1836"),
+            True,
+        ),
+        (
+            rule("hccl_timeout <= 1800", when="deterministic == 1"),
+            store_in_map(hccl_timeout="1836"),
+            False,
+        ),
+        (
+            rule("env.HCCL_WHITELIST_DISABLE == 1"),
+            store_in_map(hccl_timeout="1836"),
+            False,
+        ),  # set elsewhere, if at all
+        (
+            rule("deterministic == 1") + "presets = ['a']\n",
+            store_in_map(deterministic="0"),
+            False,
+        ),  # of presets by name
     ],
 )
 def test_scripts_are_judged_by_the_rules_that_bind_all(
@@ -230,7 +355,9 @@ def test_rules_that_cannot_be_read_stop_a_scan(project: Callable[..., Path], run
     assert (refused.code, "error NP040" in refused.out + refused.err) == (2, True), refused
 
 
-def test_pages_and_codes_are_those_of_the_store_named(project: Callable[..., Path], run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_and_codes_are_those_of_the_store_named(
+    project: Callable[..., Path], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = project(SHORT, a="")
     (folder / "elsewhere").mkdir()
     (folder / "profiles").rename(folder / "other")
@@ -243,20 +370,33 @@ def test_pages_and_codes_are_those_of_the_store_named(project: Callable[..., Pat
 @pytest.mark.parametrize(
     ("glob", "names"),
     [
-        ("*", ["a"]), ("**", ["a", "p/a", "p/q/a", "p/q/r/b"]), ("p/*", ["p/a"]), ("p/**", ["p/a", "p/q/a", "p/q/r/b"]),
-        ("**/a", ["a", "p/a", "p/q/a"]), ("p/**/b", ["p/q/r/b"]), ("*/q/*", ["p/q/a"]), ("p/q", []), ("p*", []),
+        ("*", ["a"]),
+        ("**", ["a", "p/a", "p/q/a", "p/q/r/b"]),
+        ("p/*", ["p/a"]),
+        ("p/**", ["p/a", "p/q/a", "p/q/r/b"]),
+        ("**/a", ["a", "p/a", "p/q/a"]),
+        ("p/**/b", ["p/q/r/b"]),
+        ("*/q/*", ["p/q/a"]),
+        ("p/q", []),
+        ("p*", []),
     ],
-)  # fmt: skip
-def test_a_star_stays_within_a_segment_and_two_stand_for_any_number(glob: str, names: list[str]) -> None:
-    assert [name for name in ("a", "p/a", "p/q/a", "p/q/r/b") if is_name_meant((glob,), name)] == names
+)
+def test_a_star_stays_within_a_segment_and_two_stand_for_any_number(
+    glob: str, names: list[str]
+) -> None:
+    assert [
+        name for name in ("a", "p/a", "p/q/a", "p/q/r/b") if is_name_meant((glob,), name)
+    ] == names
 
 
-@pytest.mark.parametrize("glob", ["", "/a", "a/", "a//b", "../a", "a.toml", "a?", "[ab]", ".a", "a**"])
+@pytest.mark.parametrize(
+    "glob", ["", "/a", "a/", "a//b", "../a", "a.toml", "a?", "[ab]", ".a", "a**"]
+)
 def test_what_is_no_glob_of_names_is_told(glob: str) -> None:
     assert find_name_glob_fault(glob)
 
 
-# -- pages and formats -----------------------------------------------------------------------------------------------
+# -- pages and formats ----------------------------------------------------------------------------
 
 
 def test_the_page_of_a_rule_of_the_team_is_shown(project: Callable[..., Path], run: Run) -> None:
@@ -273,7 +413,7 @@ def test_the_page_of_a_rule_of_the_team_is_shown(project: Callable[..., Path], r
     assert json.loads(run("rule", "TEAM-1", "--format", "json").out)["severity"] == "error"
 
 
-# -- versions --------------------------------------------------------------------------------------------------------
+# -- versions -------------------------------------------------------------------------------------
 
 
 def test_a_tree_is_judged_by_the_rules_that_it_holds(repo: Repo, run: Run) -> None:
@@ -281,17 +421,24 @@ def test_a_tree_is_judged_by_the_rules_that_it_holds(repo: Repo, run: Run) -> No
     (repo.folder / "npuprof.toml").write_text(REPEATABLE)
     repo.commit(message="rules")
     (repo.folder / "npuprof.toml").unlink()
-    assert [run("check", *words).code for words in ((), ("--rev", "HEAD~1"), ("--rev", "HEAD"), ("production/a@HEAD",))] == [0, 0, 1, 1]
+    assert [
+        run("check", *words).code
+        for words in ((), ("--rev", "HEAD~1"), ("--rev", "HEAD"), ("production/a@HEAD",))
+    ] == [0, 0, 1, 1]
     assert "TEAM-1" in run("diff", "--rev", "HEAD~1..HEAD").out
     assert "TEAM-1" not in run("diff", "--rev", "HEAD..HEAD").out
 
 
 def test_a_commit_and_a_release_are_judged_by_the_rules(repo: Repo, run: Run) -> None:
     (repo.folder / "npuprof.toml").write_text(REPEATABLE)
-    repo.commit({"production/a": f"{TRAINING}[options]\ndeterministic = 1\n", "production/old": TRAINING})
+    repo.commit(
+        {"production/a": f"{TRAINING}[options]\ndeterministic = 1\n", "production/old": TRAINING}
+    )
     repo.write({"production/a": f"{TRAINING}[options]\ndeterministic = 0\n"})
     refused = run("commit")
-    assert (refused.code, "error TEAM-1: training is repeatable" in refused.err) == (2, True), refused.err
+    assert (refused.code, "error TEAM-1: training is repeatable" in refused.err) == (2, True), (
+        refused.err
+    )
     assert run("release", "production/a", "1.0.0").code == 2  # what is there is not committed
     repo.git("checkout", "-q", ".")
     assert run("release", "production/a", "1.0.0").code == 0
@@ -310,15 +457,19 @@ def test_a_merge_that_breaks_a_rule_of_the_team_is_a_conflict(repo: Repo, run: R
     repo.commit({"a": "[options]\nhccl_timeout = 601\n\n\n\n\ndeterministic = 1\n"})
     repo.git("checkout", "-q", "main")
     repo.commit({"a": "[options]\nhccl_timeout = 600\n\n\n\n\ndeterministic = 0\n"})
-    merged = subprocess.run(["git", "merge", "side"], cwd=repo.folder, capture_output=True, text=True, check=False)
+    merged = subprocess.run(
+        ["git", "merge", "side"], cwd=repo.folder, capture_output=True, text=True, check=False
+    )
     assert merged.returncode, merged.stdout
     assert "break TEAM-1" in merged.stdout + merged.stderr
 
 
-# -- sources ---------------------------------------------------------------------------------------------------------
+# -- sources --------------------------------------------------------------------------------------
 
 
-def test_a_rule_of_the_consumer_stands_in_place_of_one_of_the_source_with_its_code(repo: Repo, run: Run, tmp_path: Path) -> None:
+def test_a_rule_of_the_consumer_stands_in_place_of_one_of_the_source_with_its_code(
+    repo: Repo, run: Run, tmp_path: Path
+) -> None:
     team = Repo(tmp_path / "team")
     (team.folder / "npuprof.toml").write_text(SHORT)
     team.commit({"slow": "options.hccl_timeout = 3600\n"})
@@ -331,7 +482,7 @@ def test_a_rule_of_the_consumer_stands_in_place_of_one_of_the_source_with_its_co
     assert "TEAM-2" not in run("check", "job").out
 
 
-# -- who reads a key -------------------------------------------------------------------------------------------
+# -- who reads a key ------------------------------------------------------------------------------
 
 READING = """\
 [[rule]]
@@ -355,16 +506,23 @@ require = "product != 'atlas-a3'"
 @pytest.mark.parametrize(
     ("preset", "key", "codes"),
     [
-        ("a", "hccl_timeout", ["TEAM-1", "TEAM-2"]), ("a", "HCCL_ALGO", ["TEAM-2"]), ("other/b", "HCCL_ALGO", ["TEAM-2", "TEAM-3"]),
-        ("a", "profile.scenario", ["TEAM-1"]), ("a", "profile.owner", []),
+        ("a", "hccl_timeout", ["TEAM-1", "TEAM-2"]),
+        ("a", "HCCL_ALGO", ["TEAM-2"]),
+        ("other/b", "HCCL_ALGO", ["TEAM-2", "TEAM-3"]),
+        ("a", "profile.scenario", ["TEAM-1"]),
+        ("a", "profile.owner", []),
     ],
-)  # fmt: skip
+)
 def test_explain_lists_the_rules_of_the_team_that_bind_a_preset_and_read_a_key(
     preset: str, key: str, codes: list[str], project: Callable[..., Path], run: Run
 ) -> None:
     project(READING, a="", other__b="")
     shown = run("explain", preset, key)
-    read = [line.split()[2].rstrip(":") for line in shown.out.splitlines() if line.startswith("  read by") and "TEAM" in line]
+    read = [
+        line.split()[2].rstrip(":")
+        for line in shown.out.splitlines()
+        if line.startswith("  read by") and "TEAM" in line
+    ]
     assert (shown.code, read) == (0, codes), shown.out + shown.err
     fields = json.loads(run("explain", preset, key, "--format", "json").out)
     assert [code for code in fields["rules"] if code.startswith("TEAM")] == codes
@@ -373,13 +531,19 @@ def test_explain_lists_the_rules_of_the_team_that_bind_a_preset_and_read_a_key(
 @pytest.mark.parametrize(
     ("key", "codes", "exit_code"),
     [
-        ("hccl_timeout", ["NP378", "NP379", "NP380", "TEAM-1", "TEAM-2"], 0), ("HCCL_ALGO", ["TEAM-2", "TEAM-3"], 0),
-        ("scenario", ["TEAM-1"], 0), ("product", ["TEAM-4"], 0), ("nothing", [], 2),
+        ("hccl_timeout", ["NP378", "NP379", "NP380", "TEAM-1", "TEAM-2"], 0),
+        ("HCCL_ALGO", ["TEAM-2", "TEAM-3"], 0),
+        ("scenario", ["TEAM-1"], 0),
+        ("product", ["TEAM-4"], 0),
+        ("nothing", [], 2),
     ],
-)  # fmt: skip
-def test_rule_lists_who_reads_a_key(key: str, codes: list[str], exit_code: int, project: Callable[..., Path], run: Run) -> None:
+)
+def test_rule_lists_who_reads_a_key(
+    key: str, codes: list[str], exit_code: int, project: Callable[..., Path], run: Run
+) -> None:
     project(READING, a="")
     shown = run("rule", key)
-    assert (shown.code, [line.split()[0] for line in shown.out.splitlines() if not line.startswith("code")]) == (exit_code, codes), (
-        shown.err
-    )
+    assert (
+        shown.code,
+        [line.split()[0] for line in shown.out.splitlines() if not line.startswith("code")],
+    ) == (exit_code, codes), shown.err

@@ -1,4 +1,6 @@
-"""``adopt``: a tree of scripts becomes a family of presets, and its scripts use generated blocks."""
+"""``adopt``: a tree of scripts becomes a family of presets, and its scripts use
+generated blocks.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +16,23 @@ from support.importing import write
 from support.replaced import ENTRY, EXPORTS, HEAD, MIXED, OFF, RUN
 from support.running import Run, Store
 
-STUCK = f"{HEAD}{ENTRY}custom_op.parameter_map['precision_mode'].s = b'force_fp32'; print(1)\n{OFF}{RUN}"
+STUCK = (
+    f"{HEAD}{ENTRY}custom_op.parameter_map['precision_mode'].s "
+    f"= b'force_fp32'; print(1)\n{OFF}{RUN}"
+)
 #: Something is set, and nothing that a preset could have.
-EMPTY = f"import sys\n{HEAD}{ENTRY}custom_op.parameter_map['precision_mode'].s = sys.argv[1]\n{OFF}{RUN}"
+EMPTY = (
+    f"import sys\n{HEAD}{ENTRY}custom_op.parameter_map['precision_mode'].s "
+    f"= sys.argv[1]\n{OFF}{RUN}"
+)
 TREE = {
-    "src/bert/train.py": PLAIN, "src/resnet/train.py": OTHER, "src/resnet/eval.py": OTHER, "src/stuck.py": STUCK,
-    "src/run.sh": f"#!/bin/bash\n{EXPORTS}python3 train.py\n", "src/plain.py": "print(1)\n",
-}  # fmt: skip
+    "src/bert/train.py": PLAIN,
+    "src/resnet/train.py": OTHER,
+    "src/resnet/eval.py": OTHER,
+    "src/stuck.py": STUCK,
+    "src/run.sh": f"#!/bin/bash\n{EXPORTS}python3 train.py\n",
+    "src/plain.py": "print(1)\n",
+}
 
 
 @pytest.fixture
@@ -35,28 +47,45 @@ def read_tree(folder: Path) -> dict[str, bytes]:
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and not path.name.startswith(".") and "home" not in path.relative_to(folder).parts
+        if path.is_file()
+        and not path.name.startswith(".")
+        and "home" not in path.relative_to(folder).parts
     }
 
 
 def test_presets_and_blocks_are_written_together(here: Path, run: Run) -> None:
     done = run("adopt", "src")
     assert done.code == 0
-    assert "src/stuck.py:6 keeps its lines: the line that sets precision_mode cannot be taken out" in done.err
+    assert (
+        "src/stuck.py:6 keeps its lines: the line that sets precision_mode cannot be taken out"
+        in done.err
+    )
     assert "4 of 5 scripts use generated blocks" in done.err
     store = npuprof.open_store("profiles")
     found = [store.resolve(name).options for name in store if not store.resolve(name).env]
     assert {"precision_mode": "allow_mix_precision", "use_off_line": True} in found
     assert run("inject", "src", "--all", "--check").code == 0
     assert run("check").code == 0
-    assert [b">>> npuprof" in (here / name).read_bytes() for name in ("src/stuck.py", "src/run.sh")] == [False, True]
+    assert [
+        b">>> npuprof" in (here / name).read_bytes() for name in ("src/stuck.py", "src/run.sh")
+    ] == [False, True]
 
 
-@pytest.mark.parametrize("more", [{}, {"src/new.py": PLAIN.replace("allow_mix_precision", "must_keep_origin_dtype")}])
-def test_a_script_that_keeps_its_lines_has_one_preset_however_often_it_is_run(more: dict[str, str], here: Path, run: Run) -> None:
+@pytest.mark.parametrize(
+    "more", [{}, {"src/new.py": PLAIN.replace("allow_mix_precision", "must_keep_origin_dtype")}]
+)
+def test_a_script_that_keeps_its_lines_has_one_preset_however_often_it_is_run(
+    more: dict[str, str], here: Path, run: Run
+) -> None:
     """With the others of its name in blocks it would be called otherwise."""
-    hold = {"a": STUCK.replace("force_fp32", "allow_fp32_to_fp16"), "b": PLAIN.replace("True", "False")}
-    write(here, {**{f"src/{name}/hold.py": text for name, text in hold.items()}, "src/empty.py": EMPTY})
+    hold = {
+        "a": STUCK.replace("force_fp32", "allow_fp32_to_fp16"),
+        "b": PLAIN.replace("True", "False"),
+    }
+    write(
+        here,
+        {**{f"src/{name}/hold.py": text for name, text in hold.items()}, "src/empty.py": EMPTY},
+    )
     assert run("adopt", "src").code == 0
     before = set(read_tree(here / "profiles"))
     assert {"a-hold.toml", "b-hold.toml"} <= before
@@ -68,11 +97,18 @@ def test_a_script_that_keeps_its_lines_has_one_preset_however_often_it_is_run(mo
 def test_a_second_run_changes_nothing(here: Path, run: Run) -> None:
     run("adopt", "src")
     before = read_tree(here)
-    assert "profiles has all the presets already; 0 of 1 script use generated blocks" in run("adopt", "src").err
+    assert (
+        "profiles has all the presets already; 0 of 1 script use generated blocks"
+        in run("adopt", "src").err
+    )
     assert read_tree(here) == before
     (here / "src/stuck.py").write_text(STUCK.replace("; print(1)", ""))
     assert "1 of 1 script uses generated blocks" in run("adopt", "src").err
-    assert read_tree(here / "profiles") == {name[len("profiles/") :]: data for name, data in before.items() if name.startswith("profiles/")}
+    assert read_tree(here / "profiles") == {
+        name[len("profiles/") :]: data
+        for name, data in before.items()
+        if name.startswith("profiles/")
+    }
     assert "nothing in the scripts is written by hand" in run("adopt", "src").err
 
 
@@ -85,11 +121,18 @@ def test_a_dry_run_shows_it_and_writes_nothing(here: Path, run: Run) -> None:
 
 
 def test_names_that_are_taken_are_all_told_before_anything_is_written(here: Path, run: Run) -> None:
-    write(here, dict.fromkeys(("profiles/run.toml", "profiles/stuck.toml"), '[profile]\ndescription = "x"\n'))
+    write(
+        here,
+        dict.fromkeys(
+            ("profiles/run.toml", "profiles/stuck.toml"), '[profile]\ndescription = "x"\n'
+        ),
+    )
     before = read_tree(here)
     done = run("adopt", "src")
     assert (done.code, read_tree(here)) == (2, before)
-    assert all(said in done.err for said in ("'run' already", "'stuck' already", "--under adopted")), done.err
+    assert all(
+        said in done.err for said in ("'run' already", "'stuck' already", "--under adopted")
+    ), done.err
     assert run("adopt", "src", "--under", "adopted").code == 0
     assert (here / "profiles/adopted/run.toml").is_file()
     assert b"# >>> npuprof adopted/run >>>" in (here / "src/run.sh").read_bytes()
@@ -110,8 +153,13 @@ def test_a_script_that_cannot_be_written_keeps_its_lines(here: Path, run: Run) -
     assert (here / "src/resnet/train.py").read_bytes().count(b">>> npuprof") == 1
 
 
-@pytest.mark.parametrize(("more", "code"), [("'hccl_timeout'].i = -5", "NP203"), ("'modify_mixlist'].s = b'/m.json'", "NP302")])
-def test_a_preset_that_render_rejects_is_not_written_and_its_script_keeps_its_lines(more: str, code: str, here: Path, run: Run) -> None:
+@pytest.mark.parametrize(
+    ("more", "code"),
+    [("'hccl_timeout'].i = -5", "NP203"), ("'modify_mixlist'].s = b'/m.json'", "NP302")],
+)
+def test_a_preset_that_render_rejects_is_not_written_and_its_script_keeps_its_lines(
+    more: str, code: str, here: Path, run: Run
+) -> None:
     text = OTHER.replace(OFF, f"custom_op.parameter_map[{more}\n{OFF}")
     write(here, {"src/bert/bad.py": text})
     done = run("adopt", "src")
@@ -119,8 +167,13 @@ def test_a_preset_that_render_rejects_is_not_written_and_its_script_keeps_its_li
     assert (here / "src/bert/bad.py").read_text() == text
     assert [path.stem for path in here.glob("profiles/bert*")] == ["bert-train"]
     assert run("check", "--strict").code == 0
-    kept = {one["file"]: one["findings"] for one in json.loads(run("adopt", "src", "--format", "json").out)["kept"]}
-    assert [(one["code"], one["path"], one["line"]) for one in kept["src/bert/bad.py"]] == [(code, "src/bert/bad.py", 8)]
+    kept = {
+        one["file"]: one["findings"]
+        for one in json.loads(run("adopt", "src", "--format", "json").out)["kept"]
+    }
+    assert [(one["code"], one["path"], one["line"]) for one in kept["src/bert/bad.py"]] == [
+        (code, "src/bert/bad.py", 8)
+    ]
 
 
 def test_a_file_that_is_not_there_is_an_error(here: Path, run: Run) -> None:
@@ -130,7 +183,9 @@ def test_a_file_that_is_not_there_is_an_error(here: Path, run: Run) -> None:
     assert (done.code, done.err.count("error NP004")) == (2, 1)
 
 
-def test_nothing_is_written_where_the_store_cannot_be(here: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_written_where_the_store_cannot_be(
+    here: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = read_tree(here)
 
     def refuse(*given: object) -> None:
@@ -142,69 +197,126 @@ def test_nothing_is_written_where_the_store_cannot_be(here: Path, run: Run, monk
     assert (read_tree(here), list((here / "profiles").iterdir())) == (before, [])
 
 
-def test_lines_beside_a_block_are_told_and_left_unless_its_preset_has_them_too(here: Path, run: Run) -> None:
+def test_lines_beside_a_block_are_told_and_left_unless_its_preset_has_them_too(
+    here: Path, run: Run
+) -> None:
     path = here / "src/bert/train.py"
     path.write_text(f'import os\nos.environ["HCCL_CONNECT_TIMEOUT"] = "600"\n{path.read_text()}')
     assert run("adopt", "src/bert").code == 0
-    assert "HCCL_CONNECT_TIMEOUT" in "".join(one.read_text() for one in (here / "profiles").rglob("*.toml"))
+    assert "HCCL_CONNECT_TIMEOUT" in "".join(
+        one.read_text() for one in (here / "profiles").rglob("*.toml")
+    )
     same = run("adopt", "src/bert", "--strict")
     assert (same.code, "set more" in same.err) == (0, False)
     path.write_text(path.read_text().replace('"600"', '"1200"'))
     before = read_tree(here)
     more = run("adopt", "src/bert", "--strict")
-    assert (more.code, "set more outside the block of" in more.err, read_tree(here)) == (1, True, before)
+    assert (more.code, "set more outside the block of" in more.err, read_tree(here)) == (
+        1,
+        True,
+        before,
+    )
 
 
-CONSTANT = f"from settings import MODE\n{HEAD}{ENTRY}custom_op.parameter_map['precision_mode'].s = tf.compat.as_bytes(MODE)\n{OFF}{RUN}"
+CONSTANT = (
+    f"from settings import MODE\n{HEAD}{ENTRY}custom_op.parameter_map['precision_mode'].s = "
+    f"tf.compat.as_bytes(MODE)\n{OFF}{RUN}"
+)
 
 
-def test_lines_of_a_helper_are_no_other_scripts_to_replace(store: Store, tmp_path: Path, run: Run) -> None:
-    scripts = {"src/m/train.py": CALLS, "src/npu_utils.py": HELPER, "src/m/own.py": CONSTANT, "src/settings.py": "MODE = 'force_fp16'\n"}
+def test_lines_of_a_helper_are_no_other_scripts_to_replace(
+    store: Store, tmp_path: Path, run: Run
+) -> None:
+    scripts = {
+        "src/m/train.py": CALLS,
+        "src/npu_utils.py": HELPER,
+        "src/m/own.py": CONSTANT,
+        "src/settings.py": "MODE = 'force_fp16'\n",
+    }
     write(tmp_path, scripts)
     store({})
     done = run("adopt", "src")
     assert done.code == 0
     assert "src/m/train.py:2 keeps its lines: its lines are in src/npu_utils.py" in done.err
     assert "1 of 2 scripts uses generated blocks" in done.err
-    assert [(tmp_path / name).read_text() for name in ("src/npu_utils.py", "src/m/train.py")] == [HELPER, CALLS]
+    assert [(tmp_path / name).read_text() for name in ("src/npu_utils.py", "src/m/train.py")] == [
+        HELPER,
+        CALLS,
+    ]
     assert ">>> npuprof own >>>" in (tmp_path / "src/m/own.py").read_text()
     (tmp_path / ".git").mkdir()
     done = run("inject", "src/m/train.py", "m-train", "--replace")
-    assert (done.code, "src/m/train.py:2: error NP830: its lines are in src/npu_utils.py" in done.err) == (2, True)
-    assert "if every script that calls it shall have these settings: npuprof inject src/npu_utils.py m-train --replace" in done.err
+    assert (
+        done.code,
+        "src/m/train.py:2: error NP830: its lines are in src/npu_utils.py" in done.err,
+    ) == (2, True)
+    assert (
+        "if every script that calls it shall have these settings: npuprof inject "
+        "src/npu_utils.py m-train --replace"
+    ) in done.err
 
 
 @pytest.mark.parametrize("name", ["src/npu_utils.py", "src/lib/npu_utils.py"])
-def test_a_block_stands_in_the_helper_that_has_the_lines(name: str, store: Store, tmp_path: Path, run: Run) -> None:
-    helper = HELPER.replace("    return", '    custom_op.parameter_map["use_off_line"].b = True\n    return')
+def test_a_block_stands_in_the_helper_that_has_the_lines(
+    name: str, store: Store, tmp_path: Path, run: Run
+) -> None:
+    helper = HELPER.replace(
+        "    return", '    custom_op.parameter_map["use_off_line"].b = True\n    return'
+    )
     calls = CALLS if "lib" not in name else CALLS.replace("from npu_utils", "from lib.npu_utils")
-    write(tmp_path, {"src/m/train.py": calls, "src/m/eval.py": calls.replace("'force_fp32'", ""), name: helper})
+    write(
+        tmp_path,
+        {"src/m/train.py": calls, "src/m/eval.py": calls.replace("'force_fp32'", ""), name: helper},
+    )
     store({})
     assert "1 of 1 script uses generated blocks" in run("adopt", "src").err
     (text,) = (path.read_text() for path in (tmp_path / "profiles").rglob("*.toml"))
     assert "use_off_line = true" in text
     block = (tmp_path / name).read_text()
-    assert (">>> npuprof npu_utils >>>" in block, "tf.compat.as_bytes(precision)" in block) == (True, True)
+    assert (">>> npuprof npu_utils >>>" in block, "tf.compat.as_bytes(precision)" in block) == (
+        True,
+        True,
+    )
     assert (tmp_path / "src/m/train.py").read_text() == calls
     before = read_tree(tmp_path)
     assert (run("adopt", "src").code, read_tree(tmp_path)) == (0, before)
 
 
-def test_a_helper_keeps_lines_whose_values_another_script_sets(store: Store, tmp_path: Path, run: Run) -> None:
+def test_a_helper_keeps_lines_whose_values_another_script_sets(
+    store: Store, tmp_path: Path, run: Run
+) -> None:
     helper = "MODE = 'force_fp16'\n" + HELPER.replace("as_bytes(precision)", "as_bytes(MODE)")
-    calls = "import npu_utils\nnpu_utils.MODE = 'force_fp32'\nsess = tf.Session(config=npu_utils.get_config())\n"
+    calls = (
+        "import npu_utils\nnpu_utils.MODE = 'force_fp32'\n"
+        "sess = tf.Session(config=npu_utils.get_config())\n"
+    )
     write(tmp_path, {"src/train.py": calls, "src/eval.py": CALLS, "src/npu_utils.py": helper})
     store({})
     said = " ".join(run("adopt", "src").err.split())
-    assert "src/npu_utils.py keeps its lines: a block in it would change the settings of another script. src/train.py uses it" in said
+    assert (
+        "src/npu_utils.py keeps its lines: a block in it would change the settings of another "
+        "script. src/train.py uses it"
+    ) in said
     assert (tmp_path / "src/npu_utils.py").read_text() == helper
 
 
 def test_a_file_that_a_script_names_stays_and_its_path_is_the_value(here: Path, run: Run) -> None:
-    mixed = f"{HEAD}{ENTRY}{MIXED}custom_op.parameter_map['modify_mixlist'].s = b'ops.json'\n{OFF}{RUN}"
-    atc = "#!/bin/bash\natc --model=a.pb --framework=3 --output=a --soc_version=Ascend310P3 --modify_mixlist=ops.json --precision_mode=x\n"
+    mixed = (
+        f"{HEAD}{ENTRY}{MIXED}custom_op.parameter_map['modify_mixlist'].s = b'ops.json'\n{OFF}{RUN}"
+    )
+    atc = (
+        "#!/bin/bash\natc --model=a.pb --framework=3 --output=a --soc_version=Ascend310P3 "
+        "--modify_mixlist=ops.json --precision_mode=x\n"
+    )
     listed = '{"black-list": {"to-add": ["MatMul"]}}\n'
-    write(here, {"own/train.py": mixed, "own/convert.sh": atc.replace("=x", "=allow_mix_precision"), "own/ops.json": listed})
+    write(
+        here,
+        {
+            "own/train.py": mixed,
+            "own/convert.sh": atc.replace("=x", "=allow_mix_precision"),
+            "own/ops.json": listed,
+        },
+    )
     assert run("adopt", "own", "--strict").code == 0
     assert "as_bytes('ops.json')" in (here / "own/train.py").read_text().replace('"', "'")
     assert "--modify_mixlist=ops.json" in (here / "own/convert.sh").read_text()

@@ -1,4 +1,6 @@
-"""Bad input: a clear error with place and repair, exit 2, never a traceback, never half an output."""
+"""Bad input: a clear error with place and repair, exit 2, never a traceback, never half
+an output.
+"""
 
 from __future__ import annotations
 
@@ -22,41 +24,68 @@ GOOD = "[options]\nhcom_parallel = true\n"
 
 #: What is asked of each verb about the preset ``bad``.
 ASK = {
-    "show": ["show", "bad"], "check": ["check", "bad"], "list": ["list"], "render": ["render", "bad"],
-    "render to a file": ["render", "bad", "-o", "out.py"], "composed": ["show", "good+bad"], "mixed in": ["env", "good", "--with", "bad"],
-}  # fmt: skip
+    "show": ["show", "bad"],
+    "check": ["check", "bad"],
+    "list": ["list"],
+    "render": ["render", "bad"],
+    "render to a file": ["render", "bad", "-o", "out.py"],
+    "composed": ["show", "good+bad"],
+    "mixed in": ["env", "good", "--with", "bad"],
+}
 
 #: Bytes of ``bad.toml``, the code, and the place of the first finding.
 FILES: list[tuple[str, bytes, str, str]] = [
-    ("no value", b"a = ", "NP001", ":1:5"), ("no closing bracket", b"# c\n[options\nx = 1", "NP001", ":2:9"),
-    ("the same key twice", b"[options]\nx = 1\nx = 2\n", "NP001", ":3:1"), ("a NUL", b"[options]\nx = 1\0\n", "NP001", ":2:6"),
+    ("no value", b"a = ", "NP001", ":1:5"),
+    ("no closing bracket", b"# c\n[options\nx = 1", "NP001", ":2:9"),
+    ("the same key twice", b"[options]\nx = 1\nx = 2\n", "NP001", ":3:1"),
+    ("a NUL", b"[options]\nx = 1\0\n", "NP001", ":2:6"),
     ("five thousand digits", b"[options]\n\nx = " + b"9" * 5000 + b"\n", "NP001", ":3:5"),
     ("nested too deep", b"[options]\nx = " + b"[" * 5000 + b"]" * 5000, "NP001", ":2:5"),
     ("UTF-16", "[options]\nx = 1\n".encode("utf-16"), "NP002", ":1:1"),
-    ("a surrogate in UTF-8", b"x = '\xed\xa0\x80'", "NP002", ":1:6"), ("an unknown table", b"[option]\nx = 1\n", "NP006", ":1:2"),
+    ("a surrogate in UTF-8", b"x = '\xed\xa0\x80'", "NP002", ":1:6"),
+    ("an unknown table", b"[option]\nx = 1\n", "NP006", ":1:2"),
     ("an option outside of its table", b"hcom_parallel = true\n", "NP006", ":1:1"),
     ("an unknown key of the profile", b"[profile]\nextend = ['base']\n", "NP006", ":2:1"),
     ("extends is text", b"[profile]\nextends = 'base'\n", "NP007", ":2:1"),
-    ("a parent is a number", b"[profile]\nextends = [1]\n", "NP007", ":2:1"), ("a section is text", b"options = 'x'\n", "NP007", ":1:1"),
+    ("a parent is a number", b"[profile]\nextends = [1]\n", "NP007", ":2:1"),
+    ("a section is text", b"options = 'x'\n", "NP007", ":1:1"),
     ("profile is an array of tables", b"[[profile]]\nextends = ['a']\n", "NP007", ":1:3"),
     ("an override is no array", b"[override]\nmatch = { product = 'atlas-a2' }\n", "NP007", ":1:2"),
     ("a match is text", b"[[override]]\nmatch = 'atlas-a2'\n", "NP007", ":2:1"),
-    ("an unset of an override is text", b"[[override]]\nmatch.product = 'atlas-a2'\nunset = 'x'\n", "NP007", ":3:1"),
-    ("append is text", b"append = 'x'\n", "NP007", ":1:1"), ("append to nothing known", b"[append.option]\nx = [1]\n", "NP006", ":1:9"),
+    (
+        "an unset of an override is text",
+        b"[[override]]\nmatch.product = 'atlas-a2'\nunset = 'x'\n",
+        "NP007",
+        ":3:1",
+    ),
+    ("append is text", b"append = 'x'\n", "NP007", ":1:1"),
+    ("append to nothing known", b"[append.option]\nx = [1]\n", "NP006", ":1:9"),
     ("an unset that is no key", b"[profile]\nunset = ['a', 'b..c']\n", "NP009", ":2:15"),
     ("a missing parent", b"[profile]\nextends = ['goood']\n", "NP101", ":2:12"),
     ("itself as a parent", b"[profile]\nextends = ['bad']\n", "NP102", ":2:1"),
     ("a parent twice", b"[profile]\nextends = ['good', 'good']\n", "NP104", ":2:20"),
     ("a parent above the store", b"[profile]\nextends = ['../good']\n", "NP004", ":2:12"),
-    ("append to a number", b"[options]\nhccl_timeout = 1\n[append.options]\nhccl_timeout = [2]\n", "NP106", ":4:1"),
-]  # fmt: skip
+    (
+        "append to a number",
+        b"[options]\nhccl_timeout = 1\n[append.options]\nhccl_timeout = [2]\n",
+        "NP106",
+        ":4:1",
+    ),
+]
 
 
 @pytest.mark.parametrize(
     ("verb", "text", "code", "place"),
-    [pytest.param(verb, *row[1:], id=f"{verb}-{row[0]}") for i, row in enumerate(FILES) for j, verb in enumerate(ASK) if (i + j) % 2],
+    [
+        pytest.param(verb, *row[1:], id=f"{verb}-{row[0]}")
+        for i, row in enumerate(FILES)
+        for j, verb in enumerate(ASK)
+        if (i + j) % 2
+    ],
 )
-def test_a_bad_file_is_told_with_place_and_repair(verb: str, text: bytes, code: str, place: str, store: Store, run: Run) -> None:
+def test_a_bad_file_is_told_with_place_and_repair(
+    verb: str, text: bytes, code: str, place: str, store: Store, run: Run
+) -> None:
     store({"good": GOOD, "bad": text})
     Path("out.py").write_text("before\n")
     result = run(*ASK[verb])
@@ -74,24 +103,50 @@ def test_a_bad_file_is_told_with_place_and_repair(verb: str, text: bytes, code: 
 
 @pytest.mark.parametrize(
     "name",
-    ["../x", "/etc/passwd", "a//b", ".git", "-x/y", "a\nb", "ä", "good+", "*", "x" * 300, "a/" * 3000 + "a", "good@", "@{-1}", "con\0"],
+    [
+        "../x",
+        "/etc/passwd",
+        "a//b",
+        ".git",
+        "-x/y",
+        "a\nb",
+        "ä",
+        "good+",
+        "*",
+        "x" * 300,
+        "a/" * 3000 + "a",
+        "good@",
+        "@{-1}",
+        "con\0",
+    ],
 )
 def test_a_bad_name_is_refused(name: str, store: Store, run: Run) -> None:
     store({"good": GOOD})
     for verb in ("show", "check"):
         result = run(verb, "--", name)
         told = result.out if verb == "check" else result.err
-        assert (result.code, "error NP" in told, "try: " in told) == (2, True, True), (result.out, result.err)
+        assert (result.code, "error NP" in told, "try: " in told) == (2, True, True), (
+            result.out,
+            result.err,
+        )
 
 
-def test_what_is_no_file_is_told_and_never_waited_for(store: Store, run: Run, tmp_path: Path) -> None:
+def test_what_is_no_file_is_told_and_never_waited_for(
+    store: Store, run: Run, tmp_path: Path
+) -> None:
     folder = store({"good": GOOD})
     os.mkfifo(folder / "pipe.toml")
     os.mkdir(folder / "folder.toml")
     os.symlink("circle.toml", folder / "circle.toml")
     os.symlink("/dev/zero", folder / "outside.toml")
     os.symlink("gone.toml", folder / "dangling.toml")
-    wanted = {"circle": "NP003", "dangling": "NP008", "folder": "NP003", "outside": "NP005", "pipe": "NP003"}
+    wanted = {
+        "circle": "NP003",
+        "dangling": "NP008",
+        "folder": "NP003",
+        "outside": "NP005",
+        "pipe": "NP003",
+    }
     for verb in ("list", "check"):
         result = run(verb)
         assert result.code == 2
@@ -128,11 +183,21 @@ def test_a_store_that_is_none_is_told(words: list[str], run: Run) -> None:
         assert "NP010" in result.err
 
 
-@pytest.mark.parametrize(("names", "parameters"), [(names, verb.parameters) for names, verb in list_verbs() if not verb.hidden])
-def test_an_empty_argument_is_refused_by_name(names: tuple[str, ...], parameters: dict[str, Parameter], store: Store, run: Run) -> None:
+@pytest.mark.parametrize(
+    ("names", "parameters"),
+    [(names, verb.parameters) for names, verb in list_verbs() if not verb.hidden],
+)
+def test_an_empty_argument_is_refused_by_name(
+    names: tuple[str, ...], parameters: dict[str, Parameter], store: Store, run: Run
+) -> None:
     store({"good": GOOD})
     needed = ["x" for one in parameters.values() if one.required and not one.flags]
-    flags = [word for one in parameters.values() if one.required and one.flags for word in (one.flags[0], "x")]
+    flags = [
+        word
+        for one in parameters.values()
+        if one.required and one.flags
+        for word in (one.flags[0], "x")
+    ]
     judged = 0
     for parameter in parameters.values():
         if parameter.flags and parameter.kind in ("text", "many"):
@@ -163,7 +228,7 @@ def test_bad_text_on_standard_input_is_told(run: Run) -> None:
     assert "  2 | hcom_paralel = 1" in result.out
 
 
-# -- hostile words ------------------------------------------------------------------------------------------------
+# -- hostile words --------------------------------------------------------------------------------
 
 ESCAPES = "a\x1b[31m\x07\x9b31m\u202e\r\n::error::x"
 
@@ -171,7 +236,12 @@ ESCAPES = "a\x1b[31m\x07\x9b31m\u202e\r\n::error::x"
 def test_nothing_that_was_written_moves_a_cursor(store: Store, run: Run) -> None:
     hostile = {
         "profile": {"description": ESCAPES, "scenario": "training"},
-        "options": {ESCAPES: 1, "precision_mode_v2": ESCAPES, "dump_step": [ESCAPES], "profiling_options": {ESCAPES: ESCAPES}},
+        "options": {
+            ESCAPES: 1,
+            "precision_mode_v2": ESCAPES,
+            "dump_step": [ESCAPES],
+            "profiling_options": {ESCAPES: ESCAPES},
+        },
         "env": {ESCAPES: ESCAPES, "X": ESCAPES},
         "estimator": {ESCAPES: 1},
         "atc": {ESCAPES: 1},
@@ -185,25 +255,60 @@ def test_nothing_that_was_written_moves_a_cursor(store: Store, run: Run) -> None
             "e": toml({"override": [{"match": {ESCAPES: ESCAPES}, ESCAPES: 1}]}),
         }
     )
-    words = [["show", spec] for spec in "abcde"] + [["check", "--severity", "info"], ["check", "--format", "github"], ["list"]]
-    words += [["explain", "a", key] for key in ("precision_mode_v2", "env.X", "profiling_options")] + [
+    words = [["show", spec] for spec in "abcde"] + [
+        ["check", "--severity", "info"],
+        ["check", "--format", "github"],
+        ["list"],
+    ]
+    words += [
+        ["explain", "a", key] for key in ("precision_mode_v2", "env.X", "profiling_options")
+    ] + [
         ["show", "a", "--origin"],
         ["render", "a"],
     ]
-    words += [["show", ESCAPES], ["show", f"{ESCAPES}.toml"], ["show", "a", "--set", ESCAPES], ["show", "a", "--unset", ESCAPES]]
-    words += [["list", "--where", ESCAPES], ["explain", "a", ESCAPES], ["options", ESCAPES], ["option", ESCAPES], ["rule", ESCAPES]]
-    words += [["render", "a", "--to", ESCAPES], ["env", "a", "--shell", ESCAPES], ["show", "a", "--cann", ESCAPES, "--product", ESCAPES]]
+    words += [
+        ["show", ESCAPES],
+        ["show", f"{ESCAPES}.toml"],
+        ["show", "a", "--set", ESCAPES],
+        ["show", "a", "--unset", ESCAPES],
+    ]
+    words += [
+        ["list", "--where", ESCAPES],
+        ["explain", "a", ESCAPES],
+        ["options", ESCAPES],
+        ["option", ESCAPES],
+        ["rule", ESCAPES],
+    ]
+    words += [
+        ["render", "a", "--to", ESCAPES],
+        ["env", "a", "--shell", ESCAPES],
+        ["show", "a", "--cann", ESCAPES, "--product", ESCAPES],
+    ]
     for line in words:
         result = run(*line)
         assert "bug in npuprof" not in result.err, line
         shown = result.out + result.err
         assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", shown), (line, shown)
         if line[-1] == "github":
-            assert all(text.startswith(("::error ", "::warning ", "::notice ")) for text in result.out.splitlines())
+            assert all(
+                text.startswith(("::error ", "::warning ", "::notice "))
+                for text in result.out.splitlines()
+            )
 
 
-def test_a_hostile_description_does_not_get_out_of_the_rendered_header(store: Store, run: Run) -> None:
-    store({"a": toml({"profile": {"description": 'x\nimport os\nos.system("false")\r"""'}, "options": {"dump_path": "'\"\n\\"}})})
+def test_a_hostile_description_does_not_get_out_of_the_rendered_header(
+    store: Store, run: Run
+) -> None:
+    store(
+        {
+            "a": toml(
+                {
+                    "profile": {"description": 'x\nimport os\nos.system("false")\r"""'},
+                    "options": {"dump_path": "'\"\n\\"},
+                }
+            )
+        }
+    )
     for target in ("session", "toml"):
         result = run("render", "a", "--to", target, "--no-check")
         assert result.code == 0
@@ -211,14 +316,18 @@ def test_a_hostile_description_does_not_get_out_of_the_rendered_header(store: St
         assert "import os" not in lines
 
 
-# -- the edges of the process -------------------------------------------------------------------------------------
+# -- the edges of the process ---------------------------------------------------------------------
 
 
 def script(words: str, **named: Any) -> subprocess.CompletedProcess[bytes]:
     """Run a shell line in which ``npuprof`` is the command."""
     line = f'npuprof() {{ "{sys.executable}" -m npuprof "$@"; }}; {words}'
     return subprocess.run(
-        ["bash", "-c", line], capture_output=True, check=False, env={**os.environ, "PYTHONPATH": str(REPOSITORY)}, **named
+        ["bash", "-c", line],
+        capture_output=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        **named,
     )
 
 
@@ -235,7 +344,10 @@ def test_a_closed_or_full_output_is_an_error_and_no_traceback(verb: str, store: 
 
 def test_a_reader_that_leaves_early_is_no_error_to_talk_about(store: Store) -> None:
     store({f"p{n}": GOOD for n in range(3000)})
-    result = script("npuprof list | head -1; echo ${PIPESTATUS[0]}; npuprof options | true; npuprof --help | true")
+    result = script(
+        "npuprof list | head -1; echo ${PIPESTATUS[0]}; "
+        "npuprof options | true; npuprof --help | true"
+    )
     first, code = result.stdout.splitlines()
     assert first.split() == [b"p0", b"-", b"-", b"-", b"-"]
     assert code in (b"141", b"0")
@@ -249,10 +361,19 @@ def test_a_closed_input_is_told() -> None:
 
 
 def test_a_merge_conflict_is_called_one(store: Store, run: Run) -> None:
-    store({"torn": "[options]\n<<<<<<< ours\nhccl_timeout = 2\n=======\nhccl_timeout = 3\n>>>>>>> theirs\n"})
+    store(
+        {
+            "torn": (
+                "[options]\n<<<<<<< ours\nhccl_timeout = 2\n"
+                "=======\nhccl_timeout = 3\n>>>>>>> theirs\n"
+            )
+        }
+    )
     result = run("show", "torn")
     assert result.code == 2
-    assert "torn.toml:2:1: error NP001: not valid TOML: a merge conflict is not resolved" in result.err
+    assert (
+        "torn.toml:2:1: error NP001: not valid TOML: a merge conflict is not resolved" in result.err
+    )
 
 
 def test_a_file_that_cannot_be_written_leaves_everything_as_it_was(store: Store, run: Run) -> None:
@@ -265,7 +386,9 @@ def test_a_file_that_cannot_be_written_leaves_everything_as_it_was(store: Store,
         assert "NP012" in result.err
         assert "Nothing was" in result.err
         assert path.removesuffix("/out.py") in result.err
-        assert result.err == run("show", "good", "-o", path).err, "it names what was asked for, not a temporary file"
+        assert result.err == run("show", "good", "-o", path).err, (
+            "it names what was asked for, not a temporary file"
+        )
     assert sorted(os.listdir()) == ["file", "folder.d", "home", "profiles"]
 
 
@@ -280,7 +403,9 @@ def test_a_pipe_is_written_to_and_stays_a_pipe(run: Run, store: Store) -> None:
         assert stat.S_ISFIFO(os.stat("pipe").st_mode)
 
 
-def test_folders_made_for_nothing_are_taken_back(run: Run, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folders_made_for_nothing_are_taken_back(
+    run: Run, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store({"good": GOOD})
 
     def fail(*_: Any) -> None:
@@ -311,19 +436,37 @@ def test_a_bug_is_told_as_a_bug(run: Run, monkeypatch: pytest.MonkeyPatch, store
         run("show", "good")
 
 
-MIXED = '[options]\nprecision_mode_v2 = "mixed_float16"\nmodify_mixlist.black-list.to-add = ["Cast"]\n'
+MIXED = (
+    '[options]\nprecision_mode_v2 = "mixed_float16"\nmodify_mixlist.black-list.to-add = ["Cast"]\n'
+)
 
 
-@pytest.mark.parametrize(("preset", "environ", "said", "words"), [
-    (MIXED, {"XDG_CACHE_HOME": "\udcff"}, "", ["env", "x"]),
-    (MIXED, {"XDG_CACHE_HOME": "", "HOME": "\udcff"}, "", ["run", "x", "--", "/nonexistent"]),
-    ('env.RANK_TABLE_FILE = { launcher = "rank" }\n', {"OMPI_COMM_WORLD_RANK": "\udcff"}, "RANK_TABLE_FILE is omitted", ["env", "x"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("preset", "environ", "said", "words"),
+    [
+        (MIXED, {"XDG_CACHE_HOME": "\udcff"}, "", ["env", "x"]),
+        (MIXED, {"XDG_CACHE_HOME": "", "HOME": "\udcff"}, "", ["run", "x", "--", "/nonexistent"]),
+        (
+            'env.RANK_TABLE_FILE = { launcher = "rank" }\n',
+            {"OMPI_COMM_WORLD_RANK": "\udcff"},
+            "RANK_TABLE_FILE is omitted",
+            ["env", "x"],
+        ),
+    ],
+)
 def test_what_is_no_utf8_is_never_exported(
-    preset: str, environ: dict[str, str], said: str, words: list[str], store: Store, run: Run, monkeypatch: pytest.MonkeyPatch
+    preset: str,
+    environ: dict[str, str],
+    said: str,
+    words: list[str],
+    store: Store,
+    run: Run,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     store({"x": preset})
-    monkeypatch.setattr("npuprof.commands.run.require_lone_thread", lambda: None)  # other tests may have left threads
+    monkeypatch.setattr(
+        "npuprof.commands.run.require_lone_thread", lambda: None
+    )  # other tests may have left threads
     for name, value in environ.items():
         monkeypatch.setenv(name, value)
     result = run(*words)
@@ -331,23 +474,35 @@ def test_what_is_no_utf8_is_never_exported(
     assert not re.search("[\ud800-\udfff]", result.out)
 
 
-def test_a_command_that_cannot_be_started_leaves_the_signals_as_they_were(store: Store, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_that_cannot_be_started_leaves_the_signals_as_they_were(
+    store: Store, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store({"x": MIXED})
-    monkeypatch.setattr("npuprof.commands.run.require_lone_thread", lambda: None)  # other tests may have left threads
+    monkeypatch.setattr(
+        "npuprof.commands.run.require_lone_thread", lambda: None
+    )  # other tests may have left threads
     assert run("run", "x", "--", "/nonexistent").code == 127
-    assert [signal.getsignal(number) for number in (signal.SIGPIPE, signal.SIGXFSZ)] == [signal.SIG_IGN, signal.SIG_IGN]
+    assert [signal.getsignal(number) for number in (signal.SIGPIPE, signal.SIGXFSZ)] == [
+        signal.SIG_IGN,
+        signal.SIG_IGN,
+    ]
 
 
 INNER = [
     ({"a": "", "sub/profiles/b": ""}, ["profiles/sub/profiles is a store inside a store"]),
-    ({"a": "", "profiles/b": "", "profiles/c": ""}, ["profiles/profiles is a store inside a store"]),
+    (
+        {"a": "", "profiles/b": "", "profiles/c": ""},
+        ["profiles/profiles is a store inside a store"],
+    ),
     ({"a": "", "sub/npuprof": "", "sub/b": ""}, ["profiles/sub is a store inside a store"]),
     ({"a": "", "sub/profile/b": "", "npuprof": "", "x/profiles-old/c": ""}, []),
 ]
 
 
 @pytest.mark.parametrize(("presets", "told"), INNER)
-def test_a_store_inside_a_store_is_told_once(presets: dict[str, str], told: list[str], store: Store, run: Run) -> None:
+def test_a_store_inside_a_store_is_told_once(
+    presets: dict[str, str], told: list[str], store: Store, run: Run
+) -> None:
     store(presets)
     found = json.loads(run("check", "--format", "json").out)["findings"]
     assert [finding["message"] for finding in found if finding["code"] == "NP017"] == told

@@ -1,4 +1,6 @@
-"""check and scan of what is old: findings chosen by their codes, and those of a baseline left out."""
+"""check and scan of what is old: findings chosen by their codes, and those of a
+baseline left out.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ FILE = "old.json"
 
 
 def told(result: Result) -> list[str]:
-    return sorted(one["code"] for one in json.loads(result.out)["findings"] if one["severity"] != "info")
+    return sorted(
+        one["code"] for one in json.loads(result.out)["findings"] if one["severity"] != "info"
+    )
 
 
 @pytest.fixture
@@ -26,12 +30,20 @@ def old() -> Path:
     return build_store(Path("profiles"), {"a": OLD})
 
 
-@pytest.mark.parametrize(("words", "codes", "exit_code"), [
-    ((), ["NP201", "NP603"], 1), (("--select", "NP603"), ["NP603"], 0), (("--select", "NP6"), ["NP603"], 0),
-    (("--select", "NP6", "--select", "NP2", "--ignore", "NP201"), ["NP603"], 0), (("--ignore", "NP2"), ["NP603"], 0),
-    (("--ignore", "NP2,NP6", "--strict"), [], 0),
-])  # fmt: skip
-def test_findings_are_chosen_by_their_codes(words: tuple[str, ...], codes: list[str], exit_code: int, old: Path, run: Run) -> None:
+@pytest.mark.parametrize(
+    ("words", "codes", "exit_code"),
+    [
+        ((), ["NP201", "NP603"], 1),
+        (("--select", "NP603"), ["NP603"], 0),
+        (("--select", "NP6"), ["NP603"], 0),
+        (("--select", "NP6", "--select", "NP2", "--ignore", "NP201"), ["NP603"], 0),
+        (("--ignore", "NP2"), ["NP603"], 0),
+        (("--ignore", "NP2,NP6", "--strict"), [], 0),
+    ],
+)
+def test_findings_are_chosen_by_their_codes(
+    words: tuple[str, ...], codes: list[str], exit_code: int, old: Path, run: Run
+) -> None:
     result = run("check", *words, "--format", "json")
     assert (told(result), result.code) == (codes, exit_code)
 
@@ -50,7 +62,12 @@ def test_a_support_matrix_knows_codes_and_baselines(old: Path, run: Run) -> None
     assert "NP201" not in told(run(*platforms, "--ignore", "NP201"))
     assert set(told(run(*platforms, "--select", "NP201"))) == {"NP201"}
     cells = json.loads(run(*platforms, "--ignore", "NP2").out)["presets"]
-    assert not any(code.startswith("NP2") for row in cells for cell in row["platforms"] for code in cell["codes"])
+    assert not any(
+        code.startswith("NP2")
+        for row in cells
+        for cell in row["platforms"]
+        for code in cell["codes"]
+    )
     assert run(*platforms, "--baseline", "b.json", "--write-baseline").code == 0
     known = run(*platforms[:-2], "--baseline", "b.json")
     assert (known.code, "in the baseline" in known.err) == (0, True)
@@ -72,7 +89,11 @@ def test_a_baseline_hides_what_it_has_and_only_shrinks(old: Path, run: Run) -> N
 
     build_store(Path("profiles"), {"a": "# moved by a line\n" + OLD, "b": OLD})
     more = run("check", "--baseline", FILE)
-    assert (more.code, "profiles/b.toml" in more.out, "profiles/a.toml" in more.out) == (1, True, False)
+    assert (more.code, "profiles/b.toml" in more.out, "profiles/a.toml" in more.out) == (
+        1,
+        True,
+        False,
+    )
     again = run("check", "--baseline", FILE, "--write-baseline")
     assert (again.code, Path(FILE).read_text()) == (1, written), "what is new is never added"
 
@@ -83,7 +104,9 @@ def test_a_baseline_hides_what_it_has_and_only_shrinks(old: Path, run: Run) -> N
     assert "1 taken out of it" in run("check", "--baseline", FILE, "--write-baseline").err
     assert [row["code"] for row in json.loads(Path(FILE).read_text())["findings"]] == ["NP603"]
     build_store(Path("profiles"), {"a": OLD})
-    assert run("check", "--baseline", FILE).code == 1, "what was taken out is told when it comes back"
+    assert run("check", "--baseline", FILE).code == 1, (
+        "what was taken out is told when it comes back"
+    )
 
 
 def test_what_was_not_judged_stays_in_a_baseline(old: Path, run: Run) -> None:
@@ -114,9 +137,18 @@ def test_a_store_that_cannot_be_read_makes_no_baseline(old: Path, run: Run) -> N
 
 @pytest.mark.parametrize(
     "text",
-    ["", "[]", '{"schema": "x", "findings": []}', '{"schema": "npuprof.baseline/1"}', '{"schema": "npuprof.baseline/1", "findings": [1]}',
-     '{"schema": "npuprof.baseline/1", "findings": [{"path": "", "code": "", "key": "", "message": "", "count": 0}]}'],
-)  # fmt: skip
+    [
+        "",
+        "[]",
+        '{"schema": "x", "findings": []}',
+        '{"schema": "npuprof.baseline/1"}',
+        '{"schema": "npuprof.baseline/1", "findings": [1]}',
+        (
+            '{"schema": "npuprof.baseline/1", "findings": [{"path": "", "code": "", "key": "", '
+            '"message": "", "count": 0}]}'
+        ),
+    ],
+)
 def test_a_file_that_is_no_baseline_is_told(text: str, old: Path, run: Run) -> None:
     Path(FILE).write_text(text)
     for words in ((), ("--write-baseline",)):
@@ -125,20 +157,38 @@ def test_a_file_that_is_no_baseline_is_told(text: str, old: Path, run: Run) -> N
         assert Path(FILE).read_text() == text
 
 
-# -- files under other names -----------------------------------------------------------------------------------
+# -- files under other names ----------------------------------------------------------------------
 
 #: Whose findings name the preset and its parent: the child overrules what the base locks.
 PARENT = '[profile]\nlocked = ["hccl_timeout"]\n[options]\nhccl_timeout = 600\nhccl_timeot = 3\n'
 CHILD = '[profile]\nextends = ["base/old"]\n[options]\nhccl_timeout = 700\n'
 
 
-@pytest.mark.parametrize(("also", "exit_code", "remark"), [
-    pytest.param({}, 0, "profiles/b.toml as profiles/a.toml", id="another name"),
-    pytest.param({"b": "# edited\n" + OLD.replace("JOB_ID", "USER_ID")}, 0, "knows profiles", id="edited as well, for the better"),
-    pytest.param({"b": OLD.replace("hccl_timeot", "hccl_timout")}, 1, "knows profiles", id="edited as well, for the worse"),
-    pytest.param({"c": OLD}, 1, "knows profiles", id="moved and copied"),
-    pytest.param({"b": '[options]\nhccl_timeuot = "x"\n'}, 1, "2 gone from it", id="gone, and something else came"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("also", "exit_code", "remark"),
+    [
+        pytest.param({}, 0, "profiles/b.toml as profiles/a.toml", id="another name"),
+        pytest.param(
+            {"b": "# edited\n" + OLD.replace("JOB_ID", "USER_ID")},
+            0,
+            "knows profiles",
+            id="edited as well, for the better",
+        ),
+        pytest.param(
+            {"b": OLD.replace("hccl_timeot", "hccl_timout")},
+            1,
+            "knows profiles",
+            id="edited as well, for the worse",
+        ),
+        pytest.param({"c": OLD}, 1, "knows profiles", id="moved and copied"),
+        pytest.param(
+            {"b": '[options]\nhccl_timeuot = "x"\n'},
+            1,
+            "2 gone from it",
+            id="gone, and something else came",
+        ),
+    ],
+)
 def test_what_a_baseline_has_stays_known_where_git_moved_the_file(
     also: dict[str, str], exit_code: int, remark: str, old: Path, run: Run
 ) -> None:
@@ -150,11 +200,17 @@ def test_what_a_baseline_has_stays_known_where_git_moved_the_file(
     if exit_code == 0:
         run("check", "--baseline", FILE, "--write-baseline")
         again = run("check", "--baseline", FILE, "--strict")
-        assert (again.code, "knows profiles" in again.err, "gone" in again.err) == (0, False, False), "the baseline has the new name"
+        assert (again.code, "knows profiles" in again.err, "gone" in again.err) == (
+            0,
+            False,
+            False,
+        ), "the baseline has the new name"
 
 
 @pytest.mark.parametrize("place", [FILE, "ci/baseline"])
-def test_a_baseline_knows_a_renamed_preset_also_where_messages_name_it(place: str, run: Run, repo: Repo) -> None:
+def test_a_baseline_knows_a_renamed_preset_also_where_messages_name_it(
+    place: str, run: Run, repo: Repo
+) -> None:
     repo.commit({"base/old": PARENT, "child": CHILD, "other": OLD})
     os.makedirs("ci", exist_ok=True)
     assert run("check", "--baseline", place, "--write-baseline").code == 0
@@ -164,4 +220,9 @@ def test_a_baseline_knows_a_renamed_preset_also_where_messages_name_it(place: st
     assert Path(place).read_text() == before
     for words, is_moved in (((), True), (("--write-baseline",), True), ((), False)):
         same = run("check", "--baseline", place, "--strict", *words)
-        assert (same.code, same.out, "gone" in same.err, "which knows" in same.err) == (0, "", False, is_moved), same.err
+        assert (same.code, same.out, "gone" in same.err, "which knows" in same.err) == (
+            0,
+            "",
+            False,
+            is_moved,
+        ), same.err

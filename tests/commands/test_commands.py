@@ -1,4 +1,6 @@
-"""The command line: exits, what goes where, formats, colour, and that the quick way and the framework agree."""
+"""The command line: exits, what goes where, formats, colour, and that the quick way and the
+framework agree.
+"""
 
 from __future__ import annotations
 
@@ -33,15 +35,37 @@ def presets(store: Store) -> None:
 
 #: Words, exit code.
 EXITS = [
-    (["list"], 0), (["show", "leaf"], 0), (["options", "dump"], 0), (["option", "HCCL_EXEC_TIMEOUT"], 0), (["rule", "np201"], 0),
-    (["check", "leaf"], 0), (["check", "worrying"], 0), (["check", "worrying", "--strict"], 1), (["check", "wrong"], 1),
-    (["check", "gone"], 2), (["render", "wrong"], 2), (["render", "wrong", "--no-check"], 2), (["render", "base"], 2),
-    (["render", "base", "--no-check"], 0), (["env", "leaf"], 0), (["env", "leaf", "--shell", "nothing"], 2), (["--help"], 0),
-    (["--version"], 0), ([], 2), (["nothing"], 2), (["show", "leaf", "more"], 2), (["show", "leaf", "--bogus"], 2), (["show", "gone"], 2),
-    (["explain", "leaf", "nothing"], 2), (["options", "no such words"], 2), (["rule", "NP000"], 2),
-    (["show", "leaf", "--format", "yaml"], 2), (["check", "--severity", "loud"], 2), (["show", "leaf", "--color", "red"], 2),
+    (["list"], 0),
+    (["show", "leaf"], 0),
+    (["options", "dump"], 0),
+    (["option", "HCCL_EXEC_TIMEOUT"], 0),
+    (["rule", "np201"], 0),
+    (["check", "leaf"], 0),
+    (["check", "worrying"], 0),
+    (["check", "worrying", "--strict"], 1),
+    (["check", "wrong"], 1),
+    (["check", "gone"], 2),
+    (["render", "wrong"], 2),
+    (["render", "wrong", "--no-check"], 2),
+    (["render", "base"], 2),
+    (["render", "base", "--no-check"], 0),
+    (["env", "leaf"], 0),
+    (["env", "leaf", "--shell", "nothing"], 2),
+    (["--help"], 0),
+    (["--version"], 0),
+    ([], 2),
+    (["nothing"], 2),
+    (["show", "leaf", "more"], 2),
+    (["show", "leaf", "--bogus"], 2),
+    (["show", "gone"], 2),
+    (["explain", "leaf", "nothing"], 2),
+    (["options", "no such words"], 2),
+    (["rule", "NP000"], 2),
+    (["show", "leaf", "--format", "yaml"], 2),
+    (["check", "--severity", "loud"], 2),
+    (["show", "leaf", "--color", "red"], 2),
     (["show", "leaf", "--cann", "1"], 2),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("words", "code"), EXITS)
@@ -59,14 +83,24 @@ def test_exit_codes_and_streams(run: Run, words: list[str], code: int) -> None:
 
 
 JSON = [
-    ["list"], ["show", "leaf", "--origin"], ["explain", "leaf", "dump_step"], ["options", "dump"], ["option", "RANK_ID"], ["rule"],
-    ["rule", "NP301"], ["check"], ["check", "gone"],
-]  # fmt: skip
+    ["list"],
+    ["show", "leaf", "--origin"],
+    ["explain", "leaf", "dump_step"],
+    ["options", "dump"],
+    ["option", "RANK_ID"],
+    ["rule"],
+    ["rule", "NP301"],
+    ["check"],
+    ["check", "gone"],
+]
 
 
 @pytest.mark.parametrize("words", JSON)
 def test_json_has_a_schema_and_no_surprises(run: Run, words: list[str]) -> None:
-    answer = json.loads(run(*words, "--format", "json").out, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+    answer = json.loads(
+        run(*words, "--format", "json").out,
+        parse_constant=lambda word: pytest.fail(f"{word} is no JSON"),
+    )
     assert answer["schema"].startswith("npuprof.")
     assert answer["schema"].partition("/")[2].isdigit()
 
@@ -80,10 +114,15 @@ def test_check_speaks_sarif_and_github(run: Run) -> None:
     assert place["region"] == {"startLine": 2, "startColumn": 1}
     assert sarif["runs"][0]["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == "NP201"
     lines = run("check", "--format", "github").out.splitlines()
-    assert any(line.startswith("::error file=profiles/wrong.toml,line=2,col=1,title=npuprof NP201::") for line in lines)
+    assert any(
+        line.startswith("::error file=profiles/wrong.toml,line=2,col=1,title=npuprof NP201::")
+        for line in lines
+    )
 
 
-def test_check_speaks_code_quality_and_a_finding_stays_the_same_when_lines_move(run: Run, store: Store) -> None:
+def test_check_speaks_code_quality_and_a_finding_stays_the_same_when_lines_move(
+    run: Run, store: Store
+) -> None:
     def report() -> list[dict[str, Any]]:
         said = run("check", "--format", "gitlab")
         assert said.code == 1, said.err
@@ -99,21 +138,36 @@ def test_check_speaks_code_quality_and_a_finding_stays_the_same_when_lines_move(
     wrong = Path("profiles/wrong.toml")
     wrong.write_text("# one more line\n\n" + wrong.read_text())
     after = report()
-    assert sorted(row["fingerprint"] for row in after) == sorted(row["fingerprint"] for row in before)
-    assert [row["location"]["lines"] for row in after if row["check_name"] == "NP201"] == [{"begin": 4}]
+    assert sorted(row["fingerprint"] for row in after) == sorted(
+        row["fingerprint"] for row in before
+    )
+    assert [row["location"]["lines"] for row in after if row["check_name"] == "NP201"] == [
+        {"begin": 4}
+    ]
 
 
 def test_every_verb_writes_to_a_file_what_it_would_print(run: Run) -> None:
-    for words in (["list"], ["show", "leaf"], ["explain", "leaf", "hccl_timeout"], ["options"], ["option", "hccl_timeout"],
-    ["rule"], ["check"],
-                  ["render", "leaf"], ["env", "leaf", "--format", "dotenv"], ["check", "--format", "sarif"]):  # fmt: skip
+    for words in (
+        ["list"],
+        ["show", "leaf"],
+        ["explain", "leaf", "hccl_timeout"],
+        ["options"],
+        ["option", "hccl_timeout"],
+        ["rule"],
+        ["check"],
+        ["render", "leaf"],
+        ["env", "leaf", "--format", "dotenv"],
+        ["check", "--format", "sarif"],
+    ):
         printed = run(*words)
         written = run(*words, "-o", f"{words[0]}.txt")
         assert (written.code, written.out) == (printed.code, "")
         assert Path(f"{words[0]}.txt").read_bytes() == printed.out.encode()
 
 
-def test_colour_is_for_terminals_and_for_who_asks(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_colour_is_for_terminals_and_for_who_asks(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert "\x1b[" in run("check", "--color", "always").out
     assert "\x1b[" in run("show", "leaf", "--origin", "--color", "always").out
     assert "\x1b[" not in run("check", "--color", "always", "--format", "json").out
@@ -137,8 +191,12 @@ def test_colour_is_for_terminals_and_for_who_asks(run: Run, monkeypatch: pytest.
 VERBS: dict[tuple[str, ...], type[Verb]] = dict(list_verbs())
 
 
-@pytest.mark.parametrize("names", [names for names, one in VERBS.items() if not one.hidden], ids=" ".join)
-def test_the_help_cuts_nothing_short_and_names_every_value(run: Run, names: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "names", [names for names, one in VERBS.items() if not one.hidden], ids=" ".join
+)
+def test_the_help_cuts_nothing_short_and_names_every_value(
+    run: Run, names: tuple[str, ...]
+) -> None:
     assert f"\n  {names[-1]} " in run(*names[:-1], "--help").out
     shown = run(*names, "--help").out.partition("\n\n")[2]
     assert shown
@@ -146,9 +204,13 @@ def test_the_help_cuts_nothing_short_and_names_every_value(run: Run, names: tupl
     assert "<str>" not in shown
 
 
-@pytest.mark.parametrize("names", [names for names, one in VERBS.items() if one.hidden], ids=" ".join)
+@pytest.mark.parametrize(
+    "names", [names for names, one in VERBS.items() if one.hidden], ids=" ".join
+)
 @pytest.mark.parametrize("word", ["--help", "-h"])
-def test_verbs_that_git_calls_have_a_help_for_who_asks_and_for_nobody_else(run: Run, names: tuple[str, ...], word: str) -> None:
+def test_verbs_that_git_calls_have_a_help_for_who_asks_and_for_nobody_else(
+    run: Run, names: tuple[str, ...], word: str
+) -> None:
     shown = run(*names, word)
     assert shown.code == 0
     assert shown.out.startswith(f"Usage: npuprof {' '.join(names)} ")
@@ -160,7 +222,9 @@ def test_a_misspelt_key_is_not_unset_in_silence(run: Run) -> None:
     for name in ("show", "render"):
         done = run(name, "leaf", "--unset", "precison_mode_v2")
         assert (done.code, done.out) == (2, "")
-        assert "leaf does not set 'precison_mode_v2', and the catalogue does not know it" in done.err
+        assert (
+            "leaf does not set 'precison_mode_v2', and the catalogue does not know it" in done.err
+        )
         assert "did you mean 'precision_mode_v2'?" in done.err
     for key in ("deterministic", "env.TMPDIR", "dump_path"):  # known, or set: nothing is lost
         assert run("show", "leaf", "--unset", key).code == 0
@@ -168,7 +232,10 @@ def test_a_misspelt_key_is_not_unset_in_silence(run: Run) -> None:
 
 
 def test_an_option_is_shown_with_what_differs_by_product_and_release(run: Run) -> None:
-    assert "mixed_bfloat16: ascend-950, atlas-a3, atlas-a2 only" in run("option", "precision_mode_v2").out
+    assert (
+        "mixed_bfloat16: ascend-950, atlas-a3, atlas-a2 only"
+        in run("option", "precision_mode_v2").out
+    )
     assert "1 to 17340 on atlas-training" in run("option", "hccl_timeout").out
     assert "2 to 256 on ascend-950" in run("option", "dynamic_dims").out
     assert "0 from CANN 20.1 on; 2 from CANN 7.0.0 on" in run("option", "enable_exception_dump").out
@@ -177,32 +244,55 @@ def test_an_option_is_shown_with_what_differs_by_product_and_release(run: Run) -
 
 def test_every_verb_of_the_help_has_a_summary(run: Run) -> None:
     lines = run("--help").out.split("\n\n", 3)[3].splitlines()
-    assert [line for line in lines if line and line[0] != " "] == [f"{heading}:" for heading in GROUPS.values()]
+    assert [line for line in lines if line and line[0] != " "] == [
+        f"{heading}:" for heading in GROUPS.values()
+    ]
     listed = [line.split() for line in lines if line.startswith("  ") and line[2:3] != " "]
-    assert sorted(words[0] for words in listed) == sorted({names[0] for names, _ in list_verb_names()})
-    assert {"list", "show", "explain", "options", "option", "check", "rule", "render", "env"} <= {words[0] for words in listed}
+    assert sorted(words[0] for words in listed) == sorted(
+        {names[0] for names, _ in list_verb_names()}
+    )
+    assert {"list", "show", "explain", "options", "option", "check", "rule", "render", "env"} <= {
+        words[0] for words in listed
+    }
     assert all(len(words) > 2 for words in listed)
     assert all(len(line) <= 80 and not line.endswith("...") for line in lines)
 
 
-# -- answers ------------------------------------------------------------------------------------------------------
+# -- answers --------------------------------------------------------------------------------------
 
 
 def test_show_can_be_read_back(run: Run, store: Store) -> None:
     shown = run("show", "leaf").out
     store({"copy": shown})
-    digest = {row["name"]: row["digest"] for row in json.loads(run("list", "--format", "json").out)["presets"]}
+    digest = {
+        row["name"]: row["digest"]
+        for row in json.loads(run("list", "--format", "json").out)["presets"]
+    }
     assert digest["copy"] == digest["leaf"]
     assert run("show", "-", stdin=shown.encode()).out == shown
     with_origins = run("show", "leaf", "--origin").out
-    assert json.loads(run("show", "-", "--format", "json", stdin=with_origins.encode()).out)["digest"] == digest["leaf"]
+    assert (
+        json.loads(run("show", "-", "--format", "json", stdin=with_origins.encode()).out)["digest"]
+        == digest["leaf"]
+    )
 
 
 def test_explain_names_winner_losers_default_and_rules(run: Run, store: Store) -> None:
-    store({"over": '[profile]\nextends = ["leaf"]\nunset = ["dump_step"]\n[options]\nhccl_timeout = 600\n'})
+    store(
+        {
+            "over": (
+                '[profile]\nextends = ["leaf"]\nunset = ["dump_step"]\n'
+                "[options]\nhccl_timeout = 600\n"
+            )
+        }
+    )
     out = run("explain", "over", "hccl_timeout", "--set", "hccl_timeout=5").out
     assert out.startswith("over: hccl_timeout = 5\n")
-    assert out.index("set by") < out.index("600 of over (profiles/over.toml:5)") < out.index("1800 of base (profiles/base.toml:6)")
+    assert (
+        out.index("set by")
+        < out.index("600 of over (profiles/over.toml:5)")
+        < out.index("1800 of base (profiles/base.toml:6)")
+    )
     assert "NP378" in out
     out = run("explain", "over", "dump_step").out
     assert out.startswith("over: dump_step is not set\n")
@@ -214,11 +304,21 @@ def test_explain_names_winner_losers_default_and_rules(run: Run, store: Store) -
 
 def test_list_shows_parents_and_filters_on_resolved_values(run: Run) -> None:
     assert run("list").out.splitlines() == [
-        "base      abstract  -  -     for all", "leaf      training  -  base  -", "worrying  -         -  -     -",
+        "base      abstract  -  -     for all",
+        "leaf      training  -  base  -",
+        "worrying  -         -  -     -",
         "wrong     -         -  -     -",
-    ]  # fmt: skip
+    ]
     assert run("list", "--tree").out.splitlines() == ["base", "`-- leaf", "worrying", "wrong"]
-    found = json.loads(run("list", "--where", "hccl_timeout == 1800 and precision_mode_v2 is set", "--format", "json").out)
+    found = json.loads(
+        run(
+            "list",
+            "--where",
+            "hccl_timeout == 1800 and precision_mode_v2 is set",
+            "--format",
+            "json",
+        ).out
+    )
     assert [row["name"] for row in found["presets"]] == ["leaf"]
     assert run("list", "--where", "env.TMPDIR == 'a-b'").out.split()[0] == "leaf"
     assert run("list", "--where", "hccl_timeout == 5").out == ""
@@ -227,14 +327,19 @@ def test_list_shows_parents_and_filters_on_resolved_values(run: Run) -> None:
 def test_a_misspelt_word_is_answered_with_its_nearest(run: Run) -> None:
     assert "did you mean 'leaf'?" in run("show", "laef").err
     assert "did you mean 'hccl_timeout'?" in run("list", "--where", "hccl_timeot == 1800").err
-    assert run("list", "--where", "hcom_paralel is set").out.split()[0] == "wrong", "a preset may hold a key that is none"
+    assert run("list", "--where", "hcom_paralel is set").out.split()[0] == "wrong", (
+        "a preset may hold a key that is none"
+    )
     assert "did you mean 'hccl_timeout'" in run("option", "hccl_timout").err
     assert "did you mean 'session'?" in run("render", "leaf", "--to", "sesion").err
     assert "did you mean 'precision_mode_v2'" in run("explain", "leaf", "precison_mode_v2").err
 
 
 def test_check_says_how_notes_are_shown_where_it_leaves_them_out(run: Run) -> None:
-    told = [" (--severity info shows notes as well)" in run("check", "leaf", *words).err for words in ((), ("--severity", "info"))]
+    told = [
+        " (--severity info shows notes as well)" in run("check", "leaf", *words).err
+        for words in ((), ("--severity", "info"))
+    ]
     assert told == [True, False]
 
 
@@ -250,18 +355,40 @@ def test_render_check_tells_current_from_stale(run: Run) -> None:
     assert run("render", "leaf", "--check", "gone.py").code == 2
 
 
-# -- the quick way and the framework ------------------------------------------------------------------------------
+# -- the quick way and the framework --------------------------------------------------------------
 
 #: Words that stand for anything, and some that no verb expects where they stand.
-ANY = ["leaf", "-", "a+b", "x.toml", "", "a=1", "b=c=d", "7", "0", "-x", "--", "--bogus", "-h", "--help", "-ofile", "more", "--no-check=1"]
+ANY = [
+    "leaf",
+    "-",
+    "a+b",
+    "x.toml",
+    "",
+    "a=1",
+    "b=c=d",
+    "7",
+    "0",
+    "-x",
+    "--",
+    "--bogus",
+    "-h",
+    "--help",
+    "-ofile",
+    "more",
+    "--no-check=1",
+]
 
 
 @st.composite
 def lines(draw: st.DrawFn) -> tuple[tuple[str, ...], list[str]]:
-    """Draw a verb and words for it, mostly such as people type: its own flags, with values that may be theirs."""
+    """Draw a verb and words for it, mostly such as people type: its own flags, with values that may
+    be theirs.
+    """
     names = draw(st.sampled_from(sorted(VERBS)))
     groups: list[list[str]] = []
-    for parameter in draw(st.lists(st.sampled_from([*VERBS[names].parameters.values()]), max_size=6)):
+    for parameter in draw(
+        st.lists(st.sampled_from([*VERBS[names].parameters.values()]), max_size=6)
+    ):
         spelling = draw(st.sampled_from(parameter.flags)) if parameter.flags else ""
         value = draw(st.sampled_from([*parameter.list_choices(), *ANY[:9]]))
         if parameter.kind in ("argument", "arguments"):
@@ -269,7 +396,11 @@ def lines(draw: st.DrawFn) -> tuple[tuple[str, ...], list[str]]:
         elif parameter.kind == "flag":
             groups.append([spelling])
         else:
-            groups.append([f"{spelling}={value}"] if spelling.startswith("--") and draw(st.booleans()) else [spelling, value])
+            groups.append(
+                [f"{spelling}={value}"]
+                if spelling.startswith("--") and draw(st.booleans())
+                else [spelling, value]
+            )
     if draw(st.integers(0, 4)) == 0:
         groups.append([draw(st.sampled_from(ANY))])
     return names, [word for group in draw(st.permutations(groups)) for word in group]
@@ -277,12 +408,17 @@ def lines(draw: st.DrawFn) -> tuple[tuple[str, ...], list[str]]:
 
 def settle(one: type[Verb], given: dict[str, Any]) -> dict[str, Any]:
     """Return the values of all parameters: as given, or their defaults."""
-    return {name: parameter.copy_default() if given.get(name) is None else given[name] for name, parameter in one.parameters.items()}
+    return {
+        name: parameter.copy_default() if given.get(name) is None else given[name]
+        for name, parameter in one.parameters.items()
+    }
 
 
 @examples(200)
 @given(lines())
-def test_the_plain_form_means_what_the_framework_makes_of_it(line: tuple[tuple[str, ...], list[str]]) -> None:
+def test_the_plain_form_means_what_the_framework_makes_of_it(
+    line: tuple[tuple[str, ...], list[str]],
+) -> None:
     names, words = line
     plain = framework.parse_plain_words(VERBS[names], words)
     assume(plain is not None)  # hypothesis fails where too few are
@@ -294,37 +430,83 @@ def test_the_plain_form_means_what_the_framework_makes_of_it(line: tuple[tuple[s
         return 0
 
     assert application.run_words([*names, *words], listen) == 0
-    assert [(one, settle(one, given)) for one, given in heard] == [(VERBS[names], settle(VERBS[names], plain))]
+    assert [(one, settle(one, given)) for one, given in heard] == [
+        (VERBS[names], settle(VERBS[names], plain))
+    ]
 
 
-@pytest.mark.parametrize(("where", "what", "hint"), [
-    ("hccl_timeout", "hccl_timeout is not a condition", "hccl_timeout is set"),
-    ("hccl_timeout == 1 and enable_dump", "enable_dump is not a condition", "enable_dump == true"),
-    ("'a'", "has the same result for every preset", "compare an option"),
-    ("jit_compile == true", "jit_compile is text", 'jit_compile == "true"'),
-    ("hccl_timeout == 'a'", "hccl_timeout is a whole number, but is compared with 'a'", "hccl_timeout =="),
-    ('env.HCCL_CONNECT_TIMEOUT == "600"', "env.HCCL_CONNECT_TIMEOUT is a whole number", "env.HCCL_CONNECT_TIMEOUT == 600"),
-    ("scenario == training", "training is not a setting", 'scenario == "training"'),
-    ("precision_mode_v2 == fp16", "fp16 is not a setting; strings need quotes", 'precision_mode_v2 == "fp16"'),
-    ("env.HCCL_ALGO > 'a'", "is text, but is compared with 'a'", "env.HCCL_ALGO =="),
-    ("estimator.save_checkpoint_steps == 3", "estimator.save_checkpoint_steps", "did you mean 'save_checkpoints_steps'"),
-    ("not " * 5000 + "x", "is not a condition", "precision_mode_v2"), ("a.b.c", "a.b.c is not a condition", "a.b.c is set"),
-    ("abstract", "abstract is not a condition in 'abstract', and not a setting", "compare an option, or scenario"),
-    ("hccl_timeot", "hccl_timeot is not a condition", "did you mean 'hccl_timeout'?"),
-    ('precision_mode_v2 in ["fp16", "origin"]', "is not a condition", """write 'precision_mode_v2 in ("fp16", "origin")'"""),
-])  # fmt: skip
-def test_what_is_no_question_is_said_with_what_to_write(run: Run, where: str, what: str, hint: str) -> None:
+@pytest.mark.parametrize(
+    ("where", "what", "hint"),
+    [
+        ("hccl_timeout", "hccl_timeout is not a condition", "hccl_timeout is set"),
+        (
+            "hccl_timeout == 1 and enable_dump",
+            "enable_dump is not a condition",
+            "enable_dump == true",
+        ),
+        ("'a'", "has the same result for every preset", "compare an option"),
+        ("jit_compile == true", "jit_compile is text", 'jit_compile == "true"'),
+        (
+            "hccl_timeout == 'a'",
+            "hccl_timeout is a whole number, but is compared with 'a'",
+            "hccl_timeout ==",
+        ),
+        (
+            'env.HCCL_CONNECT_TIMEOUT == "600"',
+            "env.HCCL_CONNECT_TIMEOUT is a whole number",
+            "env.HCCL_CONNECT_TIMEOUT == 600",
+        ),
+        ("scenario == training", "training is not a setting", 'scenario == "training"'),
+        (
+            "precision_mode_v2 == fp16",
+            "fp16 is not a setting; strings need quotes",
+            'precision_mode_v2 == "fp16"',
+        ),
+        ("env.HCCL_ALGO > 'a'", "is text, but is compared with 'a'", "env.HCCL_ALGO =="),
+        (
+            "estimator.save_checkpoint_steps == 3",
+            "estimator.save_checkpoint_steps",
+            "did you mean 'save_checkpoints_steps'",
+        ),
+        ("not " * 5000 + "x", "is not a condition", "precision_mode_v2"),
+        ("a.b.c", "a.b.c is not a condition", "a.b.c is set"),
+        (
+            "abstract",
+            "abstract is not a condition in 'abstract', and not a setting",
+            "compare an option, or scenario",
+        ),
+        ("hccl_timeot", "hccl_timeot is not a condition", "did you mean 'hccl_timeout'?"),
+        (
+            'precision_mode_v2 in ["fp16", "origin"]',
+            "is not a condition",
+            """write 'precision_mode_v2 in ("fp16", "origin")'""",
+        ),
+    ],
+)
+def test_what_is_no_question_is_said_with_what_to_write(
+    run: Run, where: str, what: str, hint: str
+) -> None:
     done = run("list", "--where", where)
     assert (done.code, done.out) == (2, "")
     assert what in done.err
     assert hint in done.err.partition("try:")[2]
 
 
-@pytest.mark.parametrize(("asked", "value"), [
-    ("leaf+./my/x.toml", "7"), ("./my/x.toml+leaf", "5"), ("my/a+b.toml", "8"), ("leaf+-", "9"), ("-+leaf", "5"),
-    ("leaf+my/none.toml", "there is no file 'my/none.toml'"), ("./none+x.toml", "there is no file './none+x.toml'"),
-])  # fmt: skip
-def test_a_preset_can_be_composed_of_files(asked: str, value: str, store: Store, run: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("asked", "value"),
+    [
+        ("leaf+./my/x.toml", "7"),
+        ("./my/x.toml+leaf", "5"),
+        ("my/a+b.toml", "8"),
+        ("leaf+-", "9"),
+        ("-+leaf", "5"),
+        ("leaf+my/none.toml", "there is no file 'my/none.toml'"),
+        ("./none+x.toml", "there is no file './none+x.toml'"),
+    ],
+)
+def test_a_preset_can_be_composed_of_files(
+    asked: str, value: str, store: Store, run: Run, tmp_path: Path
+) -> None:
     store({"leaf": "options.hccl_timeout = 5\n"})
     (tmp_path / "my").mkdir()
     (tmp_path / "my/x.toml").write_text("options.hccl_timeout = 7\n")
@@ -337,14 +519,24 @@ def test_a_preset_can_be_composed_of_files(asked: str, value: str, store: Store,
             assert (result.code, value in result.err) == (2, True), result.err
 
 
-@pytest.mark.parametrize(("where", "found"), [
-    ("env.HCCL_CONNECT_TIMEOUT > 500", ["number", "text"]), ("env.HCCL_CONNECT_TIMEOUT in (600, 700)", ["number", "text"]),
-    ("env.TMPDIR == '5'", ["number", "text"]), ("env.TMPDIR != 5", []), ("scenario in ('training', 'offline')", ["number"]),
-])  # fmt: skip
-def test_a_variable_is_one_however_its_number_is_written(where: str, found: list[str], tmp_path: Path, run: Run) -> None:
+@pytest.mark.parametrize(
+    ("where", "found"),
+    [
+        ("env.HCCL_CONNECT_TIMEOUT > 500", ["number", "text"]),
+        ("env.HCCL_CONNECT_TIMEOUT in (600, 700)", ["number", "text"]),
+        ("env.TMPDIR == '5'", ["number", "text"]),
+        ("env.TMPDIR != 5", []),
+        ("scenario in ('training', 'offline')", ["number"]),
+    ],
+)
+def test_a_variable_is_one_however_its_number_is_written(
+    where: str, found: list[str], tmp_path: Path, run: Run
+) -> None:
     store = tmp_path / "other"
     store.mkdir()
-    (store / "number.toml").write_text('[profile]\nscenario = "training"\n[env]\nHCCL_CONNECT_TIMEOUT = 600\nTMPDIR = 5\n')
+    (store / "number.toml").write_text(
+        '[profile]\nscenario = "training"\n[env]\nHCCL_CONNECT_TIMEOUT = 600\nTMPDIR = 5\n'
+    )
     (store / "text.toml").write_text('[env]\nHCCL_CONNECT_TIMEOUT = "600"\nTMPDIR = "5"\n')
     done = run("list", "--where", where, "--store", str(store), "--format", "json")
     assert [preset["name"] for preset in json.loads(done.out)["presets"]] == found

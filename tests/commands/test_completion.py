@@ -1,4 +1,6 @@
-"""Completion: what is offered at each place of a command line, and that the shells get it by their own functions."""
+"""Completion: what is offered at each place of a command line, and that the shells get it by their
+own functions.
+"""
 
 from __future__ import annotations
 
@@ -20,17 +22,47 @@ from support.teams import Team
 
 #: What is typed of a value, and a candidate for it, by the ``complete`` of the parameter.
 OFFERED = {
-    "assignment": ("hccl_t", "hccl_timeout="), "code": ("NP30", "NP301"), "condition": ("prec", "precision_mode_v2"),
-    "framework": ("torch_npu=7.3", "torch_npu=7.3.0"), "key": ("hccl_t", "hccl_timeout"), "next-version": ("1.", "1.2.0"),
-    "product": ("atlas-a2", "atlas-a2-training"), "release": ("9", "9.0.0"), "revision": ("", "next"),
-    "revisions": ("HEAD..", "HEAD..next"), "source": ("t", "team"), "spec": ("bert@", "bert@next"), "store": ("b", "builtin:"),
-    "topic": ("pres", "presets"), "values": ("hccl_timeout=", "hccl_timeout=1836"), "version": ("bert@", "bert@1.1.0"),
-}  # fmt: skip
-#: Metavars of values that are files, and of values that npuprof cannot list, where shells offer files too.
+    "assignment": ("hccl_t", "hccl_timeout="),
+    "code": ("NP30", "NP301"),
+    "condition": ("prec", "precision_mode_v2"),
+    "framework": ("torch_npu=7.3", "torch_npu=7.3.0"),
+    "key": ("hccl_t", "hccl_timeout"),
+    "next-version": ("1.", "1.2.0"),
+    "product": ("atlas-a2", "atlas-a2-training"),
+    "release": ("9", "9.0.0"),
+    "revision": ("", "next"),
+    "revisions": ("HEAD..", "HEAD..next"),
+    "source": ("t", "team"),
+    "spec": ("bert@", "bert@next"),
+    "store": ("b", "builtin:"),
+    "topic": ("pres", "presets"),
+    "values": ("hccl_timeout=", "hccl_timeout=1836"),
+    "version": ("bert@", "bert@1.1.0"),
+}
+#: Metavars of values that are files, and of values that npuprof cannot list, where shells offer
+#: files too.
 FILES = {
-    "DIR", "FILE", "FILE...", "FOLDER", "PATH", "PATH...", "SPEC EVIDENCE...", "X",
-    "A,B,...", "CMD...", "GIT-URL", "IMAGE", "LIST", "METRIC", "NAME", "NAME=REGEX", "REGEX", "T", "TIME", "VARIABLE...",
-}  # fmt: skip
+    "DIR",
+    "FILE",
+    "FILE...",
+    "FOLDER",
+    "PATH",
+    "PATH...",
+    "SPEC EVIDENCE...",
+    "X",
+    "A,B,...",
+    "CMD...",
+    "GIT-URL",
+    "IMAGE",
+    "LIST",
+    "METRIC",
+    "NAME",
+    "NAME=REGEX",
+    "REGEX",
+    "T",
+    "TIME",
+    "VARIABLE...",
+}
 #: The texts of all verbs that people call, by verb and name.
 TEXTS = {
     (names, name): parameter
@@ -39,7 +71,10 @@ TEXTS = {
     for name, parameter in verb.parameters.items()
     if parameter.kind in ("argument", "arguments", "text", "many")
 }
-BERT = '[profile]\nscenario = "training"\n[options]\nprecision_mode_v2 = "mixed_float16"\nhccl_timeout = 600\n'
+BERT = (
+    '[profile]\nscenario = "training"\n[options]\n'
+    'precision_mode_v2 = "mixed_float16"\nhccl_timeout = 600\n'
+)
 
 
 def fill(repo: Repo) -> Path:
@@ -60,31 +95,64 @@ def folder(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Path:
 def offered(line: str) -> list[str]:
     """Return what is offered for the last word of a line."""
     *words, current = line.split(" ")
-    return [word for word, _ in completion.find_candidates(words, current) if word.startswith(current)]
+    return [
+        word for word, _ in completion.find_candidates(words, current) if word.startswith(current)
+    ]
 
 
-@pytest.mark.parametrize(("line", "there", "absent"), [
-    ("", ["show", "check", "git", "--help", "--version"], ["merge-driver", "verb", "application"]),
-    ("git ", ["install", "uninstall", "status"], ["merge-driver", "judgement", "show"]),
-    ("show ", ["bert", "base/training", "mixins/x"], []), ("show --store profiles b", ["bert"], []),
-    ("show bert@", ["bert@1.1.0", "bert@1.0.0", "bert@HEAD", "bert@next"], ["bert@bert/v1.0.0"]), ("show bert+", ["bert+mixins/x"], []),
-    ("show bert --with ", ["mixins/x"], ["--with"]), ("render bert --to s", ["session", "session-migrated"], ["toml"]),
-    ("render bert --", ["--to", "--output", "--set", "--help"], ["-t"]), ("show bu", ["builtin:"], []),
-    ("show builtin:", ["builtin:base/training"], ["builtin:bert"]), ("release bert ", ["1.1.1", "1.2.0", "2.0.0"], ["1.1.0", "1.0.1"]),
-    ("check --select NP30", ["NP301", "NP303"], []), ("sweep bert --vary hccl_timeo", ["hccl_timeout="], []),
-    ("check --cann 9", ["9.0.0", "9.1.0"], ["8.0.0"]), ("set bert hccl_", ["hccl_timeout="], []),
-    ("set bert precision_mode_v2=m", ["precision_mode_v2=mixed_float16"], ["precision_mode_v2=fp16"]),
-    ("set bert deterministic=", ["deterministic=0", "deterministic=1"], []), ("unset bert ", ["hccl_timeout", "precision_mode_v2"], []),
-    ("explain bert profile.", ["profile.scenario", "profile.cann"], []), ("set bert hccl_timeout=", ["hccl_timeout=1836"], []),
-    ("rule NP30", ["NP301", "NP302"], ["NP201"]), ("diff --rev ", ["HEAD", "next", "bert/v1.0.0"], []),
-    ("env bert --shell ", ["bash", "fish", "pwsh"], []), ("diff --rev HEAD..ne", ["HEAD..next"], ["next"]),
-    ("diff --rev HEAD...", ["HEAD...next", "HEAD...bert/v1.0.0"], ["HEAD..next"]),
-    ("yank bert@", ["bert@1.1.0", "bert@1.0.0"], ["bert@HEAD", "bert@next"]),
-    ("options --risk ", ["numerics", "memory", "performance"], []), ("list --where prec", ["precision_mode_v2"], []),
-    ("list --store b", ["builtin:"], []), ("list --store ", ["builtin:", "profiles/"], []), ("show bert ", [], ["bert"]),
-    ("shwo ", [], ["bert"]),
-])  # fmt: skip
-def test_a_place_is_offered_what_it_takes(folder: Path, line: str, there: list[str], absent: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("line", "there", "absent"),
+    [
+        (
+            "",
+            ["show", "check", "git", "--help", "--version"],
+            ["merge-driver", "verb", "application"],
+        ),
+        ("git ", ["install", "uninstall", "status"], ["merge-driver", "judgement", "show"]),
+        ("show ", ["bert", "base/training", "mixins/x"], []),
+        ("show --store profiles b", ["bert"], []),
+        (
+            "show bert@",
+            ["bert@1.1.0", "bert@1.0.0", "bert@HEAD", "bert@next"],
+            ["bert@bert/v1.0.0"],
+        ),
+        ("show bert+", ["bert+mixins/x"], []),
+        ("show bert --with ", ["mixins/x"], ["--with"]),
+        ("render bert --to s", ["session", "session-migrated"], ["toml"]),
+        ("render bert --", ["--to", "--output", "--set", "--help"], ["-t"]),
+        ("show bu", ["builtin:"], []),
+        ("show builtin:", ["builtin:base/training"], ["builtin:bert"]),
+        ("release bert ", ["1.1.1", "1.2.0", "2.0.0"], ["1.1.0", "1.0.1"]),
+        ("check --select NP30", ["NP301", "NP303"], []),
+        ("sweep bert --vary hccl_timeo", ["hccl_timeout="], []),
+        ("check --cann 9", ["9.0.0", "9.1.0"], ["8.0.0"]),
+        ("set bert hccl_", ["hccl_timeout="], []),
+        (
+            "set bert precision_mode_v2=m",
+            ["precision_mode_v2=mixed_float16"],
+            ["precision_mode_v2=fp16"],
+        ),
+        ("set bert deterministic=", ["deterministic=0", "deterministic=1"], []),
+        ("unset bert ", ["hccl_timeout", "precision_mode_v2"], []),
+        ("explain bert profile.", ["profile.scenario", "profile.cann"], []),
+        ("set bert hccl_timeout=", ["hccl_timeout=1836"], []),
+        ("rule NP30", ["NP301", "NP302"], ["NP201"]),
+        ("diff --rev ", ["HEAD", "next", "bert/v1.0.0"], []),
+        ("env bert --shell ", ["bash", "fish", "pwsh"], []),
+        ("diff --rev HEAD..ne", ["HEAD..next"], ["next"]),
+        ("diff --rev HEAD...", ["HEAD...next", "HEAD...bert/v1.0.0"], ["HEAD..next"]),
+        ("yank bert@", ["bert@1.1.0", "bert@1.0.0"], ["bert@HEAD", "bert@next"]),
+        ("options --risk ", ["numerics", "memory", "performance"], []),
+        ("list --where prec", ["precision_mode_v2"], []),
+        ("list --store b", ["builtin:"], []),
+        ("list --store ", ["builtin:", "profiles/"], []),
+        ("show bert ", [], ["bert"]),
+        ("shwo ", [], ["bert"]),
+    ],
+)
+def test_a_place_is_offered_what_it_takes(
+    folder: Path, line: str, there: list[str], absent: list[str]
+) -> None:
     found = offered(line)
     assert [word for word in there if word not in found] == [], found
     assert [word for word in absent if word in found] == []
@@ -99,14 +167,21 @@ def list_words_before(names: tuple[str, ...], name: str, parameter: Parameter) -
 
 
 @pytest.mark.parametrize("names", sorted({names for names, _ in TEXTS}), ids=" ".join)
-def test_a_parameter_is_offered_what_its_declaration_says(tmp_path: Path, folder: Path, run: Run, names: tuple[str, ...]) -> None:
+def test_a_parameter_is_offered_what_its_declaration_says(
+    tmp_path: Path, folder: Path, run: Run, names: tuple[str, ...]
+) -> None:
     team = Team(tmp_path / "shared")
     team.publish({"base": BERT}, "", "base/v1.0.0")
     assert run("source", "add", "team", team.url).code == 0
     for (verb, name), parameter in TEXTS.items():
         if verb == names:
             before, candidate = OFFERED.get(parameter.complete, ("", None))
-            found = [word for word, _ in completion.find_candidates(list_words_before(names, name, parameter), before)]
+            found = [
+                word
+                for word, _ in completion.find_candidates(
+                    list_words_before(names, name, parameter), before
+                )
+            ]
             if parameter.choices:
                 assert found == [*parameter.list_choices()], name
             else:
@@ -120,7 +195,9 @@ def test_a_text_is_completed_unless_it_is_a_file_or_nothing_can_be_listed() -> N
     assert not [key for key, one in TEXTS.items() if one.choices and one.complete]
 
 
-def test_sources_are_offered_as_stores_and_what_they_hold_as_presets(tmp_path: Path, repo: Repo, folder: Path, run: Run) -> None:
+def test_sources_are_offered_as_stores_and_what_they_hold_as_presets(
+    tmp_path: Path, repo: Repo, folder: Path, run: Run
+) -> None:
     team = Team(tmp_path / "shared")
     team.publish({"base": BERT, "large": BERT}, "", "base/v1.0.0")
     assert run("source", "add", "team", team.url).code == 0
@@ -131,11 +208,13 @@ def test_sources_are_offered_as_stores_and_what_they_hold_as_presets(tmp_path: P
         "show team:base@": ["team:base@1.0.0"],
         "list --store te": ["team:"],
         "trust te": ["team:"],
-    }.items():  # fmt: skip
+    }.items():
         assert offered(line) == there, line
 
 
-def test_words_that_a_shell_would_run_are_not_offered(repo: Repo, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_words_that_a_shell_would_run_are_not_offered(
+    repo: Repo, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     repo.git("branch", "x$(touch${IFS}owned)")
     repo.git("branch", "y`id`")
     (folder / "profiles/evil.toml").write_text("[options]\n'$(id)' = 1\n'a b' = 1\nfine = 1\n")
@@ -143,7 +222,7 @@ def test_words_that_a_shell_would_run_are_not_offered(repo: Repo, folder: Path, 
         ("complete_zsh", {"_TYPER_COMPLETE_ARGS": "npuprof diff --rev "}),
         ("complete_zsh", {"_TYPER_COMPLETE_ARGS": "npuprof unset evil "}),
         ("complete_bash", {"COMP_WORDS": "npuprof unset evil ", "COMP_CWORD": "3"}),
-    ):  # fmt: skip
+    ):
         assert completion.answer_shell(shell, environ) == 0
         out = capsys.readouterr().out
         assert "$" not in out
@@ -151,12 +230,19 @@ def test_words_that_a_shell_would_run_are_not_offered(repo: Repo, folder: Path, 
         assert "a b" not in out
 
 
-@pytest.mark.parametrize("environ", [
-    {"COMP_WORDS": "npuprof show '", "COMP_CWORD": "2"}, {"COMP_WORDS": "npuprof show", "COMP_CWORD": "x"},
-    {"COMP_WORDS": "npuprof nothing x", "COMP_CWORD": "2"},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "environ",
+    [
+        {"COMP_WORDS": "npuprof show '", "COMP_CWORD": "2"},
+        {"COMP_WORDS": "npuprof show", "COMP_CWORD": "x"},
+        {"COMP_WORDS": "npuprof nothing x", "COMP_CWORD": "2"},
+    ],
+)
 def test_what_cannot_be_completed_offers_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], environ: dict[str, str]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    environ: dict[str, str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert (completion.answer_shell("complete_bash", environ), capsys.readouterr()) == (0, ("", ""))
@@ -164,16 +250,26 @@ def test_what_cannot_be_completed_offers_nothing(
 
 def test_names_of_a_beginning_are_those_of_the_store(folder: Path) -> None:
     (folder / "npuprof.toml").write_text('presets = ["other/*.toml"]\n')
-    for name in ("other/d", "profiles/base/deep/er/x", "profiles/b", "profiles/.hidden/b", "profiles/ba d"):
+    for name in (
+        "other/d",
+        "profiles/base/deep/er/x",
+        "profiles/b",
+        "profiles/.hidden/b",
+        "profiles/ba d",
+    ):
         (folder / f"{name}.toml").parent.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}.toml").write_text(BERT)
     home = find_store(None, {})
     for beginning in ("", "b", "base", "base/", "base/t", "base/training/", "x", "../", "other/"):
-        assert home.list_names_beginning(beginning) == [name for name in home.names() if name.startswith(beginning)], beginning
+        assert home.list_names_beginning(beginning) == [
+            name for name in home.names() if name.startswith(beginning)
+        ], beginning
     assert home.list_names_beginning("o") == ["other/d"]
 
 
-def test_zsh_gets_words_with_their_meaning(folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_zsh_gets_words_with_their_meaning(
+    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("_NPUPROF_COMPLETE", "complete_zsh")
     monkeypatch.setenv("_TYPER_COMPLETE_ARGS", "npuprof sho")
     assert run().out == '_arguments \'*: :(("show":"Print the resolved preset"))\''
@@ -184,9 +280,26 @@ def test_zsh_gets_words_with_their_meaning(folder: Path, run: Run, monkeypatch: 
 def test_completion_loads_what_it_offers_and_nothing_heavy(folder: Path) -> None:
     code = (
         "import sys; from npuprof.__main__ import main; main([]);"
-        "heavy = {'typer', 'git', 'deepdiff', 'tomlkit', 'rich', 'subprocess', 'json', 'dataclasses'} & set(sys.modules);"
+        "heavy = {'typer', 'git', 'deepdiff', 'tomlkit', 'rich', 'subprocess', 'json', "
+        "'dataclasses'} & set(sys.modules);"
         "assert not heavy, heavy"
     )
-    for line in ("npuprof s", "npuprof show ", "npuprof show bert@", "npuprof set bert hccl_timeout=", "npuprof render bert --to "):
-        environ = {**os.environ, "PYTHONPATH": str(REPOSITORY), "_NPUPROF_COMPLETE": "complete_fish", "_TYPER_COMPLETE_ARGS": line}
-        subprocess.run([sys.executable, "-c", code], cwd=folder, env={**environ, "_TYPER_COMPLETE_FISH_ACTION": "get-args"}, check=True)
+    for line in (
+        "npuprof s",
+        "npuprof show ",
+        "npuprof show bert@",
+        "npuprof set bert hccl_timeout=",
+        "npuprof render bert --to ",
+    ):
+        environ = {
+            **os.environ,
+            "PYTHONPATH": str(REPOSITORY),
+            "_NPUPROF_COMPLETE": "complete_fish",
+            "_TYPER_COMPLETE_ARGS": line,
+        }
+        subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=folder,
+            env={**environ, "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
+            check=True,
+        )

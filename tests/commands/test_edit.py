@@ -46,7 +46,7 @@ def text(folder: Path, name: str = "base") -> str:
     return (folder / f"{name}.toml").read_bytes().decode()
 
 
-# -- set -------------------------------------------------------------------------------------------------------
+# -- set ------------------------------------------------------------------------------------------
 
 
 def test_a_value_is_set_and_the_change_shown(folder: Path, run: Run) -> None:
@@ -68,18 +68,31 @@ def test_the_diff_is_a_patch_that_git_applies(folder: Path, run: Run) -> None:
     assert (folder / "base.toml").read_bytes() == after
 
 
-@pytest.mark.parametrize(("given", "path", "value"), [
-    ("modify_mixlist.white-list.to-add=['Cast']", ("options", "modify_mixlist", "white-list", "to-add"), ["Cast"]),
-    ("env.HCCL_ALGO=level0:ring", ("env", "HCCL_ALGO"), "level0:ring"),
-    ('env.RANK_ID={ launcher = "rank" }', ("env", "RANK_ID"), {"launcher": "rank"}),
-    ("append.options.dynamic_dims=[[9, 9]]", ("append", "options", "dynamic_dims"), [[9, 9]]),
-    ("dynamic_dims=[[20, 20], [40, 40]]", ("options", "dynamic_dims"), [[20, 20], [40, 40]]),
-    ("profiling_options.task_trace=on", ("options", "profiling_options", "task_trace"), "on"),
-    ("profile.owner=nlp team", ("profile", "owner"), "nlp team"),
-    ("profile.products=atlas-a2, atlas-a3", ("profile", "products"), ["atlas-a2", "atlas-a3"]),
-    ("append.options.modify_mixlist.black-list.to-add=['X']", ("append", "options", "modify_mixlist", "black-list", "to-add"), ["X"]),
-])  # fmt: skip
-def test_a_key_is_set_where_it_belongs_in_the_type_it_has(folder: Path, run: Run, given: str, path: tuple[str, ...], value: Any) -> None:
+@pytest.mark.parametrize(
+    ("given", "path", "value"),
+    [
+        (
+            "modify_mixlist.white-list.to-add=['Cast']",
+            ("options", "modify_mixlist", "white-list", "to-add"),
+            ["Cast"],
+        ),
+        ("env.HCCL_ALGO=level0:ring", ("env", "HCCL_ALGO"), "level0:ring"),
+        ('env.RANK_ID={ launcher = "rank" }', ("env", "RANK_ID"), {"launcher": "rank"}),
+        ("append.options.dynamic_dims=[[9, 9]]", ("append", "options", "dynamic_dims"), [[9, 9]]),
+        ("dynamic_dims=[[20, 20], [40, 40]]", ("options", "dynamic_dims"), [[20, 20], [40, 40]]),
+        ("profiling_options.task_trace=on", ("options", "profiling_options", "task_trace"), "on"),
+        ("profile.owner=nlp team", ("profile", "owner"), "nlp team"),
+        ("profile.products=atlas-a2, atlas-a3", ("profile", "products"), ["atlas-a2", "atlas-a3"]),
+        (
+            "append.options.modify_mixlist.black-list.to-add=['X']",
+            ("append", "options", "modify_mixlist", "black-list", "to-add"),
+            ["X"],
+        ),
+    ],
+)
+def test_a_key_is_set_where_it_belongs_in_the_type_it_has(
+    folder: Path, run: Run, given: str, path: tuple[str, ...], value: Any
+) -> None:
     said = run("set", "base", given, "--no-check")
     assert said.code == 0, said.err
     held = tomllib.loads(text(folder))
@@ -105,18 +118,31 @@ def test_a_file_outside_any_store_is_edited(tmp_path: Path, run: Run, folder: Pa
     assert "1904" in text(folder)
 
 
-@pytest.mark.parametrize(("words", "code", "hint"), [
-    (("set", "base", "hccl_timout=3"), "NP201", "hccl_timeout"),
-    (("set", "base", "deterministic=true"), "NP202", "write deterministic = 1"), (("set", "base", "hccl_timeout"), "NP009", "KEY=VALUE"),
-    (("set", "base", "a..b=3"), "NP009", "key"), (("set", "base", "env.X=\udcff", "--no-check"), "NP921", ""),
-    (("set", "base", "hccl_timeout.x=3"), "NP920", "as a whole"), (("set", "base", "profile.scenario=trainig"), "NP007", "training"),
-    (("set", "base", "profile.extends=team/child"), "NP102", "break the circle at another"),
-    (("set", "base", "profile.extends=nowhere"), "NP101", ""), (("set", "nowhere", "hccl_timeout=3"), "NP008", ""),
-    (("set", "base+team/child", "hccl_timeout=3"), "NP920", "one of them"), (("set", "base@HEAD", "hccl_timeout=3"), "NP920", "restore"),
-    (("unset", "base", "deterministic"), "NP924", ""), (("new", "base"), "NP923", ""), (("new", "x.toml"), "NP004", ""),
-    (("new", "fresh", "--extends", "nowhere"), "NP101", ""), (("new", "fresh", "--extends", "base", "--extends", "base"), "NP104", ""),
-])  # fmt: skip
-def test_what_would_be_wrong_is_refused_and_nothing_written(folder: Path, run: Run, words: tuple[str, ...], code: str, hint: str) -> None:
+@pytest.mark.parametrize(
+    ("words", "code", "hint"),
+    [
+        (("set", "base", "hccl_timout=3"), "NP201", "hccl_timeout"),
+        (("set", "base", "deterministic=true"), "NP202", "write deterministic = 1"),
+        (("set", "base", "hccl_timeout"), "NP009", "KEY=VALUE"),
+        (("set", "base", "a..b=3"), "NP009", "key"),
+        (("set", "base", "env.X=\udcff", "--no-check"), "NP921", ""),
+        (("set", "base", "hccl_timeout.x=3"), "NP920", "as a whole"),
+        (("set", "base", "profile.scenario=trainig"), "NP007", "training"),
+        (("set", "base", "profile.extends=team/child"), "NP102", "break the circle at another"),
+        (("set", "base", "profile.extends=nowhere"), "NP101", ""),
+        (("set", "nowhere", "hccl_timeout=3"), "NP008", ""),
+        (("set", "base+team/child", "hccl_timeout=3"), "NP920", "one of them"),
+        (("set", "base@HEAD", "hccl_timeout=3"), "NP920", "restore"),
+        (("unset", "base", "deterministic"), "NP924", ""),
+        (("new", "base"), "NP923", ""),
+        (("new", "x.toml"), "NP004", ""),
+        (("new", "fresh", "--extends", "nowhere"), "NP101", ""),
+        (("new", "fresh", "--extends", "base", "--extends", "base"), "NP104", ""),
+    ],
+)
+def test_what_would_be_wrong_is_refused_and_nothing_written(
+    folder: Path, run: Run, words: tuple[str, ...], code: str, hint: str
+) -> None:
     said = run(*words)
     assert said.code == 2
     assert said.out == ""
@@ -127,7 +153,11 @@ def test_what_would_be_wrong_is_refused_and_nothing_written(folder: Path, run: R
 
 
 def test_the_shipped_presets_are_read_only(run: Run, tmp_path: Path) -> None:
-    for words in (("set", "bert-training", "hccl_timeout=3"), ("unset", "bert-training", "op_compiler_cache_mode"), ("new", "mine")):
+    for words in (
+        ("set", "bert-training", "hccl_timeout=3"),
+        ("unset", "bert-training", "op_compiler_cache_mode"),
+        ("new", "mine"),
+    ):
         said = run(*words, "--store", "builtin:")
         assert said.code == 2
         assert "read-only" in said.err
@@ -142,7 +172,7 @@ def test_the_byte_order_mark_and_the_permissions_stay(folder: Path, run: Run) ->
     assert path.stat().st_mode & 0o777 == 0o640
 
 
-# -- unset -----------------------------------------------------------------------------------------------------
+# -- unset ----------------------------------------------------------------------------------------
 
 
 def test_what_is_inherited_is_cleared(folder: Path, run: Run) -> None:
@@ -151,18 +181,37 @@ def test_what_is_inherited_is_cleared(folder: Path, run: Run) -> None:
     assert 'unset = ["hccl_timeout", "env.HCCL_ALGO"]\n' in text(folder, "team/child")
     assert "hccl_timeout is inherited" in said.err
     assert "hccl_timeout" not in run("show", "team/child").out
-    assert run("unset", "team/child", "hccl_timeout").code == 2, "it is neither set nor inherited any more"
+    assert run("unset", "team/child", "hccl_timeout").code == 2, (
+        "it is neither set nor inherited any more"
+    )
     (folder / "team/child.toml").write_text(CHILD.replace("deterministic", "hccl_timeout"))
     both = run("unset", "team/child", "hccl_timeout")
-    assert ("removed hccl_timeout" in both.err, "is inherited" in both.err) == (True, True), both.err
+    assert ("removed hccl_timeout" in both.err, "is inherited" in both.err) == (True, True), (
+        both.err
+    )
 
 
-@pytest.mark.parametrize(("before", "after", "said"), [
-    ("[options]\nhccl_timeout = 1904 # ours\ndeterministic = 1\n", "[options]\ndeterministic = 1\n", "removed hccl_timeout"),
-    ('unset = ["hccl_timeout"]\n', "", "removed hccl_timeout from 'unset'"),
-    ('unset = ["env.HCCL_ALGO", "options.hccl_timeout"]\n', 'unset = ["env.HCCL_ALGO"]\n', "removed options.hccl_timeout from 'unset'"),
-    ('unset = ["hccl_timeout"]\n[options]\nhccl_timeout = 1904\n', "[options]\n", "removed hccl_timeout"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        (
+            "[options]\nhccl_timeout = 1904 # ours\ndeterministic = 1\n",
+            "[options]\ndeterministic = 1\n",
+            "removed hccl_timeout",
+        ),
+        ('unset = ["hccl_timeout"]\n', "", "removed hccl_timeout from 'unset'"),
+        (
+            'unset = ["env.HCCL_ALGO", "options.hccl_timeout"]\n',
+            'unset = ["env.HCCL_ALGO"]\n',
+            "removed options.hccl_timeout from 'unset'",
+        ),
+        (
+            'unset = ["hccl_timeout"]\n[options]\nhccl_timeout = 1904\n',
+            "[options]\n",
+            "removed hccl_timeout",
+        ),
+    ],
+)
 def test_what_a_preset_says_itself_is_removed_and_what_it_inherits_is_in_force_again(
     before: str, after: str, said: str, folder: Path, run: Run
 ) -> None:
@@ -173,7 +222,9 @@ def test_what_a_preset_says_itself_is_removed_and_what_it_inherits_is_in_force_a
     assert (done.code, child.read_text()) == (0, head + after)
     assert said in done.err
     assert "hccl_timeout = 1836" in run("show", "team/child").out
-    assert run("unset", "team/child", "hccl_timeout", "--own").err.startswith("error NP924: team/child says nothing itself of hccl_timeout")
+    assert run("unset", "team/child", "hccl_timeout", "--own").err.startswith(
+        "error NP924: team/child says nothing itself of hccl_timeout"
+    )
 
 
 def test_a_part_of_a_value_is_removed_and_empty_tables_go_with_it(folder: Path, run: Run) -> None:
@@ -184,22 +235,35 @@ def test_a_part_of_a_value_is_removed_and_empty_tables_go_with_it(folder: Path, 
 
 
 def test_what_an_override_still_sets_is_said(folder: Path, run: Run) -> None:
-    (folder / "base.toml").write_text(BASE + '\n[[override]]\nmatch = { product = "atlas-a3" }\noptions = { hccl_timeout = 600 }\n')
+    (folder / "base.toml").write_text(
+        BASE
+        + '\n[[override]]\nmatch = { product = "atlas-a3" }\noptions = { hccl_timeout = 600 }\n'
+    )
     said = run("unset", "base", "hccl_timeout")
     assert said.code == 0
     assert 'still set by override 1, where { product = "atlas-a3" } matches' in said.err
 
 
-# -- new -------------------------------------------------------------------------------------------------------
+# -- new ------------------------------------------------------------------------------------------
 
 
 def test_a_new_preset_extends_and_sets(folder: Path, run: Run) -> None:
     said = run(
-        "new", "team/deep/leaf", "--extends", "base", "--extends", "team/child", "--description", 'a "leaf"', "--set", "hccl_timeout=1904"
+        "new",
+        "team/deep/leaf",
+        "--extends",
+        "base",
+        "--extends",
+        "team/child",
+        "--description",
+        'a "leaf"',
+        "--set",
+        "hccl_timeout=1904",
     )
     assert said.code == 0, said.err
     assert text(folder, "team/deep/leaf") == (
-        '[profile]\ndescription = "a \\"leaf\\""\nextends = ["base", "team/child"]\n\n[options]\nhccl_timeout = 1904\n'
+        '[profile]\ndescription = "a \\"leaf\\""\n'
+        'extends = ["base", "team/child"]\n\n[options]\nhccl_timeout = 1904\n'
     )
     assert said.out.startswith("--- /dev/null\n+++ b/profiles/team/deep/leaf.toml\n")
     assert "1904" in run("show", "team/deep/leaf").out

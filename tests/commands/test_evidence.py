@@ -1,4 +1,6 @@
-"""Logs of runs on the command line: ``verify SPEC EVIDENCE...``, ``import EVIDENCE``, and evidence where a preset is read."""
+"""Logs of runs on the command line: ``verify SPEC EVIDENCE...``, ``import EVIDENCE``, and evidence
+where a preset is read.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +28,22 @@ in_out_pair_flag = false
 [env]
 HCCL_CONNECT_TIMEOUT = 300
 """
-MODES = {"ge.exec.precision_mode": "force_fp16", "precision_mode": "force_fp16", "ge.deterministic": "1"}
+MODES = {
+    "ge.exec.precision_mode": "force_fp16",
+    "precision_mode": "force_fp16",
+    "ge.deterministic": "1",
+}
 GOOD = write_run(MODES, pid=7)
-BAD = write_run({"ge.deterministic": "1"}, {}, {"dump_layer": "a\nb", "ge.exec.dumpLayer": "a\nb"}, pid=8) + write_run(
-    {**MODES, "ge.deterministic": "0", "precision_mode": "force_fp32", "ge.exec.precision_mode": "force_fp32"}, pid=8
+BAD = write_run(
+    {"ge.deterministic": "1"}, {}, {"dump_layer": "a\nb", "ge.exec.dumpLayer": "a\nb"}, pid=8
+) + write_run(
+    {
+        **MODES,
+        "ge.deterministic": "0",
+        "precision_mode": "force_fp32",
+        "ge.exec.precision_mode": "force_fp32",
+    },
+    pid=8,
 )
 
 
@@ -54,14 +68,23 @@ def test_the_verdicts_on_a_run_are_a_table(logs: Path, run: Run) -> None:
         "\n"
         "PRINT_MODEL=1 would log next time: in_out_pair_flag\n",
     )
-    assert "1 process of 1 file, adapter of 2026-07: 2 in force, 1 default or set, 1 cannot tell" in shown.err
-    assert "1 setting outside [options] omitted: no adapter logs them (env.HCCL_CONNECT_TIMEOUT)" in shown.err
+    assert (
+        "1 process of 1 file, adapter of 2026-07: 2 in force, 1 default or set, 1 cannot tell"
+        in shown.err
+    )
+    assert (
+        "1 setting outside [options] omitted: no adapter logs them (env.HCCL_CONNECT_TIMEOUT)"
+        in shown.err
+    )
 
 
 def test_processes_that_do_not_agree_are_told_apart(logs: Path, run: Run) -> None:
     shown = run("verify", "bert", "good.log", "bad.log")
     assert shown.code == 1
-    assert "deterministic     changed         pid 8  0, not 1; at start 2 of 2 of the engine" in shown.out
+    assert (
+        "deterministic     changed         pid 8  0, not 1; at start 2 of 2 of the engine"
+        in shown.out
+    )
     assert "hcom_parallel     default or set  all" in shown.out
     assert "the processes do not agree on deterministic, precision_mode" in shown.err
     assert max(map(len, shown.out.splitlines())) <= 100
@@ -73,17 +96,30 @@ def test_the_json_of_verdicts_has_every_process_and_setting(logs: Path, run: Run
     assert [(one["pid"], one["starts"]) for one in fields["processes"]] == [(7, 1), (8, 2)]
     found = {one["setting"]: one for one in fields["processes"][1]["verdicts"]}
     assert found["deterministic"] == {
-        "setting": "deterministic", "state": "changed", "value": 1, "found": ["0"], "note": "at start 2 of 2 of the engine", "tell": None,
-    }  # fmt: skip
+        "setting": "deterministic",
+        "state": "changed",
+        "value": 1,
+        "found": ["0"],
+        "note": "at start 2 of 2 of the engine",
+        "tell": None,
+    }
     assert fields["counts"]["in force"] == 2
     assert fields["left_out"] == ["env.HCCL_CONNECT_TIMEOUT"]
 
 
-def test_annotations_stand_where_the_preset_sets_what_was_not_in_force(logs: Path, run: Run) -> None:
+def test_annotations_stand_where_the_preset_sets_what_was_not_in_force(
+    logs: Path, run: Run
+) -> None:
     shown = run("verify", "bert", "bad.log", "--format", "github")
     assert shown.code == 1
-    assert "::error file=profiles/bert.toml,line=5,col=1,title=npuprof NP971::deterministic was changed in pid 8: 0, not 1" in shown.out
-    assert "::notice file=profiles/bert.toml,line=7,col=1,title=npuprof NP972::it is unknown whether in_out_pair_flag" in shown.out
+    assert (
+        "::error file=profiles/bert.toml,line=5,col=1,title=npuprof NP971::deterministic was "
+        "changed in pid 8: 0, not 1"
+    ) in shown.out
+    assert (
+        "::notice file=profiles/bert.toml,line=7,col=1,title=npuprof "
+        "NP972::it is unknown whether in_out_pair_flag"
+    ) in shown.out
 
 
 FOREIGN = "[INFO] HCCL(7,python3.7):2026-03-04-05:06:07.008.009 [hcom.cc:51]7 ready\n"
@@ -101,10 +137,17 @@ def test_standard_input_is_read_as_what_it_holds(logs: Path, run: Run, ahead: st
 
 
 def test_a_record_may_come_in_a_pipe(logs: Path, run: Run) -> None:
-    subprocess.run([sys.executable, "-m", "npuprof", "run", "bert", "--record", "runs", "--", "true"], check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-m", "npuprof", "run", "bert", "--record", "runs", "--", "true"],
+        check=True,
+        capture_output=True,
+    )
     (path,) = (logs / "runs").iterdir()
     raw = path.read_bytes()
-    for changed, told in ((raw, ""), (raw.replace(b'"value": 300', b'"value": 301'), "~ env.HCCL_CONNECT_TIMEOUT")):
+    for changed, told in (
+        (raw, ""),
+        (raw.replace(b'"value": 300', b'"value": 301'), "~ env.HCCL_CONNECT_TIMEOUT"),
+    ):
         shown = run("diff", str(path), "-", stdin=changed)
         assert (shown.code, shown.out[: len(told)] or shown.out) == (0, told), shown.err
     assert run("whatran", "-", stdin=raw).out.startswith("standard input: ")
@@ -113,28 +156,60 @@ def test_a_record_may_come_in_a_pipe(logs: Path, run: Run) -> None:
     assert (done.returncode, done.stdout) == (0, b""), done.stderr
     (logs / "runs/torn.0.run.json").write_text("{")
     torn = run("whatran", "runs")
-    assert (torn.code, "bert.0.run.json: " in torn.out, "torn.0.run.json is not a run record" in torn.err) == (2, True, True)
+    assert (
+        torn.code,
+        "bert.0.run.json: " in torn.out,
+        "torn.0.run.json is not a run record" in torn.err,
+    ) == (2, True, True)
 
 
-@pytest.mark.parametrize(("words", "code", "said"), [
-    (["bert"], 2, "name the logs of a run: npuprof verify bert ~/ascend/log"), ([], 2, "verify has nothing to verify"),
-    (["-", "-"], 2, "standard input can be read once only"),
-    (["bert", "missing.log"], 2, "cannot read missing.log: no such file or directory"),
-    (["bert", "profiles/bert.toml"], 2, "profiles/bert.toml: error NP970: nothing in profiles/bert.toml was written by an adapter"),
-    (["bert", "profiles"], 2, "profiles has no log and no graph dump in it"), (["brt", "good.log"], 2, "did you mean 'bert'?"),
-    (["bert", "quiet.log"], 2, "ASCEND_MODULE_LOG_LEVEL=FMK=1 would log next time: deterministic, precision_mode, hcom_parallel"),
-    (["--tags", "--cann", "8.0", "bert"], 2, "--cann is for evidence"), (["env", "good.log"], 2, "env sets no session option"),
-])  # fmt: skip
-def test_where_nothing_can_be_told_it_says_why(words: list[str], code: int, said: str, logs: Path, run: Run) -> None:
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["bert"], 2, "name the logs of a run: npuprof verify bert ~/ascend/log"),
+        ([], 2, "verify has nothing to verify"),
+        (["-", "-"], 2, "standard input can be read once only"),
+        (["bert", "missing.log"], 2, "cannot read missing.log: no such file or directory"),
+        (
+            ["bert", "profiles/bert.toml"],
+            2,
+            (
+                "profiles/bert.toml: error NP970: nothing in "
+                "profiles/bert.toml was written by an adapter"
+            ),
+        ),
+        (["bert", "profiles"], 2, "profiles has no log and no graph dump in it"),
+        (["brt", "good.log"], 2, "did you mean 'bert'?"),
+        (
+            ["bert", "quiet.log"],
+            2,
+            (
+                "ASCEND_MODULE_LOG_LEVEL=FMK=1 would log next time: deterministic, "
+                "precision_mode, hcom_parallel"
+            ),
+        ),
+        (["--tags", "--cann", "8.0", "bert"], 2, "--cann is for evidence"),
+        (["env", "good.log"], 2, "env sets no session option"),
+    ],
+)
+def test_where_nothing_can_be_told_it_says_why(
+    words: list[str], code: int, said: str, logs: Path, run: Run
+) -> None:
     build_store(logs / "profiles", {"env": "[env]\nJOB_ID = 1\n"})
-    (logs / "quiet.log").write_text(write_line("[GEOP] call ge session add graph jit_compile: 2, graph_id: 1", "geop_npu.cc"))
+    (logs / "quiet.log").write_text(
+        write_line("[GEOP] call ge session add graph jit_compile: 2, graph_id: 1", "geop_npu.cc")
+    )
     shown = run("verify", *words)
     assert shown.code == code
     assert said in shown.out + shown.err
 
 
-@pytest.mark.parametrize("words", [["verify", "bert", "a pipe"], ["import", "a pipe"], ["show", "./a pipe"]])
-def test_a_pipe_with_a_name_is_refused_and_what_the_shell_opens_is_read(words: list[str], logs: Path, run: Run) -> None:
+@pytest.mark.parametrize(
+    "words", [["verify", "bert", "a pipe"], ["import", "a pipe"], ["show", "./a pipe"]]
+)
+def test_a_pipe_with_a_name_is_refused_and_what_the_shell_opens_is_read(
+    words: list[str], logs: Path, run: Run
+) -> None:
     os.mkfifo(logs / "a pipe")
     shown = run(*words)
     assert (shown.code, "it is a named pipe, not a file" in shown.err) == (2, True)
@@ -144,11 +219,19 @@ def test_a_pipe_with_a_name_is_refused_and_what_the_shell_opens_is_read(words: l
     assert "what was in force by standard input" in run("import", "-", stdin=piped).out
 
 
-@pytest.mark.parametrize(("words", "name"), [
-    ("diff bert", "../ev/none.log"), ("diff bert", "ev/none.run.json"), ("check", "a/none.pbtxt"), ("check", "/none/x.err"),
-    ("check", "none.out"),
-])  # fmt: skip
-def test_a_path_that_leads_to_nothing_is_no_bad_name(words: str, name: str, logs: Path, run: Run) -> None:
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("diff bert", "../ev/none.log"),
+        ("diff bert", "ev/none.run.json"),
+        ("check", "a/none.pbtxt"),
+        ("check", "/none/x.err"),
+        ("check", "none.out"),
+    ],
+)
+def test_a_path_that_leads_to_nothing_is_no_bad_name(
+    words: str, name: str, logs: Path, run: Run
+) -> None:
     shown = run(*words.split(), name)
     assert (shown.code, f"NP003: there is no {name}\n" in shown.err + shown.out) == (2, True), shown
 
@@ -172,7 +255,10 @@ def test_the_preset_of_a_run_is_what_verify_calls_in_force(logs: Path, run: Run)
     assert "#     in_out_pair\n" in shown.out
     assert run("import", "good.log", "-o", "profiles/again.toml").code == 0
     again = run("verify", "again", "good.log")
-    assert (again.code, again.out) == (0, 'deterministic   in force  1\nprecision_mode  in force  "force_fp16"\n')
+    assert (again.code, again.out) == (
+        0,
+        'deterministic   in force  1\nprecision_mode  in force  "force_fp16"\n',
+    )
     assert run("import", "good.log", "-o", "profiles/again.toml").code == 2
     assert run("check", "again").code == 0
 
@@ -185,12 +271,17 @@ def test_what_is_not_the_same_everywhere_is_no_setting_of_the_run(logs: Path, ru
     assert run("import", "good.log", "--strict").code == 1
 
 
-@pytest.mark.parametrize(("words", "said"), [
-    (["good.log", "a.py"], "good.log is the log of a run, and a.py is none"),
-    (["good.log", "--base", "auto"], "--base is for scripts, and good.log is the log of a run"),
-    (["empty.log"], "nothing in empty.log was written by an adapter"),
-])  # fmt: skip
-def test_scripts_and_runs_are_imported_apart(words: list[str], said: str, logs: Path, run: Run) -> None:
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["good.log", "a.py"], "good.log is the log of a run, and a.py is none"),
+        (["good.log", "--base", "auto"], "--base is for scripts, and good.log is the log of a run"),
+        (["empty.log"], "nothing in empty.log was written by an adapter"),
+    ],
+)
+def test_scripts_and_runs_are_imported_apart(
+    words: list[str], said: str, logs: Path, run: Run
+) -> None:
     (logs / "a.py").write_text("x = 1\n")
     (logs / "empty.log").write_text("")
     shown = run("import", *words)
@@ -200,7 +291,9 @@ def test_scripts_and_runs_are_imported_apart(words: list[str], said: str, logs: 
 def test_evidence_is_a_spec_for_verbs_that_read(logs: Path, run: Run) -> None:
     shown = run("diff", "bert", "good.log")
     assert (shown.code, shown.out) == (0, "")
-    assert run("show", "good.log").out.endswith('[options]\ndeterministic = 1\nprecision_mode = "force_fp16"\n')
+    assert run("show", "good.log").out.endswith(
+        '[options]\ndeterministic = 1\nprecision_mode = "force_fp16"\n'
+    )
     assert "+ precision_mode" in run("diff", "./bad.log", "./good.log").out
     build_store(logs / "profiles", {"good.log": "[options]\ndeterministic = 0\n"})
     assert "deterministic = 0" in run("show", "good.log").out
@@ -210,27 +303,55 @@ def test_evidence_is_a_spec_for_verbs_that_read(logs: Path, run: Run) -> None:
     assert "Traceback" not in refused.err
 
 
-def test_a_preset_and_the_log_of_its_run_differ_in_what_the_log_proves_alone(logs: Path, run: Run) -> None:
-    """What the run has by default, what no adapter writes down, and what the checks say of a part of a preset are no differences."""
+def test_a_preset_and_the_log_of_its_run_differ_in_what_the_log_proves_alone(
+    logs: Path, run: Run
+) -> None:
+    """What the run has by default, what no adapter writes down, and what the checks say of a part
+    of a preset are no differences.
+    """
     for words in (("bert", "good.log"), ("good.log", "bert")):
         same = run("diff", *words, "--exit-code")
         assert (same.code, same.out) == (0, "")
-        assert "2 settings omitted, not logged by the run (in_out_pair_flag, env.HCCL_CONNECT_TIMEOUT)" in same.err
-    (logs / "late.log").write_text(write_run({**MODES, "ge.deterministic": "0"}, {"ge.hcomParallel": "0"}))
+        assert (
+            "2 settings omitted, not logged by the run (in_out_pair_flag, env.HCCL_CONNECT_TIMEOUT)"
+            in same.err
+        )
+    (logs / "late.log").write_text(
+        write_run({**MODES, "ge.deterministic": "0"}, {"ge.hcomParallel": "0"})
+    )
     other = run("diff", "bert", "late.log", "--exit-code")
     assert other.code == 1
-    assert [line.split()[:2] for line in other.out.splitlines()] == [["-", "deterministic"], ["~", "hcom_parallel"]]
+    assert [line.split()[:2] for line in other.out.splitlines()] == [
+        ["-", "deterministic"],
+        ["~", "hcom_parallel"],
+    ]
     two = run("diff", "good.log", "late.log").out
-    assert [line.split()[:2] for line in two.splitlines()] == [["-", "deterministic"], ["+", "hcom_parallel"]]
+    assert [line.split()[:2] for line in two.splitlines()] == [
+        ["-", "deterministic"],
+        ["+", "hcom_parallel"],
+    ]
 
 
-def test_an_import_sets_nothing_that_may_be_the_beginning_of_a_value_or_is_not_known_of_all(logs: Path, run: Run) -> None:
-    (logs / "one.log").write_text(write_run({}, {"ge.exec.dumpMode": "outp", "ge.exec.enableDump": "1"}, pid=7))
+def test_an_import_sets_nothing_that_may_be_the_beginning_of_a_value_or_is_not_known_of_all(
+    logs: Path, run: Run
+) -> None:
+    (logs / "one.log").write_text(
+        write_run({}, {"ge.exec.dumpMode": "outp", "ge.exec.enableDump": "1"}, pid=7)
+    )
     shown = run("import", "one.log").out
-    assert ('dump_mode = "outp"' in shown, "the log has no line of it that can be read:" in shown) == (False, True)
-    (logs / "one.log").write_text(write_run({"ge.exec.op_precision_mode": "/a"}, {"ge.session_device_id": "3"}, pid=7) + write_run(pid=8))
+    assert (
+        'dump_mode = "outp"' in shown,
+        "the log has no line of it that can be read:" in shown,
+    ) == (False, True)
+    (logs / "one.log").write_text(
+        write_run({"ge.exec.op_precision_mode": "/a"}, {"ge.session_device_id": "3"}, pid=7)
+        + write_run(pid=8)
+    )
     shown = run("import", "one.log").out
-    assert ("session_device_id = " in shown, "#   session_device_id: 3, not known of all processes" in shown) == (False, True)
+    assert (
+        "session_device_id = " in shown,
+        "#   session_device_id: 3, not known of all processes" in shown,
+    ) == (False, True)
 
 
 #: Root reads everything, unless it lays that down.
@@ -239,14 +360,23 @@ AS_ANYBODY = ["setpriv", "--bounding-set", "-all", "--inh-caps", "-all"] if not 
 
 def can_lay_down() -> bool:
     return (
-        shutil.which(AS_ANYBODY[0]) is not None and not subprocess.run([*AS_ANYBODY, "true"], capture_output=True, check=False).returncode
+        shutil.which(AS_ANYBODY[0]) is not None
+        and not subprocess.run([*AS_ANYBODY, "true"], capture_output=True, check=False).returncode
     )
 
 
-@pytest.mark.skipif(bool(AS_ANYBODY) and not can_lay_down(), reason="root reads everything, and setpriv is not here or may not")
-@pytest.mark.parametrize(("folder", "words"), [
-    ("logs", "verify bert logs"), ("logs", "doctor --adapter logs"), ("logs/below", "whatran logs"),
-])  # fmt: skip
+@pytest.mark.skipif(
+    bool(AS_ANYBODY) and not can_lay_down(),
+    reason="root reads everything, and setpriv is not here or may not",
+)
+@pytest.mark.parametrize(
+    ("folder", "words"),
+    [
+        ("logs", "verify bert logs"),
+        ("logs", "doctor --adapter logs"),
+        ("logs/below", "whatran logs"),
+    ],
+)
 def test_a_folder_that_cannot_be_read_is_told(folder: str, words: str, logs: Path) -> None:
     (logs / "logs/below").mkdir(parents=True)
     (logs / "logs/train.log").write_text(GOOD)

@@ -1,4 +1,6 @@
-"""Files that are not what a verb hopes for: somebody's own, links that lead away, pipes without an end."""
+"""Files that are not what a verb hopes for: somebody's own, links that lead away, pipes without an
+end.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,10 @@ from support.building import REPOSITORY
 from support.repositories import Repo
 from support.running import Run, Store
 
-PRESET = '[options]\nprecision_mode_v2 = "mixed_float16"\nmodify_mixlist = { black-list = { to-add = ["MatMul"] } }\n'
+PRESET = (
+    '[options]\nprecision_mode_v2 = "mixed_float16"\n'
+    'modify_mixlist = { black-list = { to-add = ["MatMul"] } }\n'
+)
 OTHER = PRESET.replace("MatMul", "Cast")
 PLAIN = "[options]\nhccl_timeout = 1836\n"
 SWITCH = "[options]\ndeterministic = {}\n"
@@ -41,17 +46,27 @@ def change(text: str) -> None:
     Path("profiles/a.toml").write_text(text)
 
 
-# -- what npuprof has not written ----------------------------------------------------------------------------------
+# -- what npuprof has not written -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("words", "path"), [
-    (("render", "a", "-o", "out"), "out/session.py"), (("render", "a", "-o", "out"), "out/ops_info.json"),
-    (("render", "a", "-o", "code.py"), "code.py"), (("render", "a", "-o", "code.py"), "ops_info.json"),
-    (("render", "plain", "-o", "notes.txt"), "notes.txt"), (("render", "plain", "--to", "json", "-o", "x.json"), "x.json"),
-    (("render", "plain", "--to", "toml", "-o", "x.toml"), "x.toml"), (("inject", "train.py", "a"), "ops_info.json"),
-    (("import", "env.sh", "-o", "made.toml"), "made.toml"), (("import", "env.sh", "-o", "made/"), "made/env.toml"),
-])  # fmt: skip
-def test_a_file_that_somebody_wrote_stays_unless_it_is_forced(words: tuple[str, ...], path: str, run: Run, here: Path) -> None:
+@pytest.mark.parametrize(
+    ("words", "path"),
+    [
+        (("render", "a", "-o", "out"), "out/session.py"),
+        (("render", "a", "-o", "out"), "out/ops_info.json"),
+        (("render", "a", "-o", "code.py"), "code.py"),
+        (("render", "a", "-o", "code.py"), "ops_info.json"),
+        (("render", "plain", "-o", "notes.txt"), "notes.txt"),
+        (("render", "plain", "--to", "json", "-o", "x.json"), "x.json"),
+        (("render", "plain", "--to", "toml", "-o", "x.toml"), "x.toml"),
+        (("inject", "train.py", "a"), "ops_info.json"),
+        (("import", "env.sh", "-o", "made.toml"), "made.toml"),
+        (("import", "env.sh", "-o", "made/"), "made/env.toml"),
+    ],
+)
+def test_a_file_that_somebody_wrote_stays_unless_it_is_forced(
+    words: tuple[str, ...], path: str, run: Run, here: Path
+) -> None:
     Path("train.py").write_text("import tensorflow as tf\nconfig = tf.ConfigProto()\n")
     mine = "{}  # mine\n"
     Path(path).parent.mkdir(exist_ok=True)
@@ -67,7 +82,9 @@ def test_a_file_that_somebody_wrote_stays_unless_it_is_forced(words: tuple[str, 
 
 
 @pytest.mark.parametrize("target", ["session", "keras", "torch-npu", "vllm", "env-loader", "toml"])
-def test_what_npuprof_wrote_and_nobody_edited_is_written_anew(target: str, run: Run, here: Path) -> None:
+def test_what_npuprof_wrote_and_nobody_edited_is_written_anew(
+    target: str, run: Run, here: Path
+) -> None:
     command = ("render", "plain", "--to", target, "-o", "out", "--no-check")
     file = Path("out") / load_target(target).file
     Path("profiles/plain.toml").write_text(SWITCH.format(0))
@@ -100,12 +117,18 @@ def test_an_edit_anywhere_in_rendered_text_is_kept(target: str, run: Run, here: 
 
 def test_files_beside_the_code_are_known_by_what_its_header_lists(run: Run, here: Path) -> None:
     assert run("render", "a", "-o", "out").code == 0
-    assert re.search(r"^# beside: ops_info\.json sha256:[0-9a-f]{32}$", Path("out/session.py").read_text(), re.MULTILINE)
+    assert re.search(
+        r"^# beside: ops_info\.json sha256:[0-9a-f]{32}$",
+        Path("out/session.py").read_text(),
+        re.MULTILINE,
+    )
     change(OTHER)
     assert run("render", "a", "-o", "out").code == 0
     assert "Cast" in Path("out/ops_info.json").read_text()
     change(PRESET)
-    said = run("render", "a", "--to", "estimator", "-o", "out")  # what session.py needs is not this code's
+    said = run(
+        "render", "a", "--to", "estimator", "-o", "out"
+    )  # what session.py needs is not this code's
     assert (said.code, "out/ops_info.json" in said.err) == (2, True)
     Path("out/ops_info.json").write_text('{"mine": 1}')
     assert run("render", "a", "-o", "out").code == 2
@@ -132,14 +155,20 @@ def test_restore_keeps_edits_that_no_commit_holds(run: Run, repo: Repo) -> None:
     assert Path("mine.toml").read_text() == "mine"
 
 
-# -- links --------------------------------------------------------------------------------------------------------
+# -- links ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("link", "words"), [
-    ("out/session.py", ("render", "plain", "-o", "out")), ("out/ops_info.json", ("render", "a", "-o", "out")),
-    ("ops_info.json", ("render", "a", "-o", "code.py")), ("ops_info.json", ("inject", "train.py", "a")),
-    ("made/env.toml", ("import", "env.sh", "-o", "made")), ("new/.gitattributes", ("init", "new")),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("link", "words"),
+    [
+        ("out/session.py", ("render", "plain", "-o", "out")),
+        ("out/ops_info.json", ("render", "a", "-o", "out")),
+        ("ops_info.json", ("render", "a", "-o", "code.py")),
+        ("ops_info.json", ("inject", "train.py", "a")),
+        ("made/env.toml", ("import", "env.sh", "-o", "made")),
+        ("new/.gitattributes", ("init", "new")),
+    ],
+)
 def test_nothing_is_written_through_a_link_out_of_the_folder(
     link: str, words: tuple[str, ...], run: Run, here: Path, tmp_path: Path
 ) -> None:
@@ -156,7 +185,9 @@ def test_nothing_is_written_through_a_link_out_of_the_folder(
     assert not outside.exists(), "a link to nothing makes no file outside"
 
 
-def test_inject_leaves_what_a_link_leads_out_to_and_follows_the_one_that_is_typed(run: Run, here: Path, tmp_path: Path) -> None:
+def test_inject_leaves_what_a_link_leads_out_to_and_follows_the_one_that_is_typed(
+    run: Run, here: Path, tmp_path: Path
+) -> None:
     outside = tmp_path / "outside.sh"
     outside.write_text(f"#!/bin/sh\n{BLOCK}")
     Path("scripts").mkdir()
@@ -169,7 +200,9 @@ def test_inject_leaves_what_a_link_leads_out_to_and_follows_the_one_that_is_type
     said = run("inject", "scripts", "--all")
     assert said.code == 0
     assert "scripts/link.sh" in said.err
-    assert outside.read_text() == (tmp_path / "elsewhere/far.sh").read_text() == f"#!/bin/sh\n{BLOCK}"
+    assert (
+        outside.read_text() == (tmp_path / "elsewhere/far.sh").read_text() == f"#!/bin/sh\n{BLOCK}"
+    )
     assert "digest" in Path("scripts/in.sh").read_text()
     assert Path("scripts/same.sh").is_symlink()
     assert run("inject", "scripts/link.sh", "plain").code == 0
@@ -177,21 +210,42 @@ def test_inject_leaves_what_a_link_leads_out_to_and_follows_the_one_that_is_type
     assert Path("scripts/link.sh").is_symlink()
 
 
-# -- pipes, devices, and what has no end ----------------------------------------------------------------------------
+# -- pipes, devices, and what has no end ----------------------------------------------------------
 
 READERS = [
-    ("show", "{}.toml"), ("scan", "{}.py"), ("set", "{}.toml", "hccl_timeout=1"), ("check", "{}.toml"), ("diff", "plain", "{}.toml"),
-    ("import", "{}.py"), ("inject", "{}.py", "plain"), ("migrate", "{}.toml", "--cann", "9.0.0"), ("git", "textconv", "{}.toml"),
-    ("env", "{}.toml"), ("render", "plain", "--check", "{}.py"), ("inject", "{}.py", "plain", "--check"),
+    ("show", "{}.toml"),
+    ("scan", "{}.py"),
+    ("set", "{}.toml", "hccl_timeout=1"),
+    ("check", "{}.toml"),
+    ("diff", "plain", "{}.toml"),
+    ("import", "{}.py"),
+    ("inject", "{}.py", "plain"),
+    ("migrate", "{}.toml", "--cann", "9.0.0"),
+    ("git", "textconv", "{}.toml"),
+    ("env", "{}.toml"),
+    ("render", "plain", "--check", "{}.py"),
+    ("inject", "{}.py", "plain", "--check"),
     ("git", "diff-driver", "x", "{}.toml", "0", "0", "{}.toml", "0", "0"),
-]  # fmt: skip
+]
 #: What a path may be, and the word for it.
-KINDS = [("pipe", "named pipe"), ("socket", "socket"), ("device", "device"), ("long", "longer than"), ("folder", "folder|directory")]
+KINDS = [
+    ("pipe", "named pipe"),
+    ("socket", "socket"),
+    ("device", "device"),
+    ("long", "longer than"),
+    ("folder", "folder|directory"),
+]
 
 
-@pytest.mark.parametrize(("words", "kind"), [(words, KINDS[place % len(KINDS)]) for place, words in enumerate(READERS)])
+@pytest.mark.parametrize(
+    ("words", "kind"), [(words, KINDS[place % len(KINDS)]) for place, words in enumerate(READERS)]
+)
 def test_what_is_no_file_is_refused_by_name(
-    words: tuple[str, ...], kind: tuple[str, str], run: Run, here: Path, monkeypatch: pytest.MonkeyPatch
+    words: tuple[str, ...],
+    kind: tuple[str, str],
+    run: Run,
+    here: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for path in ("odd.toml", "odd.py"):
         if kind[0] == "pipe":
@@ -209,12 +263,16 @@ def test_what_is_no_file_is_refused_by_name(
             Path(path).symlink_to("/dev/zero")
     said = run(*(word.format("odd") for word in words))
     told = said.out + said.err
-    assert (said.code, "odd." in told, re.search(kind[1], told) is not None) == (2, True, True), told
+    assert (said.code, "odd." in told, re.search(kind[1], told) is not None) == (2, True, True), (
+        told
+    )
 
 
 def test_pipes_among_the_files_of_a_folder_are_left_out_and_told(run: Run, here: Path) -> None:
     Path("scripts/deep").mkdir(parents=True)
-    Path("scripts/deep/fine.py").write_text('import os\nos.environ["HCCL_CONNECT_TIMEOUT"] = "600"\n')
+    Path("scripts/deep/fine.py").write_text(
+        'import os\nos.environ["HCCL_CONNECT_TIMEOUT"] = "600"\n'
+    )
     os.mkfifo("scripts/deep/pipe.py")
     os.mkfifo("scripts/pipe")
     Path("scripts/zero.sh").symlink_to("/dev/zero")
@@ -229,12 +287,21 @@ def test_pipes_among_the_files_of_a_folder_are_left_out_and_told(run: Run, here:
 
 
 @pytest.mark.parametrize("codec", ["rot13", "hex", "undefined"])
-def test_a_coding_line_that_names_no_text_encoding_is_a_finding_about_that_file(codec: str, run: Run, here: Path) -> None:
+def test_a_coding_line_that_names_no_text_encoding_is_a_finding_about_that_file(
+    codec: str, run: Run, here: Path
+) -> None:
     Path("profiles").mkdir(exist_ok=True)
     Path("profiles/leaf.toml").write_text("[options]\nhccl_timeout = 600\n")
-    Path("train.py").write_text(f"# coding: {codec}\nimport tensorflow as tf\nconfig = tf.ConfigProto()\n")
+    Path("train.py").write_text(
+        f"# coding: {codec}\nimport tensorflow as tf\nconfig = tf.ConfigProto()\n"
+    )
     Path("fine.py").write_text('import os\nos.environ["HCCL_CONNECT_TIMEOUT"] = "600"\n')
-    for words in (("scan", "."), ("import", "train.py", "fine.py"), ("site", "out", "--scripts", "."), ("inject", "train.py", "leaf")):
+    for words in (
+        ("scan", "."),
+        ("import", "train.py", "fine.py"),
+        ("site", "out", "--scripts", "."),
+        ("inject", "train.py", "leaf"),
+    ):
         done = run(*words)
         assert (done.code == 70, "NP831" in done.err) == (False, False), done.err
     assert "train.py:1: warning NP801" in run("scan", ".").out
@@ -249,5 +316,9 @@ def test_what_a_shell_hands_over_is_read_up_to_a_bound(path: str, here: Path) ->
     assert (done.returncode, b"HCCL_CONNECT_TIMEOUT" in done.stdout) == (0, True), done.stderr
     for words in (command[3:], ["show", "-"]):
         with open("/dev/zero", "rb") as endless:
-            done = subprocess.run([*command[:3], *words], stdin=endless, capture_output=True, check=False, env=environ)
-        assert (done.returncode, b"longer than 64 MiB" in done.stdout + done.stderr) == (2, True), done
+            done = subprocess.run(
+                [*command[:3], *words], stdin=endless, capture_output=True, check=False, env=environ
+            )
+        assert (done.returncode, b"longer than 64 MiB" in done.stdout + done.stderr) == (2, True), (
+            done
+        )

@@ -1,4 +1,6 @@
-"""The drivers as git calls them: real diffs, logs, merges, rebases and cherry-picks in real repositories."""
+"""The drivers as git calls them: real diffs, logs, merges, rebases and cherry-picks in real
+repositories.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ A = 1
 def git(repo: Repo, *words: str, path: str | None = None) -> subprocess.CompletedProcess[str]:
     """Run git and return what it did, whatever it did."""
     environ = {**os.environ, **ENVIRONMENT, **({"PATH": path} if path else {})}
-    return subprocess.run(["git", *words], cwd=repo.folder, env=environ, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        ["git", *words], cwd=repo.folder, env=environ, capture_output=True, text=True, check=False
+    )
 
 
 @pytest.fixture
@@ -50,7 +54,9 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> Repo:
 @pytest.fixture
 def talking(repo: Repo, run: Run) -> Repo:
     """A repository whose diffs speak of settings."""
-    assert "--no-textconv --no-ext-diff" in run("git", "install", "--diff").err, "what patches need is said"
+    assert "--no-textconv --no-ext-diff" in run("git", "install", "--diff").err, (
+        "what patches need is said"
+    )
     return repo
 
 
@@ -66,7 +72,7 @@ def now(repo: Repo, name: str = "base") -> str:
     return (repo.folder / "profiles" / f"{name}.toml").read_bytes().decode()
 
 
-# -- install ---------------------------------------------------------------------------------------------------
+# -- install --------------------------------------------------------------------------------------
 
 
 def test_what_is_there_stays_and_comes_back_when_it_is_uninstalled(repo: Repo, run: Run) -> None:
@@ -86,7 +92,9 @@ def test_what_is_there_stays_and_comes_back_when_it_is_uninstalled(repo: Repo, r
     assert repo.git("config", "diff.other.textconv") == "cat"
 
 
-def test_global_installation_uses_the_users_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+def test_global_installation_uses_the_users_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
     monkeypatch.delenv("GIT_CONFIG_GLOBAL")
     run("git", "install", "--global")
     home = Path(os.environ["HOME"])
@@ -97,7 +105,9 @@ def test_global_installation_uses_the_users_files(tmp_path: Path, monkeypatch: p
     assert not (home / ".config/git/attributes").exists()
 
 
-def test_a_store_with_a_name_full_of_patterns_is_meant_literally(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+def test_a_store_with_a_name_full_of_patterns_is_meant_literally(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
     made = Repo(tmp_path / "odd")
     folder = made.folder / 'a b [x]*"q'
     folder.mkdir()
@@ -105,7 +115,14 @@ def test_a_store_with_a_name_full_of_patterns_is_meant_literally(tmp_path: Path,
     monkeypatch.chdir(made.folder)
     assert run("git", "install", "--store", folder).code == 0
     assert run("git", "status", "--store", folder).code == 0
-    said = made.git("check-attr", "merge", "--", 'a b [x]*"q/base.toml', 'a b [x]*"q/team/base.toml', 'a b xz"q/base.toml').splitlines()
+    said = made.git(
+        "check-attr",
+        "merge",
+        "--",
+        'a b [x]*"q/base.toml',
+        'a b [x]*"q/team/base.toml',
+        'a b xz"q/base.toml',
+    ).splitlines()
     assert [line.rpartition(" ")[2] for line in said] == ["npuprof", "npuprof", "unspecified"]
 
 
@@ -117,7 +134,10 @@ def test_outside_a_repository_it_says_so(tmp_path: Path, run: Run) -> None:
 
 def test_what_cannot_be_installed_is_refused(repo: Repo, tmp_path: Path, run: Run) -> None:
     (tmp_path / "elsewhere").mkdir()
-    for words, told in ((("--store", tmp_path / "elsewhere"), "NP925"), (("--hook", "--global"), "do not go together")):
+    for words, told in (
+        (("--store", tmp_path / "elsewhere"), "NP925"),
+        (("--hook", "--global"), "do not go together"),
+    ):
         said = run("git", "install", *words)
         assert (said.code, told in said.err) == (2, True), said.err
 
@@ -137,7 +157,10 @@ def test_patches_apply_and_hunks_name_their_table_after_an_installation(repo: Re
 @pytest.mark.parametrize("verb", ["install", "uninstall"])
 def test_a_lock_that_a_killed_git_left_is_named(repo: Repo, run: Run, verb: str) -> None:
     repo.git("config", "--unset", "merge.npuprof.driver")
-    assert json.loads(run("git", "status", "--format", "json").out)["parts"]["merge.npuprof.driver"] == "missing"
+    assert (
+        json.loads(run("git", "status", "--format", "json").out)["parts"]["merge.npuprof.driver"]
+        == "missing"
+    )
     lock = repo.folder / ".git/config.lock"
     lock.touch()
     said = run("git", verb)
@@ -149,7 +172,7 @@ def test_a_lock_that_a_killed_git_left_is_named(repo: Repo, run: Run, verb: str)
     assert run("git", "status").code == (verb == "uninstall")
 
 
-# -- hooks -----------------------------------------------------------------------------------------------------
+# -- hooks ----------------------------------------------------------------------------------------
 
 
 def rename_here_and_extend_there(repo: Repo) -> None:
@@ -161,15 +184,24 @@ def rename_here_and_extend_there(repo: Repo) -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "done"), [(("merge", "-q", "side"), "merge"), (("merge", "--squash", "side"), "merge"), (("rebase", "-q", "side"), "rebase")]
+    ("how", "done"),
+    [
+        (("merge", "-q", "side"), "merge"),
+        (("merge", "--squash", "side"), "merge"),
+        (("rebase", "-q", "side"), "rebase"),
+    ],
 )
-def test_a_hook_tells_what_a_clean_merge_of_several_files_breaks(repo: Repo, run: Run, how: tuple[str, ...], done: str) -> None:
+def test_a_hook_tells_what_a_clean_merge_of_several_files_breaks(
+    repo: Repo, run: Run, how: tuple[str, ...], done: str
+) -> None:
     assert run("git", "install", "--hook").code == 0
     repo.commit({"old": "[env]\nA = [1\n"}, "an error of before")
     rename_here_and_extend_there(repo)
     said = git(repo, *how)
     assert said.returncode == 0
-    assert f"the {done} is done, and introduces findings that neither side had: 1 error" in said.stderr
+    assert (
+        f"the {done} is done, and introduces findings that neither side had: 1 error" in said.stderr
+    )
     assert "undo the merge: git reset --keep ORIG_HEAD" in said.stderr
     assert "heir extends 'base'" in said.stderr
     assert "old.toml" not in said.stderr
@@ -179,9 +211,13 @@ def test_a_hook_tells_what_a_clean_merge_of_several_files_breaks(repo: Repo, run
 
 def test_a_hook_is_silent_where_a_merge_breaks_nothing(repo: Repo, run: Run) -> None:
     run("git", "install", "--hook")
-    repo.commit({"old": "[env]\nA = [1\n", "lost": '[profile]\nextends = ["nothing"]\n'}, "errors of before")
+    repo.commit(
+        {"old": "[env]\nA = [1\n", "lost": '[profile]\nextends = ["nothing"]\n'}, "errors of before"
+    )
     repo.write({"lost": '# x\n[profile]\nextends = ["nothing"]\n'})
-    assert "0 presets differ" in run("diff", "--rev", "HEAD").out, "its error is the same, though HEAD has another name for the store"
+    assert "0 presets differ" in run("diff", "--rev", "HEAD").out, (
+        "its error is the same, though HEAD has another name for the store"
+    )
     repo.git("checkout", "-q", ".")
     branches(repo, *NEAR)
     said = git(repo, "merge", "-q", "side")
@@ -217,7 +253,9 @@ def test_a_hook_of_somebody_else_is_never_changed(repo: Repo, run: Run) -> None:
     assert not hook.with_name("post-rewrite").exists()
 
 
-def test_hooks_are_where_git_looks_for_them_and_what_was_added_to_them_stays(repo: Repo, run: Run) -> None:
+def test_hooks_are_where_git_looks_for_them_and_what_was_added_to_them_stays(
+    repo: Repo, run: Run
+) -> None:
     repo.git("config", "core.hooksPath", "our hooks")
     run("git", "install", "--hook")
     hook = repo.folder / "our hooks/post-merge"
@@ -231,7 +269,11 @@ def test_hooks_are_where_git_looks_for_them_and_what_was_added_to_them_stays(rep
 
 
 def read_folder(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 @pytest.mark.parametrize("kind", ["file", "link"])
@@ -258,7 +300,9 @@ def test_no_hook_of_another_repository_is_changed_by_a_git_folder_that_leads_the
     assert run("git", "install", "--hook").code == (0 if kind == "file" else 2)
 
 
-@pytest.mark.parametrize(("kind", "said"), [("archive", "meta/commondir leads to"), ("hooks", "or a link")])
+@pytest.mark.parametrize(
+    ("kind", "said"), [("archive", "meta/commondir leads to"), ("hooks", "or a link")]
+)
 def test_no_setting_and_no_hook_is_written_where_a_file_or_a_link_in_git_s_folder_leads(
     kind: str, said: str, repo: Repo, run: Run, tmp_path: Path
 ) -> None:
@@ -280,7 +324,7 @@ def test_no_setting_and_no_hook_is_written_where_a_file_or_a_link_in_git_s_folde
     assert read_folder(other.folder) == before
 
 
-# -- diff ------------------------------------------------------------------------------------------------------
+# -- diff -----------------------------------------------------------------------------------------
 
 
 def test_git_diff_speaks_of_values_and_of_presets(talking: Repo) -> None:
@@ -297,18 +341,28 @@ def test_git_diff_speaks_of_values_and_of_presets(talking: Repo) -> None:
 
 def test_git_log_and_show_speak_of_values_in_the_normal_form(talking: Repo) -> None:
     talking.commit(
-        {"base": BASE.replace("hccl_timeout = 1836\ndeterministic = 0", "deterministic = 0\nhccl_timeout   = 1904 # more")}, "two"
+        {
+            "base": BASE.replace(
+                "hccl_timeout = 1836\ndeterministic = 0",
+                "deterministic = 0\nhccl_timeout   = 1904 # more",
+            )
+        },
+        "two",
     )
     for command in (("log", "-p", "-1"), ("show",)):
         said = git(talking, *command).stdout
         assert "-options.hccl_timeout = 1836\n+options.hccl_timeout = 1904\n" in said
-        assert "deterministic" not in [line[1:] for line in said.splitlines() if line.startswith(("+o", "-o"))]
+        assert "deterministic" not in [
+            line[1:] for line in said.splitlines() if line.startswith(("+o", "-o"))
+        ]
 
 
 BROKEN = {
-    "UTF-16": "[options]\nx = 1\n".encode("utf-16"), "deep": b"x = " + b"[" * 4000 + b"]" * 4000 + b"\n",
-    "half a conflict": b"<<<<<<< ours\n[options]\n", "a form of its own": b"options = 3\n[[profile]]\nappend = 1\n",
-}  # fmt: skip
+    "UTF-16": "[options]\nx = 1\n".encode("utf-16"),
+    "deep": b"x = " + b"[" * 4000 + b"]" * 4000 + b"\n",
+    "half a conflict": b"<<<<<<< ours\n[options]\n",
+    "a form of its own": b"options = 3\n[[profile]]\nappend = 1\n",
+}
 
 
 @pytest.mark.parametrize("name", BROKEN)
@@ -316,7 +370,13 @@ def test_a_broken_file_never_fails_a_git_command(talking: Repo, name: str) -> No
     talking.commit({"base": BROKEN[name]}, "broken")
     talking.commit({"base": BASE}, "mended")
     for command in (("diff", "HEAD~1"), ("log", "-p")):
-        said = subprocess.run(["git", *command], cwd=talking.folder, env={**os.environ, **ENVIRONMENT}, capture_output=True, check=False)
+        said = subprocess.run(
+            ["git", *command],
+            cwd=talking.folder,
+            env={**os.environ, **ENVIRONMENT},
+            capture_output=True,
+            check=False,
+        )
         assert said.returncode == 0, said.stderr
         assert b"profiles/base.toml" in said.stdout
 
@@ -341,9 +401,12 @@ def test_git_goes_on_where_npuprof_is_gone(talking: Repo) -> None:
     assert tomllib.loads(now(talking))["env"]["A"] == 2
 
 
-# -- merge -----------------------------------------------------------------------------------------------------
+# -- merge ----------------------------------------------------------------------------------------
 
-NEAR = (BASE.replace("deterministic = 0", "deterministic = 1"), BASE.replace("hccl_timeout = 1836", "hccl_timeout = 1904 # 28 * 68"))
+NEAR = (
+    BASE.replace("deterministic = 0", "deterministic = 1"),
+    BASE.replace("hccl_timeout = 1836", "hccl_timeout = 1904 # 28 * 68"),
+)
 
 
 @pytest.mark.parametrize("how", [("merge", "-q"), ("rebase", "-q")])
@@ -351,13 +414,19 @@ def test_changes_to_neighbouring_lines_merge(repo: Repo, how: tuple[str, ...]) -
     branches(repo, *NEAR)
     said = git(repo, *how, "side")
     assert said.returncode == 0, said.stderr
-    assert now(repo) == BASE.replace("hccl_timeout = 1836\ndeterministic = 0", "hccl_timeout = 1904 # 28 * 68\ndeterministic = 1")
+    assert now(repo) == BASE.replace(
+        "hccl_timeout = 1836\ndeterministic = 0", "hccl_timeout = 1904 # 28 * 68\ndeterministic = 1"
+    )
 
 
 @pytest.mark.parametrize("how", [("merge", "-q"), ("cherry-pick",)])
-def test_one_key_with_two_values_is_a_conflict_for_git_too(repo: Repo, how: tuple[str, ...]) -> None:
+def test_one_key_with_two_values_is_a_conflict_for_git_too(
+    repo: Repo, how: tuple[str, ...]
+) -> None:
     branches(
-        repo, BASE.replace("1836", "1904").replace("A = 1", "A = 1\nB = 2"), BASE.replace("1836", "1972").replace("A = 1", "A = 1\nC = 3")
+        repo,
+        BASE.replace("1836", "1904").replace("A = 1", "A = 1\nB = 2"),
+        BASE.replace("1836", "1972").replace("A = 1", "A = 1\nC = 3"),
     )
     said = git(repo, *how, "side")
     assert said.returncode == 1
@@ -387,7 +456,10 @@ def test_what_only_breaks_a_rule_together_is_a_conflict(repo: Repo) -> None:
     assert (ours, theirs) == ({"A": 3, "B": 2}, {"A": 3, "GE_USE_STATIC_MEMORY": 2, "B": 2})
 
 
-@pytest.mark.parametrize(("theirs", "code", "said"), [("x = 1", 1, "merge into an invalid preset"), ("y = 1", 0, "is merged as text")])
+@pytest.mark.parametrize(
+    ("theirs", "code", "said"),
+    [("x = 1", 1, "merge into an invalid preset"), ("y = 1", 0, "is merged as text")],
+)
 def test_where_npuprof_cannot_merge_its_lines_are_taken_only_if_they_are_a_preset(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, theirs: str, code: int, said: str
 ) -> None:
@@ -396,7 +468,10 @@ def test_where_npuprof_cannot_merge_its_lines_are_taken_only_if_they_are_a_prese
 
     monkeypatch.setattr("npuprof.commands.git.merge_driver.merge_texts", fail)
     monkeypatch.chdir(tmp_path)
-    sides = BASE.replace("[options]", "[options]\nx = 1"), BASE.replace("deterministic = 0", f"deterministic = 0\n{theirs}")
+    sides = (
+        BASE.replace("[options]", "[options]\nx = 1"),
+        BASE.replace("deterministic = 0", f"deterministic = 0\n{theirs}"),
+    )
     for name, text in zip(("base", "ours", "theirs"), (BASE, *sides), strict=True):
         Path(name).write_text(text)
     done = run("git", "merge-driver", "base", "ours", "theirs", "p.toml")
@@ -405,7 +480,9 @@ def test_where_npuprof_cannot_merge_its_lines_are_taken_only_if_they_are_a_prese
     assert split_conflicts(Path("ours").read_text()) == (sides if code else None)
 
 
-def test_an_override_in_conflict_is_named_by_its_match(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+def test_an_override_in_conflict_is_named_by_its_match(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
     block = '[[override]]\nmatch = { product = "atlas-a3" }\n'
     texts = f"{block}options.a = 1\n", block, f"{block}# theirs\noptions.a = 1\n"
     monkeypatch.chdir(tmp_path)
@@ -414,13 +491,18 @@ def test_an_override_in_conflict_is_named_by_its_match(tmp_path: Path, monkeypat
     done = run("git", "merge-driver", "base", "ours", "theirs", "p.toml", "9")
     assert done.code == 1
     assert 'conflict in override { product = "atlas-a3" }.options.a: here gone, there 1' in done.err
-    assert Path("ours").read_text() == f"\ufeff{block}<<<<<<<<< ours\n=========\n# theirs\noptions.a = 1\n>>>>>>>>> theirs\n"
+    assert (
+        Path("ours").read_text()
+        == f"\ufeff{block}<<<<<<<<< ours\n=========\n# theirs\noptions.a = 1\n>>>>>>>>> theirs\n"
+    )
 
 
 def test_warnings_that_a_merge_brings_are_told(repo: Repo) -> None:
     branches(
         repo,
-        BASE.replace("A = 1", "A = 1\nHCCL_EXEC_TIMEOUT = 1700").replace("hccl_timeout = 1836\n", ""),
+        BASE.replace("A = 1", "A = 1\nHCCL_EXEC_TIMEOUT = 1700").replace(
+            "hccl_timeout = 1836\n", ""
+        ),
         BASE.replace("deterministic = 0", "deterministic = 0\nstream_sync_timeout = 1700"),
     )
     said = git(repo, "merge", "-q", "side")
@@ -454,7 +536,9 @@ def test_a_repository_cannot_lend_its_own_modules_to_the_drivers(talking: Repo) 
     assert not (talking.folder / "hacked").exists()
 
 
-def test_git_missing_is_said(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+def test_git_missing_is_said(
+    repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
     empty = tmp_path / "bin"
     empty.mkdir()
     monkeypatch.setenv("PATH", str(empty))

@@ -30,19 +30,29 @@ def files(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("ci", ["github", "gitlab", "none"])
-def test_a_new_store_is_clean_and_complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, ci: str) -> None:
+def test_a_new_store_is_clean_and_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, ci: str
+) -> None:
     folder = tmp_path / "pro ject"
     folder.mkdir()
     monkeypatch.chdir(folder)
     said = run("init", "--ci", ci, *(["--install", PIN] if ci != "none" else []))
     assert said.code == 0, said.err
     assert said.out.splitlines() == files(folder)
-    assert {"profiles/bert-training.toml", "profiles/.schema.json", ".gitattributes", ".taplo.toml"} <= set(files(folder))
+    assert {
+        "profiles/bert-training.toml",
+        "profiles/.schema.json",
+        ".gitattributes",
+        ".taplo.toml",
+    } <= set(files(folder))
     assert (".github/workflows/presets.yml" in files(folder)) == (ci == "github")
     assert (".gitlab/presets.yml" in files(folder)) == (ci == "gitlab")
     assert run("check").code == 0
     assert run("render", "bert-training").code == 0
-    assert tomllib.loads((folder / ".taplo.toml").read_text())["rule"][0]["schema"]["path"] == "profiles/.schema.json"
+    assert (
+        tomllib.loads((folder / ".taplo.toml").read_text())["rule"][0]["schema"]["path"]
+        == "profiles/.schema.json"
+    )
 
 
 def test_one_file_in_the_way_stops_all(tmp_path: Path, run: Run) -> None:
@@ -55,13 +65,23 @@ def test_one_file_in_the_way_stops_all(tmp_path: Path, run: Run) -> None:
     assert files(tmp_path / "made") == [".github/workflows/presets.yml"]
 
 
-@pytest.mark.parametrize(("there", "folder", "what", "hint"), [
-    ({"profiles/a.toml": ""}, "profiles/base", "lies in it: profiles", "npuprof list"),
-    ({}, "profiles", "lies in it: profiles", "npuprof init ."), ({"profiles/.keep": ""}, "profiles/new", "", ""),
-    ({}, "sub/profiles", "lies in it: sub/profiles", "npuprof init sub"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("there", "folder", "what", "hint"),
+    [
+        ({"profiles/a.toml": ""}, "profiles/base", "lies in it: profiles", "npuprof list"),
+        ({}, "profiles", "lies in it: profiles", "npuprof init ."),
+        ({"profiles/.keep": ""}, "profiles/new", "", ""),
+        ({}, "sub/profiles", "lies in it: sub/profiles", "npuprof init sub"),
+    ],
+)
 def test_no_store_is_laid_out_in_a_store_nor_where_one_would_be(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, there: dict[str, str], folder: str, what: str, hint: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    run: Run,
+    there: dict[str, str],
+    folder: str,
+    what: str,
+    hint: str,
 ) -> None:
     made = Repo(tmp_path / "made")
     for name, text in there.items():
@@ -77,10 +97,17 @@ def test_no_store_is_laid_out_in_a_store_nor_where_one_would_be(
         assert files(made.folder) == before
 
 
-@pytest.mark.parametrize(("words", "told"), [
-    ("--ci gitlub", "gitlab"), ("--ci github", "NP063"), (f"--ci none --install {PIN}", "NP902"),
-])  # fmt: skip
-def test_a_ci_that_cannot_be_written_is_refused(words: str, told: str, run: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("--ci gitlub", "gitlab"),
+        ("--ci github", "NP063"),
+        (f"--ci none --install {PIN}", "NP902"),
+    ],
+)
+def test_a_ci_that_cannot_be_written_is_refused(
+    words: str, told: str, run: Run, tmp_path: Path
+) -> None:
     said = run("init", "made", *words.split())
     assert (said.code, told in said.err, (tmp_path / "made").exists()) == (2, True, False), said.err
 
@@ -90,14 +117,22 @@ def test_this_repository_uses_what_it_hands_out() -> None:
     template = (REPOSITORY / "npuprof/templates/github-action.yml").read_text()
     own = '"$GITHUB_ACTION_PATH/../../.." # the npuprof that this action belongs to'
     assert action == template.replace("@REQUIREMENT@", own)
-    assert "uses: ./.github/actions/presets" in (REPOSITORY / ".github/workflows/presets.yml").read_text()
-    assert "profiles/**/*.toml diff=npuprof merge=npuprof" in (REPOSITORY / ".gitattributes").read_text().splitlines()
+    assert (
+        "uses: ./.github/actions/presets"
+        in (REPOSITORY / ".github/workflows/presets.yml").read_text()
+    )
+    assert (
+        "profiles/**/*.toml diff=npuprof merge=npuprof"
+        in (REPOSITORY / ".gitattributes").read_text().splitlines()
+    )
 
 
-# -- what CI installs --------------------------------------------------------------------------------------------------
+# -- what CI installs -----------------------------------------------------------------------------
 
 
-def test_without_a_pin_plain_init_leaves_ci_out_and_says_how_to_add_it(tmp_path: Path, run: Run) -> None:
+def test_without_a_pin_plain_init_leaves_ci_out_and_says_how_to_add_it(
+    tmp_path: Path, run: Run
+) -> None:
     said = run("init", "made")
     assert said.code == 0
     assert "no CI is among them" in said.err
@@ -105,64 +140,116 @@ def test_without_a_pin_plain_init_leaves_ci_out_and_says_how_to_add_it(tmp_path:
     assert not (tmp_path / "made/.github").exists()
     said = run("init", "made", "--ci", "github", "--install", PIN)
     assert said.code == 0, said.err
-    assert f"pip install --quiet 'npuprof @ {PIN}'" in (tmp_path / "made/.github/actions/presets/action.yml").read_text()
+    assert (
+        f"pip install --quiet 'npuprof @ {PIN}'"
+        in (tmp_path / "made/.github/actions/presets/action.yml").read_text()
+    )
 
 
-@pytest.mark.parametrize("address", [
-    f"npuprof @ {PIN}", f"git+ssh://git@git.example.org/tools/npuprof@{COMMIT}#subdirectory=python/npuprof",
-    "https://files.example.org/npuprof-0.1.0-py3-none-any.whl#sha256=" + "0" * 64,
-])  # fmt: skip
-def test_what_is_installed_comes_out_of_yaml_and_shell_as_it_went_in(tmp_path: Path, run: Run, address: str) -> None:
-    ci, path = ("gitlab", ".gitlab/presets.yml") if "whl" in address else ("github", ".github/actions/presets/action.yml")
+@pytest.mark.parametrize(
+    "address",
+    [
+        f"npuprof @ {PIN}",
+        f"git+ssh://git@git.example.org/tools/npuprof@{COMMIT}#subdirectory=python/npuprof",
+        "https://files.example.org/npuprof-0.1.0-py3-none-any.whl#sha256=" + "0" * 64,
+    ],
+)
+def test_what_is_installed_comes_out_of_yaml_and_shell_as_it_went_in(
+    tmp_path: Path, run: Run, address: str
+) -> None:
+    ci, path = (
+        ("gitlab", ".gitlab/presets.yml")
+        if "whl" in address
+        else ("github", ".github/actions/presets/action.yml")
+    )
     assert run("init", "made", "--ci", ci, "--install", address).code == 0
     said = yaml.safe_load((tmp_path / "made" / path).read_text())
-    line = said["presets"]["script"][0] if ci == "gitlab" else next(s["run"] for s in said["runs"]["steps"] if "pip" in s.get("run", ""))
+    line = (
+        said["presets"]["script"][0]
+        if ci == "gitlab"
+        else next(s["run"] for s in said["runs"]["steps"] if "pip" in s.get("run", ""))
+    )
     words = shlex.split(line.removeprefix("(").removesuffix(")"))
     program = ["cd", "/", "&&", "python", "-I", "-m", "pip", "install", "--quiet"]
     assert words == [*program, f"npuprof @ {address.removeprefix('npuprof @ ')}"]
 
 
-#: What tells a job, or the author of one, how to install npuprof in a checkout of somebody's branch.
+#: What tells a job, or the author of one, how to install npuprof in a checkout of somebody's
+#: branch.
 INSTALLING = (
-    "npuprof/templates/github-action.yml", "npuprof/templates/gitlab-ci.yml", "npuprof/docs/pull-requests.md",
-    ".github/actions/presets/action.yml", ".github/workflows/release.yml",
-)  # fmt: skip
-TRAP = "import os\nopen(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'trapped'), 'w').close()\n"
+    "npuprof/templates/github-action.yml",
+    "npuprof/templates/gitlab-ci.yml",
+    "npuprof/docs/pull-requests.md",
+    ".github/actions/presets/action.yml",
+    ".github/workflows/release.yml",
+)
+TRAP = (
+    "import os\nopen(os.path.join(os.path.dirname(os.path.abspath(__file__)), "
+    "'trapped'), 'w').close()\n"
+)
 
 
 @pytest.mark.parametrize("file", INSTALLING)
 def test_a_step_that_installs_runs_no_module_of_the_branch(tmp_path: Path, file: str) -> None:
-    calls = re.findall(r"^[^#\n]*?\bpython3?((?: -\w+)*) -m (\w+)", (REPOSITORY / file).read_text(), re.MULTILINE)
+    calls = re.findall(
+        r"^[^#\n]*?\bpython3?((?: -\w+)*) -m (\w+)", (REPOSITORY / file).read_text(), re.MULTILINE
+    )
     assert calls
     for name in ("json", "runpy", "sitecustomize", "typing", *{module for _, module in calls}):
         (tmp_path / f"{name}.py").write_text(TRAP)
     for flags, module in calls:
-        subprocess.run([sys.executable, *flags.split(), "-m", module, "--help"], cwd=tmp_path, capture_output=True, check=False)
+        subprocess.run(
+            [sys.executable, *flags.split(), "-m", module, "--help"],
+            cwd=tmp_path,
+            capture_output=True,
+            check=False,
+        )
         assert not (tmp_path / "trapped").exists(), f"python{flags} -m {module}"
 
 
 @pytest.mark.parametrize("kind", ["github", "gitlab"])
-def test_no_folder_of_the_branch_is_taken_for_the_requirement(tmp_path: Path, run: Run, kind: str) -> None:
+def test_no_folder_of_the_branch_is_taken_for_the_requirement(
+    tmp_path: Path, run: Run, kind: str
+) -> None:
     """pip reads `npuprof @ git+https://...` as a path first, with one slash where there are two."""
-    assert run("init", "made", "--ci", kind, "--install", f"git+https://127.0.0.1:9/npuprof@{COMMIT}").code == 0
+    assert (
+        run(
+            "init", "made", "--ci", kind, "--install", f"git+https://127.0.0.1:9/npuprof@{COMMIT}"
+        ).code
+        == 0
+    )
     texts = [path.read_text() for path in (tmp_path / "made").rglob("*.yml")]
-    (line,) = {match for text in texts for match in re.findall(r"(?:run: |  - )(.*-m pip install.*)", text)}
+    (line,) = {
+        match for text in texts for match in re.findall(r"(?:run: |  - )(.*-m pip install.*)", text)
+    }
     (requirement,) = re.findall(r"'(npuprof @ [^']+)'", line)
     folder = tmp_path / "made" / os.path.normpath(requirement)
     folder.mkdir(parents=True)
     (folder / "setup.py").write_text(TRAP)
     words = line.replace("python -I", f"{sys.executable} -I")
-    done = subprocess.run(["bash", "-c", words], cwd=tmp_path / "made", capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["bash", "-c", words], cwd=tmp_path / "made", capture_output=True, text=True, check=False
+    )
     assert (done.returncode != 0, (folder / "trapped").exists()) == (True, False), done.stderr
 
 
-@pytest.mark.parametrize("address", [
-    "npuprof", ".", "git+https://git.example.org/tools/npuprof@main", f"git+http://git.example.org/tools/npuprof@{COMMIT}",
-    f"{PIN}\n    - run: touch x", f"git+https://git.example.org/$(touch x)@{COMMIT}",
-    "https://files.example.org/npuprof-0.1.0-py3-none-any.whl", f"git+https://ada:hunter2@git.example.org/npuprof@{COMMIT}",
-    f"git+https://hunter2@git.example.org/npuprof@{COMMIT}",
-])  # fmt: skip
-def test_what_pins_nothing_or_is_more_than_an_address_is_refused(tmp_path: Path, run: Run, address: str) -> None:
+@pytest.mark.parametrize(
+    "address",
+    [
+        "npuprof",
+        ".",
+        "git+https://git.example.org/tools/npuprof@main",
+        f"git+http://git.example.org/tools/npuprof@{COMMIT}",
+        f"{PIN}\n    - run: touch x",
+        f"git+https://git.example.org/$(touch x)@{COMMIT}",
+        "https://files.example.org/npuprof-0.1.0-py3-none-any.whl",
+        f"git+https://ada:hunter2@git.example.org/npuprof@{COMMIT}",
+        f"git+https://hunter2@git.example.org/npuprof@{COMMIT}",
+    ],
+)
+def test_what_pins_nothing_or_is_more_than_an_address_is_refused(
+    tmp_path: Path, run: Run, address: str
+) -> None:
     said = run("init", "made", "--ci", "github", "--install", address)
     assert said.code == 2
     assert "NP063" in said.err
@@ -173,31 +260,66 @@ def test_what_pins_nothing_or_is_more_than_an_address_is_refused(tmp_path: Path,
 GIT = {"vcs": "git", "commit_id": COMMIT}
 HASH = "f" * 64
 RECORDS = [
-    ({"url": "https://git.example.org/npuprof", "vcs_info": GIT}, f"git+https://git.example.org/npuprof@{COMMIT}"),
-    ({"url": "https://git.example.org/n", "vcs_info": GIT, "subdirectory": "python"},
-        f"git+https://git.example.org/n@{COMMIT}#subdirectory=python"),
-    ({"url": "https://ada:hunter2@git.example.org/n", "vcs_info": GIT}, f"git+https://git.example.org/n@{COMMIT}"),
-    ({"url": "https://x.example.org/n.whl", "archive_info": {"hashes": {"sha256": HASH}}}, f"https://x.example.org/n.whl#sha256={HASH}"),
-    ({"url": "https://x.example.org/n.tar.gz", "archive_info": {"hash": f"sha256={HASH}"}},
-        f"https://x.example.org/n.tar.gz#sha256={HASH}"),
-    ({"url": "https://x.example.org/n.whl?token=hunter2", "archive_info": {"hashes": {"sha256": HASH}}}, ""),
-    ({"url": "https://x.example.org/n.whl", "archive_info": {}}, ""), ({"url": "ssh://git@git.example.org/n", "vcs_info": GIT}, ""),
+    (
+        {"url": "https://git.example.org/npuprof", "vcs_info": GIT},
+        f"git+https://git.example.org/npuprof@{COMMIT}",
+    ),
+    (
+        {"url": "https://git.example.org/n", "vcs_info": GIT, "subdirectory": "python"},
+        f"git+https://git.example.org/n@{COMMIT}#subdirectory=python",
+    ),
+    (
+        {"url": "https://ada:hunter2@git.example.org/n", "vcs_info": GIT},
+        f"git+https://git.example.org/n@{COMMIT}",
+    ),
+    (
+        {"url": "https://x.example.org/n.whl", "archive_info": {"hashes": {"sha256": HASH}}},
+        f"https://x.example.org/n.whl#sha256={HASH}",
+    ),
+    (
+        {"url": "https://x.example.org/n.tar.gz", "archive_info": {"hash": f"sha256={HASH}"}},
+        f"https://x.example.org/n.tar.gz#sha256={HASH}",
+    ),
+    (
+        {
+            "url": "https://x.example.org/n.whl?token=hunter2",
+            "archive_info": {"hashes": {"sha256": HASH}},
+        },
+        "",
+    ),
+    ({"url": "https://x.example.org/n.whl", "archive_info": {}}, ""),
+    ({"url": "ssh://git@git.example.org/n", "vcs_info": GIT}, ""),
     ({"url": "https://git.example.org/n", "vcs_info": {"vcs": "hg", "commit_id": COMMIT}}, ""),
     ({"url": "https://git.example.org/n", "vcs_info": {**GIT, "commit_id": "main"}}, ""),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("record", "address"), RECORDS)
-def test_the_record_of_an_installation_tells_what_others_can_install(record: Any, address: str) -> None:
-    assert installed.read_direct_url(json.dumps(record)) == (f"npuprof @ {address}" if address else "")
+def test_the_record_of_an_installation_tells_what_others_can_install(
+    record: Any, address: str
+) -> None:
+    assert installed.read_direct_url(json.dumps(record)) == (
+        f"npuprof @ {address}" if address else ""
+    )
 
 
-def test_ci_installs_npuprof_as_this_one_was(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ci_installs_npuprof_as_this_one_was(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     record = json.dumps({"url": "https://ada:hunter2@git.example.org/npuprof", "vcs_info": GIT})
-    for held, place, code in ((record, REPOSITORY, 0), (None, REPOSITORY, 2), (record, tmp_path, 2)):
+    for held, place, code in (
+        (record, REPOSITORY, 0),
+        (None, REPOSITORY, 2),
+        (record, tmp_path, 2),
+    ):
         found = SimpleNamespace(locate_file=place.joinpath, read_text={"direct_url.json": held}.get)
         monkeypatch.setattr("importlib.metadata.distribution", {"npuprof": found}.__getitem__)
         assert run("init", f"made{code}", "--ci", "gitlab").code == code
-        assert (".github/workflows/presets.yml" in run("init", f"plain{place == tmp_path}{code}").out) == (not code)
+        assert (
+            ".github/workflows/presets.yml" in run("init", f"plain{place == tmp_path}{code}").out
+        ) == (not code)
     text = (tmp_path / "made0/.gitlab/presets.yml").read_text()
-    assert (f"'npuprof @ git+https://git.example.org/npuprof@{COMMIT}'" in text, "hunter2" in text) == (True, False)
+    assert (
+        f"'npuprof @ git+https://git.example.org/npuprof@{COMMIT}'" in text,
+        "hunter2" in text,
+    ) == (True, False)

@@ -19,7 +19,10 @@ from support.repositories import ENVIRONMENT, Repo
 from support.running import Run
 
 BASE = '[options]\nhccl_timeout = {}\nprecision_mode_v2 = "{}"\n'
-LEAF = '[profile]\ndescription = "{}"\nextends = ["base"]\nscenario = "training"\n[options]\niterations_per_loop = 1\n'
+LEAF = (
+    '[profile]\ndescription = "{}"\nextends = ["base"]\n'
+    'scenario = "training"\n[options]\niterations_per_loop = 1\n'
+)
 
 
 @pytest.fixture
@@ -29,7 +32,12 @@ def repo(repo: Repo) -> Repo:
 
 
 def state(repo: Repo) -> tuple[str, ...]:
-    return repo.git("for-each-ref"), repo.git("status", "--porcelain"), repo.git("stash", "list"), repo.head
+    return (
+        repo.git("for-each-ref"),
+        repo.git("status", "--porcelain"),
+        repo.git("stash", "list"),
+        repo.head,
+    )
 
 
 def expect(repository: Repository, paths: list[str]) -> writing.ExpectedCommit:
@@ -46,7 +54,11 @@ def test_a_commit_holds_the_profile_files_and_nothing_else(repo: Repo, run: Run)
     repo.write({"base": BASE.format(2, "fp16"), "new": LEAF.format("y"), "leaf": LEAF.format("z")})
     done = run("commit")
     assert done.code == 0, done.err
-    assert repo.git("show", "--name-only", "--format=").split() == ["profiles/base.toml", "profiles/leaf.toml", "profiles/new.toml"]
+    assert repo.git("show", "--name-only", "--format=").split() == [
+        "profiles/base.toml",
+        "profiles/leaf.toml",
+        "profiles/new.toml",
+    ]
     assert repo.git("status", "--porcelain") == "A  staged.txt\n?? loose.txt"
     message = repo.git("log", "-1", "--format=%B")
     assert "~ 2 presets: hccl_timeout 1 → 2 s" in message
@@ -76,11 +88,16 @@ def test_commit_can_be_tried_limited_named_and_empty(repo: Repo, run: Run) -> No
     for head, deed in (("MERGE_HEAD", "a merge"), ("CHERRY_PICK_HEAD", "a cherry-pick")):
         (repo.folder / ".git" / head).write_text(f"{repo.head}\n")
         done = run("commit", "--dry-run")
-        assert (done.code, f"{deed} is under way, and git then commits everything or nothing" in done.err) == (2, True), done.err
+        assert (
+            done.code,
+            f"{deed} is under way, and git then commits everything or nothing" in done.err,
+        ) == (2, True), done.err
         (repo.folder / ".git" / head).unlink()
 
 
-def test_the_first_commit_of_a_repository_can_be_made(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_commit_of_a_repository_can_be_made(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name, value in ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
     fresh = Repo(tmp_path / "fresh")
@@ -114,17 +131,26 @@ def test_a_release_is_refused_where_it_would_not_hold(repo: Repo, run: Run) -> N
     assert "exists already" in done.err
 
 
-#: What lies in the work tree when ``leaf`` is released, and what is said; nothing where it is released.
+#: What lies in the work tree when ``leaf`` is released, and what is said; nothing where it is
+#: released.
 BESIDE: dict[str, tuple[dict[str, str | None], str]] = {
-    "its own draft": ({"leaf": LEAF.format("draft") + "hccl_timeout = 5\n"}, "leaf is not committed as it is"),
-    "a parent that is gone": ({"base": None}, "base is not committed as it is"), "another preset": ({"other": "broken = ["}, ""),
-    "an untracked parent put in": ({"new": BASE.format(5, "fp16"), "leaf": LEAF.format("x").replace("base", "new")},
-        "leaf is not committed"),
-}  # fmt: skip
+    "its own draft": (
+        {"leaf": LEAF.format("draft") + "hccl_timeout = 5\n"},
+        "leaf is not committed as it is",
+    ),
+    "a parent that is gone": ({"base": None}, "base is not committed as it is"),
+    "another preset": ({"other": "broken = ["}, ""),
+    "an untracked parent put in": (
+        {"new": BASE.format(5, "fp16"), "leaf": LEAF.format("x").replace("base", "new")},
+        "leaf is not committed",
+    ),
+}
 
 
 @pytest.mark.parametrize("told", BESIDE)
-def test_a_release_is_of_the_last_commit_whatever_the_work_tree_holds(repo: Repo, run: Run, told: str) -> None:
+def test_a_release_is_of_the_last_commit_whatever_the_work_tree_holds(
+    repo: Repo, run: Run, told: str
+) -> None:
     presets, said = BESIDE[told]
     digest = npuprof.open_store().resolve("leaf@HEAD").digest
     repo.write(presets)
@@ -164,14 +190,22 @@ def test_restore_can_be_tried_and_is_refused_whole(repo: Repo, run: Run) -> None
     repo.commit({"base": BASE.format(9, "fp16")})
     before = state(repo)
     assert "hccl_timeout = 1" in run("restore", "base@HEAD~1", "--dry-run").out
-    for words in (("base",), ("base@nope",), ("nope@HEAD",), ("base@HEAD~1", "--store", "builtin:"), ("base+leaf@HEAD",)):
+    for words in (
+        ("base",),
+        ("base@nope",),
+        ("nope@HEAD",),
+        ("base@HEAD~1", "--store", "builtin:"),
+        ("base+leaf@HEAD",),
+    ):
         done = run("restore", *words)
         assert (done.code, done.out) == (2, ""), words
     assert state(repo) == before
     assert sorted(os.listdir(repo.folder / "profiles")) == ["base.toml", "leaf.toml"]
 
 
-def test_what_git_refuses_is_told_in_its_words_and_undone(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_git_refuses_is_told_in_its_words_and_undone(
+    repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     repo.write({"new": "x = 1\n"})
@@ -190,7 +224,11 @@ def test_what_git_refuses_is_told_in_its_words_and_undone(repo: Repo, tmp_path: 
         with pytest.raises(npuprof.NpuprofError) as error:
             writing.commit_paths(repository, paths, paths, "new", expected)
         finding = error.value.findings[0]
-        assert (finding.code, finding.message, finding.why) == ("NP022", f"git failed: {shown}", why)
+        assert (finding.code, finding.message, finding.why) == (
+            "NP022",
+            f"git failed: {shown}",
+            why,
+        )
         assert repo.git("status", "--porcelain") == "?? profiles/new.toml"
         assert os.listdir(tmp_path / "temporary") == []
 
@@ -201,18 +239,34 @@ def test_a_tag_that_is_there_is_not_moved(repo: Repo) -> None:
     with pytest.raises(npuprof.NpuprofError) as error:
         writing.create_tags(Repository("profiles"), repo.head, {"leaf/v1.0.0": "x"})
     (finding,) = error.value.findings
-    assert (finding.code, finding.message, finding.hint) == ("NP026", "the tag leaf/v1.0.0 exists already", "release the next number")
+    assert (finding.code, finding.message, finding.hint) == (
+        "NP026",
+        "the tag leaf/v1.0.0 exists already",
+        "release the next number",
+    )
     with pytest.raises(npuprof.NpuprofError, match="not a valid tag name"):
         writing.create_tags(Repository("profiles"), repo.head, {"a..b": "x"})
     assert repo.git("for-each-ref") == before
 
 
-@pytest.mark.parametrize(("typed", "code", "tags"), [(b"YES\n", 0, 3), (b"n\n", 1, 0), (b"\x04", 1, 0)])
-def test_a_terminal_is_asked_before_many_are_tagged(typed: bytes, code: int, tags: int, repo: Repo) -> None:
+@pytest.mark.parametrize(
+    ("typed", "code", "tags"), [(b"YES\n", 0, 3), (b"n\n", 1, 0), (b"\x04", 1, 0)]
+)
+def test_a_terminal_is_asked_before_many_are_tagged(
+    typed: bytes, code: int, tags: int, repo: Repo
+) -> None:
     terminal, side = os.openpty()
     os.write(terminal, typed)
     words = [sys.executable, "-m", "npuprof", "release", "--all"]
-    done = subprocess.run(words, cwd=repo.folder, stdin=side, stdout=subprocess.PIPE, stderr=side, timeout=60, check=False)
+    done = subprocess.run(
+        words,
+        cwd=repo.folder,
+        stdin=side,
+        stdout=subprocess.PIPE,
+        stderr=side,
+        timeout=60,
+        check=False,
+    )
     shown = b""
     while b"[y/N]" not in shown:  # a terminal may give the echo of what was typed first
         shown += os.read(terminal, 4096)
@@ -230,7 +284,11 @@ def test_a_version_of_the_whole_store_is_verified(repo: Repo, run: Run) -> None:
     message = repo.git("for-each-ref", "--format=%(contents)", "refs/tags/v1.0.0")
     repo.commit({"base": BASE.format(3, "fp16")})
     edited = re.sub(r"^Digest: .", "Digest: z", message, flags=re.MULTILINE)
-    for text, target, is_told in ((message, repo.head, True), (edited, first, True), ("by hand", repo.head, False)):
+    for text, target, is_told in (
+        (message, repo.head, True),
+        (edited, first, True),
+        ("by hand", repo.head, False),
+    ):
         repo.git("tag", "-f", "-a", "v1.0.0", "-m", text, target)
         done = run("verify", "--tags")
         assert (done.code, "NP028" in done.out) == (int(is_told), is_told), text

@@ -1,4 +1,6 @@
-"""Verbs and flags that an earlier release had: each exits with 2 and names its replacement, and nothing else still mentions them."""
+"""Verbs and flags that an earlier release had: each exits with 2 and names its replacement, and
+nothing else still mentions them.
+"""
 
 from __future__ import annotations
 
@@ -11,29 +13,50 @@ from support.running import Run, Store
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_removed_verb_exits_with_2_and_names_its_replacement(verb: str, run: Run) -> None:
     done = run(verb)
-    assert (done.code, done.out, f"was removed in 0.2.0: use {VERBS[verb]}" in done.err) == (2, "", True), done.err
+    assert (done.code, done.out, f"was removed in 0.2.0: use {VERBS[verb]}" in done.err) == (
+        2,
+        "",
+        True,
+    ), done.err
 
 
 @pytest.mark.parametrize("words", FLAGS)
-def test_a_removed_flag_exits_with_2_and_names_its_replacement(words: tuple[str, ...], run: Run, store: Store) -> None:
+def test_a_removed_flag_exits_with_2_and_names_its_replacement(
+    words: tuple[str, ...], run: Run, store: Store
+) -> None:
     store({"a": "[options]\nhccl_timeout = 600\n"})
     for given in ([words[-1]], [f"{words[-1]}=1"]):
         done = run(*words[:-1], "a", *given)
-        assert (done.code, done.out, f"was removed in 0.2.0: use {FLAGS[words]}" in done.err) == (2, "", True), done.err
+        assert (done.code, done.out, f"was removed in 0.2.0: use {FLAGS[words]}" in done.err) == (
+            2,
+            "",
+            True,
+        ), done.err
 
 
 #: Words that are no verbs, and what is printed after the words that say so.
 UNKNOWN = {
-    "delete": "\ngit rm profiles/NAME.toml deletes a preset, npuprof unset NAME KEY takes a value out of one.",
-    "push": "\nnpuprof release NAME", "undo": "\nundo was removed", "chek": " Did you mean 'check'?\n",
-    "source upd": " Did you mean 'update'?\n", "print": "\n", "delte": "\n",
-}  # fmt: skip
+    "delete": (
+        "\ngit rm profiles/NAME.toml deletes a preset, "
+        "npuprof unset NAME KEY takes a value out of one."
+    ),
+    "push": "\nnpuprof release NAME",
+    "undo": "\nundo was removed",
+    "chek": " Did you mean 'check'?\n",
+    "source upd": " Did you mean 'update'?\n",
+    "print": "\n",
+    "delte": "\n",
+}
 
 
 @pytest.mark.parametrize("words", UNKNOWN)
-def test_a_word_that_is_no_verb_brings_the_verb_that_is_meant_or_one_spelt_almost_so(words: str, run: Run) -> None:
+def test_a_word_that_is_no_verb_brings_the_verb_that_is_meant_or_one_spelt_almost_so(
+    words: str, run: Run
+) -> None:
     done = run(*words.split(), "x")
     after = done.err.partition(f"Error: No such command {words.split()[-1]!r}.")[2]
-    assert (done.code, after.startswith(UNKNOWN[words]), after.count("Did you mean")) == (2, True, UNKNOWN[words].count("Did you")), (
-        done.err
-    )
+    assert (done.code, after.startswith(UNKNOWN[words]), after.count("Did you mean")) == (
+        2,
+        True,
+        UNKNOWN[words].count("Did you"),
+    ), done.err

@@ -1,4 +1,6 @@
-"""``rename`` and ``copy``: everything that refers to a preset goes with it, and every preset resolves as before."""
+"""``rename`` and ``copy``: everything that refers to a preset goes with it, and every preset
+resolves as before.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +13,21 @@ from npuprof.model import NpuprofError
 from support.repositories import Repo
 from support.running import Run
 
-BASE = '# first\n[profile]\ndescription = "base" # it\nscenario = "training"\n\n[options]\nhccl_timeout = 1836\n'
+BASE = (
+    '# first\n[profile]\ndescription = "base" # it\n'
+    'scenario = "training"\n\n[options]\nhccl_timeout = 1836\n'
+)
 PRESETS = {
-    "base/old": BASE, "child": "[profile]\nextends = [ # why\n  'base/old', # this\n  \"mix\",\n]\n[options]\ndeterministic = 1\n",
-    "mix": "[options]\ngraph_run_mode = 1\n", "other": 'profile.extends = ["""base/old"""] # c\r\n',
-    "near": '[profile]\nextends = ["base/older"]\n', "base/older": "[options]\nhccl_timeout = 600\n",
-}  # fmt: skip
+    "base/old": BASE,
+    "child": (
+        "[profile]\nextends = [ # why\n  'base/old', # this\n"
+        '  "mix",\n]\n[options]\ndeterministic = 1\n'
+    ),
+    "mix": "[options]\ngraph_run_mode = 1\n",
+    "other": 'profile.extends = ["""base/old"""] # c\r\n',
+    "near": '[profile]\nextends = ["base/older"]\n',
+    "base/older": "[options]\nhccl_timeout = 600\n",
+}
 
 
 @pytest.fixture
@@ -26,7 +37,11 @@ def project(repo: Repo) -> Path:
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if ".git" not in path.parts and path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if ".git" not in path.parts and path.is_file()
+    }
 
 
 def digests(folder: Path) -> dict[str, tuple[str, str]]:
@@ -41,16 +56,21 @@ def digests(folder: Path) -> dict[str, tuple[str, str]]:
     return found
 
 
-# -- rename ----------------------------------------------------------------------------------------------------
+# -- rename ---------------------------------------------------------------------------------------
 
 
-def test_the_file_and_what_extends_it_have_the_new_name_and_all_else_stays(project: Path, run: Run, repo: Repo) -> None:
+def test_the_file_and_what_extends_it_have_the_new_name_and_all_else_stays(
+    project: Path, run: Run, repo: Repo
+) -> None:
     before, was = content(project), digests(project / "profiles")
     tried = run("rename", "base/old", "team/new", "--dry-run")
     assert (tried.code, content(project)) == (0, before), tried.err
     done = run("rename", "base/old", "team/new")
     assert (done.code, done.out) == (0, tried.out)
-    expected = {name: raw.replace(b"'base/old'", b'"team/new"').replace(b'"""base/old"""', b'"team/new"') for name, raw in before.items()}
+    expected = {
+        name: raw.replace(b"'base/old'", b'"team/new"').replace(b'"""base/old"""', b'"team/new"')
+        for name, raw in before.items()
+    }
     expected = {name: raw.replace(b'"base/old"', b'"team/new"') for name, raw in expected.items()}
     expected["profiles/team/new.toml"] = expected.pop("profiles/base/old.toml")
     assert content(project) == expected
@@ -58,18 +78,29 @@ def test_the_file_and_what_extends_it_have_the_new_name_and_all_else_stays(proje
     assert digests(project / "profiles") == was
     assert "renamed base/old to team/new, also in 2 other files" in done.err
     repo.git("add", "-A")
-    assert "R100\tprofiles/base/old.toml\tprofiles/team/new.toml" in repo.git("diff", "--cached", "-M", "--name-status")
+    assert "R100\tprofiles/base/old.toml\tprofiles/team/new.toml" in repo.git(
+        "diff", "--cached", "-M", "--name-status"
+    )
     repo.git("reset", "-q", "--hard")
     repo.git("apply", "-", stdin=done.out.encode())
     assert content(project) == expected
 
 
-@pytest.mark.parametrize(("words", "code"), [
-    (("base/old", "mix"), "NP923"), (("base/old", "base/old"), "NP923"), (("base/old", "../out"), "NP004"),
-    (("base/odl", "new"), "NP008"), (("base/old+mix", "new"), "NP004"), (("bert-training", "new", "--store", "builtin:"), "NP920"),
-    (("link", "new"), "NP920"),
-])  # fmt: skip
-def test_what_cannot_be_renamed_is_refused(words: tuple[str, ...], code: str, project: Path, run: Run) -> None:
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("base/old", "mix"), "NP923"),
+        (("base/old", "base/old"), "NP923"),
+        (("base/old", "../out"), "NP004"),
+        (("base/odl", "new"), "NP008"),
+        (("base/old+mix", "new"), "NP004"),
+        (("bert-training", "new", "--store", "builtin:"), "NP920"),
+        (("link", "new"), "NP920"),
+    ],
+)
+def test_what_cannot_be_renamed_is_refused(
+    words: tuple[str, ...], code: str, project: Path, run: Run
+) -> None:
     (project / "profiles" / "link.toml").symlink_to("mix.toml")
     before = content(project)
     said = run("rename", *words)
@@ -77,15 +108,21 @@ def test_what_cannot_be_renamed_is_refused(words: tuple[str, ...], code: str, pr
     assert content(project) == before
 
 
-@pytest.mark.parametrize("words", [("new", "npuprof"), ("copy", "a", "npuprof"), ("rename", "a", "npuprof")])
-def test_the_file_of_the_project_is_no_preset_where_the_store_is_the_top(words: tuple[str, ...], repo: Repo, run: Run) -> None:
+@pytest.mark.parametrize(
+    "words", [("new", "npuprof"), ("copy", "a", "npuprof"), ("rename", "a", "npuprof")]
+)
+def test_the_file_of_the_project_is_no_preset_where_the_store_is_the_top(
+    words: tuple[str, ...], repo: Repo, run: Run
+) -> None:
     (repo.folder / "a.toml").write_text(BASE)
     said = run(*words, "--store", repo.folder)
     assert (said.code, "NP004" in said.err) == (2, True), said.err
     assert not (repo.folder / "npuprof.toml").exists()
 
 
-def test_a_preset_that_cannot_be_read_stands_in_the_way_unless_it_is_left(project: Path, run: Run) -> None:
+def test_a_preset_that_cannot_be_read_stands_in_the_way_unless_it_is_left(
+    project: Path, run: Run
+) -> None:
     (project / "profiles" / "broken.toml").write_text("[profile\n")
     said = run("rename", "mix", "new")
     assert (said.code, "broken.toml" in said.err, "--no-check" in said.err) == (2, True, True)
@@ -96,7 +133,12 @@ def test_a_preset_that_cannot_be_read_stands_in_the_way_unless_it_is_left(projec
 
 def test_a_pin_keeps_the_name_that_its_revision_has(project: Path, run: Run, repo: Repo) -> None:
     repo.release("base/old", "1.0.0")
-    repo.commit({"pinned": "[profile]\nextends = ['base/old@1.0.0']\n", "both": "[profile]\nextends = ['base/old']\n"})
+    repo.commit(
+        {
+            "pinned": "[profile]\nextends = ['base/old@1.0.0']\n",
+            "both": "[profile]\nextends = ['base/old']\n",
+        }
+    )
     was = digests(project / "profiles")
     said = run("rename", "base/old", "new")
     assert said.code == 0, said.err
@@ -127,7 +169,9 @@ def test_what_the_project_says_of_it_by_name_goes_with_it(project: Path, run: Ru
     (project / "npuprof.toml").write_text(PROJECT)
     said = run("rename", "base/old", "new")
     assert said.code == 0, said.err
-    assert (project / "npuprof.toml").read_text() == PROJECT.replace("'base/old'", '"new"').replace("base/old", "new")
+    assert (project / "npuprof.toml").read_text() == PROJECT.replace("'base/old'", '"new"').replace(
+        "base/old", "new"
+    )
 
 
 def test_a_preset_outside_the_store_is_not_renamed(project: Path, run: Run) -> None:
@@ -139,11 +183,19 @@ def test_a_preset_outside_the_store_is_not_renamed(project: Path, run: Run) -> N
         assert (said.code, "NP920" in said.err, "git mv" in said.err) == (2, True, True)
 
 
-SCRIPT = "#!/bin/bash\necho before\n  # >>> npuprof {spec} >>>\n  # <<< npuprof{end} <<<\necho after\n"
+SCRIPT = (
+    "#!/bin/bash\necho before\n  # >>> npuprof {spec} >>>\n  # <<< npuprof{end} <<<\necho after\n"
+)
 
 
 def test_marked_blocks_go_with_it_and_stay_up_to_date(project: Path, run: Run, repo: Repo) -> None:
-    blocks = {"own.sh": "base/old", "heir.sh": "child", "stack.sh": "child+base/old", "pin.sh": "base/old@HEAD", "apart.sh": "mix"}
+    blocks = {
+        "own.sh": "base/old",
+        "heir.sh": "child",
+        "stack.sh": "child+base/old",
+        "pin.sh": "base/old@HEAD",
+        "apart.sh": "mix",
+    }
     for name, spec in blocks.items():
         (project / name).write_text(SCRIPT.format(spec=spec, end=f" {spec}"))
         assert run("inject", name, spec).code == 0
@@ -154,14 +206,19 @@ def test_marked_blocks_go_with_it_and_stay_up_to_date(project: Path, run: Run, r
     said = run("rename", "base/old", "new")
     assert said.code == 0, said.err
     for name, spec in blocks.items():
-        assert f"# >>> npuprof {spec if '@' in spec else spec.replace('base/old', 'new')} >>>" in (project / name).read_text()
+        assert (
+            f"# >>> npuprof {spec if '@' in spec else spec.replace('base/old', 'new')} >>>"
+            in (project / name).read_text()
+        )
         checked = run("inject", name, "--check")
         assert checked.code == 0, (name, checked.out)
     assert (project / "empty.sh").read_text() == SCRIPT.format(spec="new", end=" new")
-    assert (project / "edited.sh").read_text() == edited.replace(">>> npuprof base/old >>>", ">>> npuprof new >>>")
+    assert (project / "edited.sh").read_text() == edited.replace(
+        ">>> npuprof base/old >>>", ">>> npuprof new >>>"
+    )
 
 
-# -- copy ------------------------------------------------------------------------------------------------------
+# -- copy -----------------------------------------------------------------------------------------
 
 
 def test_a_copy_has_the_text_and_nothing_refers_to_it(project: Path, run: Run) -> None:
@@ -172,10 +229,17 @@ def test_a_copy_has_the_text_and_nothing_refers_to_it(project: Path, run: Run) -
     assert "npuprof set team/new profile.description=TEXT" in said.err
 
 
-@pytest.mark.parametrize(("words", "code"), [
-    (("base/old", "mix"), "NP923"), (("base/odl", "new"), "NP008"), (("base/old+mix", "new"), "NP920"),
-])  # fmt: skip
-def test_what_cannot_be_copied_is_refused(words: tuple[str, ...], code: str, project: Path, run: Run) -> None:
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("base/old", "mix"), "NP923"),
+        (("base/odl", "new"), "NP008"),
+        (("base/old+mix", "new"), "NP920"),
+    ],
+)
+def test_what_cannot_be_copied_is_refused(
+    words: tuple[str, ...], code: str, project: Path, run: Run
+) -> None:
     before = content(project)
     said = run("copy", "--", *words)
     assert (said.code, code in said.err) == (2, True), said.err

@@ -1,4 +1,6 @@
-"""What CI runs on a pull request: the steps of the action and the script of the job, run for real against stand-ins of the services."""
+"""What CI runs on a pull request: the steps of the action and the script of the job, run for real
+against stand-ins of the services.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,10 @@ SCRIPT = """import tensorflow as tf
 custom_op = tf.compat.v1.ConfigProto().graph_options.rewrite_options.custom_optimizers.add()
 custom_op.parameter_map["precison_mode"].s = b"allow_fp32_to_fp16"
 """
-PYTHON = f'#!/bin/sh\n[ "$1 $2 $3" = "-I -m pip" ] || exec "{sys.executable}" "$@"\nshift 3; printf "%s\\n" "$@" >> "$PIP_CALLS"\n'
+PYTHON = (
+    f'#!/bin/sh\n[ "$1 $2 $3" = "-I -m pip" ] || exec "{sys.executable}" "$@"\n'
+    'shift 3; printf "%s\\n" "$@" >> "$PIP_CALLS"\n'
+)
 
 
 @pytest.fixture
@@ -44,18 +49,28 @@ def change(tmp_path: Path) -> Repo:
 
 @pytest.fixture
 def machine(tmp_path: Path) -> dict[str, str]:
-    """The environment of a runner: this npuprof is installed, and pip only notes what it is asked for."""
+    """The environment of a runner: this npuprof is installed, and pip only notes what
+    it is asked for.
+    """
     folder = tmp_path / "bin"
     folder.mkdir()
-    for name, text in (("npuprof", f'#!/bin/sh\nexec "{sys.executable}" -m npuprof "$@"\n'), ("python", PYTHON)):
+    for name, text in (
+        ("npuprof", f'#!/bin/sh\nexec "{sys.executable}" -m npuprof "$@"\n'),
+        ("python", PYTHON),
+    ):
         (folder / name).write_text(text)
         (folder / name).chmod(0o755)
     path = os.pathsep.join([str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])])
-    given = {"PATH": f"{folder}:{os.environ['PATH']}", "PYTHONPATH": path, "PIP_CALLS": str(tmp_path / "pip"), "no_proxy": "127.0.0.1"}
+    given = {
+        "PATH": f"{folder}:{os.environ['PATH']}",
+        "PYTHONPATH": path,
+        "PIP_CALLS": str(tmp_path / "pip"),
+        "no_proxy": "127.0.0.1",
+    }
     return {**os.environ, **ENVIRONMENT, **given}
 
 
-# -- the action --------------------------------------------------------------------------------------------------------
+# -- the action -----------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -67,12 +82,21 @@ def github(tmp_path: Path, change: Repo, machine: dict[str, str]) -> Iterator[Gi
         yield service
 
 
-def run_action(action: Path, tmp_path: Path, change: Repo, machine: Mapping[str, str], **inputs: str) -> subprocess.CompletedProcess[str]:
+def run_action(
+    action: Path, tmp_path: Path, change: Repo, machine: Mapping[str, str], **inputs: str
+) -> subprocess.CompletedProcess[str]:
     """Run the steps of an action as a runner would, until one fails."""
-    said = {"number": 7, "base": {"sha": change.git("rev-parse", "main")}, "head": {"sha": change.git("rev-parse", "HEAD")}}
+    said = {
+        "number": 7,
+        "base": {"sha": change.git("rev-parse", "main")},
+        "head": {"sha": change.git("rev-parse", "HEAD")},
+    }
     (tmp_path / "event.json").write_text(json.dumps({"pull_request": said}))
     described = yaml.safe_load(action.read_text())
-    values = {name: one["default"].replace("${{ github.token }}", SECRET) for name, one in described["inputs"].items()} | inputs
+    values = {
+        name: one["default"].replace("${{ github.token }}", SECRET)
+        for name, one in described["inputs"].items()
+    } | inputs
     environ = {**machine, "GITHUB_ACTION_PATH": str(action.parent)}
     for step in described["runs"]["steps"]:
         if "run" not in step:
@@ -80,18 +104,28 @@ def run_action(action: Path, tmp_path: Path, change: Repo, machine: Mapping[str,
         assert step["shell"] == "bash"
         assert "${{" not in step["run"], "nothing an event holds is pasted into a script"
         env = {
-            name: re.sub(r"\$\{\{ inputs\.(\w+) \}\}", lambda found: values[found[1]], text) for name, text in step.get("env", {}).items()
+            name: re.sub(r"\$\{\{ inputs\.(\w+) \}\}", lambda found: values[found[1]], text)
+            for name, text in step.get("env", {}).items()
         }
         script = tmp_path / "step.sh"
         script.write_text(step["run"])
         words = ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)]
-        done = subprocess.run(words, cwd=change.folder, env={**environ, **env}, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            words,
+            cwd=change.folder,
+            env={**environ, **env},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         if done.returncode:
             break
     return done
 
 
-def test_the_action_keeps_one_comment(github: GitHub, tmp_path: Path, change: Repo, machine: dict[str, str]) -> None:
+def test_the_action_keeps_one_comment(
+    github: GitHub, tmp_path: Path, change: Repo, machine: dict[str, str]
+) -> None:
     for number in ("1904", "1972"):
         change.write({"base": BASE.replace("1836", number)})
         change.commit(message=number)
@@ -102,8 +136,14 @@ def test_the_action_keeps_one_comment(github: GitHub, tmp_path: Path, change: Re
         assert body.startswith(f"{MARKER}\n")
         assert f"1836 → {number}" in body
         assert number in (tmp_path / "summary.md").read_text()
-    asked = {word for word in (tmp_path / "pip").read_text().split("\n") if word not in ("", "install", "--quiet")}
-    assert [os.path.samefile(word, REPOSITORY) for word in asked] == [True], "the npuprof that the action belongs to"
+    asked = {
+        word
+        for word in (tmp_path / "pip").read_text().split("\n")
+        if word not in ("", "install", "--quiet")
+    }
+    assert [os.path.samefile(word, REPOSITORY) for word in asked] == [True], (
+        "the npuprof that the action belongs to"
+    )
     below = "/repos/team/presets/issues"
     assert github.written == [f"POST {below}/7/comments", f"PATCH {below}/comments/100"]
 
@@ -113,18 +153,25 @@ def test_only_what_the_pull_request_brings_stands_at_its_lines(
 ) -> None:
     change.git("checkout", "-q", "main")
     change.commit({"warned": RISKY})
-    change.git("checkout", "-q", "change")  # what came to the target branch meanwhile is in the merge that is checked
+    change.git(
+        "checkout", "-q", "change"
+    )  # what came to the target branch meanwhile is in the merge that is checked
     change.git("merge", "-q", "--no-ff", "-m", "merge", "main")
     done = run_action(ACTION, tmp_path, change, machine)
     assert done.returncode == 0, done.stderr
     assert "::warning" not in done.stdout
-    assert "1 warning that this pull request did not introduce is omitted here (npuprof check)" in done.stderr
+    assert (
+        "1 warning that this pull request did not introduce is omitted here (npuprof check)"
+        in done.stderr
+    )
     change.commit({"warned": "# a line more\n" + RISKY, "fresh": RISKY})
     done = run_action(ACTION, tmp_path, change, machine)
     assert "::warning file=profiles/fresh.toml,line=4" in done.stdout
     assert "file=profiles/warned.toml" not in done.stdout
     words = [sys.executable, "-m", "npuprof", "review", "--strict"]
-    done = subprocess.run(words, cwd=change.folder, env=machine, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        words, cwd=change.folder, env=machine, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 1
     assert "file=profiles/warned.toml" in done.stdout, "what fails the job is told"
 
@@ -135,7 +182,9 @@ def test_a_pull_request_that_only_accepts_findings_is_commented_on(
     change.git("checkout", "-q", "main")
     change.commit({"risky": RISKY})
     change.git("checkout", "-q", "-B", "change")
-    (change.folder / "npuprof.toml").write_text('[[ignore]]\ncode = "NP605"\nreason = "the profiler"\npresets = ["*"]\n')
+    (change.folder / "npuprof.toml").write_text(
+        '[[ignore]]\ncode = "NP605"\nreason = "the profiler"\npresets = ["*"]\n'
+    )
     change.commit(message="accept")
     done = run_action(ACTION, tmp_path, change, machine)
     assert done.returncode == 0, done.stderr
@@ -145,7 +194,9 @@ def test_a_pull_request_that_only_accepts_findings_is_commented_on(
         assert "\n  reason: `the profiler` ([`npuprof.toml:1`](" in page
 
 
-def test_the_inputs_of_the_action_reach_it_as_they_are(github: GitHub, tmp_path: Path, change: Repo, machine: dict[str, str]) -> None:
+def test_the_inputs_of_the_action_reach_it_as_they_are(
+    github: GitHub, tmp_path: Path, change: Repo, machine: dict[str, str]
+) -> None:
     change.git("mv", "profiles", "$(touch x) 'y'")
     change.commit(message="an odd store")
     done = run_action(ACTION, tmp_path, change, machine, store="$(touch x) 'y'", base="HEAD")
@@ -159,9 +210,13 @@ def test_the_inputs_of_the_action_reach_it_as_they_are(github: GitHub, tmp_path:
 
 OLD = "[options]\ngraph_run_mode = true\n"
 WANTED = [
-    ({"baseline": "known file.json"}, 0), ({"baseline": "$(touch x).json"}, 2), ({"ignore": "NP1, NP202"}, 0),
-    ({"select": "NP202", "severity": "error"}, 1), ({"baseline": "known file.json", "strict": "true"}, 1), ({"strict": "yes"}, 2),
-]  # fmt: skip
+    ({"baseline": "known file.json"}, 0),
+    ({"baseline": "$(touch x).json"}, 2),
+    ({"ignore": "NP1, NP202"}, 0),
+    ({"select": "NP202", "severity": "error"}, 1),
+    ({"baseline": "known file.json", "strict": "true"}, 1),
+    ({"strict": "yes"}, 2),
+]
 
 
 def prepare_old_store(change: Repo, run: Run) -> None:
@@ -169,14 +224,30 @@ def prepare_old_store(change: Repo, run: Run) -> None:
     change.git("checkout", "-q", "main")
     change.commit({"old": OLD})
     path = str(change.folder / "known file.json")
-    assert run("check", "--store", str(change.folder / "profiles"), "--baseline", path, "--write-baseline").code == 0
+    assert (
+        run(
+            "check",
+            "--store",
+            str(change.folder / "profiles"),
+            "--baseline",
+            path,
+            "--write-baseline",
+        ).code
+        == 0
+    )
     change.commit({"risky": RISKY}, "known")
     change.git("rebase", "-q", "main", "change")
 
 
 @pytest.mark.parametrize(("inputs", "code"), WANTED, ids=str)
 def test_the_action_judges_as_its_inputs_say(
-    inputs: dict[str, str], code: int, github: GitHub, tmp_path: Path, change: Repo, machine: dict[str, str], run: Run
+    inputs: dict[str, str],
+    code: int,
+    github: GitHub,
+    tmp_path: Path,
+    change: Repo,
+    machine: dict[str, str],
+    run: Run,
 ) -> None:
     prepare_old_store(change, run)
     done = run_action(ACTION, tmp_path, change, machine, **inputs)
@@ -184,14 +255,16 @@ def test_the_action_judges_as_its_inputs_say(
     assert not (change.folder / "x").exists()
 
 
-# -- the workflows -----------------------------------------------------------------------------------------------------
+# -- the workflows --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", WORKFLOWS)
 def test_a_workflow_may_do_no_more_than_it_needs(path: str) -> None:
     workflow = yaml.safe_load((REPOSITORY / path).read_text())
     assert workflow["permissions"] == {"contents": "read"}
-    assert set(workflow[True]) == {"pull_request", "push", "merge_group"}, "never pull_request_target"
+    assert set(workflow[True]) == {"pull_request", "push", "merge_group"}, (
+        "never pull_request_target"
+    )
     assert workflow["concurrency"]["cancel-in-progress"] is True
     jobs = workflow["jobs"]
     assert jobs["review"]["permissions"] == {"contents": "read", "pull-requests": "write"}
@@ -202,8 +275,13 @@ def test_a_workflow_may_do_no_more_than_it_needs(path: str) -> None:
 
 
 def test_actions_of_others_are_pinned_by_commit() -> None:
-    texts = [(REPOSITORY / path).read_text() for path in (*WORKFLOWS, ACTION, "npuprof/templates/github-action.yml")]
-    used = set(re.findall(r"^ *(?:- )?uses: (\S+)", "\n".join(texts), re.MULTILINE)) - {"./.github/actions/presets"}
+    texts = [
+        (REPOSITORY / path).read_text()
+        for path in (*WORKFLOWS, ACTION, "npuprof/templates/github-action.yml")
+    ]
+    used = set(re.findall(r"^ *(?:- )?uses: (\S+)", "\n".join(texts), re.MULTILINE)) - {
+        "./.github/actions/presets"
+    }
     assert used
     assert [one for one in used if not re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", one)] == []
 
@@ -223,12 +301,20 @@ def test_what_is_written_and_what_this_repository_uses_follow_the_published_sche
     assert run("init", "made", "--ci", ci, "--install", PIN).code == 0
     files = [tmp_path / "made" / path, *([REPOSITORY / path] if ci == "github" else [])]
     transform = ["--data-transform", "gitlab-ci"] if ci == "gitlab" else []
-    words = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, *transform, *map(str, files)]
+    words = [
+        sys.executable,
+        "-m",
+        "check_jsonschema",
+        "--builtin-schema",
+        schema,
+        *transform,
+        *map(str, files),
+    ]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
 
 
-# -- GitLab ------------------------------------------------------------------------------------------------------------
+# -- GitLab ---------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -240,17 +326,29 @@ def gitlab(change: Repo, machine: dict[str, str]) -> Iterator[GitLab]:
         yield service
 
 
-def run_job(change: Repo, machine: Mapping[str, str], run: Run, **more: str) -> subprocess.CompletedProcess[str]:
+def run_job(
+    change: Repo, machine: Mapping[str, str], run: Run, **more: str
+) -> subprocess.CompletedProcess[str]:
     """Run the job that ``init`` writes for GitLab, as its runner would."""
     written = change.folder / ".gitlab/presets.yml"
     if not written.exists():
         assert run("init", str(change.folder), "--ci", "gitlab", "--install", PIN).code == 0
     job = yaml.safe_load(written.read_text())["presets"]
-    assert job["artifacts"] == {"when": "always", "reports": {"codequality": "gl-code-quality-report.json"}}
+    assert job["artifacts"] == {
+        "when": "always",
+        "reports": {"codequality": "gl-code-quality-report.json"},
+    }
     given = {name: str(value) for name, value in job["variables"].items()}
     script = "set -eo pipefail\n" + "\n".join(job["script"])
     environ = {**machine, **given, "CI_COMMIT_SHA": change.head, **more}
-    return subprocess.run(["bash", "-c", script], cwd=change.folder, env=environ, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        ["bash", "-c", script],
+        cwd=change.folder,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def test_the_gitlab_job_keeps_one_note_and_reports_code_quality(
@@ -263,7 +361,9 @@ def test_the_gitlab_job_keeps_one_note_and_reports_code_quality(
         assert done.returncode == 0, done.stderr
         (body,) = gitlab.bodies("project_3_bot")
         assert number in body
-        assert "https://gitlab.example.org/team/presets/-/blob/" in body, "a fork's merge request is one of the project that it goes to"
+        assert "https://gitlab.example.org/team/presets/-/blob/" in body, (
+            "a fork's merge request is one of the project that it goes to"
+        )
     notes = "/api/v4/projects/3/merge_requests/5/notes"
     assert gitlab.written == [f"POST {notes}", f"PUT {notes}/100"]
     assert json.loads((change.folder / "gl-code-quality-report.json").read_text()) == []
@@ -272,23 +372,32 @@ def test_the_gitlab_job_keeps_one_note_and_reports_code_quality(
     assert run_job(change, machine, run, NPUPROF_TOKEN=SECRET).returncode == 1
 
 
-# -- pre-commit --------------------------------------------------------------------------------------------------------
+# -- pre-commit -----------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def hooks(change: Repo, tmp_path: Path, machine: dict[str, str]) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run pre-commit with our hooks on what is staged; they find npuprof on the machine instead of installing it."""
+def hooks(
+    change: Repo, tmp_path: Path, machine: dict[str, str]
+) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run pre-commit with our hooks on what is staged.
+
+    They find npuprof on the machine instead of installing it.
+    """
     pytest.importorskip("pre_commit")
     described = yaml.safe_load((REPOSITORY / ".pre-commit-hooks.yaml").read_text())
     local = [{**hook, "language": "system"} for hook in described]
-    (change.folder / ".pre-commit-config.yaml").write_text(yaml.safe_dump({"repos": [{"repo": "local", "hooks": local}]}))
+    (change.folder / ".pre-commit-config.yaml").write_text(
+        yaml.safe_dump({"repos": [{"repo": "local", "hooks": local}]})
+    )
     change.commit(message="hooks")
     environ = {**machine, "PRE_COMMIT_HOME": str(tmp_path / "pre-commit")}
 
     def run_hooks(*words: str) -> subprocess.CompletedProcess[str]:
         change.git(*(words or ("add", "-A")))
         words = [sys.executable, "-m", "pre_commit", "run", "--color", "never"]
-        return subprocess.run(words, cwd=change.folder, env=environ, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            words, cwd=change.folder, env=environ, capture_output=True, text=True, check=False
+        )
 
     return run_hooks
 
@@ -305,7 +414,11 @@ def test_the_hooks_are_what_pre_commit_takes() -> None:
     ids=["a parent that was not added", "a parent that only git has forgotten"],
 )
 def test_what_is_staged_is_checked_and_not_what_lies_in_the_folder(
-    words: tuple[str, ...], change: Repo, hooks: Callable[..., subprocess.CompletedProcess[str]], run: Run, monkeypatch: pytest.MonkeyPatch
+    words: tuple[str, ...],
+    change: Repo,
+    hooks: Callable[..., subprocess.CompletedProcess[str]],
+    run: Run,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(change.folder)
     change.write({"parent": BASE, "child": '[profile]\nextends = ["parent"]\n'})
@@ -322,23 +435,43 @@ def test_a_hook_of_git_checks_what_is_about_to_be_committed(
     hook = change.folder / ".git/hooks/pre-commit"
     hook.write_text(f"#!/bin/sh\nexec {sys.executable} -m npuprof check --staged\n")
     hook.chmod(0o755)
-    change.write({"base": BASE.replace("hccl_timeout", "hccl_timout"), "leaf": "[options]\nhccl_timeout = 5\n"})
+    change.write(
+        {
+            "base": BASE.replace("hccl_timeout", "hccl_timout"),
+            "leaf": "[options]\nhccl_timeout = 5\n",
+        }
+    )
     words = ["git", "commit", "-q", "-m", "x"]
-    refused = subprocess.run([*words, "-a"], cwd=change.folder, env=machine, capture_output=True, text=True, check=False)
+    refused = subprocess.run(
+        [*words, "-a"], cwd=change.folder, env=machine, capture_output=True, text=True, check=False
+    )
     assert (refused.returncode, "NP201" in refused.stderr + refused.stdout) == (1, True)
-    taken = subprocess.run([*words, "profiles/leaf.toml"], cwd=change.folder, env=machine, capture_output=True, text=True, check=False)
+    taken = subprocess.run(
+        [*words, "profiles/leaf.toml"],
+        cwd=change.folder,
+        env=machine,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert taken.returncode == 0, taken.stderr
     assert run("check", "--staged").code == 0, "the fault in the folder is not staged"
     assert run("check").code == 1
 
 
-@pytest.mark.parametrize("words", [("--rev", "HEAD"), ("--fix",), ("--cann", "8.0.0", "--cann", "9.0.0")])
-def test_what_is_staged_is_judged_once_and_as_it_is(change: Repo, run: Run, words: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "words", [("--rev", "HEAD"), ("--fix",), ("--cann", "8.0.0", "--cann", "9.0.0")]
+)
+def test_what_is_staged_is_judged_once_and_as_it_is(
+    change: Repo, run: Run, words: tuple[str, ...]
+) -> None:
     done = run("check", "--staged", *words)
     assert (done.code, "NP902" in done.err) == (2, True)
 
 
-def test_the_whole_store_is_checked_and_scripts_are_scanned(change: Repo, hooks: Callable[[], subprocess.CompletedProcess[str]]) -> None:
+def test_the_whole_store_is_checked_and_scripts_are_scanned(
+    change: Repo, hooks: Callable[[], subprocess.CompletedProcess[str]]
+) -> None:
     change.write({"base": BASE.replace("hccl_timeout", "hccl_timout")})
     done = hooks()
     assert done.returncode == 1

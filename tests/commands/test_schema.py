@@ -1,4 +1,6 @@
-"""``npuprof schema``, and what editors make of it: Taplo and ajv themselves, and the line in a preset that names the file."""
+"""``npuprof schema``, and what editors make of it: Taplo and ajv themselves, and the line in a
+preset that names the file.
+"""
 
 from __future__ import annotations
 
@@ -31,23 +33,42 @@ for (const [dialect, schema] of JSON.parse(require("fs").readFileSync(0))) {
   ajv.compile(schema)
 }
 """
-SCHEMAS = [("ajv", build_profile_schema()), ("ajv", build_project_schema()), ("ajv/dist/2020", load_record_schema())]
+SCHEMAS = [
+    ("ajv", build_profile_schema()),
+    ("ajv", build_project_schema()),
+    ("ajv/dist/2020", load_record_schema()),
+]
 
 
-@pytest.mark.skipif(not (MODULES / "ajv").is_dir() or not shutil.which("node"), reason="no ajv from npm")
+@pytest.mark.skipif(
+    not (MODULES / "ajv").is_dir() or not shutil.which("node"), reason="no ajv from npm"
+)
 def test_ajv_takes_each_schema_in_its_strict_mode() -> None:
     environ = {**os.environ, "NODE_PATH": str(MODULES)}
-    done = subprocess.run(["node", "-e", STRICT], input=json.dumps(SCHEMAS), env=environ, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["node", "-e", STRICT],
+        input=json.dumps(SCHEMAS),
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
 
 
 def lint_with_taplo(folder: Path) -> dict[str, str]:
-    """Return what Taplo, which Even Better TOML is made of, says of the files below a folder: the first fault of each."""
+    """Return what Taplo, which Even Better TOML is made of, says of the files below a folder: the
+    first fault of each.
+    """
     taplo = MODULES / ".bin/taplo"
     if not taplo.exists() or not shutil.which("node"):
         pytest.skip("no Taplo from npm")
     done = subprocess.run(
-        [taplo, "lint", "--colors", "never"], cwd=folder, capture_output=True, text=True, env={"PATH": os.environ["PATH"]}
+        [taplo, "lint", "--colors", "never"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env={"PATH": os.environ["PATH"]},
     )
     found: dict[str, str] = {}
     for part in f"\n{done.stderr}".split("\nerror: ")[1:]:
@@ -64,7 +85,9 @@ def test_taplo_underlines_what_is_wrong_and_nothing_else(tmp_path: Path, run: Ru
             (tmp_path / f"profiles/{kind}/{number}.toml").write_text(f"{text}\n")
     (tmp_path / "npuprof.toml").write_text(RULES)
     found = lint_with_taplo(tmp_path)
-    missed = [text for number, text in enumerate(UNDERLINED) if f"profiles/bad/{number}.toml" not in found]
+    missed = [
+        text for number, text in enumerate(UNDERLINED) if f"profiles/bad/{number}.toml" not in found
+    ]
     assert missed == []
     assert {path: said for path, said in found.items() if "/bad/" not in path} == {}
 
@@ -77,10 +100,13 @@ def test_taplo_finds_the_schema_by_the_line_in_the_preset_alone(tmp_path: Path, 
     for path in ("profiles/team/nlp/bert.toml", "profiles/bert-training.toml"):
         with (tmp_path / path).open("a") as file:
             file.write("\n[estimator]\nnothing = 1\n")
-    assert set(lint_with_taplo(tmp_path)) == {"profiles/team/nlp/bert.toml", "profiles/bert-training.toml"}
+    assert set(lint_with_taplo(tmp_path)) == {
+        "profiles/team/nlp/bert.toml",
+        "profiles/bert-training.toml",
+    }
 
 
-# -- npuprof.toml -------------------------------------------------------------------------------------------------
+# -- npuprof.toml ---------------------------------------------------------------------------------
 
 
 def test_the_schema_of_the_project_is_one() -> None:
@@ -113,21 +139,28 @@ def test_every_key_of_npuprof_toml_is_in_the_schema_with_its_meaning() -> None:
     assert all(value["description"] for value in tables.values())
 
 
-# -- the files of a store -----------------------------------------------------------------------------------------
+# -- the files of a store -------------------------------------------------------------------------
 
 
-def test_the_schemas_of_a_store_are_told_to_be_old_and_written_anew(run: Run, tmp_path: Path) -> None:
+def test_the_schemas_of_a_store_are_told_to_be_old_and_written_anew(
+    run: Run, tmp_path: Path
+) -> None:
     assert run("init").code == 0
     assert run("schema", "--check").code == 0
     (tmp_path / "profiles/.schema.json").write_text("{}")
     (tmp_path / "profiles/.project.schema.json").unlink()
     said = run("schema", "--check")
     assert (said.code, said.out) == (1, "")
-    assert "profiles/.schema.json, profiles/.project.schema.json: written by another npuprof; run npuprof schema --update" in said.err
+    assert (
+        "profiles/.schema.json, profiles/.project.schema.json: written by another npuprof; "
+        "run npuprof schema --update"
+    ) in said.err
     said = run("schema", "--update")
     assert (said.code, said.out) == (0, "profiles/.schema.json\nprofiles/.project.schema.json\n")
     assert (tmp_path / "profiles/.schema.json").read_text() == run("schema").out
-    assert (tmp_path / "profiles/.project.schema.json").read_text() == run("schema", "--of", "project").out
+    assert (tmp_path / "profiles/.project.schema.json").read_text() == run(
+        "schema", "--of", "project"
+    ).out
     assert "up to date" in run("schema", "--update").err
 
 
@@ -139,7 +172,7 @@ def test_what_does_not_go_together_is_refused(run: Run) -> None:
     assert "read-only" in run("schema", "--update", "--store", "builtin:").err
 
 
-# -- the line -----------------------------------------------------------------------------------------------------
+# -- the line -------------------------------------------------------------------------------------
 
 
 def first_line(path: str) -> str:
@@ -159,13 +192,22 @@ def test_the_line_leads_to_the_same_file_from_wherever_a_preset_goes(run: Run) -
     assert first_line("profiles/d.toml") == "#:schema ./.schema.json"
 
 
-@pytest.mark.parametrize(("text", "moved"), [
-    ("#:schema ./s.json\n[profile]\n", "#:schema ../../p/s.json\n[profile]\n"),
-    ("# mine\r\n\r\n#:schema ./s.json\r\n[profile]\r\n", "# mine\r\n\r\n#:schema ../../p/s.json\r\n[profile]\r\n"),
-    ("#:schema https://host/s.json\n[profile]\n", "#:schema https://host/s.json\n[profile]\n"),
-    ("[profile]\n#:schema ./s.json\n", "[profile]\n#:schema ./s.json\n"),
-    ('[profile]\ndescription = """\n#:schema ./s.json\n"""\n', '[profile]\ndescription = """\n#:schema ./s.json\n"""\n'),
-    ("", ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "moved"),
+    [
+        ("#:schema ./s.json\n[profile]\n", "#:schema ../../p/s.json\n[profile]\n"),
+        (
+            "# mine\r\n\r\n#:schema ./s.json\r\n[profile]\r\n",
+            "# mine\r\n\r\n#:schema ../../p/s.json\r\n[profile]\r\n",
+        ),
+        ("#:schema https://host/s.json\n[profile]\n", "#:schema https://host/s.json\n[profile]\n"),
+        ("[profile]\n#:schema ./s.json\n", "[profile]\n#:schema ./s.json\n"),
+        (
+            '[profile]\ndescription = """\n#:schema ./s.json\n"""\n',
+            '[profile]\ndescription = """\n#:schema ./s.json\n"""\n',
+        ),
+        ("", ""),
+    ],
+)
 def test_only_a_path_that_editors_read_is_changed(text: str, moved: str) -> None:
     assert move_schema_line(text, "p/x.toml", "q/r/x.toml") == moved

@@ -49,7 +49,10 @@ LISTS: dict[str, tuple[str, tuple[str, ...], str]] = {
     "a list that it inherits": (
         '[profile]\nextends = ["parent"]\n',
         ("modify_mixlist.black-list.to-add+=Cast",),
-        '[profile]\nextends = ["parent"]\n\n[append.options]\nmodify_mixlist = { black-list = { to-add = ["Cast"] } }\n',
+        (
+            '[profile]\nextends = ["parent"]\n\n[append.options]\n'
+            'modify_mixlist = { black-list = { to-add = ["Cast"] } }\n'
+        ),
     ),
     "what it inherits already": (
         '[profile]\nextends = ["parent"]\n',
@@ -57,7 +60,10 @@ LISTS: dict[str, tuple[str, tuple[str, ...], str]] = {
         '[profile]\nextends = ["parent"]\n',
     ),
     "what it added goes": (
-        '[profile]\nextends = ["parent"]\n[append.options.modify_mixlist]\nblack-list = { to-add = ["Cast"] }\n',
+        (
+            '[profile]\nextends = ["parent"]\n[append.options.modify_mixlist]\n'
+            'black-list = { to-add = ["Cast"] }\n'
+        ),
         ("modify_mixlist.black-list.to-add-=Cast",),
         '[profile]\nextends = ["parent"]\n',
     ),
@@ -84,21 +90,32 @@ def test_a_list_gets_longer_or_shorter_where_it_stands(name: str, parent: Path, 
     assert ("nothing to change" in said.err) == (text == after)
 
 
-@pytest.mark.parametrize(("words", "code", "hint"), [
-    (("profile.extends-=mixins/y",), "NP924", "has no"), (("profile.description+=x",), "NP920", "no list"),
-    (("modify_mixlist.black-list.to-add-=MatMul",), "NP924", "inherited"), (("--append", "x"), "NP009", "KEY=VALUE"),
-    (("profile.extends+=nowhere",), "NP101", "nowhere"), ((), "NP902", "KEY=VALUE"), (("hccl_timeout=1", "--yes"), "NP902", "--where"),
-    (("hccl_timeout=1", "--where", "hccl_timeout is set"), "NP902", "omit one of them"),
-])  # fmt: skip
-def test_what_makes_no_list_is_refused(words: tuple[str, ...], code: str, hint: str, parent: Path, run: Run) -> None:
-    (parent / "it.toml").write_text("[profile]\nextends = ['parent', 'mixins/x']\n[options]\nhccl_timeout = 1\n")
+@pytest.mark.parametrize(
+    ("words", "code", "hint"),
+    [
+        (("profile.extends-=mixins/y",), "NP924", "has no"),
+        (("profile.description+=x",), "NP920", "no list"),
+        (("modify_mixlist.black-list.to-add-=MatMul",), "NP924", "inherited"),
+        (("--append", "x"), "NP009", "KEY=VALUE"),
+        (("profile.extends+=nowhere",), "NP101", "nowhere"),
+        ((), "NP902", "KEY=VALUE"),
+        (("hccl_timeout=1", "--yes"), "NP902", "--where"),
+        (("hccl_timeout=1", "--where", "hccl_timeout is set"), "NP902", "omit one of them"),
+    ],
+)
+def test_what_makes_no_list_is_refused(
+    words: tuple[str, ...], code: str, hint: str, parent: Path, run: Run
+) -> None:
+    (parent / "it.toml").write_text(
+        "[profile]\nextends = ['parent', 'mixins/x']\n[options]\nhccl_timeout = 1\n"
+    )
     before = (parent / "it.toml").read_text()
     said = run("set", "it", *words)
     assert (said.code, code in said.err, hint in said.err) == (2, True, True), said.err
     assert (parent / "it.toml").read_text() == before
 
 
-# -- many presets ----------------------------------------------------------------------------------------------
+# -- many presets ---------------------------------------------------------------------------------
 
 STORE = {
     "base": HEAD + "options.hccl_timeout = 1836 # why\n",
@@ -119,7 +136,9 @@ def texts(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder))[:-5]: path.read_text() for path in folder.rglob("*.toml")}
 
 
-def test_all_presets_that_meet_a_condition_are_changed_but_for_what_they_inherit(folder: Path, run: Run) -> None:
+def test_all_presets_that_meet_a_condition_are_changed_but_for_what_they_inherit(
+    folder: Path, run: Run
+) -> None:
     words = ("set", "--where", "hccl_timeout == 1836", "hccl_timeout=1700")
     tried = run(*words, "--dry-run")
     assert (tried.code, texts(folder)) == (0, STORE)
@@ -137,8 +156,16 @@ def test_nobody_to_ask_means_nothing_is_written(folder: Path, run: Run) -> None:
     assert "--yes" in said.err
 
 
-def test_presets_that_inherit_the_change_without_meeting_the_condition_are_told(folder: Path, run: Run) -> None:
-    said = run("set", "--where", "deterministic == 1 and hccl_timeout is unset", "op_debug_level=1", "--yes")
+def test_presets_that_inherit_the_change_without_meeting_the_condition_are_told(
+    folder: Path, run: Run
+) -> None:
+    said = run(
+        "set",
+        "--where",
+        "deterministic == 1 and hccl_timeout is unset",
+        "op_debug_level=1",
+        "--yes",
+    )
     assert said.code == 0, said.err
     assert "1 preset that did not meet it inherit the change: heir" in said.err
     assert texts(folder) == {**STORE, "apart": STORE["apart"] + "options.op_debug_level = 1\n"}
@@ -148,22 +175,36 @@ def test_what_would_break_any_preset_is_refused(folder: Path, run: Run) -> None:
     said = run("set", "--where", "hccl_timeout > 0", "precision_mode_v2=nonsense", "--yes")
     assert (said.code, "NP203" in said.err) == (2, True), said.err
     assert texts(folder) == STORE
-    (folder / "lock.toml").write_text('[profile]\nextends = ["base"]\nlocked = ["op_debug_level"]\n[options]\nop_debug_level = 0\n')
-    (folder / "low.toml").write_text('[profile]\nextends = ["lock"]\n[options]\ndeterministic = 1\n')
-    said = run("set", "--where", "deterministic == 1 and op_debug_level == 0", "op_debug_level=1", "--yes")
+    (folder / "lock.toml").write_text(
+        '[profile]\nextends = ["base"]\nlocked = ["op_debug_level"]\n'
+        "[options]\nop_debug_level = 0\n"
+    )
+    (folder / "low.toml").write_text(
+        '[profile]\nextends = ["lock"]\n[options]\ndeterministic = 1\n'
+    )
+    said = run(
+        "set", "--where", "deterministic == 1 and op_debug_level == 0", "op_debug_level=1", "--yes"
+    )
     assert said.code == 2, said.err
 
 
 @pytest.mark.parametrize(
     ("where", "code"),
-    [("hccl_timeot > 1", "NP201"), ("hccl_timeout >", "NP013"), ("hccl_timeout == 7", "NP013"), ("deterministic == 3", "NP013")],
+    [
+        ("hccl_timeot > 1", "NP201"),
+        ("hccl_timeout >", "NP013"),
+        ("hccl_timeout == 7", "NP013"),
+        ("deterministic == 3", "NP013"),
+    ],
 )
-def test_a_condition_that_nothing_meets_is_an_error(where: str, code: str, folder: Path, run: Run) -> None:
+def test_a_condition_that_nothing_meets_is_an_error(
+    where: str, code: str, folder: Path, run: Run
+) -> None:
     said = run("set", "--where", where, "hccl_timeout=1")
     assert (said.code, code in said.err) == (2, True), said.err
 
 
-# -- values that an override changes --------------------------------------------------------------------------
+# -- values that an override changes --------------------------------------------------------------
 
 A3 = '[[override]]\nmatch = { product = "atlas-a3" }\n'
 LATE = f"{A3}options = {{ hccl_timeout = 900 }}\n"
@@ -171,13 +212,28 @@ NINE = '[[override]]\nmatch = { cann = "9.0.0" }\noptions = { hccl_timeout = 9 }
 TABLE = 'profiling_options={ output = "/y", training_trace = "on" }'
 #: A preset, what is set, and the note on it.
 OVERRULED = {
-    "one": (LATE, "hccl_timeout=700", "hccl_timeout is changed again by an override: profiles/a.toml:4"),
-    "by two": (LATE + NINE, "hccl_timeout=700", "hccl_timeout is changed again by overrides: profiles/a.toml:4, profiles/a.toml:7"),
-    "cleared": (f"{A3}unset = ['hccl_timeout']\n", "hccl_timeout=700", "hccl_timeout is changed again by an override"),
+    "one": (
+        LATE,
+        "hccl_timeout=700",
+        "hccl_timeout is changed again by an override: profiles/a.toml:4",
+    ),
+    "by two": (
+        LATE + NINE,
+        "hccl_timeout=700",
+        "hccl_timeout is changed again by overrides: profiles/a.toml:4, profiles/a.toml:7",
+    ),
+    "cleared": (
+        f"{A3}unset = ['hccl_timeout']\n",
+        "hccl_timeout=700",
+        "hccl_timeout is changed again by an override",
+    ),
     "another key": (LATE, "graph_run_mode=1", ""),
-    "a table that is changed in part": (f"{A3}options = {{ profiling_options = {{ output = '/x' }} }}\n", TABLE,
-        "profiling_options is changed"),
-}  # fmt: skip
+    "a table that is changed in part": (
+        f"{A3}options = {{ profiling_options = {{ output = '/x' }} }}\n",
+        TABLE,
+        "profiling_options is changed",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", OVERRULED)
@@ -186,4 +242,8 @@ def test_a_value_that_an_override_changes_is_noted(name: str, run: Run, store: S
     store({"a": text})
     for how in (("a", word, "--dry-run"), ("--where", "deterministic is unset", word, "--yes")):
         done = run("set", *how, "--no-check")
-        assert (done.code, "changed again" in done.err, said in done.err) == (0, bool(said), True), done.err
+        assert (done.code, "changed again" in done.err, said in done.err) == (
+            0,
+            bool(said),
+            True,
+        ), done.err

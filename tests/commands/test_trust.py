@@ -1,4 +1,6 @@
-"""What decides what is executed is exported only once the user has trusted the store with that very value."""
+"""What decides what is executed is exported only once the user has trusted the store with that very
+value.
+"""
 
 from __future__ import annotations
 
@@ -37,22 +39,60 @@ def is_refused(done: Result) -> bool:
 
 
 AFFECTING = [
-    "LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "PATH", "PYTHONPATH", "PYTHONSTARTUP", "BASH_ENV", "PS4", "BASH_FUNC_ls",
-    "GIT_SSH_COMMAND", "GCONV_PATH", "NCCL_NET_PLUGIN", "HF_ENDPOINT", "ASCEND_CUSTOM_OPP_PATH", "ASCEND_HOME_PATH",
-]  # fmt: skip
+    "LD_PRELOAD",
+    "LD_AUDIT",
+    "DYLD_INSERT_LIBRARIES",
+    "PATH",
+    "PYTHONPATH",
+    "PYTHONSTARTUP",
+    "BASH_ENV",
+    "PS4",
+    "BASH_FUNC_ls",
+    "GIT_SSH_COMMAND",
+    "GCONV_PATH",
+    "NCCL_NET_PLUGIN",
+    "HF_ENDPOINT",
+    "ASCEND_CUSTOM_OPP_PATH",
+    "ASCEND_HOME_PATH",
+]
 TUNING = [
-    "HCCL_ALGO", "OMP_NUM_THREADS", "PYTHONUNBUFFERED", "JOB_ID", "TMPDIR", "OMPI_MCA_btl", "TASK_QUEUE_ENABLE", "HTTPS_PROXY", "LC_ALL",
-]  # fmt: skip
-UNKNOWN_TO_ALL = ["MY_PATH", "PATHS", "LDAP", "RUST_LOG", "HCCL_NO_SUCH_THING", "VIMIN", "LC_X", "LC_"]
+    "HCCL_ALGO",
+    "OMP_NUM_THREADS",
+    "PYTHONUNBUFFERED",
+    "JOB_ID",
+    "TMPDIR",
+    "OMPI_MCA_btl",
+    "TASK_QUEUE_ENABLE",
+    "HTTPS_PROXY",
+    "LC_ALL",
+]
+UNKNOWN_TO_ALL = [
+    "MY_PATH",
+    "PATHS",
+    "LDAP",
+    "RUST_LOG",
+    "HCCL_NO_SUCH_THING",
+    "VIMIN",
+    "LC_X",
+    "LC_",
+]
 
 
 def test_the_catalogue_knows_what_affects_what_is_executed_and_what_only_tunes() -> None:
-    assert [name for name in (*AFFECTING, *TUNING, *UNKNOWN_TO_ALL) if find_execution(name)] == AFFECTING
-    assert [name for name in (*AFFECTING, *TUNING, *UNKNOWN_TO_ALL) if not is_known_variable(name)] == UNKNOWN_TO_ALL
+    assert [
+        name for name in (*AFFECTING, *TUNING, *UNKNOWN_TO_ALL) if find_execution(name)
+    ] == AFFECTING
+    assert [
+        name for name in (*AFFECTING, *TUNING, *UNKNOWN_TO_ALL) if not is_known_variable(name)
+    ] == UNKNOWN_TO_ALL
 
 
 def test_every_variable_says_whether_it_executes_and_from_where_that_is_known() -> None:
-    rows = {name: row for file in CATALOG.glob("frameworks/*/variables.toml") for name, row in tomllib.loads(file.read_text()).items()}
+    rows = {
+        name: row
+        for file in CATALOG.glob("frameworks/*/variables.toml")
+        for name, row in tomllib.loads(file.read_text()).items()
+    }
     assert len(rows) > 600
     for name, row in rows.items():
         assert row["executes"] is False or len(row["executes"]) > 10, name
@@ -69,27 +109,44 @@ def test_every_variable_says_whether_it_executes_and_from_where_that_is_known() 
     for row in others:
         assert row["executes"] is False or len(row["executes"]) > 10, row
         assert row["source"], row
-    beginnings = [name[:-1] for row in others if row["executes"] for name in row["names"] if name.endswith("*")]
+    beginnings = [
+        name[:-1]
+        for row in others
+        if row["executes"]
+        for name in row["names"]
+        if name.endswith("*")
+    ]
     harmless = [name for row in others if not row["executes"] for name in row["names"]]
     assert [name for name in harmless if name.startswith(tuple(beginnings))] == []
-    assert [name for name in harmless if name.endswith("*")] == [], "a prefix makes no unknown name known"
+    assert [name for name in harmless if name.endswith("*")] == [], (
+        "a prefix makes no unknown name known"
+    )
 
 
 @pytest.mark.parametrize("line", EXPORTS)
-def test_an_export_is_refused_until_the_store_is_trusted(store: Store, run: Run, tmp_path: Path, line: str) -> None:
+def test_an_export_is_refused_until_the_store_is_trusted(
+    store: Store, run: Run, tmp_path: Path, line: str
+) -> None:
     store({"a": DANGEROUS})
 
     def start() -> Result:
         if not line.startswith("run "):
             return run(*line.split())
-        done = subprocess.run([sys.executable, "-m", "npuprof", *line.split()], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-m", "npuprof", *line.split()],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         return Result(done.returncode, done.stdout, done.stderr)
 
     refused = start()
     assert (refused.code, refused.out) == (2, "")
     assert "profiles/a.toml:2:1: error NP930: env.LD_PRELOAD" in refused.err
     assert f"npuprof trust {tmp_path}/profiles" in refused.err
-    assert line.startswith("run ") or run(*line.split(), "--trust").code == 0, "it can be trusted for once"
+    assert line.startswith("run ") or run(*line.split(), "--trust").code == 0, (
+        "it can be trusted for once"
+    )
     assert not os.path.exists(find_trust_file())
     assert run("trust", "profiles").code == 0
     assert start().code == 0
@@ -100,7 +157,9 @@ def test_an_export_is_refused_until_the_store_is_trusted(store: Store, run: Run,
     assert is_refused(start()), "the value before is no longer trusted"
 
 
-def test_what_the_command_line_sets_needs_no_trust_and_what_is_only_compared_neither(store: Store, run: Run) -> None:
+def test_what_the_command_line_sets_needs_no_trust_and_what_is_only_compared_neither(
+    store: Store, run: Run
+) -> None:
     store({"a": DANGEROUS, "b": "[env]\nHCCL_CONNECT_TIMEOUT = 600\n"})
     assert run("env", "b", "--set", "env.LD_PRELOAD=/z.so").code == 0
     assert run("env", "a", "--set", "env.LD_PRELOAD=/z.so").code == 0
@@ -109,11 +168,20 @@ def test_what_the_command_line_sets_needs_no_trust_and_what_is_only_compared_nei
         assert run(*line.split()).code == 0, line
 
 
-@pytest.mark.parametrize("presets", [
-    {"base": DANGEROUS, "a": '[profile]\nextends = ["base"]\n'},
-    {"a": '[env]\nJOB_ID = "1"\n[[override]]\nmatch = { target = "env" }\nenv = { LD_PRELOAD = "/x.so" }\n'},
-    {"a": "[env]\nLD_PRELOAD = true\n"}, {"a": '[env]\nLD_PRELOAD = { launcher = "rank" }\n'},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "presets",
+    [
+        {"base": DANGEROUS, "a": '[profile]\nextends = ["base"]\n'},
+        {
+            "a": (
+                '[env]\nJOB_ID = "1"\n[[override]]\nmatch = { target = "env" }\n'
+                'env = { LD_PRELOAD = "/x.so" }\n'
+            )
+        },
+        {"a": "[env]\nLD_PRELOAD = true\n"},
+        {"a": '[env]\nLD_PRELOAD = { launcher = "rank" }\n'},
+    ],
+)
 def test_every_way_to_set_it_is_seen_and_every_value_that_is_written_can_be_trusted(
     store: Store, run: Run, presets: dict[str, str]
 ) -> None:
@@ -151,23 +219,42 @@ def test_a_block_in_a_script_is_an_export_too(store: Store, run: Run, tmp_path: 
     assert run("scan", "train.sh").code == 0
 
 
-def test_trust_shows_each_pair_with_its_places_and_keeps_nothing_where_it_is_only_asked(store: Store, run: Run) -> None:
-    store({"a": DANGEROUS, "b": f'{DANGEROUS}PATH = "/bin"\n', "c": '[env]\nJOB_ID = "1"\nMY_SWITCH = "1"\n'})
+def test_trust_shows_each_pair_with_its_places_and_keeps_nothing_where_it_is_only_asked(
+    store: Store, run: Run
+) -> None:
+    store(
+        {
+            "a": DANGEROUS,
+            "b": f'{DANGEROUS}PATH = "/bin"\n',
+            "c": '[env]\nJOB_ID = "1"\nMY_SWITCH = "1"\n',
+        }
+    )
     shown = run("trust", "--dry-run", "--format", "json")
     assert json.loads(shown.out)["pairs"] == [
         {"variable": name, "value": value, "executes": find_execution(name), "places": places}
         for name, value, places in (
-            ("LD_PRELOAD", "/x.so", ["profiles/a.toml:2", "profiles/b.toml:2"]), ("PATH", "/bin", ["profiles/b.toml:4"]),
+            ("LD_PRELOAD", "/x.so", ["profiles/a.toml:2", "profiles/b.toml:2"]),
+            ("PATH", "/bin", ["profiles/b.toml:4"]),
         )
-    ]  # fmt: skip
-    assert json.loads(shown.out)["names"] == [{"variable": "MY_SWITCH", "places": ["profiles/c.toml:3"]}]
+    ]
+    assert json.loads(shown.out)["names"] == [
+        {"variable": "MY_SWITCH", "places": ["profiles/c.toml:3"]}
+    ]
     assert not os.path.exists(find_trust_file())
     assert '  PATH = "/bin"  (profiles/b.toml:4)' in run("trust").out.splitlines()
     assert run("trust", "builtin:").err == "npuprof: the presets that npuprof ships need no trust\n"
 
 
 @pytest.mark.parametrize(
-    "text", ["", "null", '{"schema": "other/1"}', '{"schema": "npuprof.trust/1", "stores": {"x": [["a"]]}}', "\xff", "[" * 9999]
+    "text",
+    [
+        "",
+        "null",
+        '{"schema": "other/1"}',
+        '{"schema": "npuprof.trust/1", "stores": {"x": [["a"]]}}',
+        "\xff",
+        "[" * 9999,
+    ],
 )
 def test_a_damaged_file_trusts_nothing_and_is_named(store: Store, run: Run, text: str) -> None:
     store({"a": DANGEROUS})
@@ -180,21 +267,58 @@ def test_a_damaged_file_trusts_nothing_and_is_named(store: Store, run: Run, text
     assert path.read_text(encoding="latin-1") == text
 
 
-def test_a_store_with_a_preset_that_cannot_be_read_is_not_trusted_in_part(store: Store, run: Run) -> None:
+def test_a_store_with_a_preset_that_cannot_be_read_is_not_trusted_in_part(
+    store: Store, run: Run
+) -> None:
     store({"a": DANGEROUS, "b": "not toml"})
     assert run("trust").code == 2
     assert not os.path.exists(find_trust_file())
 
 
-# -- values that a shell does not take as one word -----------------------------------------------------------------
+# -- values that a shell does not take as one word ------------------------------------------------
 
-#: What scripts of public repositories do with a variable: `torchrun --master_addr $MASTER_ADDR` (unquoted), `$((OMP_NUM_THREADS / 2))`.
+#: What scripts of public repositories do with a variable: `torchrun --master_addr $MASTER_ADDR`
+#: (unquoted), `$((OMP_NUM_THREADS / 2))`.
 ACTIVE_TEXTS = [
-    "x[$(touch x)]", "x[`touch x`]", "x[${LC_X@P}]", "x[${ touch x; }]", "${(e)X}", "127.0.0.1 --no-python /x/evil.sh", "a\tb", "a\nb",
-    "--no-python", "-x", "a;b", "a|b", "a&b", "a<b", "a>b", "a(b)", "{a,b}", "a*", "a?", "a~b", "a#b", 'a"b', "a'b", "a\\b", "a\x7fb",
-    "a\u00a0b", "~/a b", "~x",
-]  # fmt: skip
-PLAIN_TEXTS = ["", "1", "a,b:c=d%e/f-g", "^lo,docker0", "http://host:8080/x@y", "~/models/x", "+all", "名字"]
+    "x[$(touch x)]",
+    "x[`touch x`]",
+    "x[${LC_X@P}]",
+    "x[${ touch x; }]",
+    "${(e)X}",
+    "127.0.0.1 --no-python /x/evil.sh",
+    "a\tb",
+    "a\nb",
+    "--no-python",
+    "-x",
+    "a;b",
+    "a|b",
+    "a&b",
+    "a<b",
+    "a>b",
+    "a(b)",
+    "{a,b}",
+    "a*",
+    "a?",
+    "a~b",
+    "a#b",
+    'a"b',
+    "a'b",
+    "a\\b",
+    "a\x7fb",
+    "a\u00a0b",
+    "~/a b",
+    "~x",
+]
+PLAIN_TEXTS = [
+    "",
+    "1",
+    "a,b:c=d%e/f-g",
+    "^lo,docker0",
+    "http://host:8080/x@y",
+    "~/models/x",
+    "+all",
+    "名字",
+]
 NAMES = [
     "MASTER_ADDR",
     "WANDB_NAME",
@@ -208,9 +332,16 @@ NAMES = [
 
 
 def test_a_value_on_which_a_shell_acts_needs_trust_and_a_plain_one_does_not() -> None:
-    free = [(name, text) for name in NAMES for text in ACTIVE_TEXTS if not find_value_execution(name, text)]
+    free = [
+        (name, text)
+        for name in NAMES
+        for text in ACTIVE_TEXTS
+        if not find_value_execution(name, text)
+    ]
     assert free == []
-    assert [(name, text) for name in NAMES for text in PLAIN_TEXTS if find_value_execution(name, text)] == []
+    assert [
+        (name, text) for name in NAMES for text in PLAIN_TEXTS if find_value_execution(name, text)
+    ] == []
 
 
 #: Documented values with such characters, and texts that only look like them.
@@ -231,52 +362,114 @@ FORMS = [
     ("NPROC_PER_NODE", "auto", "auto x.py"),
     ("SLURM_NTASKS_PER_NODE", "8(x2)", "8(x2) -x"),
     ("OMP_STACKSIZE", "2000500 B", "1 -x"),
-    ("KMP_AFFINITY", "granularity=fine,proclist=[0,1,2,3],explicit", "proclist=[x[$(id)]],explicit"),
+    (
+        "KMP_AFFINITY",
+        "granularity=fine,proclist=[0,1,2,3],explicit",
+        "proclist=[x[$(id)]],explicit",
+    ),
     ("TZ", "<+08>-8", "<+08>$(id)"),
     ("MASTER_ADDR", "[::1]", "[$(id)]"),
     ("MS_ENABLE_TFT", "{TTP:1,UCE:1}", "{TTP:1,UCE:$(id)}"),
     ("VLOG_v", "(1,20)", "(id)"),
-    ("PYTORCH_CUDA_ALLOC_CONF", "roundup_power2_divisions:[256:1,512:2]", "roundup_power2_divisions:[x[`id`]]"),
+    (
+        "PYTORCH_CUDA_ALLOC_CONF",
+        "roundup_power2_divisions:[256:1,512:2]",
+        "roundup_power2_divisions:[x[`id`]]",
+    ),
     ("DUMP_GRAPH_LEVEL", "PreRunBegin|AfterInfershape", "PreRunBegin|a b"),
     ("DUMP_GRAPH_FORMAT", "ge_proto|onnx", "ge_proto|sh"),
     ("TORCH_NPU_LOGS", "-all", "-c"),
-    ("PYTORCH_NPU_ALLOC_CONF", "roundup_power2_divisions:[256:1,512:2]", "roundup_power2_divisions:[256:x[`id`]]"),
-    ("MS_DEV_GRAPH_KERNEL_FLAGS", "--opt_level=1 --enable_expand_ops=A,B", "--opt_level=1 --no-python /x/evil.sh"),
-    ("AUTOFUSE_FLAGS", "--enable_autofuse=true;--autofuse_enable_pass=a", "--enable_autofuse=true;touch x"),
-    ("PROFILING_OPTIONS", '{"output": "/tmp/p", "training_trace": "on"}', '{"output": "/tmp/p --x y", "training_trace": "on"}'),
-    ("PROFILING_OPTIONS", '{"output":"/p","training_trace":"on"}', '{"output":"a --x b","output":"/p","training_trace":"on"}'),
-    ("TF_CONFIG", '{"cluster": {"worker": ["host:1"]}}', '{"cluster": {"worker": ["x[$(touch x)]"]}}'),
+    (
+        "PYTORCH_NPU_ALLOC_CONF",
+        "roundup_power2_divisions:[256:1,512:2]",
+        "roundup_power2_divisions:[256:x[`id`]]",
+    ),
+    (
+        "MS_DEV_GRAPH_KERNEL_FLAGS",
+        "--opt_level=1 --enable_expand_ops=A,B",
+        "--opt_level=1 --no-python /x/evil.sh",
+    ),
+    (
+        "AUTOFUSE_FLAGS",
+        "--enable_autofuse=true;--autofuse_enable_pass=a",
+        "--enable_autofuse=true;touch x",
+    ),
+    (
+        "PROFILING_OPTIONS",
+        '{"output": "/tmp/p", "training_trace": "on"}',
+        '{"output": "/tmp/p --x y", "training_trace": "on"}',
+    ),
+    (
+        "PROFILING_OPTIONS",
+        '{"output":"/p","training_trace":"on"}',
+        '{"output":"a --x b","output":"/p","training_trace":"on"}',
+    ),
+    (
+        "TF_CONFIG",
+        '{"cluster": {"worker": ["host:1"]}}',
+        '{"cluster": {"worker": ["x[$(touch x)]"]}}',
+    ),
     ("TF_CPP_MIN_LOG_LEVEL", "-1", "-c"),
 ]
 
 
 @pytest.mark.parametrize(("name", "documented", "other"), FORMS)
-def test_a_documented_form_is_free_and_leaves_no_room_for_other_text(name: str, documented: str, other: str) -> None:
-    assert (find_value_execution(name, documented), bool(find_value_execution(name, other))) == ("", True)
+def test_a_documented_form_is_free_and_leaves_no_room_for_other_text(
+    name: str, documented: str, other: str
+) -> None:
+    assert (find_value_execution(name, documented), bool(find_value_execution(name, other))) == (
+        "",
+        True,
+    )
 
 
 def test_no_form_of_the_catalogue_accepts_an_active_text() -> None:
     names = [*catalog.record_names("env"), *load_built_part("variables")[5]]
     assert len(names) > 600
     records = {name: catalog.find_variable(name) for name in names}
-    assert {record.structure for record in records.values() if record} == {"", "json", "profiling"}, "JSON, by its strings"
-    free = [(name, text) for name in names for text in ACTIVE_TEXTS if not find_value_execution(name, text)]
+    assert {record.structure for record in records.values() if record} == {
+        "",
+        "json",
+        "profiling",
+    }, "JSON, by its strings"
+    free = [
+        (name, text)
+        for name in names
+        for text in ACTIVE_TEXTS
+        if not find_value_execution(name, text)
+    ]
     assert free == [("DUMP_GRAPH_LEVEL", "a|b")], "names of stages"
 
 
 def test_no_shipped_preset_needs_trust() -> None:
     store = npuprof.open_store("builtin:")
-    values = [(name, value) for preset in store for name, value in store.resolve(preset).env.items()]
+    values = [
+        (name, value) for preset in store for name, value in store.resolve(preset).env.items()
+    ]
     assert len(values) > 60
     assert [(name, value) for name, value in values if find_need(name, value, None)] == []
 
 
-@pytest.mark.parametrize(("name", "harmless", "text"), [
-    ("OMP_NUM_THREADS", "8", "a[`touch x`]"), ("MASTER_PORT", "6000", "6000 /clone/evil.py"), ("WANDB_RUN_GROUP", "a", "$(touch x)"),
-    ("MASTER_ADDR", "127.0.0.1", "127.0.0.1 --no-python /x/evil.sh"), ("MY_SWITCH", "1", "1 2"),
-])  # fmt: skip
-def test_a_value_on_which_a_shell_acts_is_rejected_until_it_is_trusted(name: str, harmless: str, text: str, store: Store, run: Run) -> None:
-    store({"a": f'[env]\n{name} = "{harmless}"\n', "b": f"[env]\n{name} = '{text}'\n", "c": f"[env]\n{name} = '{text} '\n"})
+@pytest.mark.parametrize(
+    ("name", "harmless", "text"),
+    [
+        ("OMP_NUM_THREADS", "8", "a[`touch x`]"),
+        ("MASTER_PORT", "6000", "6000 /clone/evil.py"),
+        ("WANDB_RUN_GROUP", "a", "$(touch x)"),
+        ("MASTER_ADDR", "127.0.0.1", "127.0.0.1 --no-python /x/evil.sh"),
+        ("MY_SWITCH", "1", "1 2"),
+    ],
+)
+def test_a_value_on_which_a_shell_acts_is_rejected_until_it_is_trusted(
+    name: str, harmless: str, text: str, store: Store, run: Run
+) -> None:
+    store(
+        {
+            "a": f'[env]\n{name} = "{harmless}"\n',
+            "b": f"[env]\n{name} = '{text}'\n",
+            "c": f"[env]\n{name} = '{text} '\n",
+        }
+    )
     assert run("trust", "profiles", name).code in (0, 2), "an unknown name is trusted by its name"
     assert run("env", "a", "--no-check").code == 0
     assert run("trust", "profiles", "--revoke").code == 0
@@ -291,41 +484,69 @@ def test_a_value_on_which_a_shell_acts_is_rejected_until_it_is_trusted(name: str
 
 
 def test_a_fact_of_a_launcher_is_no_text_on_which_a_shell_acts(store: Store, run: Run) -> None:
-    store({"a": '[env]\nOMP_NUM_THREADS = { launcher = "rank" }\nMASTER_PORT = { launcher = "rank" }\n'})
+    store(
+        {
+            "a": (
+                '[env]\nOMP_NUM_THREADS = { launcher = "rank" }\n'
+                'MASTER_PORT = { launcher = "rank" }\n'
+            )
+        }
+    )
     assert "NP608" not in run("check", "a", "--severity", "info").out
     assert "NP930" not in run("env", "a", "--no-check").err
 
 
 def test_a_table_of_pairs_is_judged_by_the_text_that_it_becomes(store: Store, run: Run) -> None:
-    store({"a": "[env.PYTORCH_NPU_ALLOC_CONF]\nmax_split_size_mb = 256\n", "b": '[env.MS_ALLOC_CONF]\nmemory_tracker_path = "/x --y"\n'})
+    store(
+        {
+            "a": "[env.PYTORCH_NPU_ALLOC_CONF]\nmax_split_size_mb = 256\n",
+            "b": '[env.MS_ALLOC_CONF]\nmemory_tracker_path = "/x --y"\n',
+        }
+    )
     assert run("env", "a").code == 0
     assert is_refused(run("env", "b"))
     assert run("trust", "profiles").code == 0
     assert run("env", "b").code == 0
 
 
-@pytest.mark.parametrize("words", [
-    ("run", "a", "--set", "env.PYTORCH_NPU_ALLOC_CONF.expandable_segments=True", "--", "true"), ("env", "a+./b.toml"),
-    ("env", "a", "--with", "./b.toml"),
-])  # fmt: skip
-def test_a_table_needs_the_trust_of_each_author_of_a_part(words: tuple[str, ...], store: Store, run: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "a", "--set", "env.PYTORCH_NPU_ALLOC_CONF.expandable_segments=True", "--", "true"),
+        ("env", "a+./b.toml"),
+        ("env", "a", "--with", "./b.toml"),
+    ],
+)
+def test_a_table_needs_the_trust_of_each_author_of_a_part(
+    words: tuple[str, ...], store: Store, run: Run, tmp_path: Path
+) -> None:
     store({"a": '[env.PYTORCH_NPU_ALLOC_CONF]\nroundup_power2_divisions = "[x$(id)]"\n'})
     (tmp_path / "b.toml").write_text("[env.PYTORCH_NPU_ALLOC_CONF]\nexpandable_segments = true\n")
     assert is_refused(run(*words))
 
 
-@pytest.mark.parametrize("option", [
-    'profiling_mode = true\nprofiling_options = { output = "/tmp/a b", training_trace = "on" }',
-    'profiling_mode = true\nprofiling_options = { output = "/tmp/a", training_trace = "on", fp_point = "$(id)" }',
-])  # fmt: skip
-def test_an_option_on_whose_variable_a_shell_acts_is_rejected_until_it_is_trusted(option: str, store: Store, run: Run) -> None:
+@pytest.mark.parametrize(
+    "option",
+    [
+        'profiling_mode = true\nprofiling_options = { output = "/tmp/a b", training_trace = "on" }',
+        (
+            'profiling_mode = true\nprofiling_options = { output = "/tmp/a", training_trace = '
+            '"on", fp_point = "$(id)" }'
+        ),
+    ],
+)
+def test_an_option_on_whose_variable_a_shell_acts_is_rejected_until_it_is_trusted(
+    option: str, store: Store, run: Run
+) -> None:
     store({"a": f"[options]\n{option}\nhccl_timeout = 100\n"})
     assert is_refused(run("env", "a", "--no-check"))
-    assert is_refused(run("sweep", "a", "--no-check", "--vary", "hccl_timeout=100,200", "--", "true"))
+    assert is_refused(
+        run("sweep", "a", "--no-check", "--vary", "hccl_timeout=100,200", "--", "true")
+    )
     assert run("env", "a", "--no-check", "--trust").code == 0
 
 
-# -- variables that protect the user -------------------------------------------------------------------------------
+# -- variables that protect the user --------------------------------------------------------------
 
 PROTECTING = [
     ("PYTHONSAFEPATH", "1"),
@@ -346,17 +567,27 @@ REDIRECTING = [
 
 
 @pytest.mark.parametrize(("name", "kept"), [*PROTECTING, *((name, "") for name in REDIRECTING)])
-def test_a_protection_is_weakened_only_if_that_is_trusted(name: str, kept: str, store: Store, run: Run) -> None:
+def test_a_protection_is_weakened_only_if_that_is_trusted(
+    name: str, kept: str, store: Store, run: Run
+) -> None:
     weaker = ["", "0", "false"] if kept else ["", "/x", "host:1"]
     presets = {f"p{number}": f'[env]\n{name} = "{text}"\n' for number, text in enumerate(weaker)}
-    store({**presets, "none": f'[profile]\nunset = ["env.{name}"]\n', "child": '[profile]\nextends = ["none"]\n'})
+    store(
+        {
+            **presets,
+            "none": f'[profile]\nunset = ["env.{name}"]\n',
+            "child": '[profile]\nextends = ["none"]\n',
+        }
+    )
     for preset in (*presets, "none", "child"):
         assert "warning NP605" in run("check", preset).out, preset
         assert is_refused(run("env", preset)), preset
         assert is_refused(run("run", preset, "--", "true")), preset
         assert run("env", preset, "--trust").code == 0, preset
     assert run("trust", "profiles", f"{name}=").code == 0
-    assert f"unset {name}\n" in run("env", "child").out, "trusted with an empty value, it may be unset too"
+    assert f"unset {name}\n" in run("env", "child").out, (
+        "trusted with an empty value, it may be unset too"
+    )
     assert is_refused(run("env", "p1"))
     if kept:
         store({"kept": f'[env]\n{name} = "{kept}"\n'})
@@ -366,30 +597,55 @@ def test_a_protection_is_weakened_only_if_that_is_trusted(name: str, kept: str, 
 
 #: Switches that are safe only with some values, each with a safe and another value.
 SWITCHES = [
-    ("VLLM_SERVER_DEV_MODE", "0", "1"), ("VLLM_ALLOW_RUNTIME_LORA_UPDATING", "false", "True"), ("RAY_AUTH_MODE", "token", "disabled"),
-    ("PYTHONWARNINGS", "ignore", "ignore::evil.Warning"), ("RAY_USE_TLS", "1", "0"),
-    ("MINDIE_CHECK_INPUTFILES_PERMISSION", "1", "0"), ("WANDB_MODE", "offline", "online"),
-    ("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "1", "0"), ("NODE_TLS_REJECT_UNAUTHORIZED", "1", "0"),
+    ("VLLM_SERVER_DEV_MODE", "0", "1"),
+    ("VLLM_ALLOW_RUNTIME_LORA_UPDATING", "false", "True"),
+    ("RAY_AUTH_MODE", "token", "disabled"),
+    ("PYTHONWARNINGS", "ignore", "ignore::evil.Warning"),
+    ("RAY_USE_TLS", "1", "0"),
+    ("MINDIE_CHECK_INPUTFILES_PERMISSION", "1", "0"),
+    ("WANDB_MODE", "offline", "online"),
+    ("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "1", "0"),
+    ("NODE_TLS_REJECT_UNAUTHORIZED", "1", "0"),
     ("OTEL_EXPORTER_OTLP_INSECURE", "false", "true"),
-]  # fmt: skip
+]
 #: Variables that open a port, load code, or select the origin of models: any value needs trust.
 OPENING = [
-    "LMCACHE_RUN_SCRIPT_API_ENABLED", "VLLM_LOGGING_CONFIG_PATH", "RAY_START_HOOK", "MODELSCOPE_ENDPOINT", "GRADIO_SHARE", "MS_CACHE_HOST",
-    "TRITON_CACHE_MANAGER", "PYTHON_EXEC", "HF_ENDPOINT", "VLLM_ALLOW_INSECURE_SERIALIZATION", "VLLM_API_KEY", "AWS_ENDPOINT_URL_S3",
-]  # fmt: skip
+    "LMCACHE_RUN_SCRIPT_API_ENABLED",
+    "VLLM_LOGGING_CONFIG_PATH",
+    "RAY_START_HOOK",
+    "MODELSCOPE_ENDPOINT",
+    "GRADIO_SHARE",
+    "MS_CACHE_HOST",
+    "TRITON_CACHE_MANAGER",
+    "PYTHON_EXEC",
+    "HF_ENDPOINT",
+    "VLLM_ALLOW_INSECURE_SERIALIZATION",
+    "VLLM_API_KEY",
+    "AWS_ENDPOINT_URL_S3",
+]
 
 
 def test_switches_of_the_security_pages_need_trust_unless_they_have_a_safe_value() -> None:
-    assert [row for row in SWITCHES if find_value_execution(row[0], row[1]) or not find_value_execution(row[0], row[2])] == []
+    assert [
+        row
+        for row in SWITCHES
+        if find_value_execution(row[0], row[1]) or not find_value_execution(row[0], row[2])
+    ] == []
     assert [name for name in OPENING if not find_value_execution(name, "1")] == []
     assert find_value_execution("VLLM_USE_MODELSCOPE", "True") == "", "it selects a fixed host"
 
 
 def test_a_protection_that_is_unset_and_set_again_is_kept(store: Store, run: Run) -> None:
-    store({
-        "base": '[profile]\nunset = ["env.HF_HUB_OFFLINE"]\n', "a": '[profile]\nextends = ["base"]\n[env]\nHF_HUB_OFFLINE = "1"\n',
-        "b": '[[override]]\nmatch = { product = "atlas-a3" }\nunset = ["env.PYTHONSAFEPATH"]\n[options]\ndeterministic = 1\n',
-    })  # fmt: skip
+    store(
+        {
+            "base": '[profile]\nunset = ["env.HF_HUB_OFFLINE"]\n',
+            "a": '[profile]\nextends = ["base"]\n[env]\nHF_HUB_OFFLINE = "1"\n',
+            "b": (
+                '[[override]]\nmatch = { product = "atlas-a3" }\nunset = ["env.PYTHONSAFEPATH"]\n'
+                "[options]\ndeterministic = 1\n"
+            ),
+        }
+    )
     assert run("env", "a").code == 0
     assert run("env", "b").code == 0
     assert is_refused(run("env", "b", "--product", "atlas-a3"))
@@ -398,17 +654,22 @@ def test_a_protection_that_is_unset_and_set_again_is_kept(store: Store, run: Run
 
 def test_an_unset_of_a_host_variable_has_a_note_of_its_own(store: Store, run: Run) -> None:
     names = ["OMP_NUM_THREADS", "ASCEND_GLOBAL_LOG_LEVEL", "MY_TOOL"]
-    store({
-        "a": f"[profile]\nunset = {[f'env.{name}' for name in names]}\n",
-        "b": '[profile]\nunset = ["env.HCCL_ALGOO"]\n', "c": '[profile]\nunset = ["dump_path"]\n',
-    })  # fmt: skip
+    store(
+        {
+            "a": f"[profile]\nunset = {[f'env.{name}' for name in names]}\n",
+            "b": '[profile]\nunset = ["env.HCCL_ALGOO"]\n',
+            "c": '[profile]\nunset = ["dump_path"]\n',
+        }
+    )
     shown = run("check", "a", "--severity", "info").out
-    assert [f"info NP609: unset env.{name} removes a variable of the host" in shown for name in names] == [True] * 3
+    assert [
+        f"info NP609: unset env.{name} removes a variable of the host" in shown for name in names
+    ] == [True] * 3
     assert "NP702" not in shown
     assert all("NP702" in run("check", name).out for name in ("b", "c"))
 
 
-# -- variables that the catalogue does not know --------------------------------------------------------------------
+# -- variables that the catalogue does not know ---------------------------------------------------
 
 UNKNOWN = '[env]\nMY_SWITCH = "1"\nLD_PRELOAD = "/x.so"\nHCCL_CONNECT_TIMEOUT = 600\n'
 
@@ -420,7 +681,10 @@ def test_an_unknown_variable_is_exported_once_its_name_is_trusted_whatever_its_v
     store({"a": '[env]\nMY_SWITCH = "1"\n'})
     words = line.split()
     refused = run(*words)
-    assert (refused.code, "NP930: env.MY_SWITCH is not trusted: the catalogue does not know it" in refused.err) == (2, True)
+    assert (
+        refused.code,
+        "NP930: env.MY_SWITCH is not trusted: the catalogue does not know it" in refused.err,
+    ) == (2, True)
     assert run("trust", "profiles").code == 0
     (tmp_path / "profiles/a.toml").write_text('[env]\nMY_SWITCH = "2"\n')
     assert run(*words).code == 0
@@ -430,7 +694,11 @@ def test_a_refusal_ends_in_the_one_command_that_allows_exactly_this(store: Store
     store({"a": UNKNOWN, "b": '[env]\nOTHER_SWITCH = "1"\nBASH_ENV = "it\'s"\n'})
     for name, left in (("a", "b"), ("b", "")):
         refused = run("env", name)
-        (typed,) = {line.partition("then npuprof ")[2].rpartition(", or --trust")[0] for line in refused.err.splitlines() if "try:" in line}
+        (typed,) = {
+            line.partition("then npuprof ")[2].rpartition(", or --trust")[0]
+            for line in refused.err.splitlines()
+            if "try:" in line
+        }
         assert run(*shlex.split(typed)).code == 0
         assert run("env", name).code == 0
         assert not left or is_refused(run("env", left))
@@ -440,7 +708,10 @@ def test_check_notes_an_unknown_variable_and_a_team_accepts_it_and_what_executes
     store: Store, run: Run, tmp_path: Path
 ) -> None:
     store({"a": UNKNOWN})
-    assert "info NP606: env.MY_SWITCH is not in the catalogue" in run("check", "--severity", "info").out
+    assert (
+        "info NP606: env.MY_SWITCH is not in the catalogue"
+        in run("check", "--severity", "info").out
+    )
     assert run("check", "--strict").code == 1
     codes = [f'{{ code = "{code}", reason = "our own tools" }}' for code in ("NP605", "NP606")]
     (tmp_path / "profiles/a.toml").write_text(f"profile.ignore = [{', '.join(codes)}]\n{UNKNOWN}")
@@ -448,18 +719,28 @@ def test_check_notes_an_unknown_variable_and_a_team_accepts_it_and_what_executes
     assert is_refused(run("env", "a"))
 
 
-@pytest.mark.parametrize("name", ["HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "NPUPROF_X"])
-def test_no_preset_and_no_command_line_sets_a_variable_of_npuprof_itself(name: str, store: Store, run: Run) -> None:
+@pytest.mark.parametrize(
+    "name", ["HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "NPUPROF_X"]
+)
+def test_no_preset_and_no_command_line_sets_a_variable_of_npuprof_itself(
+    name: str, store: Store, run: Run
+) -> None:
     store({"a": f'[env]\n{name} = "/x"\n', "b": "[env]\n"})
     assert "error NP607" in run("check", "a").out
-    for words in (["env", "a"], ["env", "a", "--no-check", "--trust"], ["env", "b", "--no-check", "--trust", "--set", f"env.{name}=/x"]):
+    for words in (
+        ["env", "a"],
+        ["env", "a", "--no-check", "--trust"],
+        ["env", "b", "--no-check", "--trust", "--set", f"env.{name}=/x"],
+    ):
         refused = run(*words)
         assert (refused.code, refused.out, "NP607" in refused.err) == (2, "", True), words
     assert run("trust").code == 0
     assert "NP607" in run("env", "a", "--no-check").err
 
 
-def test_what_the_user_types_is_trusted_from_then_on_with_its_value_if_it_executes(store: Store, run: Run, tmp_path: Path) -> None:
+def test_what_the_user_types_is_trusted_from_then_on_with_its_value_if_it_executes(
+    store: Store, run: Run, tmp_path: Path
+) -> None:
     store({"a": "[options]\nhccl_timeout = 600\n"})
     assert run("set", "a", "env.MY_SWITCH=1", "env.LD_PRELOAD=/x.so", "--dry-run").code == 0
     assert not os.path.exists(find_trust_file())
@@ -476,22 +757,38 @@ def test_what_the_user_types_is_trusted_from_then_on_with_its_value_if_it_execut
 
 def write_script(path: Path, *exports: str) -> str:
     path.parent.mkdir(exist_ok=True)
-    path.write_text("#!/bin/bash\n" + "".join(f"export {text}\n" for text in exports) + "python train.py\n")
+    path.write_text(
+        "#!/bin/bash\n" + "".join(f"export {text}\n" for text in exports) + "python train.py\n"
+    )
     return path.read_text()
 
 
-def test_an_import_and_an_adoption_trust_nothing_that_executes_and_list_it(store: Store, run: Run, tmp_path: Path) -> None:
+def test_an_import_and_an_adoption_trust_nothing_that_executes_and_list_it(
+    store: Store, run: Run, tmp_path: Path
+) -> None:
     store({"own": "[options]\nhccl_timeout = 600\n"})
-    write_script(tmp_path / "run.sh", "HCCL_CONNECT_TIMEOUT=600", "ASCEND_CUSTOM_OPP_PATH=/x", "GLOO_SOCKET_IFNAME='eth0 eth1'")
+    write_script(
+        tmp_path / "run.sh",
+        "HCCL_CONNECT_TIMEOUT=600",
+        "ASCEND_CUSTOM_OPP_PATH=/x",
+        "GLOO_SOCKET_IFNAME='eth0 eth1'",
+    )
     done = run("import", "run.sh", "-o", "profiles/made.toml")
-    assert "not trusted, because it can affect what is executed: ASCEND_CUSTOM_OPP_PATH, GLOO_SOCKET_IFNAME" in done.err
+    assert (
+        "not trusted, because it can affect what is executed: "
+        "ASCEND_CUSTOM_OPP_PATH, GLOO_SOCKET_IFNAME"
+    ) in done.err
     assert "env.ASCEND_CUSTOM_OPP_PATH = " in run("env", "made").err
     write_script(tmp_path / "src/go.sh", "HCCL_CONNECT_TIMEOUT=700")
     assert run("adopt", "src").code == 0
     assert "# >>> npuprof" in (tmp_path / "src/go.sh").read_text()
-    text = write_script(tmp_path / "bad/bad.sh", "ASCEND_CUSTOM_OPP_PATH=/y", "HCCL_CONNECT_TIMEOUT=900")
+    text = write_script(
+        tmp_path / "bad/bad.sh", "ASCEND_CUSTOM_OPP_PATH=/y", "HCCL_CONNECT_TIMEOUT=900"
+    )
     done = run("adopt", "bad")
-    assert "bad.sh keeps its lines: env.ASCEND_CUSTOM_OPP_PATH" in done.err.replace("\n  ", " "), done.err
+    assert "bad.sh keeps its lines: env.ASCEND_CUSTOM_OPP_PATH" in done.err.replace("\n  ", " "), (
+        done.err
+    )
     assert (tmp_path / "bad/bad.sh").read_text() == text
     assert not os.path.exists(find_trust_file())
 
@@ -501,23 +798,34 @@ def test_in_ci_a_reviewed_file_says_what_is_trusted(store: Store, run: Run, tmp_
     assert run("trust", "profiles", "--dry-run", "--format", "json", "-o", "trusted.json").code == 0
     store({"b": '[env]\nLATER_SWITCH = "1"\n'})
     done = run("trust", "profiles", "--from", "trusted.json")
-    assert (done.code, "does not list LATER_SWITCH, which stay untrusted" in done.err) == (0, True), done.err
+    assert (done.code, "does not list LATER_SWITCH, which stay untrusted" in done.err) == (
+        0,
+        True,
+    ), done.err
     assert run("env", "a").code == 0
     assert is_refused(run("env", "b"))
     (tmp_path / "profiles/a.toml").write_text(UNKNOWN.replace("/x.so", "/y.so"))
     assert run("trust", "profiles", "--from", "trusted.json").code == 0
     assert is_refused(run("env", "a"))
     (tmp_path / "other.json").write_text("[]")
-    for words in ("--from other.json", "--from gone.json", "--from trusted.json MY_SWITCH", "NO_SUCH", "MY_SWITCH --revoke"):
+    for words in (
+        "--from other.json",
+        "--from gone.json",
+        "--from trusted.json MY_SWITCH",
+        "NO_SUCH",
+        "MY_SWITCH --revoke",
+    ):
         refused = run("trust", "profiles", *words.split())
         assert (refused.code, refused.out, "error NP" in refused.err) == (2, "", True), words
 
 
-# -- where the state is ------------------------------------------------------------------------------------------
+# -- where the state is ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["builtin:", "source:https://example.org/presets.git profiles"])
-def test_a_store_is_identified_by_its_place_and_by_nothing_that_it_is_called(name: str, run: Run, tmp_path: Path) -> None:
+def test_a_store_is_identified_by_its_place_and_by_nothing_that_it_is_called(
+    name: str, run: Run, tmp_path: Path
+) -> None:
     folder = tmp_path / name
     folder.mkdir(parents=True)
     (folder / "a.toml").write_text(DANGEROUS)
@@ -535,7 +843,10 @@ def test_without_a_home_nothing_of_a_clone_is_taken_for_one(
     store: Store, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store({"a": DANGEROUS})
-    state = {"schema": "npuprof.trust/1", "stores": {str(tmp_path / "profiles"): [["LD_PRELOAD", "/x.so"]]}}
+    state = {
+        "schema": "npuprof.trust/1",
+        "stores": {str(tmp_path / "profiles"): [["LD_PRELOAD", "/x.so"]]},
+    }
     for folder in ("~/.local/state/npuprof", ".local/state/npuprof", "state/npuprof"):
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / "trust.json").write_text(json.dumps(state))
@@ -545,10 +856,19 @@ def test_without_a_home_nothing_of_a_clone_is_taken_for_one(
 
     monkeypatch.setattr("pwd.getpwuid", find_nobody)
     for home, state_home in ((None, None), ("~", "state"), ("relative", "./state")):
-        for name, value in (("HOME", home), ("XDG_STATE_HOME", state_home), ("XDG_CONFIG_HOME", None), ("XDG_CACHE_HOME", None)):
-            monkeypatch.delenv(name, raising=False) if value is None else monkeypatch.setenv(name, value)
+        for name, value in (
+            ("HOME", home),
+            ("XDG_STATE_HOME", state_home),
+            ("XDG_CONFIG_HOME", None),
+            ("XDG_CACHE_HOME", None),
+        ):
+            monkeypatch.delenv(name, raising=False) if value is None else monkeypatch.setenv(
+                name, value
+            )
         assert is_refused(run("env", "a")), (home, state_home)
         assert run("env", "a", "--trust").code == 0
         assert run("trust").code == 2
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert run("env", "a").code == 0, "an absolute HOME is one, and what was trusted there by an older npuprof stays"
+    assert run("env", "a").code == 0, (
+        "an absolute HOME is one, and what was trusted there by an older npuprof stays"
+    )

@@ -18,9 +18,14 @@ from support.repositories import Repo
 from support.running import Run, Store, expect
 
 
-def changes(before: dict[str, Any], after: dict[str, Any], section: str = "options") -> list[tuple[Any, ...]]:
+def changes(
+    before: dict[str, Any], after: dict[str, Any], section: str = "options"
+) -> list[tuple[Any, ...]]:
     left, right = (npuprof.loads(toml({section: side})) for side in (before, after))
-    return [(change.kind, change.key, change.before, change.after) for change in npuprof.diff(left, right)]
+    return [
+        (change.kind, change.key, change.before, change.after)
+        for change in npuprof.diff(left, right)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -52,10 +57,21 @@ def changes(before: dict[str, Any], after: dict[str, Any], section: str = "optio
         (
             {"modify_mixlist": {"black-list": {"to-add": ["A", "B"]}}},
             {"modify_mixlist": {"black-list": {"to-add": ["C", "B"]}}},
-            [("removed", "modify_mixlist.black-list.to-add", "A", None), ("added", "modify_mixlist.black-list.to-add", None, "C")],
+            [
+                ("removed", "modify_mixlist.black-list.to-add", "A", None),
+                ("added", "modify_mixlist.black-list.to-add", None, "C"),
+            ],
         ),
-        ({"modify_mixlist": {"black-list": {"to-add": ["A", "B"]}}}, {"modify_mixlist": {"black-list": {"to-add": ["B", "A", "B"]}}}, []),
-        ({"dump_step": "0|1"}, {"dump_step": [1, 2]}, [("removed", "dump_step", 0, None), ("added", "dump_step", None, 2)]),
+        (
+            {"modify_mixlist": {"black-list": {"to-add": ["A", "B"]}}},
+            {"modify_mixlist": {"black-list": {"to-add": ["B", "A", "B"]}}},
+            [],
+        ),
+        (
+            {"dump_step": "0|1"},
+            {"dump_step": [1, 2]},
+            [("removed", "dump_step", 0, None), ("added", "dump_step", None, 2)],
+        ),
         # a path is not what is in the file
         (
             {"modify_mixlist": "/a"},
@@ -69,13 +85,18 @@ def changes(before: dict[str, Any], after: dict[str, Any], section: str = "optio
             [("changed", "input_shape", {"a": [1], "b": [2]}, {"b": [2], "a": [1]})],
         ),
     ],
-)  # fmt: skip
-def test_changes_are_typed_and_in_the_structured_form(before: dict[str, Any], after: dict[str, Any], expected: list[Any]) -> None:
+)
+def test_changes_are_typed_and_in_the_structured_form(
+    before: dict[str, Any], after: dict[str, Any], expected: list[Any]
+) -> None:
     assert repr(changes(before, after)) == repr(expected)
 
 
 def test_changes_come_in_the_catalogues_order_and_name_unit_and_risk() -> None:
-    left, right = npuprof.loads("[env]\nX = 1\n"), npuprof.loads('[options]\nhccl_timeout = 5\nprecision_mode_v2 = "fp16"\n')
+    left, right = (
+        npuprof.loads("[env]\nX = 1\n"),
+        npuprof.loads('[options]\nhccl_timeout = 5\nprecision_mode_v2 = "fp16"\n'),
+    )
     found = npuprof.diff(left, right)
     assert [change.key for change in found] == ["precision_mode_v2", "hccl_timeout", "env.X"]
     assert "numerics" in found[0].risk
@@ -95,27 +116,50 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
         ({"a": 0.0}, {"a": -0.0}, []),
         ({"a": float("nan")}, {"a": float("nan")}, []),
         ({"a": NOON}, {"a": NOON.astimezone(timezone(timedelta(hours=2)))}, []),
-        ({"a": datetime.min.replace(tzinfo=timezone(timedelta(hours=2)))}, {"a": NOON},
-         [("changed", "x.a", datetime.min.replace(tzinfo=timezone(timedelta(hours=2))), NOON)]),
+        (
+            {"a": datetime.min.replace(tzinfo=timezone(timedelta(hours=2)))},
+            {"a": NOON},
+            [("changed", "x.a", datetime.min.replace(tzinfo=timezone(timedelta(hours=2))), NOON)],
+        ),
         ({"a": [{"b": 1, "c": -0.0}]}, {"a": [{"c": 0.0, "b": 1}]}, []),
         # what is not the same, though it looks so
-        ({"a": NOON.replace(tzinfo=None)}, {"a": NOON}, [("changed", "x.a", NOON.replace(tzinfo=None), NOON)]),
+        (
+            {"a": NOON.replace(tzinfo=None)},
+            {"a": NOON},
+            [("changed", "x.a", NOON.replace(tzinfo=None), NOON)],
+        ),
         ({"a": NOON.date()}, {"a": NOON}, [("changed", "x.a", NOON.date(), NOON)]),
         ({"a": [NOON]}, {"a": [str(NOON)]}, [("changed", "x.a", [NOON], [str(NOON)])]),
         # keys of any kind
         ({"__a": 1}, {"__a": 2}, [("changed", "x.__a", 1, 2)]),
         ({"__a": {"__b": 1}}, {"__a": {}}, [("removed", "x.__a.__b", 1, None)]),
-        ({"a']['b": 1, "a": {"b": 1}}, {"a']['b": 2, "a": {"b": 1}}, [("changed", """x."a']['b\"""", 1, 2)]),
+        (
+            {"a']['b": 1, "a": {"b": 1}},
+            {"a']['b": 2, "a": {"b": 1}},
+            [("changed", """x."a']['b\"""", 1, 2)],
+        ),
         ({"a'\"b": 1}, {"a'\"b": 2}, [("changed", """x."a'\\"b\"""", 1, 2)]),
-        ({"a.b": 1, "[0]": 1, "": 1}, {"a.b": 2, "[0]": 2, "": 2},
-         [("changed", 'x."a.b"', 1, 2), ("changed", 'x."[0]"', 1, 2), ("changed", 'x.""', 1, 2)]),
+        (
+            {"a.b": 1, "[0]": 1, "": 1},
+            {"a.b": 2, "[0]": 2, "": 2},
+            [("changed", 'x."a.b"', 1, 2), ("changed", 'x."[0]"', 1, 2), ("changed", 'x.""', 1, 2)],
+        ),
         # tables that share few keys
-        ({"a": 1, "b": 1, "c": 1, "d": 1}, {"e": 2, "f": 2, "a": 2},
-         [("changed", "x.a", 1, 2), *(("removed", f"x.{name}", 1, None) for name in "bcd"), ("added", "x.e", None, 2),
-          ("added", "x.f", None, 2)]),
+        (
+            {"a": 1, "b": 1, "c": 1, "d": 1},
+            {"e": 2, "f": 2, "a": 2},
+            [
+                ("changed", "x.a", 1, 2),
+                *(("removed", f"x.{name}", 1, None) for name in "bcd"),
+                ("added", "x.e", None, 2),
+                ("added", "x.f", None, 2),
+            ],
+        ),
     ],
-)  # fmt: skip
-def test_what_deepdiff_does_not_see_by_itself_is_told(before: dict[str, Any], after: dict[str, Any], expected: list[Any]) -> None:
+)
+def test_what_deepdiff_does_not_see_by_itself_is_told(
+    before: dict[str, Any], after: dict[str, Any], expected: list[Any]
+) -> None:
     rest = {"same": 1, "other": 0}
     found = changes({"x": {**before, **rest}}, {"x": {**after, **rest, "other": 1}})
     assert repr([change for change in found if change[1] != "x.other"]) == repr(expected)
@@ -128,18 +172,29 @@ def test_what_deepdiff_does_not_see_by_itself_is_told(before: dict[str, Any], af
         (["A", "A", "B"], ["B", "A"], []),
         (["A"], ["A", "A", "C"], [("added", None, "C", True)]),
         ([], ["A"], [("added", None, "A", True)]),
-        (["B", "A"], ["D", "A", "C"], [("removed", "B", None, True), ("added", None, "D", True), ("added", None, "C", True)]),
+        (
+            ["B", "A"],
+            ["D", "A", "C"],
+            [("removed", "B", None, True), ("added", None, "D", True), ("added", None, "C", True)],
+        ),
         # what is no list of names on both sides is one value
         ([], [1.5], [("changed", [], [1.5], False)]),
         ([1.5, "A"], ["A", 1.5], [("changed", [1.5, "A"], ["A", 1.5], False)]),
         ([], {}, [("changed", [], {}, False)]),
         (["A"], {"A": 1}, [("changed", ["A"], {"A": 1}, False)]),
     ],
-)  # fmt: skip
-def test_of_a_list_without_order_the_elements_are_told(before: Any, after: Any, expected: list[Any]) -> None:
-    left, right = (npuprof.loads(toml({"options": {"modify_mixlist": {"black-list": {"to-add": side}}}})) for side in (before, after))
+)
+def test_of_a_list_without_order_the_elements_are_told(
+    before: Any, after: Any, expected: list[Any]
+) -> None:
+    left, right = (
+        npuprof.loads(toml({"options": {"modify_mixlist": {"black-list": {"to-add": side}}}}))
+        for side in (before, after)
+    )
     found = npuprof.diff(left, right)
-    assert [(change.kind, change.before, change.after, change.element) for change in found] == expected
+    assert [
+        (change.kind, change.before, change.after, change.element) for change in found
+    ] == expected
     assert {change.key for change in found} <= {"modify_mixlist.black-list.to-add"}
 
 
@@ -152,20 +207,55 @@ LONG = list(range(2000))
         ([1, 2, 3], [0, 1, 2, 3], [("added", "[0]", None, 0)]),
         ([1, 2, 3], [1, 3], [("removed", "[1]", 2, None)]),
         ([True, 2], [1, 3], [("changed", "[0]", True, 1), ("changed", "[1]", 2, 3)]),
-        ([2, 2], [2.5, 3, 2, 2.5], [("added", "[0]", None, 2.5), ("added", "[1]", None, 3), ("changed", "[1]", 2, 2.5)]),
-        ([[1, 2], [3]], [[0, 1, 2], [4]], [("added", "[0][0]", None, 0), ("changed", "[1][0]", 3, 4)]),
-        ([{"__a": 1, "b": 1}, 2], [{"__a": 2, "c": 1}, 3, 4],
-         [("changed", "[0].__a", 1, 2), ("removed", "[0].b", 1, None), ("added", "[0].c", None, 1), ("changed", "[1]", 2, 3),
-          ("added", "[2]", None, 4)]),
-        ([{"a": 1, "b": 1, "c": 1}, 0], [{"c": 1, "b": 1, "a": 1}, 0.5], [("changed", "[1]", 0, 0.5)]),
+        (
+            [2, 2],
+            [2.5, 3, 2, 2.5],
+            [("added", "[0]", None, 2.5), ("added", "[1]", None, 3), ("changed", "[1]", 2, 2.5)],
+        ),
+        (
+            [[1, 2], [3]],
+            [[0, 1, 2], [4]],
+            [("added", "[0][0]", None, 0), ("changed", "[1][0]", 3, 4)],
+        ),
+        (
+            [{"__a": 1, "b": 1}, 2],
+            [{"__a": 2, "c": 1}, 3, 4],
+            [
+                ("changed", "[0].__a", 1, 2),
+                ("removed", "[0].b", 1, None),
+                ("added", "[0].c", None, 1),
+                ("changed", "[1]", 2, 3),
+                ("added", "[2]", None, 4),
+            ],
+        ),
+        (
+            [{"a": 1, "b": 1, "c": 1}, 0],
+            [{"c": 1, "b": 1, "a": 1}, 0.5],
+            [("changed", "[1]", 0, 0.5)],
+        ),
         # long lists too, as far as it takes no longer than they are long
         (LONG, [-1, *LONG], [("added", "[0]", None, -1)]),
-        (LONG, [*LONG[:500], -1, -2, *LONG[501:]], [("changed", "[500]", 500, -1), ("added", "[501]", None, -2)]),
-        ([LONG, 0], [LONG[1:], 0], [*(("changed", f"[0][{n}]", n, n + 1) for n in LONG[:-1]), ("removed", "[0][1999]", 1999, None)]),
+        (
+            LONG,
+            [*LONG[:500], -1, -2, *LONG[501:]],
+            [("changed", "[500]", 500, -1), ("added", "[501]", None, -2)],
+        ),
+        (
+            [LONG, 0],
+            [LONG[1:], 0],
+            [
+                *(("changed", f"[0][{n}]", n, n + 1) for n in LONG[:-1]),
+                ("removed", "[0][1999]", 1999, None),
+            ],
+        ),
     ],
-)  # fmt: skip
-def test_of_a_list_in_order_the_elements_are_told_by_position(before: list[Any], after: list[Any], expected: list[Any]) -> None:
-    (change,) = npuprof.diff(*(npuprof.loads(toml({"options": {"x": side}})) for side in (before, after)))
+)
+def test_of_a_list_in_order_the_elements_are_told_by_position(
+    before: list[Any], after: list[Any], expected: list[Any]
+) -> None:
+    (change,) = npuprof.diff(
+        *(npuprof.loads(toml({"options": {"x": side}})) for side in (before, after))
+    )
     assert (change.kind, change.key) == ("changed", "x")
     assert repr(change.compare_elements()) == repr(expected)
 
@@ -174,21 +264,30 @@ def test_of_a_list_in_order_the_elements_are_told_by_position(before: list[Any],
     ("key", "build"),
     [
         ("x", lambda numbers: {f"k{index}": number for index, number in enumerate(numbers)}),
-        ("modify_mixlist", lambda numbers: {"black-list": {"to-add": [f"Op{number}" for number in numbers]}}),
+        (
+            "modify_mixlist",
+            lambda numbers: {"black-list": {"to-add": [f"Op{number}" for number in numbers]}},
+        ),
     ],
     ids=["table", "list without order"],
 )
 def test_twice_as_much_takes_twice_as_long(key: str, build: Callable[[list[int]], Any]) -> None:
     def compare(size: int) -> Callable[[], object]:
         half = [number + 10**6 * (number % 2) for number in range(size)]
-        left, right = (npuprof.loads(toml({"options": {key: build(numbers)}})) for numbers in (list(range(size)), half))
+        left, right = (
+            npuprof.loads(toml({"options": {key: build(numbers)}}))
+            for numbers in (list(range(size)), half)
+        )
         return lambda: [change.compare_elements() for change in npuprof.diff(left, right)]
 
     assert measure_growth(compare, 200, 2) < 1.25
 
 
 FIRST = "[options.modify_mixlist]\nblack-list.to-add = {}\n[options]\ndynamic_dims = {}\n"
-MORE = '[profile]\nextends = ["{}"]\n[append.options.modify_mixlist]\nblack-list.to-add = {}\n[append.options]\ndynamic_dims = {}\n'
+MORE = (
+    '[profile]\nextends = ["{}"]\n[append.options.modify_mixlist]\nblack-list.to-add = {}\n'
+    "[append.options]\ndynamic_dims = {}\n"
+)
 CHAIN = {
     "base": FIRST.format('["A", "B"]', "[[1], [2]]"),
     "mid": MORE.format("base", '["C"]', "[[3]]"),
@@ -196,11 +295,16 @@ CHAIN = {
 }
 PLAIN = '[profile]\nextends = ["{}"]\n'
 
-#: What becomes of the presets of a chain, and for each changed key and value of the last preset the places before and after.
+#: What becomes of the presets of a chain, and for each changed key and value of the last preset the
+#: places before and after.
 LIST_CAUSES: dict[str, tuple[dict[str, str], list[tuple[str, Any, str, str]]]] = {
     "an element edited in the base": (
         {"base": FIRST.format('["A", "X"]', "[[1], [9]]")},
-        [("dynamic_dims", None, "base:4", "base:4"), ("-", "B", "base:2", "base:2"), ("+", "X", "", "base:2")],
+        [
+            ("dynamic_dims", None, "base:4", "base:4"),
+            ("-", "B", "base:2", "base:2"),
+            ("+", "X", "", "base:2"),
+        ],
     ),
     "the appends of a middle layer removed": (
         {"mid": PLAIN.format("base")},
@@ -208,7 +312,12 @@ LIST_CAUSES: dict[str, tuple[dict[str, str], list[tuple[str, Any, str, str]]]] =
     ),
     "a list cleared in a middle layer": (
         {"mid": '[profile]\nextends = ["base"]\nunset = ["modify_mixlist.black-list"]\n'},
-        [("dynamic_dims", None, "mid:6", ""), ("-", "A", "base:2", "mid:3"), ("-", "B", "base:2", "mid:3"), ("-", "C", "mid:4", "mid:3")],
+        [
+            ("dynamic_dims", None, "mid:6", ""),
+            ("-", "A", "base:2", "mid:3"),
+            ("-", "B", "base:2", "mid:3"),
+            ("-", "C", "mid:4", "mid:3"),
+        ],
     ),
     "a middle layer no longer extended": (
         {"top": MORE.format("base", '["D"]', "[[4]]")},
@@ -267,7 +376,12 @@ def test_spans_are_those_of_git(repo: Repo, run: Run) -> None:
 
 
 def test_presets_that_break_or_are_mended_are_named_with_the_rule(repo: Repo, run: Run) -> None:
-    repo.commit({"base": BASE.format(1, "mixed_float16"), "leaf": LEAF.format(1) + "[options.modify_mixlist]\nblack-list.to-add = ['A']\n"})
+    repo.commit(
+        {
+            "base": BASE.format(1, "mixed_float16"),
+            "leaf": LEAF.format(1) + "[options.modify_mixlist]\nblack-list.to-add = ['A']\n",
+        }
+    )
     repo.commit({"base": BASE.format(1, "fp16")})
     found = json.loads(run("diff", "--rev", "HEAD~1..HEAD", "--format", "json").out)
     leaf = next(pair for pair in found["presets"] if pair["preset"] == "leaf")
@@ -278,8 +392,16 @@ def test_presets_that_break_or_are_mended_are_named_with_the_rule(repo: Repo, ru
     assert "leaf (valid again)\n  ! no longer NP303" in run("diff", "--rev", "HEAD..HEAD~1").out
 
 
-def test_a_preset_that_cannot_be_resolved_on_one_side_does_not_stop_the_rest(repo: Repo, run: Run) -> None:
-    repo.commit({"base": BASE.format(1, "fp16"), "leaf": LEAF.format(1), "other": "[options]\nhccl_timeout = 1\n"})
+def test_a_preset_that_cannot_be_resolved_on_one_side_does_not_stop_the_rest(
+    repo: Repo, run: Run
+) -> None:
+    repo.commit(
+        {
+            "base": BASE.format(1, "fp16"),
+            "leaf": LEAF.format(1),
+            "other": "[options]\nhccl_timeout = 1\n",
+        }
+    )
     repo.commit({"base": None, "other": "[options]\nhccl_timeout = 2\n"})
     expect(
         run("diff", "--rev", "HEAD~1..HEAD"),
@@ -291,17 +413,27 @@ def test_a_preset_that_cannot_be_resolved_on_one_side_does_not_stop_the_rest(rep
 
 
 def test_a_change_that_holds_for_one_product_only_is_shown_with_it(repo: Repo, run: Run) -> None:
-    override = '[[override]]\nmatch = {{ product = "atlas-a3" }}\noptions = {{ hccl_timeout = {} }}\n'
+    override = (
+        '[[override]]\nmatch = {{ product = "atlas-a3" }}\noptions = {{ hccl_timeout = {} }}\n'
+    )
     repo.commit({"leaf": "[options]\nhccl_timeout = 1\n" + override.format(5)})
     repo.commit({"leaf": "[options]\nhccl_timeout = 1\n" + override.format(6)})
     assert "(product atlas-a3) hccl_timeout 5 → 6 s" in run("diff", "--rev", "HEAD~1..HEAD").out
-    assert "\n  ~ hccl_timeout 5 → 6 s" in run("diff", "--rev", "HEAD~1..HEAD", "--product", "atlas-a3").out
+    assert (
+        "\n  ~ hccl_timeout 5 → 6 s"
+        in run("diff", "--rev", "HEAD~1..HEAD", "--product", "atlas-a3").out
+    )
     assert run("diff", "--rev", "HEAD~1..HEAD", "--product", "atlas-a2", "--exit-code").code == 0
 
 
 def test_raw_compares_the_files_and_not_what_they_resolve_to(repo: Repo, run: Run) -> None:
     repo.commit({"base": BASE.format(1, "fp16"), "leaf": LEAF.format(1)})
-    repo.commit({"base": BASE.format(2, "fp16"), "leaf": '[profile]\ndescription = "x"\n' + LEAF.format(1).removeprefix("[profile]\n")})
+    repo.commit(
+        {
+            "base": BASE.format(2, "fp16"),
+            "leaf": '[profile]\ndescription = "x"\n' + LEAF.format(1).removeprefix("[profile]\n"),
+        }
+    )
     done = run("diff", "--rev", "HEAD~1..HEAD", "--raw")
     assert '+ profile.description "x"' in done.out
     assert "~ options.hccl_timeout 1 → 2 s" in done.out
@@ -316,7 +448,10 @@ def test_exit_codes_counts_and_names(repo: Repo, run: Run) -> None:
     assert run("diff", "--rev", "HEAD..HEAD", "--exit-code").code == 0
     assert run("diff", "base", "base@HEAD", "--exit-code") == (0, "", "")
     assert run("diff", "leaf@HEAD~1", "leaf", "--exit-code").code == 1
-    assert run("diff", "--rev", "HEAD~1..HEAD", "--stat").out == "base | 0+ 0- 1~\nleaf | 0+ 0- 1~\n2 presets differ, 1 does not\n"
+    assert (
+        run("diff", "--rev", "HEAD~1..HEAD", "--stat").out
+        == "base | 0+ 0- 1~\nleaf | 0+ 0- 1~\n2 presets differ, 1 does not\n"
+    )
     assert "same: unchanged" in run("diff", "--rev", "HEAD~1..HEAD", "--all").out
     assert run("diff", "base", "--format", "xml").code == 2
     assert run("diff", "-").code == 2
@@ -324,21 +459,36 @@ def test_exit_codes_counts_and_names(repo: Repo, run: Run) -> None:
 
 def test_three_presets_make_a_matrix(store: Store, run: Run) -> None:
     same = "[options]\ngraph_run_mode = 1\n"
-    store({"a": f"{same}hccl_timeout = 1\n", "b": f"{same}hccl_timeout = 2\n", "c": same, "d": f'profile.scenario = "training"\n{same}'})
+    store(
+        {
+            "a": f"{same}hccl_timeout = 1\n",
+            "b": f"{same}hccl_timeout = 2\n",
+            "c": same,
+            "d": f'profile.scenario = "training"\n{same}',
+        }
+    )
     assert run("diff", "a", "b", "c").out == "              a  b  c\nhccl_timeout  1  2  -\n"
     assert [line.split() for line in run("diff", "a", "c", "d").out.splitlines()[1:]] == [
-        ["profile.scenario", "-", "-", '"training"'], ["hccl_timeout", "1", "-", "-"],
-    ]  # fmt: skip
+        ["profile.scenario", "-", "-", '"training"'],
+        ["hccl_timeout", "1", "-", "-"],
+    ]
     assert "graph_run_mode" in run("diff", "a", "b", "c", "--all").out
     found = json.loads(run("diff", "a", "b", "c", "--format", "json").out)
     assert found["rows"] == [
         {
             "key": "hccl_timeout",
             "same": False,
-            "values": [{"set": True, "value": 1}, {"set": True, "value": 2}, {"set": False, "value": None}],
+            "values": [
+                {"set": True, "value": 1},
+                {"set": True, "value": 2},
+                {"set": False, "value": None},
+            ],
         }
     ]
-    assert "| `hccl_timeout` | `1` | `2` |  |" in run("diff", "a", "b", "c", "--format", "markdown").out
+    assert (
+        "| `hccl_timeout` | `1` | `2` |  |"
+        in run("diff", "a", "b", "c", "--format", "markdown").out
+    )
     assert run("diff", "a", "a", "a", "--exit-code") == (0, "", "")
 
 
@@ -364,18 +514,30 @@ def test_json_says_everything_with_places_on_both_sides(repo: Repo, run: Run) ->
     found = json.loads(run("diff", "leaf@HEAD~1", "leaf", "--format", "json").out)
     assert found["schema"] == "npuprof.diff/1"
     (change,) = found["changes"]
-    assert (change["key"], change["before"], change["after"], change["kind"]) == ("hccl_timeout", 1, 2, "changed")
+    assert (change["key"], change["before"], change["after"], change["kind"]) == (
+        "hccl_timeout",
+        1,
+        2,
+        "changed",
+    )
     assert change["origins"]["before"]["revision"] == first
     assert change["origins"]["after"] == {
-        "profile": "base", "path": "profiles/base.toml", "line": 4, "column": 1, "revision": None, "layer": "values",
+        "profile": "base",
+        "path": "profiles/base.toml",
+        "line": 4,
+        "column": 1,
+        "revision": None,
+        "layer": "values",
         "text": "profiles/base.toml:4",
-    }  # fmt: skip
+    }
     whole = json.loads(run("diff", "--rev", "HEAD~1", "--format", "json").out)
     assert whole["changes"][0]["presets"] == ["base", "leaf"]
     assert whole["untouched"] == 0
 
 
-def test_git_processes_do_not_grow_with_the_store(repo: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_git_processes_do_not_grow_with_the_store(
+    repo: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     repo.commit({"base": BASE.format(1, "fp16"), **leaves(60)})
     repo.commit({"base": BASE.format(2, "fp16")})
     trace = tmp_path / "trace"
@@ -384,8 +546,16 @@ def test_git_processes_do_not_grow_with_the_store(repo: Repo, run: Run, tmp_path
     assert trace.read_text().count('"event":"start"') == 1
 
 
-def test_lists_of_texts_are_compared_without_deepdiff(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lists_of_texts_are_compared_without_deepdiff(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     known = '"ascend-950", "atlas-a2", "atlas-a3", "atlas-inference"'
-    presets = {name: f"[profile]\nproducts = [{known}{more}]\n" for name, more in (("a", ""), ("b", ', "atlas-training"'))}
+    presets = {
+        name: f"[profile]\nproducts = [{known}{more}]\n"
+        for name, more in (("a", ""), ("b", ', "atlas-training"'))
+    }
     monkeypatch.setitem(sys.modules, "deepdiff", None)
-    assert '+ [4] "atlas-training"' in run("diff", "a", "b", "--store", build_store(tmp_path, presets)).out
+    assert (
+        '+ [4] "atlas-training"'
+        in run("diff", "a", "b", "--store", build_store(tmp_path, presets)).out
+    )

@@ -1,4 +1,6 @@
-"""The documentation is true: what its pages show is what the commands print, and what they name is there."""
+"""The documentation is true: what its pages show is what the commands print, and what they name is
+there.
+"""
 
 from __future__ import annotations
 
@@ -37,11 +39,24 @@ TOPICS = docs.load_topics()
 CONTRIBUTING = REPOSITORY / ".github" / "CONTRIBUTING.md"
 #: Flags that pages name and that belong to other commands.
 FOREIGN_FLAGS = {
-    "--no-textconv", "--no-ext-diff", "--hook", "--ntasks-per-node", "--export", "--upgrade",
-    "--npu_preset", "--npu_set", "--npu_unset", "--npu_store", "--npuprof", "--npuprof-strict", "--last-failed",
-}  # fmt: skip
+    "--no-textconv",
+    "--no-ext-diff",
+    "--hook",
+    "--ntasks-per-node",
+    "--export",
+    "--upgrade",
+    "--npu_preset",
+    "--npu_set",
+    "--npu_unset",
+    "--npu_store",
+    "--npuprof",
+    "--npuprof-strict",
+    "--last-failed",
+}
 #: Pages whose commands run in the gate: one in two, and those with Python.
-IN_THE_GATE = [page for number, page in enumerate(PAGES) if number % 2 == 0 or list_blocks(page, "python")]
+IN_THE_GATE = [
+    page for number, page in enumerate(PAGES) if number % 2 == 0 or list_blocks(page, "python")
+]
 every_page = pytest.mark.parametrize("page", PAGES)
 
 
@@ -57,7 +72,9 @@ def write_back(page: str, text: str, request: pytest.FixtureRequest) -> None:
 
 
 @pytest.mark.accepted
-@pytest.mark.parametrize("page", more_at_night(IN_THE_GATE, [page for page in PAGES if page not in IN_THE_GATE]))
+@pytest.mark.parametrize(
+    "page", more_at_night(IN_THE_GATE, [page for page in PAGES if page not in IN_THE_GATE])
+)
 def test_what_a_page_shows_is_what_happens(
     page: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -65,7 +82,10 @@ def test_what_a_page_shows_is_what_happens(
     blocks = list(read_blocks(text))
     made = find_world(text)
     if any(block.language == "console" for block in blocks):
-        assert made is not None, f"{page} says nowhere in which world its commands run: see WORLDS in tests/support/documents.py"
+        assert made is not None, (
+            f"{page} says nowhere in which world its commands run: see WORLDS in "
+            "tests/support/documents.py"
+        )
     world = World(tmp_path, made or "true")
     parts: list[str] = []
     printed: list[str] = []
@@ -75,16 +95,22 @@ def test_what_a_page_shows_is_what_happens(
         if prose or block is None:
             continue
         if block.path:
-            world.write(block.path, block.text.partition("\n")[2] if block.language == "text" else block.text)
+            world.write(
+                block.path,
+                block.text.partition("\n")[2] if block.language == "text" else block.text,
+            )
         elif block.language == "console":
             failed: list[str] = []
             outputs: list[str] = []
             parts[-1] = part.replace(block.text, run_console(world, block.text, failed, outputs))
             printed[-1] = part.replace(block.text, outputs[0])
             assert bool(failed) == is_marked_as_failing(parts), (
-                f"{page}: <!-- fails --> must stand above the blocks in which a command fails, and no other: {failed}"
+                f"{page}: <!-- fails --> must stand above the blocks "
+                f"in which a command fails, and no other: {failed}"
             )
-        elif block.language == "python" and re.search(r"^import tensorflow\b", block.text, re.MULTILINE):
+        elif block.language == "python" and re.search(
+            r"^import tensorflow\b", block.text, re.MULTILINE
+        ):
             request.getfixturevalue("tensorflow")  # which this process imports once
             monkeypatch.chdir(world.folder)
             exec(compile(block.text, page, "exec", dont_inherit=True), {"__name__": "__main__"})
@@ -94,14 +120,20 @@ def test_what_a_page_shows_is_what_happens(
             done = world.start([sys.executable, "-c", block.text])
             assert done.returncode == 0, done.stdout
         elif block.language == "toml":
-            done = world.start(["npuprof", "check", "-", "--strict", "--store", str(REPOSITORY / "profiles")], block.text)
+            done = world.start(
+                ["npuprof", "check", "-", "--strict", "--store", str(REPOSITORY / "profiles")],
+                block.text,
+            )
             assert done.returncode == 0, done.stdout
-    # The commit ids and dates of a page are those of one run: a page with anything new is written anew as a whole.
+    # The commit ids and dates of a page are those of one run: a page with anything new is written
+    # anew as a whole.
     write_back(page, text if "".join(parts) == text else "".join(printed), request)
 
 
 def is_marked_as_failing(parts: list[str]) -> bool:
-    """Return whether a page says above its last block that a command in it cannot do what it is asked for."""
+    """Return whether a page says above its last block that a command in it cannot do what it is
+    asked for.
+    """
     return len(parts) > 1 and parts[-2].endswith("<!-- fails -->\n")
 
 
@@ -126,7 +158,9 @@ def test_every_generated_part_has_a_page() -> None:
 
 def test_there_are_blocks_of_every_language_links_and_commands_that_no_test_runs() -> None:
     assert sum(len(list_targets(path)) for path in PAGES.values()) > 60
-    assert set(LANGUAGES) - {block.language for page in PAGES for block in read_blocks(read(page))} <= {"json"}
+    assert set(LANGUAGES) - {
+        block.language for page in PAGES for block in read_blocks(read(page))
+    } <= {"json"}
     assert sum("npuprof " in command for page in PAGES for command in list_commands(page)) > 100
 
 
@@ -142,12 +176,16 @@ def test_blocks_are_of_a_language_that_is_tried_and_can_be_read(page: str) -> No
         elif block.language == "json":
             json.loads(block.text)
         elif block.language == "sh":
-            done = subprocess.run(["bash", "-n"], input=block.text, capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                ["bash", "-n"], input=block.text, capture_output=True, text=True, check=False
+            )
             assert done.returncode == 0, done.stderr
 
 
 def list_commands(page: str) -> Iterator[str]:
-    """Yield the commands of npuprof that a page names and that no test runs: in its prose, and in its ``sh`` blocks."""
+    """Yield the commands of npuprof that a page names and that no test runs: in its prose, and in
+    its ``sh`` blocks.
+    """
     text = read(page)
     for part, prose in docs.split_code(text):
         if prose:
@@ -155,12 +193,16 @@ def list_commands(page: str) -> Iterator[str]:
                 yield " ".join(span[1].split())
     for block in read_blocks(text):
         if block.language == "sh":
-            yield from (line.split(" #")[0] for line in block.text.replace("\\\n", " ").splitlines())
+            yield from (
+                line.split(" #")[0] for line in block.text.replace("\\\n", " ").splitlines()
+            )
 
 
 @every_page
 def test_every_command_that_a_page_names_is_one_and_has_its_flags(page: str) -> None:
-    flags = {flag for _, verb in list_verbs() for one in verb.parameters.values() for flag in one.flags}
+    flags = {
+        flag for _, verb in list_verbs() for one in verb.parameters.values() for flag in one.flags
+    }
     flags |= FOREIGN_FLAGS | {f"--{name}" for name in catalog.record_names("atc")}
     for command in list_commands(page):
         found = re.search(r"(?:^|[ /(])npuprof ((?:[a-z-]+|VERB).*)", command)
@@ -173,25 +215,33 @@ def test_every_command_that_a_page_names_is_one_and_has_its_flags(page: str) -> 
             continue
         known = load_verb(words)
         if known is None:
-            assert words[0] in {names[0] for names, _ in list_verb_names()}, f"{page}: no verb: {command}"
+            assert words[0] in {names[0] for names, _ in list_verb_names()}, (
+                f"{page}: no verb: {command}"
+            )
             assert len(words) == 1, f"{page}: no verb: {command}"
             continue
         own = {flag for one in known[1].parameters.values() for flag in one.flags} | {"--help"}
         given = known[2][: known[2].index("--")] if "--" in known[2] else known[2]
         for word in given:
             if word.startswith("-") and word != "-":
-                assert word.partition("=")[0] in own, f"{page}: {' '.join(known[0])} has no {word}: {command}"
+                assert word.partition("=")[0] in own, (
+                    f"{page}: {' '.join(known[0])} has no {word}: {command}"
+                )
 
 
 def list_anchors(path: Path) -> set[str]:
     """Return the names by which links find the headings of a page."""
-    prose = "".join(part for part, prose in docs.split_code(path.read_text(encoding="utf-8")) if prose)
+    prose = "".join(
+        part for part, prose in docs.split_code(path.read_text(encoding="utf-8")) if prose
+    )
     return {docs.make_anchor(heading) for heading in re.findall(r"^#+ (.+)$", prose, re.MULTILINE)}
 
 
 def list_targets(path: Path) -> list[str]:
     """Return where the links of a page lead."""
-    prose = "".join(part for part, prose in docs.split_code(path.read_text(encoding="utf-8")) if prose)
+    prose = "".join(
+        part for part, prose in docs.split_code(path.read_text(encoding="utf-8")) if prose
+    )
     return re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]+`", "", prose))
 
 
@@ -207,7 +257,9 @@ def test_every_link_leads_to_a_file_and_a_heading(path: Path) -> None:
         assert REPOSITORY in place.resolve().parents
         if path != README and path != CONTRIBUTING:
             shipped = REPOSITORY / "npuprof" / "docs"
-            assert shipped in place.resolve().parents, f"{target} is not in the package: who reads the installed page has no such file"
+            assert shipped in place.resolve().parents, (
+                f"{target} is not in the package: who reads the installed page has no such file"
+            )
         assert not anchor or anchor in list_anchors(place), f"{target}: there is no such heading"
 
 
@@ -230,15 +282,29 @@ def test_a_topic_has_one_page_and_no_verb_has_its_name() -> None:
 
 @every_page
 def test_no_page_names_a_folder_of_a_machine(page: str) -> None:
-    here = (str(REPOSITORY), sys.prefix, sys.base_prefix + "/lib", tempfile.gettempdir() + "/", "pytest-", "site-packages/")
+    here = (
+        str(REPOSITORY),
+        sys.prefix,
+        sys.base_prefix + "/lib",
+        tempfile.gettempdir() + "/",
+        "pytest-",
+        "site-packages/",
+    )
     assert not [path for path in here if path in read(page)]
 
 
-def test_help_lists_the_topics_in_their_order_group_by_group_and_says_where_flags_are(run: Run) -> None:
+def test_help_lists_the_topics_in_their_order_group_by_group_and_says_where_flags_are(
+    run: Run,
+) -> None:
     result = run("help")
     assert (result.code, result.err) == (0, "")
     *parts, end = result.out.split("\n\n")
-    assert [part.splitlines()[0].split("  ")[0] for part in parts] == ["presets", "Recipes:", "Reference:", "Design:"]
+    assert [part.splitlines()[0].split("  ")[0] for part in parts] == [
+        "presets",
+        "Recipes:",
+        "Reference:",
+        "Design:",
+    ]
     lines = [line for part in parts for line in part.splitlines() if "  " in line]
     assert [line.split()[0] for line in lines] == [topic.name for topic in TOPICS]
     assert all(topic.summary in line for topic, line in zip(TOPICS, lines, strict=True))
@@ -285,15 +351,24 @@ def test_completion_offers_topics_and_verbs() -> None:
         ("| a | b |\n|---|---|\n| `x` | y |\n", "a  b\n────\nx  y\n\n"),
     ],
 )
-def test_a_terminal_shows_a_page_laid_out(written: str, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_shows_a_page_laid_out(
+    written: str, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from npuprof.commands.help import _build_link_words
     from npuprof.report.tables import Markdown
 
-    topics = [docs.Topic("file", "file.md", "", "", "", 1, "start"), docs.Topic("here", "here.md", "", "", "", 2, "start")]
+    topics = [
+        docs.Topic("file", "file.md", "", "", "", 1, "start"),
+        docs.Topic("here", "here.md", "", "", "", 2, "start"),
+    ]
     page = Markdown(written, tuple(docs.split_code(written)), _build_link_words(topics[1], topics))
     plain = page.format_terminal(False)
-    assert [line.strip() for line in plain.split("\n")] == [line.strip() for line in shown.split("\n")]
-    assert re.sub(r"\033\[[0-9;]*m", "", page.format_terminal(True)).replace(" ", "") == plain.replace(" ", "")
+    assert [line.strip() for line in plain.split("\n")] == [
+        line.strip() for line in shown.split("\n")
+    ]
+    assert re.sub(r"\033\[[0-9;]*m", "", page.format_terminal(True)).replace(
+        " ", ""
+    ) == plain.replace(" ", "")
     assert page.format_plain() == written
 
 
@@ -312,11 +387,14 @@ def test_on_a_terminal_headings_stand_out_and_lines_fit(monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("written", "shown"),
     [
-        ("a <!-- b -->c", "a c"), ("a\n<!-- b -->\n\nc\n", "a\n\nc\n"), ("| a |\n<!-- end -->\n\nb\n", "| a |\n\nb\n"),
-        ("a\n\n<!-- order: 3 -->\n\nb\n", "a\n\nb\n"), ("```html\n<!-- b -->\n```\n", "```html\n<!-- b -->\n```\n"),
+        ("a <!-- b -->c", "a c"),
+        ("a\n<!-- b -->\n\nc\n", "a\n\nc\n"),
+        ("| a |\n<!-- end -->\n\nb\n", "| a |\n\nb\n"),
+        ("a\n\n<!-- order: 3 -->\n\nb\n", "a\n\nb\n"),
+        ("```html\n<!-- b -->\n```\n", "```html\n<!-- b -->\n```\n"),
         ("````text\n```\n<!-- b -->\n```\n````\n", "````text\n```\n<!-- b -->\n```\n````\n"),
     ],
-)  # fmt: skip
+)
 def test_comments_are_for_those_who_write_a_page(written: str, shown: str) -> None:
     assert docs.drop_comments(written) == shown
 

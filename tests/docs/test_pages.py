@@ -1,4 +1,6 @@
-"""Pages that are made, or that point at tests: they say what the code says, and what they point at is there."""
+"""Pages that are made, or that point at tests: they say what the code says, and what they point at
+is there.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +25,19 @@ def test_the_plot_of_speed_shows_the_figures_that_are_kept(request: pytest.Fixtu
     path: Path = DOCS / "speed.svg"
     if request.config.getoption("--update-golden"):
         path.write_text(generated.draw_speed(), encoding="utf-8")
-    assert path.read_text(encoding="utf-8") == generated.draw_speed(), f"speed.svg is out of date; {ACCEPT}"
+    assert path.read_text(encoding="utf-8") == generated.draw_speed(), (
+        f"speed.svg is out of date; {ACCEPT}"
+    )
 
 
 def test_the_threat_model_names_tests_and_modules_that_are_there() -> None:
     text = read("threat-model.md")
     there = set(
-        re.findall(r"^def (test_\w+)", "".join(path.read_text("utf-8") for path in (REPOSITORY / "tests").rglob("test_*.py")), re.MULTILINE)
+        re.findall(
+            r"^def (test_\w+)",
+            "".join(path.read_text("utf-8") for path in (REPOSITORY / "tests").rglob("test_*.py")),
+            re.MULTILINE,
+        )
     )
     named = re.findall(r"`(test_\w+)`", text)
     assert len(named) > 40
@@ -40,5 +48,11 @@ def test_the_threat_model_names_tests_and_modules_that_are_there() -> None:
 
 
 def test_every_promise_of_the_threat_model_is_held_by_a_test() -> None:
-    rows = [line.strip("| ").split(" | ") for line in read("threat-model.md").splitlines() if line.startswith("| ")]
-    assert [row for row in rows if row[-1] != "tested by" and not row[-1].startswith("`test_")] == []
+    rows = [
+        line.strip("| ").split(" | ")
+        for line in read("threat-model.md").splitlines()
+        if line.startswith("| ")
+    ]
+    assert [
+        row for row in rows if row[-1] != "tested by" and not row[-1].startswith("`test_")
+    ] == []

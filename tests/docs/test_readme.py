@@ -29,10 +29,23 @@ def test_the_profile_file_is_clean_and_can_be_rendered(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "profiles", tmp_path / "profiles")
     shown = list_blocks("presets.md", "toml")[0]
     (tmp_path / "profiles/shown.toml").write_text(shown, encoding="utf-8")
-    for words in (["check", "shown", "--strict"], ["render", "shown", "-o", "out"], ["render", "shown", "--to", "estimator", "-o", "out"]):
-        done = subprocess.run([sys.executable, "-m", "npuprof", *words], cwd=tmp_path, capture_output=True, text=True, check=False)
+    for words in (
+        ["check", "shown", "--strict"],
+        ["render", "shown", "-o", "out"],
+        ["render", "shown", "--to", "estimator", "-o", "out"],
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "npuprof", *words],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert (done.returncode, "error" in done.stderr) == (0, False), done.stdout + done.stderr
-    assert sorted(path.name for path in (tmp_path / "out").glob("*.py")) == ["estimator.py", "session.py"]
+    assert sorted(path.name for path in (tmp_path / "out").glob("*.py")) == [
+        "estimator.py",
+        "session.py",
+    ]
 
 
 def test_the_profile_file_shows_every_key() -> None:
@@ -42,13 +55,24 @@ def test_the_profile_file_shows_every_key() -> None:
 
 def test_the_readme_is_short() -> None:
     prose = "".join(part for part, is_prose in split_code(read("README")) if is_prose)
-    assert len(re.sub(r"<!--.*?-->|<picture>.*?</picture>|\]\([^)]*\)", " ", prose, flags=re.DOTALL).split()) <= 900
+    assert (
+        len(
+            re.sub(
+                r"<!--.*?-->|<picture>.*?</picture>|\]\([^)]*\)", " ", prose, flags=re.DOTALL
+            ).split()
+        )
+        <= 900
+    )
 
 
 def test_each_section_of_the_readme_begins_with_something_to_copy() -> None:
-    sections = re.findall(r"^(#+ .+)\n\n(.+)$", "\n".join(read("README").split("\n")[1:]), re.MULTILINE)
+    sections = re.findall(
+        r"^(#+ .+)\n\n(.+)$", "\n".join(read("README").split("\n")[1:]), re.MULTILINE
+    )
     assert len(sections) > 10
-    assert [title for title, first in sections if title.startswith("##") and not first.startswith("```")] == []
+    assert [
+        title for title, first in sections if title.startswith("##") and not first.startswith("```")
+    ] == []
 
 
 def test_the_readme_names_the_newest_release_of_the_catalogue() -> None:
@@ -56,16 +80,23 @@ def test_the_readme_names_the_newest_release_of_the_catalogue() -> None:
 
 
 def test_continuous_integration_runs_the_test_command_of_the_readme() -> None:
-    assert list_blocks("README", "sh")[-1].strip() in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert list_blocks("README", "sh")[-1].strip() in (ROOT / ".ci" / "run").read_text(
+        encoding="utf-8"
+    )
 
 
-#: What in a page is the same in every language: blocks, the levels of headings, code in the prose, and where links lead.
+#: What in a page is the same in every language: blocks, the levels of headings, code in the prose,
+#: and where links lead.
 PARALLEL = {
     "blocks": lambda text: [part for part, is_prose in split_code(text) if not is_prose],
     "headings": lambda text: re.findall(r"^#+(?= )", take_prose(text), re.MULTILINE),
     "code": lambda text: sorted(re.findall(r"`[^`\n]+`", take_prose(text))),
-    "links": lambda text: [os.path.basename(link) for link in re.findall(r"\]\(([^)\s]+)\)", take_prose(text))][1:],
-    "counts": lambda text: re.findall(r"\d+", "".join(re.findall(r"<!-- generated: counts -->(.*?)<!-- end -->", text))),
+    "links": lambda text: [
+        os.path.basename(link) for link in re.findall(r"\]\(([^)\s]+)\)", take_prose(text))
+    ][1:],
+    "counts": lambda text: re.findall(
+        r"\d+", "".join(re.findall(r"<!-- generated: counts -->(.*?)<!-- end -->", text))
+    ),
     "items": lambda text: len(re.findall(r"^- ", take_prose(text), re.MULTILINE)),
 }
 

@@ -22,28 +22,37 @@ from support.pictures import draw_recording
 
 PICTURES = REPOSITORY / ".github/pictures"
 SCHEMES = ("light", "dark")
-#: When each command of the recording appears, and the command, in a folder with the first preset of the README.
+#: When each command of the recording appears, and the command, in a folder with the first preset of
+#: the README.
 COMMANDS = (
     (0, "cat bert.toml"),
     (1.5, "npuprof render ./bert.toml --inline | tail -n 6"),
     (4, "npuprof env ./bert.toml | grep -m 3 export"),
     (6, "npuprof check ./bert.toml"),
-)  # fmt: skip
+)
 
 pytestmark = pytest.mark.accepted
 
 
 def run_command(command: str, folder: Path) -> str:
     words = f"npuprof() {{ '{sys.executable}' -m npuprof \"$@\"; }}; {command}"
-    done = subprocess.run(["bash", "-c", words], cwd=folder, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["bash", "-c", words], cwd=folder, capture_output=True, text=True, check=True
+    )
     return done.stdout or done.stderr
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_the_recording_is_what_the_commands_print(scheme: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_the_recording_is_what_the_commands_print(
+    scheme: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     (tmp_path / "bert.toml").write_text(list_blocks("README", "toml")[0].partition("\n")[2])
     steps = [(second, command, run_command(command, tmp_path)) for second, command in COMMANDS]
-    drawn = draw_recording(steps, scheme, "A preset, the code and the variables that npuprof makes of it, and its check")
+    drawn = draw_recording(
+        steps,
+        scheme,
+        "A preset, the code and the variables that npuprof makes of it, and its check",
+    )
     picture = PICTURES / f"terminal-{scheme}.svg"
     if request.config.getoption("--update-golden"):
         picture.parent.mkdir(exist_ok=True)
@@ -73,32 +82,47 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from npuprof.__main__ import main
 
     folder = tmp_path_factory.mktemp("site")
-    shutil.copytree(REPOSITORY / "profiles", folder / "profiles")  # outside of git: the history of a page is not that of each commit
+    shutil.copytree(
+        REPOSITORY / "profiles", folder / "profiles"
+    )  # outside of git: the history of a page is not that of each commit
     assert main(["site", str(folder / "public"), "--store", str(folder / "profiles")]) == 0
     return folder / "public"
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_the_page_is_whole_and_twice_as_fine(browser: Any, scheme: str, site: Path, request: pytest.FixtureRequest) -> None:
-    page = browser.new_page(viewport={"width": 1100, "height": 640}, device_scale_factor=2, color_scheme=scheme)
+def test_the_page_is_whole_and_twice_as_fine(
+    browser: Any, scheme: str, site: Path, request: pytest.FixtureRequest
+) -> None:
+    page = browser.new_page(
+        viewport={"width": 1100, "height": 640}, device_scale_factor=2, color_scheme=scheme
+    )
     page.goto(f"file://{site}/presets/bert-training.html")
     picture = PICTURES / f"site-{scheme}.png"
     taken = page.screenshot(full_page=True)
     page.close()
     if request.config.getoption("--update-golden"):
         picture.write_bytes(taken)
-    # Letters are drawn differently by each machine: the format and the width in the head of the file are compared.
+    # Letters are drawn differently by each machine: the format and the width in the head of the
+    # file are compared.
     assert picture.read_bytes()[:20] == taken[:20]
 
 
-@pytest.mark.parametrize("page", [REPOSITORY / "README.md", REPOSITORY / ".github/README.zh-CN.md"], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page",
+    [REPOSITORY / "README.md", REPOSITORY / ".github/README.zh-CN.md"],
+    ids=lambda page: page.name,
+)
 def test_the_readme_links_each_picture_in_both_schemes(page: Path) -> None:
     found = re.findall(
-        r'<picture><source media="\(prefers-color-scheme: dark\)" srcset="([^"]+)"><img alt="[^"]+" src="([^"]+)"[^>]*></picture>',
+        (
+            r'<picture><source media="\(prefers-color-scheme: dark\)" srcset="([^"]+)"><img '
+            r'alt="[^"]+" src="([^"]+)"[^>]*></picture>'
+        ),
         page.read_text(encoding="utf-8"),
     )
     paths = [tuple((page.parent / path).resolve() for path in pair) for pair in found]
     assert paths == [
-        (PICTURES / f"{name}-dark.{kind}", PICTURES / f"{name}-light.{kind}") for name, kind in (("terminal", "svg"), ("site", "png"))
+        (PICTURES / f"{name}-dark.{kind}", PICTURES / f"{name}-light.{kind}")
+        for name, kind in (("terminal", "svg"), ("site", "png"))
     ]

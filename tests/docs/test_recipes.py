@@ -1,4 +1,6 @@
-"""The recipes: beside what all pages promise, that a job for Kubernetes is one, and starts as it says."""
+"""The recipes: beside what all pages promise, that a job for Kubernetes is one, and
+starts as it says.
+"""
 
 from __future__ import annotations
 
@@ -19,31 +21,51 @@ REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
 
 
 def expand(text: str, known: dict[str, str]) -> str:
-    """Return what a kubelet makes of a value, a command or an argument: what it knows is put in, $$ is $, all else stays."""
-    return REFERENCE.sub(lambda match: "$" if match[0] == "$$" else known.get(match[1], match[0]), text)
+    """Return what a kubelet makes of a value, a command or an argument: what it knows is put in, $$
+    is $, all else stays.
+    """
+    return REFERENCE.sub(
+        lambda match: "$" if match[0] == "$$" else known.get(match[1], match[0]), text
+    )
 
 
-def start_container(container: dict[str, Any], config_maps: dict[str, dict[str, str]], path: str) -> str:
-    """Start a container's command as a kubelet does: ``envFrom`` first, then ``env`` over it, then references in the command."""
+def start_container(
+    container: dict[str, Any], config_maps: dict[str, dict[str, str]], path: str
+) -> str:
+    """Start a container's command as a kubelet does: ``envFrom`` first, then ``env`` over it, then
+    references in the command.
+    """
     found: dict[str, str] = {}
     for one in container.get("envFrom", []):
         found |= config_maps[one["configMapRef"]["name"]]
     for one in container.get("env", []):
         found[one["name"]] = expand(one["value"], found)
     words = [expand(word, found) for word in (*container["command"], *container.get("args", []))]
-    return subprocess.run(words, env={"PATH": path, **found}, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        words, env={"PATH": path, **found}, capture_output=True, text=True, check=True
+    ).stdout
 
 
 @pytest.mark.parametrize("form", ["envFrom", "env"])
-def test_a_container_of_the_recipe_proves_its_digest_as_a_kubelet_starts_it(form: str, run: Run, tmp_path: Path) -> None:
+def test_a_container_of_the_recipe_proves_its_digest_as_a_kubelet_starts_it(
+    form: str, run: Run, tmp_path: Path
+) -> None:
     import kubernetes_validate
     import yaml
 
-    (job,) = (yaml.safe_load(text) for text in list_blocks(PAGE, "yaml") if "batch.volcano.sh" in text)
+    (job,) = (
+        yaml.safe_load(text) for text in list_blocks(PAGE, "yaml") if "batch.volcano.sh" in text
+    )
     template = job["spec"]["tasks"][0]["template"]
     assert job["spec"]["minAvailable"] <= sum(task["replicas"] for task in job["spec"]["tasks"])
     (container,) = template["spec"]["containers"]
-    asked = ("bert-training", "--store", "builtin:", "--set", "env.NOTE=/tmp/$(HOME)/$$(X) 'a' \"b\" $HOME `id`")
+    asked = (
+        "bert-training",
+        "--store",
+        "builtin:",
+        "--set",
+        "env.NOTE=/tmp/$(HOME)/$$(X) 'a' \"b\" $HOME `id`",
+    )
     config_map = yaml.safe_load(run("env", *asked, "--format", "k8s-configmap").out)
     if form == "envFrom":
         container["envFrom"][0]["configMapRef"]["name"] = config_map["metadata"]["name"]
@@ -53,9 +75,14 @@ def test_a_container_of_the_recipe_proves_its_digest_as_a_kubelet_starts_it(form
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "train"}, **template}
     for document in (config_map, pod):
         kubernetes_validate.validate(document, kubernetes_validate.latest_version(), strict=True)
-    (tmp_path / "python").write_text(f"#!{sys.executable}\nimport json, os, sys\nprint(json.dumps([sys.argv[1:], dict(os.environ)]))\n")
+    (tmp_path / "python").write_text(
+        f"#!{sys.executable}\nimport json, os, sys\n"
+        "print(json.dumps([sys.argv[1:], dict(os.environ)]))\n"
+    )
     (tmp_path / "python").chmod(0o755)
-    said, found = start_container(container, {config_map["metadata"]["name"]: config_map["data"]}, f"{tmp_path}:/usr/bin:/bin").splitlines()
+    said, found = start_container(
+        container, {config_map["metadata"]["name"]: config_map["data"]}, f"{tmp_path}:/usr/bin:/bin"
+    ).splitlines()
     digest = json.loads(run("show", *asked, "--format", "json").out)["digest"]
     assert said == f"npuprof: bert-training {digest}"
     words, environ = json.loads(found)

@@ -1,4 +1,6 @@
-"""Messages name the arguments of whoever reads them: options on a command line, arguments in Python."""
+"""Messages name the arguments of whoever reads them: options on a command line,
+arguments in Python.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 #: An option of the command that is not part of a whole command, nor a flag of ATC.
-_BARE = re.compile(r"(?<![\w-])--(?:store|with|set|unset|trust|strict|force|cann|product|target|to|no-personal|output|rev|inline)\b")
+_BARE = re.compile(
+    r"(?<![\w-])--(?:store|with|set|unset|trust|strict|force|cann|product|target|to|no-personal|output|rev|inline)\b"
+)
 
 
 def _raise_first(findings: list[npuprof.Finding]) -> None:
@@ -24,42 +28,75 @@ def _raise_first(findings: list[npuprof.Finding]) -> None:
 
 
 CALLS: list[tuple[Callable[[], Any], str, tuple[str, ...], str]] = [
-    (lambda: npuprof.open_store("nowhere"), "It was named by path.", ("list", "--store", "nowhere"), "It was named by --store."),
-    (lambda: npuprof.open_store("."), "write path='profiles'", ("list", "--store", "."), "write --store profiles"),
-    (lambda: npuprof.open_store("ssh://host/x.git"), "then path='NAME:'", ("list", "--store", "ssh://host/x.git"), "then --store NAME:"),
     (
-        lambda: npuprof.render(npuprof.open_store().resolve("abstract"), "session"), "compose it with another preset: mixins",
-        ("render", "abstract", "--to", "session"), "compose it with another preset: --with",
+        lambda: npuprof.open_store("nowhere"),
+        "It was named by path.",
+        ("list", "--store", "nowhere"),
+        "It was named by --store.",
     ),
     (
-        lambda: npuprof.env(npuprof.open_store().resolve("power")), "or trust=True for this once",
-        ("env", "power"), "or --trust for this once",
+        lambda: npuprof.open_store("."),
+        "write path='profiles'",
+        ("list", "--store", "."),
+        "write --store profiles",
     ),
     (
-        lambda: npuprof.render(npuprof.open_store().resolve("mixed"), "session", strict=True), "omit strict=True",
-        ("render", "mixed", "--to", "session", "--strict"), "omit --strict",
+        lambda: npuprof.open_store("ssh://host/x.git"),
+        "then path='NAME:'",
+        ("list", "--store", "ssh://host/x.git"),
+        "then --store NAME:",
     ),
     (
-        lambda: _raise_first(npuprof.check(npuprof.open_store().resolve("frozen"))), "set={'session_device_id': ...}",
-        ("check", "frozen"), "--set session_device_id=...",
+        lambda: npuprof.render(npuprof.open_store().resolve("abstract"), "session"),
+        "compose it with another preset: mixins",
+        ("render", "abstract", "--to", "session"),
+        "compose it with another preset: --with",
     ),
     (
-        lambda: npuprof.render(npuprof.open_store().resolve("offline"), "atc", strict=True), "",
-        ("render", "offline", "--to", "atc", "--strict"), "give --set atc.model=...",
+        lambda: npuprof.env(npuprof.open_store().resolve("power")),
+        "or trust=True for this once",
+        ("env", "power"),
+        "or --trust for this once",
     ),
-]  # fmt: skip
+    (
+        lambda: npuprof.render(npuprof.open_store().resolve("mixed"), "session", strict=True),
+        "omit strict=True",
+        ("render", "mixed", "--to", "session", "--strict"),
+        "omit --strict",
+    ),
+    (
+        lambda: _raise_first(npuprof.check(npuprof.open_store().resolve("frozen"))),
+        "set={'session_device_id': ...}",
+        ("check", "frozen"),
+        "--set session_device_id=...",
+    ),
+    (
+        lambda: npuprof.render(npuprof.open_store().resolve("offline"), "atc", strict=True),
+        "",
+        ("render", "offline", "--to", "atc", "--strict"),
+        "give --set atc.model=...",
+    ),
+]
 STORE = {
     "abstract": "profile.abstract = true\n",
     "power": '[env]\nLD_PRELOAD = "/x.so"\n',
     "mixed": "[options]\nhccl_timeout = 600\n[env]\nHCCL_CONNECT_TIMEOUT = 600\n",
     "frozen": "[options]\nsession_device_id = 1\n",
-    "offline": '[profile]\nscenario = "offline-inference"\n[atc]\nframework = 3\nsoc_version = "Ascend910B1"\n',
+    "offline": (
+        '[profile]\nscenario = "offline-inference"\n[atc]\nframework = 3\n'
+        'soc_version = "Ascend910B1"\n'
+    ),
 }
 
 
 @pytest.mark.parametrize(("call", "in_python", "words", "on_command_line"), CALLS)
 def test_a_message_names_the_arguments_of_who_reads_it(
-    call: Callable[[], Any], in_python: str, words: tuple[str, ...], on_command_line: str, tmp_path: Path, run: Run
+    call: Callable[[], Any],
+    in_python: str,
+    words: tuple[str, ...],
+    on_command_line: str,
+    tmp_path: Path,
+    run: Run,
 ) -> None:
     build_store(tmp_path / "profiles", STORE)
     for _ in range(2):  # the one does not speak like the other because that spoke before

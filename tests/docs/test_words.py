@@ -1,4 +1,6 @@
-"""A hundred mistakes that people make, and the words that help: what is wrong, where, and what to do."""
+"""A hundred mistakes that people make, and the words that help: what is wrong, where,
+and what to do.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +14,23 @@ import pytest
 from support.repositories import Repo
 from support.running import Run
 
-BERT = '[profile]\nscenario = "training"\n\n[options]\nprecision_mode_v2 = "mixed_float16"\nhccl_timeout = 600\n'
+BERT = (
+    '[profile]\nscenario = "training"\n\n[options]\n'
+    'precision_mode_v2 = "mixed_float16"\nhccl_timeout = 600\n'
+)
 
-MISTAKES: dict[str, list[list[Any]]] = tomllib.loads(Path(__file__).with_name("mistakes.toml").read_text())
+MISTAKES: dict[str, list[list[Any]]] = tomllib.loads(
+    Path(__file__).with_name("mistakes.toml").read_text()
+)
 
 #: What is typed, the exit code, and what has to be said.
 TYPED: list[list[Any]] = [
     *MISTAKES["typed"],
-    ("sweep bert --vary deterministic=0,1 --devices " + "9" * 5000 + " -- true", 2, "names no devices"),
+    (
+        "sweep bert --vary deterministic=0,1 --devices " + "9" * 5000 + " -- true",
+        2,
+        "names no devices",
+    ),
 ]
 
 
@@ -31,9 +42,20 @@ def test_a_preset_is_found_by_the_last_part_of_its_name(folder: Path, run: Run) 
     assert "did you mean 'nlp/gpt'?" in run("check", "child").out
 
 
-@pytest.mark.parametrize("text", ["[]", "5", '"x"', "null", '{"schema": "npuprof.baseline/1", "findings": 5}',
-                                  '{"schema": "npuprof.baseline/1", "findings": [5]}'])  # fmt: skip
-def test_what_is_no_baseline_is_told_without_words_of_python(folder: Path, run: Run, text: str) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[]",
+        "5",
+        '"x"',
+        "null",
+        '{"schema": "npuprof.baseline/1", "findings": 5}',
+        '{"schema": "npuprof.baseline/1", "findings": [5]}',
+    ],
+)
+def test_what_is_no_baseline_is_told_without_words_of_python(
+    folder: Path, run: Run, text: str
+) -> None:
     Path("base.json").write_text(text)
     result = run("check", "--baseline", "base.json")
     assert (result.code, "base.json is not a baseline\n" in result.err) == (2, True), result.err
@@ -42,7 +64,12 @@ def test_what_is_no_baseline_is_told_without_words_of_python(folder: Path, run: 
 #: The same beside a source, ``team``, that has a preset ``bert``.
 TYPED_BESIDE_A_SOURCE = [
     ("show team:", 2, "no preset 'team:'", "npuprof list --store team:"),
-    ("trust nope", 2, "the store 'nope' is not a folder", "STORE is the folder of a store, or a source"),
+    (
+        "trust nope",
+        2,
+        "the store 'nope' is not a folder",
+        "STORE is the folder of a store, or a source",
+    ),
     ("trust team", 2, "write team: for the store of that source"),
     ("list --store team", 2, "It was named by --store", "write team: for the store"),
 ]
@@ -62,8 +89,12 @@ def folder(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Path:
     return repo.folder
 
 
-@pytest.mark.parametrize(("typed", "code", "said"), [(typed, code, said) for typed, code, *said in TYPED])
-def test_a_mistake_on_the_command_line_is_answered_in_words(folder: Path, run: Run, typed: str, code: int, said: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("typed", "code", "said"), [(typed, code, said) for typed, code, *said in TYPED]
+)
+def test_a_mistake_on_the_command_line_is_answered_in_words(
+    folder: Path, run: Run, typed: str, code: int, said: list[str]
+) -> None:
     result = run(*shlex.split(typed))
     assert result.code == code, result.err
     told = result.out + result.err
@@ -71,42 +102,66 @@ def test_a_mistake_on_the_command_line_is_answered_in_words(folder: Path, run: R
     assert "Traceback" not in result.err
 
 
-@pytest.mark.parametrize(("typed", "code", "said"), [(typed, code, said) for typed, code, *said in TYPED_BESIDE_A_SOURCE])
-def test_a_mistake_beside_a_source_names_it(folder: Path, tmp_path: Path, run: Run, typed: str, code: int, said: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("typed", "code", "said"), [(typed, code, said) for typed, code, *said in TYPED_BESIDE_A_SOURCE]
+)
+def test_a_mistake_beside_a_source_names_it(
+    folder: Path, tmp_path: Path, run: Run, typed: str, code: int, said: list[str]
+) -> None:
     team = Repo(tmp_path / "team")
     team.commit({"bert": BERT})
     assert run("source", "add", "team", team.folder.as_uri()).code == 0
     result = run(*shlex.split(typed))
-    assert (result.code, [words for words in said if words not in result.out + result.err]) == (code, []), result.err
+    assert (result.code, [words for words in said if words not in result.out + result.err]) == (
+        code,
+        [],
+    ), result.err
 
 
 #: A text, the line and column of what is wrong, and what has to be said.
 WRITTEN: list[list[Any]] = [
     *MISTAKES["written"],
-    (f"[options]\nx = '['\ny = {'[' * 1500}{']' * 1500}\n", 3, 5, "the brackets are nested too deeply"),
+    (
+        f"[options]\nx = '['\ny = {'[' * 1500}{']' * 1500}\n",
+        3,
+        5,
+        "the brackets are nested too deeply",
+    ),
     (f"[options]\n{'.'.join('a' * 150)} = 1\n", 2, 1, "a key has too many parts"),
 ]
 
 
-@pytest.mark.parametrize(("text", "line", "column", "said"), [(row[0], row[1], row[2], row[3:]) for row in WRITTEN])
+@pytest.mark.parametrize(
+    ("text", "line", "column", "said"), [(row[0], row[1], row[2], row[3:]) for row in WRITTEN]
+)
 def test_a_mistake_in_a_file_is_answered_where_it_stands(
     folder: Path, run: Run, text: str, line: int, column: int, said: tuple[str, ...]
 ) -> None:
     Path("profiles/it.toml").write_text(text)
     result = run("check", "it")
-    assert f"profiles/it.toml:{line}:{column}: error" in result.out + result.err, result.out + result.err
+    assert f"profiles/it.toml:{line}:{column}: error" in result.out + result.err, (
+        result.out + result.err
+    )
     missing = [words for words in said if words not in result.out + result.err]
     assert not missing, result.out + result.err
 
 
 def test_a_ci_sample_joins_a_store_that_is_there(folder: Path, run: Run) -> None:
-    words = ("init", "--ci", "gitlab", "--install", f"git+https://git.example.org/npuprof@{'0' * 40}")
+    words = (
+        "init",
+        "--ci",
+        "gitlab",
+        "--install",
+        f"git+https://git.example.org/npuprof@{'0' * 40}",
+    )
     result = run(*words)
     assert (result.code, result.out) == (0, ".gitlab/presets.yml\n")
     assert run(*words).code == 2
 
 
-def test_init_says_what_commit_leaves_behind(repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_init_says_what_commit_leaves_behind(
+    repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(repo.folder)
     (repo.folder / "new").mkdir()
     result = run("init", "new")
@@ -115,7 +170,10 @@ def test_init_says_what_commit_leaves_behind(repo: Repo, run: Run, monkeypatch: 
     assert ".gitattributes" in result.err
 
 
-@pytest.mark.parametrize(("key", "said"), [("scenario", 'profile.scenario = "training"'), ("profile.cann", "profile.cann is not set")])
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [("scenario", 'profile.scenario = "training"'), ("profile.cann", "profile.cann is not set")],
+)
 def test_what_a_preset_is_for_is_explained_too(folder: Path, run: Run, key: str, said: str) -> None:
     assert said in run("explain", "bert", key).out
 
@@ -130,10 +188,15 @@ def test_why_a_script_cannot_be_read_is_one_message(folder: Path, run: Run, path
 
 
 @pytest.mark.parametrize("words", [["x"], ["x", "1.0.0"]])
-def test_a_tag_without_a_message_is_no_release_and_in_the_way_of_one(folder: Path, repo: Repo, run: Run, words: list[str]) -> None:
+def test_a_tag_without_a_message_is_no_release_and_in_the_way_of_one(
+    folder: Path, repo: Repo, run: Run, words: list[str]
+) -> None:
     repo.git("tag", "x/v1.0.0")
     result = run("release", *words)
-    assert (result.code, "the tag x/v1.0.0 exists already and is not a release\n" in result.err) == (2, True), result.err
+    assert (
+        result.code,
+        "the tag x/v1.0.0 exists already and is not a release\n" in result.err,
+    ) == (2, True), result.err
     assert "delete it with git tag -d x/v1.0.0, or give another number" in result.err
 
 
@@ -142,6 +205,8 @@ def test_a_sweep_of_what_is_not_there_says_so_alone(folder: Path, run: Run) -> N
     assert (told.count("error NP"), "no combination" in told) == (1, False), told
 
 
-def test_a_word_that_the_catalogue_has_is_not_offered_in_its_own_place(folder: Path, run: Run) -> None:
+def test_a_word_that_the_catalogue_has_is_not_offered_in_its_own_place(
+    folder: Path, run: Run
+) -> None:
     told = run("options", "hccl", "--since", "9.2.0", "--risk", "numerics").err
     assert ("omit a filter" in told, "did you mean" in told) == (True, False), told

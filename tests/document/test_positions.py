@@ -23,33 +23,106 @@ A3 = "'''"
 
 #: Text, then where paths stand: (path, line, column), counted from 1.
 TABLE = [
-    ("", [((), 1, 1), (("a",), 1, 1)]), ("a = 1", [(("a",), 1, 1)]), ("a = 1\r\nb = 2\r\n", [(("b",), 2, 1)]),
-    ("[t]\na = 1\n[u]\na = 2\n", [(("t",), 1, 2), (("t", "a"), 2, 1), (("u",), 3, 2), (("u", "a"), 4, 1)]),
-    ("[ a . 'b.c' . \"d\\\"\" ]\nx=1", [(("a", "b.c", 'd"'), 1, 15), (("a", "b.c", 'd"', "x"), 2, 1), (("a",), 1, 3)]),
+    ("", [((), 1, 1), (("a",), 1, 1)]),
+    ("a = 1", [(("a",), 1, 1)]),
+    ("a = 1\r\nb = 2\r\n", [(("b",), 2, 1)]),
+    (
+        "[t]\na = 1\n[u]\na = 2\n",
+        [(("t",), 1, 2), (("t", "a"), 2, 1), (("u",), 3, 2), (("u", "a"), 4, 1)],
+    ),
+    (
+        '[ a . \'b.c\' . "d\\"" ]\nx=1',
+        [(("a", "b.c", 'd"'), 1, 15), (("a", "b.c", 'd"', "x"), 2, 1), (("a",), 1, 3)],
+    ),
     ("a . b = 1\na.'c' = 2", [(("a",), 1, 1), (("a", "b"), 1, 5), (("a", "c"), 2, 3)]),
-    ("a = { b = 1, 'c' = [2, 3], d.e = { f = 4 } }", [(("a", "b"), 1, 7), (("a", "c"), 1, 14), (("a", "c", 0), 1, 21), (("a", "c", 1), 1,
-        24), (("a", "d"), 1, 28), (("a", "d", "e"), 1, 30), (("a", "d", "e", "f"), 1, 36)]),
-    ("a = [ # [ not this\n  1, # , nor ] this\n\n  [ 2 ,\n3 ] ,\n  ]\nb = 1", [(("a", 0), 2, 3), (("a", 1), 4, 3), (("a", 1, 0), 4, 5),
-        (("a", 1, 1), 5, 1), (("b",), 7, 1)]),
+    (
+        "a = { b = 1, 'c' = [2, 3], d.e = { f = 4 } }",
+        [
+            (("a", "b"), 1, 7),
+            (("a", "c"), 1, 14),
+            (("a", "c", 0), 1, 21),
+            (("a", "c", 1), 1, 24),
+            (("a", "d"), 1, 28),
+            (("a", "d", "e"), 1, 30),
+            (("a", "d", "e", "f"), 1, 36),
+        ],
+    ),
+    (
+        "a = [ # [ not this\n  1, # , nor ] this\n\n  [ 2 ,\n3 ] ,\n  ]\nb = 1",
+        [
+            (("a", 0), 2, 3),
+            (("a", 1), 4, 3),
+            (("a", 1, 0), 4, 5),
+            (("a", 1, 1), 5, 1),
+            (("b",), 7, 1),
+        ],
+    ),
     ("a = []\nb = [ ]\nc = {}\nd = { }\ne = [\n]\nf=1", [(("a", 0), 1, 1), (("f",), 7, 1)]),
-    ("[[a]]\nx = 1\n[[a]]\nx = 2\n[a.b]\ny = 3\n[[a.c]]\nz = 4\n[[a.c]]\nz = 5\n[[a]]\n[a.b]\ny = 6\n", [(("a",), 1, 3), (("a", 0), 1, 3),
-        (("a", 0, "x"), 2, 1), (("a", 1), 3, 3), (("a", 1, "x"), 4, 1), (("a", 1, "b"), 5, 4), (("a", 1, "b", "y"), 6, 1),
-        (("a", 1, "c", 0, "z"), 8, 1), (("a", 1, "c", 1, "z"), 10, 1), (("a", 2, "b", "y"), 13, 1)]),
-    ("a = 'x = 1 # ['\nb = \"]\\\"\\\\\" # \"\nc = 1", [(("b",), 2, 1), (("c",), 3, 1)]),
+    (
+        (
+            "[[a]]\nx = 1\n[[a]]\nx = 2\n[a.b]\ny = 3\n[[a.c]]\n"
+            "z = 4\n[[a.c]]\nz = 5\n[[a]]\n[a.b]\ny = 6\n"
+        ),
+        [
+            (("a",), 1, 3),
+            (("a", 0), 1, 3),
+            (("a", 0, "x"), 2, 1),
+            (("a", 1), 3, 3),
+            (("a", 1, "x"), 4, 1),
+            (("a", 1, "b"), 5, 4),
+            (("a", 1, "b", "y"), 6, 1),
+            (("a", 1, "c", 0, "z"), 8, 1),
+            (("a", 1, "c", 1, "z"), 10, 1),
+            (("a", 2, "b", "y"), 13, 1),
+        ],
+    ),
+    ('a = \'x = 1 # [\'\nb = "]\\"\\\\" # "\nc = 1', [(("b",), 2, 1), (("c",), 3, 1)]),
     (f"a = {Q3}\nb = 1\n[t]\n\\{Q3} {Q3}\nc = 2", [(("b",), 1, 1), (("c",), 5, 1)]),
     (f"a = {A3}\\{A3}\nb = {A3}\n'' \n{A3}''\nc = 3", [(("b",), 2, 1), (("c",), 5, 1)]),
-    (f"a = [{Q3}\n]{Q3}, '[', \"]\", {A3}\n,{A3}, 5]", [(("a", 1), 2, 7), (("a", 2), 2, 12), (("a", 3), 2, 17), (("a", 4), 3, 7)]),
-    ("a = 1979-05-27 07:32:00 # d\nb = [ 1979-05-27T07:32:00Z,07:32:00.5 ]\nc = [-inf,+nan,1e5 , 0xf]", [(("b",), 2, 1), (("b", 1), 2, 28),
-        (("c", 1), 3, 11), (("c", 2), 3, 16), (("c", 3), 3, 22)]),
+    (
+        f"a = [{Q3}\n]{Q3}, '[', \"]\", {A3}\n,{A3}, 5]",
+        [(("a", 1), 2, 7), (("a", 2), 2, 12), (("a", 3), 2, 17), (("a", 4), 3, 7)],
+    ),
+    (
+        (
+            "a = 1979-05-27 07:32:00 # d\n"
+            "b = [ 1979-05-27T07:32:00Z,07:32:00.5 ]\nc = [-inf,+nan,1e5 , 0xf]"
+        ),
+        [
+            (("b",), 2, 1),
+            (("b", 1), 2, 28),
+            (("c", 1), 3, 11),
+            (("c", 2), 3, 16),
+            (("c", 3), 3, 22),
+        ],
+    ),
     ("\"caf\u00e9\" = 1\na = ['\U0001f600', 2]", [(("caf\u00e9",), 1, 1), (("a", 1), 2, 11)]),
-    ("[override.match]\n[x]\n[override]\nunset = ['q']", [(("override", "match"), 1, 11), (("override", "unset", 0), 4, 10)]),
+    (
+        "[override.match]\n[x]\n[override]\nunset = ['q']",
+        [(("override", "match"), 1, 11), (("override", "unset", 0), 4, 10)],
+    ),
     ("1 = 1\n-2-_ = 2\n3.14 = 'pi'", [(("1",), 1, 1), (("-2-_",), 2, 1), (("3", "14"), 3, 3)]),
-    ("# c\n[options]\nl = [\n[1],\n]\nx = 1\n[env]\nx = 2\n", [(("options", "l"), 3, 1), (("options", "x"), 6, 1), (("env", "x"), 8, 1)]),
-    ("a = 1\n[env]\ny = 1\n[options]\ns = ''\nx = 1\n", [(("options", "s"), 5, 1), (("options", "x"), 6, 1), (("options", "y"), 4, 2)]),
-    (f"# c\n[options]\ns = {Q3}\nx = 1\n{Q3}\nx = 1\n", [(("options", "s"), 3, 1), (("options", "x"), 6, 1)]),
-    ("[[a]]\n[options]\n[env]\nx = 1\n[options.t]\nx = 2\n", [(("options", "x"), 2, 2), (("env", "x"), 4, 1)]),
-    ("[a]\n[a.b.c]\nx = 1\n[a.b]\ny = 2", [(("a", "b"), 2, 4), (("a", "b", "c", "x"), 3, 1), (("a", "b", "y"), 5, 1)]),
-]  # fmt: skip
+    (
+        "# c\n[options]\nl = [\n[1],\n]\nx = 1\n[env]\nx = 2\n",
+        [(("options", "l"), 3, 1), (("options", "x"), 6, 1), (("env", "x"), 8, 1)],
+    ),
+    (
+        "a = 1\n[env]\ny = 1\n[options]\ns = ''\nx = 1\n",
+        [(("options", "s"), 5, 1), (("options", "x"), 6, 1), (("options", "y"), 4, 2)],
+    ),
+    (
+        f"# c\n[options]\ns = {Q3}\nx = 1\n{Q3}\nx = 1\n",
+        [(("options", "s"), 3, 1), (("options", "x"), 6, 1)],
+    ),
+    (
+        "[[a]]\n[options]\n[env]\nx = 1\n[options.t]\nx = 2\n",
+        [(("options", "x"), 2, 2), (("env", "x"), 4, 1)],
+    ),
+    (
+        "[a]\n[a.b.c]\nx = 1\n[a.b]\ny = 2",
+        [(("a", "b"), 2, 4), (("a", "b", "c", "x"), 3, 1), (("a", "b", "y"), 5, 1)],
+    ),
+]
 
 
 @pytest.mark.parametrize(("text", "expected"), TABLE)
@@ -61,7 +134,9 @@ def test_awkward_documents(text: str, expected: list[tuple[Any, int, int]]) -> N
 
 
 @pytest.mark.parametrize(("text", "expected"), TABLE[1:])
-def test_a_document_says_the_same_of_a_place_whatever_was_asked_before(text: str, expected: list[tuple[Any, int, int]]) -> None:
+def test_a_document_says_the_same_of_a_place_whatever_was_asked_before(
+    text: str, expected: list[tuple[Any, int, int]]
+) -> None:
     paths = [path for path, _, _ in expected] + [("not", "there"), ("a", "not there")]
     known = Positions(text)
     for first in paths:
@@ -81,15 +156,22 @@ def test_the_places_of_a_whole_text_are_kept_only_when_a_second_one_is_asked_for
     asked = parse_document("a", "a.toml", "[options]\na = 1\nb = 2\n")
     assert asked.locate_path(("options", "a")) == asked.locate_path(("options", "a")) == (2, 1)
     assert asked._positions is None
-    assert (asked.locate_path(("options", "b")), asked.locate_path(("options", "a"))) == ((3, 1), (2, 1))
+    assert (asked.locate_path(("options", "b")), asked.locate_path(("options", "a"))) == (
+        (3, 1),
+        (2, 1),
+    )
     assert asked._positions is not None
 
 
 def check(text: str, data: Any, positions: Positions) -> None:
-    """Assert that every key and element of a document stands where its position says, whether or not it alone is sought."""
+    """Assert that every key and element of a document stands where its position says, whether or
+    not it alone is sought.
+    """
     for path, _ in walk(data, ()):
         assert Positions(text, path).find_position(path) == positions.find_position(path), path
-        assert Document("a", "a.toml", text, data).locate_path(path) == positions.find_position(path), path
+        assert Document("a", "a.toml", text, data).locate_path(path) == positions.find_position(
+            path
+        ), path
     text = text.replace("\r\n", "\n")
     lines = text.split("\n")
     for path, value in walk(data, ()):
@@ -102,19 +184,30 @@ def check(text: str, data: Any, positions: Positions) -> None:
             assert holds(f"v = {rest}", "v", value), (path, rest)
         elif in_header(lines[line - 1], column):
             assert read_segment(rest) == path[-1]
-        elif not isinstance(value, dict) or re.match(r"""([\w-]+|"(?:[^"\\]|\\.)*"|'[^']*')[ \t]*=""", rest, re.ASCII):
+        elif not isinstance(value, dict) or re.match(
+            r"""([\w-]+|"(?:[^"\\]|\\.)*"|'[^']*')[ \t]*=""", rest, re.ASCII
+        ):
             assert holds(rest, path[-1], value), (path, rest)
         else:
             assert read_segment(rest) == path[-1]
 
 
 def in_header(line: str, column: int) -> bool:
-    return line.lstrip(" \t").startswith("[") and re.match(r"[ \t]*\[\[?[^=]*$", line[: column - 1]) is not None
+    return (
+        line.lstrip(" \t").startswith("[")
+        and re.match(r"[ \t]*\[\[?[^=]*$", line[: column - 1]) is not None
+    )
 
 
 def walk(value: Any, path: tuple[Any, ...]) -> list[tuple[tuple[Any, ...], Any]]:
     found = [(path, value)] if path else []
-    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    pairs = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     return found + [pair for name, item in pairs for pair in walk(item, (*path, name))]
 
 
@@ -172,7 +265,9 @@ def test_a_megabyte_in_one_value_is_scanned_at_once() -> None:
 
 
 @given(documents, st.randoms(use_true_random=False))
-def test_plain_statements_are_read_as_all_others_are(document: dict[str, Any], rng: random.Random) -> None:
+def test_plain_statements_are_read_as_all_others_are(
+    document: dict[str, Any], rng: random.Random
+) -> None:
     texts = [tomlkit.dumps(document), layouts.statements(rng), layouts.statements(rng)]
     for text in (*texts, *(text for text, _ in TABLE)):
         data = layouts.parse(text)
@@ -183,4 +278,6 @@ def test_plain_statements_are_read_as_all_others_are(document: dict[str, Any], r
             patch.setattr(positions, "_PLAIN", re.compile("(?!)"))
             slow = Positions(text)
         assert quick.statements == slow.statements, text
-        assert [quick.find_position(path) for path, _ in walk(data, ())] == [slow.find_position(path) for path, _ in walk(data, ())], text
+        assert [quick.find_position(path) for path, _ in walk(data, ())] == [
+            slow.find_position(path) for path, _ in walk(data, ())
+        ], text

@@ -1,4 +1,6 @@
-"""Keys that get new names in presets that build on each other: everywhere they are named, or nowhere."""
+"""Keys that get new names in presets that build on each other: everywhere they are
+named, or nowhere.
+"""
 
 from __future__ import annotations
 
@@ -19,18 +21,40 @@ def read_texts(folder: Path) -> dict[str, str]:
     return {path.stem: path.read_text() for path in folder.glob("*.toml")}
 
 
-@pytest.mark.parametrize(("heir", "after"), [
-    (HEIR + f'unset = ["{OLD}"]\n', HEIR + f'unset = ["{NEW}"]\n'),
-    (HEIR + f'unset = ["options.{OLD}", "hccl_timeout"]  # why\n', HEIR + f'unset = ["{NEW}", "hccl_timeout"]  # why\n'),
-    (HEIR + f'unset = ["{OLD}", "{NEW}"]\n', HEIR + f'unset = ["{NEW}"]\n'),
-    (HEIR + f'unset = ["{OLD}"]\n\n[options]\n{OLD} = "force_fp32"\n',
-        HEIR + f'unset = ["{NEW}"]\n\n[options]\n{NEW} = "cube_fp16in_fp32out"\n'),
-    (HEIR + f'\n[[override]]\nmatch = {{ product = "atlas-a2" }}\noptions = {{ {OLD} = "force_fp32" }}\n',
-        HEIR + f'\n[[override]]\nmatch = {{ product = "atlas-a2" }}\noptions = {{ {NEW} = "cube_fp16in_fp32out" }}\n'),
-    (HEIR + f'\n[[override]]\nmatch = {{ product = "atlas-a2" }}\nunset = ["{OLD}"]\n',
-        HEIR + f'\n[[override]]\nmatch = {{ product = "atlas-a2" }}\nunset = ["{NEW}"]\n'),
-])  # fmt: skip
-def test_what_an_heir_does_with_a_key_it_does_under_its_new_name(heir: str, after: str, store: Store, run: Run) -> None:
+@pytest.mark.parametrize(
+    ("heir", "after"),
+    [
+        (HEIR + f'unset = ["{OLD}"]\n', HEIR + f'unset = ["{NEW}"]\n'),
+        (
+            HEIR + f'unset = ["options.{OLD}", "hccl_timeout"]  # why\n',
+            HEIR + f'unset = ["{NEW}", "hccl_timeout"]  # why\n',
+        ),
+        (HEIR + f'unset = ["{OLD}", "{NEW}"]\n', HEIR + f'unset = ["{NEW}"]\n'),
+        (
+            HEIR + f'unset = ["{OLD}"]\n\n[options]\n{OLD} = "force_fp32"\n',
+            HEIR + f'unset = ["{NEW}"]\n\n[options]\n{NEW} = "cube_fp16in_fp32out"\n',
+        ),
+        (
+            HEIR
+            + (
+                '\n[[override]]\nmatch = { product = "atlas-a2" }\n'
+                f'options = {{ {OLD} = "force_fp32" }}\n'
+            ),
+            HEIR
+            + (
+                '\n[[override]]\nmatch = { product = "atlas-a2" }\n'
+                f'options = {{ {NEW} = "cube_fp16in_fp32out" }}\n'
+            ),
+        ),
+        (
+            HEIR + f'\n[[override]]\nmatch = {{ product = "atlas-a2" }}\nunset = ["{OLD}"]\n',
+            HEIR + f'\n[[override]]\nmatch = {{ product = "atlas-a2" }}\nunset = ["{NEW}"]\n',
+        ),
+    ],
+)
+def test_what_an_heir_does_with_a_key_it_does_under_its_new_name(
+    heir: str, after: str, store: Store, run: Run
+) -> None:
     folder = store({"b": BASE, "heir": heir})
     done = run("migrate", "--all", "--cann", "9.0.0")
     texts = read_texts(folder)
@@ -39,26 +63,54 @@ def test_what_an_heir_does_with_a_key_it_does_under_its_new_name(heir: str, afte
     assert run("migrate", "--all", "--cann", "9.0.0").out == ""
 
 
-@pytest.mark.parametrize(("heir", "said"), [
-    (HEIR + f'unset = ["{OLD}"]\n\n[options]\n{OLD} = "allow_fp32_to_fp16"\n', 'heir: the preset gives it "allow_fp32_to_fp16"'),
-    (HEIR + f'unset = ["{NEW}"]\n', f"heir: the preset clears {NEW} as well"),
-    (HEIR + f'\n[[override]]\nmatch = {{ product = "atlas-a2" }}\noptions = {{ {NEW} = "origin" }}\n',
-        f"heir: an override sets {NEW} as well"),
-])  # fmt: skip
-def test_a_family_in_which_one_cannot_follow_stays_as_it_is(heir: str, said: str, store: Store, run: Run) -> None:
-    texts = {"b": BASE, "heir": heir, "other": HEIR + f'unset = ["{OLD}"]\n', "apart": BASE, "z": BASE}
+@pytest.mark.parametrize(
+    ("heir", "said"),
+    [
+        (
+            HEIR + f'unset = ["{OLD}"]\n\n[options]\n{OLD} = "allow_fp32_to_fp16"\n',
+            'heir: the preset gives it "allow_fp32_to_fp16"',
+        ),
+        (HEIR + f'unset = ["{NEW}"]\n', f"heir: the preset clears {NEW} as well"),
+        (
+            HEIR
+            + (
+                '\n[[override]]\nmatch = { product = "atlas-a2" }\n'
+                f'options = {{ {NEW} = "origin" }}\n'
+            ),
+            f"heir: an override sets {NEW} as well",
+        ),
+    ],
+)
+def test_a_family_in_which_one_cannot_follow_stays_as_it_is(
+    heir: str, said: str, store: Store, run: Run
+) -> None:
+    texts = {
+        "b": BASE,
+        "heir": heir,
+        "other": HEIR + f'unset = ["{OLD}"]\n',
+        "apart": BASE,
+        "z": BASE,
+    }
     folder = store(texts)
     done = run("migrate", "--all", "--cann", "9.0.0")
     assert (done.code, said in done.out) == (1, True), done.out
-    assert read_texts(folder) == texts | dict.fromkeys(("apart", "z"), f'[options]\n{NEW} = "mixed_float16"\n')
+    assert read_texts(folder) == texts | dict.fromkeys(
+        ("apart", "z"), f'[options]\n{NEW} = "mixed_float16"\n'
+    )
 
 
-def test_two_presets_that_have_a_part_each_of_what_becomes_one_option_stay(store: Store, run: Run) -> None:
+def test_two_presets_that_have_a_part_each_of_what_becomes_one_option_stay(
+    store: Store, run: Run
+) -> None:
     both = '[options]\nop_select_implmode = "high_precision"\noptypelist_for_implmode = "Pooling"\n'
     texts = {"b": both, "heir": f'{HEIR}[options]\noptypelist_for_implmode = "SoftmaxV2"\n'}
     folder = store(texts)
     done = run("migrate", "--all", "--cann", "9.0.0")
-    assert (done.code, "b and heir have a part of it each" in done.out, read_texts(folder)) == (1, True, texts), done.out
+    assert (done.code, "b and heir have a part of it each" in done.out, read_texts(folder)) == (
+        1,
+        True,
+        texts,
+    ), done.out
 
 
 def test_a_parent_that_is_fixed_at_a_version_keeps_a_family_as_it_is_and_the_hint_says_how_to_go_on(
@@ -74,13 +126,21 @@ def test_a_parent_that_is_fixed_at_a_version_keeps_a_family_as_it_is_and_the_hin
     assert "migrate and release b, then move the pin" in done.out
 
 
-@pytest.mark.parametrize("heir", [f'unset = ["{OLD}"]\n', f'locked = ["{OLD}"]\n', f'[options]\n{OLD} = "force_fp32"\n'])
-def test_one_preset_is_not_moved_away_from_those_that_build_on_it(heir: str, store: Store, run: Run) -> None:
+@pytest.mark.parametrize(
+    "heir", [f'unset = ["{OLD}"]\n', f'locked = ["{OLD}"]\n', f'[options]\n{OLD} = "force_fp32"\n']
+)
+def test_one_preset_is_not_moved_away_from_those_that_build_on_it(
+    heir: str, store: Store, run: Run
+) -> None:
     texts = {"b": BASE, "heir": HEIR + heir}
     folder = store(texts)
     for words in ((), ("--dry-run",)):
         said = run("migrate", "b", "--cann", "9.0.0", *words)
-        assert (said.code, "npuprof migrate --all --cann 9.0.0" in said.err, read_texts(folder)) == (2, True, texts)
+        assert (
+            said.code,
+            "npuprof migrate --all --cann 9.0.0" in said.err,
+            read_texts(folder),
+        ) == (2, True, texts)
     assert run("migrate", "b", "--cann", "9.0.0", "--no-check").code == 1
     assert NEW in read_texts(folder)["b"]
 
@@ -88,13 +148,29 @@ def test_one_preset_is_not_moved_away_from_those_that_build_on_it(heir: str, sto
 RULE = "[[rule]]\ncode = 'T-1'\n"
 
 
-@pytest.mark.parametrize(("rule", "said"), [
-    (f"require = \"{OLD} == 'allow_mix_precision'\"\n", f"rule T-1 reads {OLD}, which is {NEW} now"),
-    (f"when = \"{OLD} == 'force_fp32'\"\nrequire = 'deterministic == 1'\n", f"rule T-1 reads {OLD}, which is {NEW} now"),
-    ("require = 'static_memory_policy == 1'\n", "rule T-1 reads static_memory_policy, whose values are others now"),
-    ("require = 'graph_memory_max_size is unset'\n", "rule T-1 reads graph_memory_max_size, which is not set any more"),
-    ("require = 'hccl_timeout is unset'\n", ""), (f"require = \"{OLD} == 'allow_mix_precision'\"\npresets = ['other/*']\n", ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        (
+            f"require = \"{OLD} == 'allow_mix_precision'\"\n",
+            f"rule T-1 reads {OLD}, which is {NEW} now",
+        ),
+        (
+            f"when = \"{OLD} == 'force_fp32'\"\nrequire = 'deterministic == 1'\n",
+            f"rule T-1 reads {OLD}, which is {NEW} now",
+        ),
+        (
+            "require = 'static_memory_policy == 1'\n",
+            "rule T-1 reads static_memory_policy, whose values are others now",
+        ),
+        (
+            "require = 'graph_memory_max_size is unset'\n",
+            "rule T-1 reads graph_memory_max_size, which is not set any more",
+        ),
+        ("require = 'hccl_timeout is unset'\n", ""),
+        (f"require = \"{OLD} == 'allow_mix_precision'\"\npresets = ['other/*']\n", ""),
+    ],
+)
 @pytest.mark.parametrize("preset", ["b", "--all"])
 def test_a_team_rule_that_reads_a_migrated_key_is_reported(
     rule: str, said: str, preset: str, store: Store, run: Run, tmp_path: Path
@@ -112,17 +188,24 @@ def test_a_team_rule_that_reads_a_migrated_key_is_reported(
 MIGRATED = BASE + 'static_memory_policy = 1\ngraph_memory_max_size = "1"\n'
 
 
-def test_blocks_that_a_migration_leaves_behind_are_named(store: Store, run: Run, tmp_path: Path) -> None:
+def test_blocks_that_a_migration_leaves_behind_are_named(
+    store: Store, run: Run, tmp_path: Path
+) -> None:
     store({"b": BASE, "other": "[options]\nhccl_timeout = 5\n"})
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     for number, spec in enumerate(["b", "other", "b"]):
         Path(f"s{number}.py").write_text("import tensorflow as tf\nconfig = tf.ConfigProto()\n")
         made = run("inject", f"s{number}.py", spec)
         assert made.code == 0, made.err
-    said = ("2 blocks in scripts are out of date by that: s0.py:3 (b), s2.py:3 (b)", "npuprof inject . --all")
+    said = (
+        "2 blocks in scripts are out of date by that: s0.py:3 (b), s2.py:3 (b)",
+        "npuprof inject . --all",
+    )
     for words in (("b", "--dry-run"), ("--all", "--dry-run"), ("--all",)):
         done = run("migrate", *words, "--cann", "9.0.0")
         assert all(text in done.err for text in said), done.err
-    assert "out of date" not in run("migrate", "--all", "--cann", "9.0.0").err, "nothing changes any more"
+    assert "out of date" not in run("migrate", "--all", "--cann", "9.0.0").err, (
+        "nothing changes any more"
+    )
     assert run("inject", ".", "--all").code == 0
     assert "deterministic" not in Path("s1.py").read_text()

@@ -1,4 +1,6 @@
-"""Three-way merges with known outcomes: what becomes of keys, elements, overrides, comments and conflicts."""
+"""Three-way merges with known outcomes: what becomes of keys, elements, overrides, comments and
+conflicts.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npuprof.edit.merge import format_conflicts, merge_ordered_lists, merge_texts, merge_unordered_lists, split_conflicts
+from npuprof.edit.merge import (
+    format_conflicts,
+    merge_ordered_lists,
+    merge_texts,
+    merge_unordered_lists,
+    split_conflicts,
+)
 from npuprof.edit.paths import MISSING, is_same_document
 from npuprof.edit.statements import collect_comments
 from support import building
@@ -35,27 +43,65 @@ A = 1
 
 CLEAN: dict[str, tuple[str, str, str]] = {
     "different keys": ("A = 1|A = 2", "1836|1904", "1836|1904;A = 1|A = 2"),
-    "the same value in two forms": ('skip = ["a", "b", "c"]|skip = ["a", "b"]', 'skip = ["a", "b", "c"]|skip = ["a","b"]',
-        'skip = ["a", "b", "c"]|skip = ["a", "b"]'),
-    "keys added side by side": ("A = 1|A = 1\nB = 2", "A = 1|A = 1\nC = 3", "A = 1|A = 1\nB = 2\nC = 3"),
-    "different elements changed": ("[1, 2, 3]|[9, 2, 3]", "[1, 2, 3]|[1, 2, 8]", "[1, 2, 3]|[9, 2, 8]"),
-    "sets in [profile]": ('["atlas-a2"]|["atlas-a3"]', '["atlas-a2"]|["atlas-a2", "atlas-training"]',
-        '["atlas-a2"]|["atlas-a3", "atlas-training"]'),
-    "a section added by theirs": ("A = 1|A = 2", "A = 1\n|A = 1\n\n# flags\n[atc]\nframework = 3 # tf\n",
-        "A = 1\n|A = 2\n\n# flags\n[atc]\nframework = 3 # tf\n"),
-    "a section removed, another changed": ("1836|1904", "\n[env]\nA = 1\n|", "1836|1904;\n[env]\nA = 1\n|"),
-    "a comment beside, and the value by ours": ("1836|1904", "# seconds|# s, 27 * 68", "1836|1904;# seconds|# s, 27 * 68"),
-    "a key of theirs comes with its comments": ("1836|1904", "A = 1|A = 1\n# why\nB = 2 # two",
-        "1836|1904;A = 1|A = 1\n# why\nB = 2 # two"),
-    "overrides added by both": ('A = 1\n|A = 1\n\n[[override]]\nmatch = { product = "a" }\nenv = { X = 1 }\n',
+    "the same value in two forms": (
+        'skip = ["a", "b", "c"]|skip = ["a", "b"]',
+        'skip = ["a", "b", "c"]|skip = ["a","b"]',
+        'skip = ["a", "b", "c"]|skip = ["a", "b"]',
+    ),
+    "keys added side by side": (
+        "A = 1|A = 1\nB = 2",
+        "A = 1|A = 1\nC = 3",
+        "A = 1|A = 1\nB = 2\nC = 3",
+    ),
+    "different elements changed": (
+        "[1, 2, 3]|[9, 2, 3]",
+        "[1, 2, 3]|[1, 2, 8]",
+        "[1, 2, 3]|[9, 2, 8]",
+    ),
+    "sets in [profile]": (
+        '["atlas-a2"]|["atlas-a3"]',
+        '["atlas-a2"]|["atlas-a2", "atlas-training"]',
+        '["atlas-a2"]|["atlas-a3", "atlas-training"]',
+    ),
+    "a section added by theirs": (
+        "A = 1|A = 2",
+        "A = 1\n|A = 1\n\n# flags\n[atc]\nframework = 3 # tf\n",
+        "A = 1\n|A = 2\n\n# flags\n[atc]\nframework = 3 # tf\n",
+    ),
+    "a section removed, another changed": (
+        "1836|1904",
+        "\n[env]\nA = 1\n|",
+        "1836|1904;\n[env]\nA = 1\n|",
+    ),
+    "a comment beside, and the value by ours": (
+        "1836|1904",
+        "# seconds|# s, 27 * 68",
+        "1836|1904;# seconds|# s, 27 * 68",
+    ),
+    "a key of theirs comes with its comments": (
+        "1836|1904",
+        "A = 1|A = 1\n# why\nB = 2 # two",
+        "1836|1904;A = 1|A = 1\n# why\nB = 2 # two",
+    ),
+    "overrides added by both": (
+        'A = 1\n|A = 1\n\n[[override]]\nmatch = { product = "a" }\nenv = { X = 1 }\n',
         'A = 1\n|A = 1\n\n# b is slow\n[[override]]\nmatch = { product = "b" }\nenv = { X = 2 }\n',
         'A = 1\n|A = 1\n\n[[override]]\nmatch = { product = "a" }\nenv = { X = 1 }\n\n'
-        '# b is slow\n[[override]]\nmatch = { product = "b" }\nenv = { X = 2 }\n'),
-    "a licence above all": ("1836|1904", "[profile]|# Copyright them\n\n[profile]", "1836|1904;[profile]|# Copyright them\n\n[profile]"),
-    "a paragraph above a key that ours changed": ("1836|1904", "hccl|# free\n\nhccl", "hccl_timeout = 1836|# free\n\nhccl_timeout = 1904"),
+        '# b is slow\n[[override]]\nmatch = { product = "b" }\nenv = { X = 2 }\n',
+    ),
+    "a licence above all": (
+        "1836|1904",
+        "[profile]|# Copyright them\n\n[profile]",
+        "1836|1904;[profile]|# Copyright them\n\n[profile]",
+    ),
+    "a paragraph above a key that ours changed": (
+        "1836|1904",
+        "hccl|# free\n\nhccl",
+        "hccl_timeout = 1836|# free\n\nhccl_timeout = 1904",
+    ),
     "the end of the file": ("A = 1|A = 2", "A = 1\n|A = 1\n\n# bye\n", "A = 1\n|A = 2\n\n# bye\n"),
     "beside a header": ("A = 1|A = 2", "[env]|[env] # all", "A = 1|A = 2;[env]|[env] # all"),
-}  # fmt: skip
+}
 
 
 def made(text: str, edits: str) -> str:
@@ -82,19 +128,47 @@ CONFLICTS: dict[str, tuple[str, str, str, str]] = {
         'extends = ["base/a", "m/x"]\n',
         'extends = ["base/a", "m/y"]\n',
     ),
-    "one key, two values": ("1836|1904", "1836|1972", "hccl_timeout = 1904 # seconds\n", "hccl_timeout = 1972 # seconds\n"),
-    "changed here, removed there": ("1836|1904", "hccl_timeout = 1836 # seconds\n|", "hccl_timeout = 1904 # seconds\n", ""),
-    "removed here, changed there": ("hccl_timeout = 1836 # seconds\n|", "1836|1904", "", "hccl_timeout = 1904 # seconds\n"),
-    "one key added with two values": ("A = 1|A = 1\nB = 2", "A = 1|A = 1\nB = 3", "B = 2\n", "B = 3\n"),
+    "one key, two values": (
+        "1836|1904",
+        "1836|1972",
+        "hccl_timeout = 1904 # seconds\n",
+        "hccl_timeout = 1972 # seconds\n",
+    ),
+    "changed here, removed there": (
+        "1836|1904",
+        "hccl_timeout = 1836 # seconds\n|",
+        "hccl_timeout = 1904 # seconds\n",
+        "",
+    ),
+    "removed here, changed there": (
+        "hccl_timeout = 1836 # seconds\n|",
+        "1836|1904",
+        "",
+        "hccl_timeout = 1904 # seconds\n",
+    ),
+    "one key added with two values": (
+        "A = 1|A = 1\nB = 2",
+        "A = 1|A = 1\nB = 3",
+        "B = 2\n",
+        "B = 3\n",
+    ),
     "true is not 1": ("A = 1|A = 1\nB = true", "A = 1|A = 1\nB = 1", "B = true\n", "B = 1\n"),
-    "numbers added at one place": ("[1, 2, 3]|[1, 2, 3, 4]", "[1, 2, 3]|[1, 2, 3, 5]", "dims = [1, 2, 3, 4]\n", "dims = [1, 2, 3, 5]\n"),
+    "numbers added at one place": (
+        "[1, 2, 3]|[1, 2, 3, 4]",
+        "[1, 2, 3]|[1, 2, 3, 5]",
+        "dims = [1, 2, 3, 4]\n",
+        "dims = [1, 2, 3, 5]\n",
+    ),
     "a table here, text there": (
-        '[options.modify_mixlist]\nblack-list = { to-add = ["MatMul"] }\n\n|;[1, 2, 3]\n|[1, 2, 3]\nmodify_mixlist = "x.json"\n',
+        (
+            '[options.modify_mixlist]\nblack-list = { to-add = ["MatMul"] }\n\n|;[1, 2, 3]\n'
+            '|[1, 2, 3]\nmodify_mixlist = "x.json"\n'
+        ),
         '["MatMul"]|["Cast"]',
         'modify_mixlist = "x.json"\n',
         '\n[options.modify_mixlist]\nblack-list = { to-add = ["Cast"] }\n',
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CONFLICTS)
@@ -111,7 +185,9 @@ def test_what_clashes_is_marked_and_nothing_else(name: str) -> None:
 
 
 def test_what_does_not_clash_is_merged_beside_a_conflict() -> None:
-    result = merge_texts(BASE, made(BASE, "1836|1904;A = 1|A = 1\nB = 2"), made(BASE, "1836|1972;A = 1|A = 1\nC = 3"))
+    result = merge_texts(
+        BASE, made(BASE, "1836|1904;A = 1|A = 1\nB = 2"), made(BASE, "1836|1972;A = 1|A = 1\nC = 3")
+    )
     assert result.conflicts == ("conflict in options.hccl_timeout: here 1904, there 1972",)
     picked = split_conflicts(result.text)
     assert picked is not None
@@ -123,7 +199,14 @@ def test_a_file_added_by_both_is_merged_from_nothing() -> None:
     assert merge_texts("", ours, theirs).text == "[options]\na = 1\nb = 2\nc = 3\n\n[env]\nX = 1\n"
 
 
-@pytest.mark.parametrize("head", ["[options]\n", "[append.options]\n", '[[override]]\nmatch = { product = "a" }\n[override.options]\n'])
+@pytest.mark.parametrize(
+    "head",
+    [
+        "[options]\n",
+        "[append.options]\n",
+        '[[override]]\nmatch = { product = "a" }\n[override.options]\n',
+    ],
+)
 def test_one_meaning_in_two_forms_is_no_conflict(head: str) -> None:
     ours = f'{head}local_device_list = "0,1"\n'
     assert merge_texts(head, ours, f"{head}local_device_list = [0, 1]\n").text == ours
@@ -133,31 +216,62 @@ def block(product: str, number: int) -> str:
     return f'[[override]]\nmatch = {{ product = "{product}" }}\nenv = {{ X = {number} }}\n\n'
 
 
-@pytest.mark.parametrize(("base", "ours", "theirs", "wanted"), [
-    ("a1 b1", "a2 b1", "a1 b2", "a2 b2"), ("a1 b1", "b1", "a1 b2", "b2"), ("a1 b1", "a1 b1 c1", "b1", "b1 c1"),
-    ("a1 b1", "a1 b1", "b1 a1", None), ("", "a1", "b1", "a1 b1"), ("a1 b1", "a2 b1", "b1", None), ("a1 b1", "b1", "a2 b1", None),
-    ("a1 b1", "b1 a1", "a1 c1 b1", None), ("a1", "a2", "a3", None), ("a1 a2", "a1 a3", "a9 a2", "a9 a3"),
-])  # fmt: skip
-def test_overrides_are_merged_by_their_match(base: str, ours: str, theirs: str, wanted: str | None) -> None:
-    three = ["".join(block(word[0], int(word[1])) for word in side.split()) for side in (base, ours, theirs)]
+@pytest.mark.parametrize(
+    ("base", "ours", "theirs", "wanted"),
+    [
+        ("a1 b1", "a2 b1", "a1 b2", "a2 b2"),
+        ("a1 b1", "b1", "a1 b2", "b2"),
+        ("a1 b1", "a1 b1 c1", "b1", "b1 c1"),
+        ("a1 b1", "a1 b1", "b1 a1", None),
+        ("", "a1", "b1", "a1 b1"),
+        ("a1 b1", "a2 b1", "b1", None),
+        ("a1 b1", "b1", "a2 b1", None),
+        ("a1 b1", "b1 a1", "a1 c1 b1", None),
+        ("a1", "a2", "a3", None),
+        ("a1 a2", "a1 a3", "a9 a2", "a9 a3"),
+    ],
+)
+def test_overrides_are_merged_by_their_match(
+    base: str, ours: str, theirs: str, wanted: str | None
+) -> None:
+    three = [
+        "".join(block(word[0], int(word[1])) for word in side.split())
+        for side in (base, ours, theirs)
+    ]
     result = merge_texts(*three)
     if wanted is None:
         picked = split_conflicts(result.text)
         assert picked is not None
         found = [
-            {"".join(map(str, (b["match"]["product"], b["env"]["X"]))) for b in tomllib.loads(side).get("override", [])} for side in picked
+            {
+                "".join(map(str, (b["match"]["product"], b["env"]["X"])))
+                for b in tomllib.loads(side).get("override", [])
+            }
+            for side in picked
         ]
         assert set(ours.split()) <= found[0] | found[1]
         assert set(theirs.split()) <= found[0] | found[1]
     else:
         assert not result.conflicts
-        assert [f"{b['match']['product']}{b['env']['X']}" for b in tomllib.loads(result.text).get("override", [])] == wanted.split()
+        assert [
+            f"{b['match']['product']}{b['env']['X']}"
+            for b in tomllib.loads(result.text).get("override", [])
+        ] == wanted.split()
 
 
-@pytest.mark.parametrize(("base", "ours", "theirs", "wanted"), [
-    ("abc", "abc", "abc", "abc"), ("abc", "axbc", "abyc", "axbyc"), ("abc", "bc", "ab", "b"), ("abc", "cab", "bca", "cba"),
-    ("abcd", "bcda", "bcad", None), ("", "a", "b", None), ("ab", "xb", "ay", "xy"), ("ab", "xb", "b", None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("base", "ours", "theirs", "wanted"),
+    [
+        ("abc", "abc", "abc", "abc"),
+        ("abc", "axbc", "abyc", "axbyc"),
+        ("abc", "bc", "ab", "b"),
+        ("abc", "cab", "bca", "cba"),
+        ("abcd", "bcda", "bcad", None),
+        ("", "a", "b", None),
+        ("ab", "xb", "ay", "xy"),
+        ("ab", "xb", "b", None),
+    ],
+)
 def test_sequences(base: str, ours: str, theirs: str, wanted: str | None) -> None:
     found = merge_ordered_lists(list(base), list(ours), list(theirs))
     assert found is MISSING if wanted is None else found == list(wanted)
@@ -176,15 +290,24 @@ def test_markers_and_sides_are_each_others_inverse() -> None:
     assert split_conflicts("<<<<<<< ours\na\n") is None
 
 
-# -- comments ----------------------------------------------------------------------------------------------------
+# -- comments -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("text", "found"), [
-    ("a = 1 # x\n# y\n", ["# x", "# y"]), ("a = '#' # x", ["# x"]), ('a = "\\"# no" # x\n', ["# x"]), ('a = """\n# no\n""" # x\n', ["# x"]),
-    ("a = '''\n# no''' # it's\n'b#' = 1 # x\n", ["# it's", "# x"]), ("a = [ # x\n1, # y\n]\r\n# z \r\n", ["# x", "# y", "# z"]),
-    ("# x\n#\n## \n# x\n", ["# x", "# x"]),
-])  # fmt: skip
-def test_comments_are_what_stands_behind_a_hash_that_is_in_no_string(text: str, found: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("a = 1 # x\n# y\n", ["# x", "# y"]),
+        ("a = '#' # x", ["# x"]),
+        ('a = "\\"# no" # x\n', ["# x"]),
+        ('a = """\n# no\n""" # x\n', ["# x"]),
+        ("a = '''\n# no''' # it's\n'b#' = 1 # x\n", ["# it's", "# x"]),
+        ("a = [ # x\n1, # y\n]\r\n# z \r\n", ["# x", "# y", "# z"]),
+        ("# x\n#\n## \n# x\n", ["# x", "# x"]),
+    ],
+)
+def test_comments_are_what_stands_behind_a_hash_that_is_in_no_string(
+    text: str, found: list[str]
+) -> None:
     assert sorted(collect_comments(text).elements()) == found
 
 
@@ -193,12 +316,28 @@ APART: dict[str, tuple[str, str, str]] = {
     "a comment above": ("# why\n" + LIST, "# why|# ours", "# why|# theirs"),
     "a comment beside": ("[env]\nA = 1 # why\n", "# why|# ours", "# why|# theirs"),
     "a comment in a list": (LIST, "about a|ours", "about a|theirs"),
-    "of a key that theirs took out": ("[env]\n# why\nA = 1\nB = 2\n", "# why|# ours", "# why\nA = 1\n|"),
-    "beside a key that theirs took out": ("[env]\nA = 1\nB = 2\n", "A = 1|A = 1 # ours", "A = 1\n|"),
+    "of a key that theirs took out": (
+        "[env]\n# why\nA = 1\nB = 2\n",
+        "# why|# ours",
+        "# why\nA = 1\n|",
+    ),
+    "beside a key that theirs took out": (
+        "[env]\nA = 1\nB = 2\n",
+        "A = 1|A = 1 # ours",
+        "A = 1\n|",
+    ),
     "above all": ("[env]\nA = 1\n", "[env]|# ours\n\n[env]", "[env]|# theirs\n\n[env]"),
     "at the end": ("[env]\nA = 1\n", "A = 1\n|A = 1\n# ours\n", "A = 1\n|A = 1\n# theirs\n"),
-    "a paragraph above a key that theirs took out": ("[env]\nA = 1\nB = 2\n", "A = 1|# ours\n\nA = 1", "A = 1\n|"),
-    "in a table that theirs took out": ("[env]\nA = 1\n[atc]\nx = 1\n", "x = 1|# ours\nx = 1", "[atc]\nx = 1\n|"),
+    "a paragraph above a key that theirs took out": (
+        "[env]\nA = 1\nB = 2\n",
+        "A = 1|# ours\n\nA = 1",
+        "A = 1\n|",
+    ),
+    "in a table that theirs took out": (
+        "[env]\nA = 1\n[atc]\nx = 1\n",
+        "x = 1|# ours\nx = 1",
+        "[atc]\nx = 1\n|",
+    ),
 }
 
 
@@ -220,7 +359,8 @@ def test_a_comment_that_cannot_be_kept_is_a_conflict(name: str) -> None:
 
 def test_a_value_in_conflict_has_the_comments_of_each_side_and_one_line_ending() -> None:
     base, ours, theirs = (
-        f"[env]\r\nA = [\r\n  1, # one\r\n  {number}, # {side}\r\n]\r\n" for number, side in ((2, "b"), (3, "o"), (4, "t"))
+        f"[env]\r\nA = [\r\n  1, # one\r\n  {number}, # {side}\r\n]\r\n"
+        for number, side in ((2, "b"), (3, "o"), (4, "t"))
     )
     text = merge_texts(base, ours, theirs).text
     assert text.count("\n") == text.count("\r\n")
@@ -233,23 +373,32 @@ def test_a_text_without_a_last_newline_takes_comments_at_its_end() -> None:
 
 
 sections = st.dictionaries(
-    st.sampled_from(["profile", "options", "env"]), st.dictionaries(building.names, building.toml_values, max_size=4), max_size=3
+    st.sampled_from(["profile", "options", "env"]),
+    st.dictionaries(building.names, building.toml_values, max_size=4),
+    max_size=3,
 )
 
 
 @given(sections, sections)
-def test_a_side_that_changed_nothing_leaves_the_merge_to_the_other(base: dict[str, Any], other: dict[str, Any]) -> None:
+def test_a_side_that_changed_nothing_leaves_the_merge_to_the_other(
+    base: dict[str, Any], other: dict[str, Any]
+) -> None:
     texts = building.toml(base), building.toml(other)
-    for result in (merge_texts(texts[0], texts[0], texts[1]), merge_texts(texts[0], texts[1], texts[0])):
+    for result in (
+        merge_texts(texts[0], texts[0], texts[1]),
+        merge_texts(texts[0], texts[1], texts[0]),
+    ):
         assert not result.conflicts
         assert is_same_document(tomllib.loads(result.text), other)
 
 
-# -- how much work it is -----------------------------------------------------------------------------------------
+# -- how much work it is --------------------------------------------------------------------------
 
 
 def write_sides(start: str, line: str, *sides: Iterable[int], end: str = "") -> tuple[str, ...]:
-    """Return three texts: what they have in common, with a line or a block for each number of each side."""
+    """Return three texts: what they have in common, with a line or a block for each number of each
+    side.
+    """
     return tuple(start + "".join(map(line.format, side)) + end for side in sides)
 
 
@@ -261,9 +410,13 @@ def differ(text: str) -> tuple[str, ...]:
 KEY = "# about {0}\nk{0} = 1 # beside\n"
 BLOCK = '# about {0}\n[[override]]\nmatch = {{ product = "p{0}" }}\nenv = {{ A = 1 }}\n\n'
 MANY: dict[str, Callable[[int], tuple[str, ...]]] = {
-    "keys added by both": lambda n: write_sides("[env]\n", KEY, range(n), range(2 * n), [*range(n), *range(2 * n, 3 * n)]),
+    "keys added by both": lambda n: write_sides(
+        "[env]\n", KEY, range(n), range(2 * n), [*range(n), *range(2 * n, 3 * n)]
+    ),
     "overrides that clash": lambda n: differ(write_sides("", BLOCK, range(n))[0]),
-    "elements of a list": lambda n: write_sides("[options]\nskip = [", "'{0}', ", range(n), range(n + 1), range(-1, n), end="]\n"),
+    "elements of a list": lambda n: write_sides(
+        "[options]\nskip = [", "'{0}', ", range(n), range(n + 1), range(-1, n), end="]\n"
+    ),
 }
 
 

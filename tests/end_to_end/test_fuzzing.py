@@ -1,6 +1,8 @@
-"""Whatever a command is given: an exit code that is documented, words where it could not answer, and nothing written elsewhere.
+"""Whatever a command is given: an exit code that is documented, words where it could not answer,
+and nothing written elsewhere.
 
-``NPUPROF_FUZZ=12000`` rolls so many cases, ``NPUPROF_FUZZ_SEED=2`` others. A case that fails is named ``SEED:NUMBER``.
+``NPUPROF_FUZZ=12000`` rolls so many cases, ``NPUPROF_FUZZ_SEED=2`` others. A case that fails is
+named ``SEED:NUMBER``.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from support.running import Run
 
 COUNT = int(os.environ.get("NPUPROF_FUZZ", "300"))
 SEED = os.environ.get("NPUPROF_FUZZ_SEED", "1")
-#: 0 fine, 1 not clean, 2 could not answer; `run` hands on 126 and 127; 130 and 141 are an interrupt and a closed pipe.
+#: 0 fine, 1 not clean, 2 could not answer; `run` hands on 126 and 127; 130 and 141 are an interrupt
+#: and a closed pipe.
 CODES = {0, 1, 2, 126, 127, 130, 141}
 #: Seconds of the processor that a case may take: a hundred times what most take.
 MOST_SECONDS = 10
@@ -43,7 +46,9 @@ def stop(*given: object) -> None:
 
 @contextmanager
 def limit_time() -> Iterator[None]:
-    """Let nothing run for ever: only the processor's time counts, as machines differ and others work on them."""
+    """Let nothing run for ever: only the processor's time counts, as machines differ and others
+    work on them.
+    """
     before = signal.signal(signal.SIGVTALRM, stop)
     signal.setitimer(signal.ITIMER_VIRTUAL, MOST_SECONDS)
     try:
@@ -51,7 +56,9 @@ def limit_time() -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, before)
-        signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # `run` gives the command what a shell would have
+        signal.signal(
+            signal.SIGPIPE, signal.SIG_IGN
+        )  # `run` gives the command what a shell would have
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +66,13 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository with three commits and a release."""
     made = Repo(tmp_path_factory.mktemp("history") / "repo")
     for value in (1, 2, 3):
-        made.commit({"base": f"[options]\nhccl_timeout = {value}\n", "leaf": 'profile.extends = ["base"]\n', "odd": "[options]\n"})
+        made.commit(
+            {
+                "base": f"[options]\nhccl_timeout = {value}\n",
+                "leaf": 'profile.extends = ["base"]\n',
+                "odd": "[options]\n",
+            }
+        )
     made.release("leaf", "1.0.0")
     return made.folder / ".git"
 
@@ -72,7 +85,9 @@ def describe_failure(case: Case, code: object, out: str, err: str) -> str:
     return "exit 2 without a word" if code == 2 and not (out + err).strip() and not filed else ""
 
 
-def run_case(case: Case, folder: Path, history: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> tuple[object, str]:
+def run_case(
+    case: Case, folder: Path, history: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> tuple[object, str]:
     """Run a case in a folder of its own; return how it ended, and what is wrong with that."""
     work, home = folder / "work", folder / "home"
     work.mkdir(parents=True)
@@ -80,13 +95,23 @@ def run_case(case: Case, folder: Path, history: Path, run: Run, monkeypatch: pyt
     write_files(work, case.files)
     if case.committed:
         shutil.copytree(history, work / ".git")
-    own = {"GIT_CONFIG_GLOBAL": home / "gitconfig", "TMPDIR": home, "HOME": home, "XDG_CACHE_HOME": home / "cache"}
+    own = {
+        "GIT_CONFIG_GLOBAL": home / "gitconfig",
+        "TMPDIR": home,
+        "HOME": home,
+        "XDG_CACHE_HOME": home / "cache",
+    }
     code, out, err = None, "", ""
     with monkeypatch.context() as patch:
         patch.chdir(work)
         patch.setattr(os, "execvpe", hand_over)
         patch.setattr(tempfile, "tempdir", str(home))
-        for name, value in {"GIT_CEILING_DIRECTORIES": folder, "XDG_STATE_HOME": home / "state", **own, **case.environ}.items():
+        for name, value in {
+            "GIT_CEILING_DIRECTORIES": folder,
+            "XDG_STATE_HOME": home / "state",
+            **own,
+            **case.environ,
+        }.items():
             patch.setenv(name, str(value))
         try:
             with limit_time():
@@ -99,10 +124,14 @@ def run_case(case: Case, folder: Path, history: Path, run: Run, monkeypatch: pyt
             err = f"Traceback: {error!r}"
     strays = sorted(set(os.listdir(folder)) - {"work", "home"})
     shutil.rmtree(folder)
-    return code, describe_failure(case, code, out, err) or (f"written elsewhere: {strays}" if strays else "")
+    return code, describe_failure(case, code, out, err) or (
+        f"written elsewhere: {strays}" if strays else ""
+    )
 
 
-def test_every_command_line_ends_in_a_documented_way(tmp_path: Path, history: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_command_line_ends_in_a_documented_way(
+    tmp_path: Path, history: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     failures, ends = [], Counter[object]()
     for number in range(COUNT):

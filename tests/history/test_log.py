@@ -1,4 +1,6 @@
-"""The past of resolved values: which commits changed them, through any parent, and who wrote each."""
+"""The past of resolved values: which commits changed them, through any parent, and who
+wrote each.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,10 @@ def test_a_change_of_a_parent_is_in_the_history_of_its_heirs(repo: Repo, run: Ru
 def blamed(run: Run, *words: str) -> dict[str, tuple[Any, ...]]:
     done = run("blame", *words, "--format", "json")
     assert done.code == 0, done.err
-    return {item["key"]: (item["value"], item["commit"], item["origin"]["text"]) for item in json.loads(done.out)["values"]}
+    return {
+        item["key"]: (item["value"], item["commit"], item["origin"]["text"])
+        for item in json.loads(done.out)["values"]
+    }
 
 
 def test_blame_reaches_into_pinned_parents(repo: Repo, run: Run) -> None:
@@ -54,11 +59,17 @@ def test_blame_reaches_into_pinned_parents(repo: Repo, run: Run) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("log base+base", "NP024"), ("log -", "NP024"), ("log base@nope", "unknown revision 'nope'"), ("log bose", "did you mean 'base'?"),
-        ("blame nope", "NP008"), ("log base@--x", "cannot start with '-'"),
+        ("log base+base", "NP024"),
+        ("log -", "NP024"),
+        ("log base@nope", "unknown revision 'nope'"),
+        ("log bose", "did you mean 'base'?"),
+        ("blame nope", "NP008"),
+        ("log base@--x", "cannot start with '-'"),
     ],
-)  # fmt: skip
-def test_log_and_blame_refuse_what_has_no_history(words: str, said: str, repo: Repo, run: Run) -> None:
+)
+def test_log_and_blame_refuse_what_has_no_history(
+    words: str, said: str, repo: Repo, run: Run
+) -> None:
     repo.commit({"base": BASE.format(1)})
     assert expect(run(*words.split()), 2, said).startswith("error NP")
 
@@ -67,9 +78,18 @@ def test_explain_tells_the_last_change_where_there_is_a_history(repo: Repo, run:
     repo.commit({"base": BASE.format(1), "leaf": LEAF.format(1)}, "start")
     second = repo.commit({"base": BASE.format(2)}, "slower")
     repo.commit({"leaf": LEAF.format(0)}, "elsewhere")
-    assert run("explain", "leaf", "hccl_timeout").out.endswith(f"\n  last change  {second[:7]} 2026-01-02 Ada Lovelace: slower\n")
-    assert json.loads(run("explain", "leaf", "hccl_timeout", "--format", "json").out)["last_change"]["commit"] == second
-    assert "last change" not in run("explain", "leaf", "hccl_timeout", "--set", "hccl_timeout=3").out
+    assert run("explain", "leaf", "hccl_timeout").out.endswith(
+        f"\n  last change  {second[:7]} 2026-01-02 Ada Lovelace: slower\n"
+    )
+    assert (
+        json.loads(run("explain", "leaf", "hccl_timeout", "--format", "json").out)["last_change"][
+            "commit"
+        ]
+        == second
+    )
+    assert (
+        "last change" not in run("explain", "leaf", "hccl_timeout", "--set", "hccl_timeout=3").out
+    )
     repo.write({"base": BASE.format(3)})
     assert run("explain", "leaf", "hccl_timeout").out.endswith("  last change  not committed yet\n")
 
@@ -87,48 +107,77 @@ def test_a_store_that_moved_is_cited_by_the_paths_of_each_time(repo: Repo, run: 
     repo.commit({"base": base.format(4)}, "move and change")
     steps = logged(run, "leaf", "hccl_timeout")
     assert logged(run, "leaf") == steps
-    cited = [(step["subject"], *[(o or {}).get("path") for o in step["changes"][0]["origins"].values()]) for step in steps]
+    cited = [
+        (step["subject"], *[(o or {}).get("path") for o in step["changes"][0]["origins"].values()])
+        for step in steps
+    ]
     now, then = "profiles/base.toml", "presets/base.toml"
-    assert cited == [("move and change", then, now), ("third", then, then), ("second", now, now), ("first", None, now)]
+    assert cited == [
+        ("move and change", then, now),
+        ("third", then, then),
+        ("second", now, now),
+        ("first", None, now),
+    ]
 
 
-# -- what only an override brings ---------------------------------------------------------------------------------
+# -- what only an override brings -----------------------------------------------------------------
 
 OVERRIDDEN = (
-    '[options]\nhccl_timeout = 1\n[[override]]\nmatch = {{ product = "atlas-a3" }}\noptions = {{ precision_mode_v2 = "{}" }}\n'
+    '[options]\nhccl_timeout = 1\n[[override]]\nmatch = {{ product = "atlas-a3" }}\n'
+    'options = {{ precision_mode_v2 = "{}" }}\n'
     '[[override]]\nmatch = {{ cann = ">=9.0" }}\noptions = {{ hccl_timeout = {} }}\n'
 )
 PLAIN = "[options]\nhccl_timeout = {}\n"
 
-#: The texts of ``base`` at commits one after the other, the key, and what is told of each step, oldest first.
+#: The texts of ``base`` at commits one after the other, the key, and what is told of each step,
+#: oldest first.
 SCOPED: dict[str, tuple[list[str], str, list[list[str]]]] = {
     "all that changed": (
-        [OVERRIDDEN.format("fp16", 5), OVERRIDDEN.format("mixed_float16", 6)], "",
+        [OVERRIDDEN.format("fp16", 5), OVERRIDDEN.format("mixed_float16", 6)],
+        "",
         [
-            ["+ hccl_timeout 1", "+ (product atlas-a3) precision_mode_v2 fp16", "+ (cann >=9.0) hccl_timeout 5"],
-            ["~ (product atlas-a3) precision_mode_v2 mixed_float16", "~ (cann >=9.0) hccl_timeout 6"],
+            [
+                "+ hccl_timeout 1",
+                "+ (product atlas-a3) precision_mode_v2 fp16",
+                "+ (cann >=9.0) hccl_timeout 5",
+            ],
+            [
+                "~ (product atlas-a3) precision_mode_v2 mixed_float16",
+                "~ (cann >=9.0) hccl_timeout 6",
+            ],
         ],
     ),
     "an override that comes and goes": (
-        [PLAIN.format(1), OVERRIDDEN.format("fp16", 5), PLAIN.format(1)], "hccl_timeout",
-        [["+ hccl_timeout 1"], ["~ (cann >=9.0) hccl_timeout 5"], ["~ (cann >=9.0) hccl_timeout 1"]],
+        [PLAIN.format(1), OVERRIDDEN.format("fp16", 5), PLAIN.format(1)],
+        "hccl_timeout",
+        [
+            ["+ hccl_timeout 1"],
+            ["~ (cann >=9.0) hccl_timeout 5"],
+            ["~ (cann >=9.0) hccl_timeout 1"],
+        ],
     ),
     "a value beside the override": (
-        [OVERRIDDEN.format("fp16", 5), OVERRIDDEN.format("fp16", 5).replace("= 1\n", "= 2\n", 1)], "hccl_timeout",
+        [OVERRIDDEN.format("fp16", 5), OVERRIDDEN.format("fp16", 5).replace("= 1\n", "= 2\n", 1)],
+        "hccl_timeout",
         [["+ hccl_timeout 1", "+ (cann >=9.0) hccl_timeout 5"], ["~ hccl_timeout 2"]],
     ),
     "a key that nobody ever set": ([OVERRIDDEN.format("fp16", 5)], "graph_run_mode", []),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("told", SCOPED)
-def test_what_only_an_override_changes_is_in_the_history_with_its_scope(repo: Repo, run: Run, told: str) -> None:
+def test_what_only_an_override_changes_is_in_the_history_with_its_scope(
+    repo: Repo, run: Run, told: str
+) -> None:
     texts, key, expected = SCOPED[told]
     for number, text in enumerate(texts):
         repo.commit({"base": text, "leaf": '[profile]\nextends = ["base"]\n'}, f"step {number}")
     done = run("log", "leaf", *([key] if key else []), "--format", "json")
     steps = [
-        [f"{c['sign']} {'(' + c['scope'] + ') ' if c['scope'] else ''}{c['key']} {c['after']}" for c in step["changes"]]
+        [
+            f"{c['sign']} {'(' + c['scope'] + ') ' if c['scope'] else ''}{c['key']} {c['after']}"
+            for c in step["changes"]
+        ]
         for step in json.loads(done.out)["commits"]
     ]
     assert steps[::-1] == expected

@@ -9,24 +9,44 @@ import pytest
 from npuprof.history.plain_edits import find_plain_edits
 
 TEXT = (
-    '[profile]\nscenario = "training"\n[options]\nhccl_timeout = 1 # s\nop_wait_timeout = 2\ndump_mode = "all"\n[env]\nhccl_timeout = "a"\n'
+    '[profile]\nscenario = "training"\n[options]\nhccl_timeout = 1 # s\nop_wait_timeout = 2\n'
+    'dump_mode = "all"\n[env]\nhccl_timeout = "a"\n'
 )
 
 
 @pytest.mark.parametrize(
     ("was", "now", "expected"),
     [
-        ("= 1", "= +9", {"hccl_timeout": (4, 1)}), ("= 1", "= true", {"hccl_timeout": (4, 1)}), ("= 1", '= "1"', {"hccl_timeout": (4, 1)}),
-        ("# s", "# seconds", {"hccl_timeout": (4, 1)}), ("= 2", "= true # yes", {"op_wait_timeout": (5, 2)}),
-        ('"all"', '"input"', {"dump_mode": (6, "all")}), ('"a"', '"b"', {"env.hccl_timeout": (8, "a")}), ("= 2", "= 2", {}),
-        ("= 1 # s\nop_wait_timeout = 2", "= 3\nop_wait_timeout = 4", {"hccl_timeout": (4, 1), "op_wait_timeout": (5, 2)}),
-        ("= 1", "=  1", None), ("= 1", "= 1.0", None), ("= 1", "= [1]", None), ("training", "online-inference", None),
-        ("= 2", "= 2\n", None), ('"all"', r'"\u0061"', None), ("op_wait", "op_execute", None), ("= 2", "= { a = 1 }", None),
-        ("[env]", "[atc]", None), ("dump_mode = \"all\"", "modify_mixlist = \"all\"", None),
-        ("[options]", "[[override]]", None), ("= 2", '= """', None),
+        ("= 1", "= +9", {"hccl_timeout": (4, 1)}),
+        ("= 1", "= true", {"hccl_timeout": (4, 1)}),
+        ("= 1", '= "1"', {"hccl_timeout": (4, 1)}),
+        ("# s", "# seconds", {"hccl_timeout": (4, 1)}),
+        ("= 2", "= true # yes", {"op_wait_timeout": (5, 2)}),
+        ('"all"', '"input"', {"dump_mode": (6, "all")}),
+        ('"a"', '"b"', {"env.hccl_timeout": (8, "a")}),
+        ("= 2", "= 2", {}),
+        (
+            "= 1 # s\nop_wait_timeout = 2",
+            "= 3\nop_wait_timeout = 4",
+            {"hccl_timeout": (4, 1), "op_wait_timeout": (5, 2)},
+        ),
+        ("= 1", "=  1", None),
+        ("= 1", "= 1.0", None),
+        ("= 1", "= [1]", None),
+        ("training", "online-inference", None),
+        ("= 2", "= 2\n", None),
+        ('"all"', r'"\u0061"', None),
+        ("op_wait", "op_execute", None),
+        ("= 2", "= { a = 1 }", None),
+        ("[env]", "[atc]", None),
+        ('dump_mode = "all"', 'modify_mixlist = "all"', None),
+        ("[options]", "[[override]]", None),
+        ("= 2", '= """', None),
     ],
-)  # fmt: skip
-def test_edits_are_read_from_lines_of_plain_values_only(was: str, now: str, expected: object) -> None:
+)
+def test_edits_are_read_from_lines_of_plain_values_only(
+    was: str, now: str, expected: object
+) -> None:
     changed = TEXT.replace(was, now, 1)
     assert find_plain_edits(TEXT.encode(), changed.encode()) == expected
     assert (find_plain_edits(changed.encode(), TEXT.encode()) is None) == (expected is None)
@@ -41,7 +61,16 @@ def test_the_earlier_value_has_the_type_that_a_parser_gives_it(text: str) -> Non
     assert type(found["hccl_timeout"][1]) is type(value)
 
 
-@pytest.mark.parametrize("header", ["[options.modify_mixlist]", "[override.options]", "[profile.versions]", "[torch_npu]", '["options"]'])
+@pytest.mark.parametrize(
+    "header",
+    [
+        "[options.modify_mixlist]",
+        "[override.options]",
+        "[profile.versions]",
+        "[torch_npu]",
+        '["options"]',
+    ],
+)
 def test_values_below_other_headers_are_left_to_the_parser(header: str) -> None:
     old, new = (f"{header}\na = {number}\n".encode() for number in (1, 2))
     assert find_plain_edits(old, new) is None

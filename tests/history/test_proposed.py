@@ -1,4 +1,6 @@
-"""Commits judge and describe the tree that they write: whatever else lies in the work tree, the index, or a hook's mind."""
+"""Commits judge and describe the tree that they write: whatever else lies in the work tree, the
+index, or a hook's mind.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,15 @@ def repo(repo: Repo) -> Repo:
 
 
 def describe_state(repo: Repo) -> tuple[str, ...]:
-    objects = sorted(str(path) for path in (repo.folder / ".git/objects").rglob("*") if path.is_file())
-    return repo.git("for-each-ref"), repo.git("status", "--porcelain"), repo.git("ls-files", "--stage"), *objects
+    objects = sorted(
+        str(path) for path in (repo.folder / ".git/objects").rglob("*") if path.is_file()
+    )
+    return (
+        repo.git("for-each-ref"),
+        repo.git("status", "--porcelain"),
+        repo.git("ls-files", "--stage"),
+        *objects,
+    )
 
 
 def write_hook(repo: Repo, name: str, text: str) -> None:
@@ -45,23 +54,49 @@ def ignore_draft(repo: Repo) -> None:
 
 #: What lies in the work tree, the words of the command, what is told, what is committed.
 COMMITTED: dict[str, tuple[dict[str, str | None], list[str], str, list[str]]] = {
-    "an unrelated broken draft": ({"draft": WRONG, "base": BASE.format(2)}, ["base"], "2 presets: hccl_timeout 1 → 2 s", ["base"]),
-    "an ignored broken draft": ({"draft-1": WRONG, "base": BASE.format(2)}, [], "2 presets: hccl_timeout 1 → 2 s", ["base"]),
+    "an unrelated broken draft": (
+        {"draft": WRONG, "base": BASE.format(2)},
+        ["base"],
+        "2 presets: hccl_timeout 1 → 2 s",
+        ["base"],
+    ),
+    "an ignored broken draft": (
+        {"draft-1": WRONG, "base": BASE.format(2)},
+        [],
+        "2 presets: hccl_timeout 1 → 2 s",
+        ["base"],
+    ),
     "another file with changes": (
-        {"base": BASE.format(2), "leaf": LEAF.format("base", 7)}, ["leaf"], "leaf: iterations_per_loop 1 → 7", ["leaf"],
+        {"base": BASE.format(2), "leaf": LEAF.format("base", 7)},
+        ["leaf"],
+        "leaf: iterations_per_loop 1 → 7",
+        ["leaf"],
     ),
     "a parent with changes of its own": (
-        {"base": WRONG, "leaf": LEAF.format("base", 7)}, ["leaf"], "leaf: iterations_per_loop 1 → 7", ["leaf"],
+        {"base": WRONG, "leaf": LEAF.format("base", 7)},
+        ["leaf"],
+        "leaf: iterations_per_loop 1 → 7",
+        ["leaf"],
     ),
     "an untracked parent that comes with all": (
-        {"new": BASE.format(3), "leaf": LEAF.format("new", 1)}, [], "Add new; leaf: hccl_timeout 1 → 3 s", ["leaf", "new"],
+        {"new": BASE.format(3), "leaf": LEAF.format("new", 1)},
+        [],
+        "Add new; leaf: hccl_timeout 1 → 3 s",
+        ["leaf", "new"],
     ),
-    "a parent removed in the work tree": ({"base": None, "other": BASE.format(4)}, ["other"], "Add other", ["other"]),
-}  # fmt: skip
+    "a parent removed in the work tree": (
+        {"base": None, "other": BASE.format(4)},
+        ["other"],
+        "Add other",
+        ["other"],
+    ),
+}
 
 
 @pytest.mark.parametrize("told", COMMITTED)
-def test_what_lies_beside_it_neither_stops_a_commit_nor_stands_in_its_message(repo: Repo, run: Run, told: str) -> None:
+def test_what_lies_beside_it_neither_stops_a_commit_nor_stands_in_its_message(
+    repo: Repo, run: Run, told: str
+) -> None:
     presets, names, headline, files = COMMITTED[told]
     ignore_draft(repo)
     repo.write(presets)
@@ -71,27 +106,38 @@ def test_what_lies_beside_it_neither_stops_a_commit_nor_stands_in_its_message(re
     assert message.splitlines()[0] == headline
     assert tried.out.rstrip("\n") == message
     assert "draft" not in message
-    assert repo.git("show", "--name-only", "--format=").split() == [f"profiles/{name}.toml" for name in files]
+    assert repo.git("show", "--name-only", "--format=").split() == [
+        f"profiles/{name}.toml" for name in files
+    ]
     assert run("check", *[f"{name}@HEAD" for name in ("base", "leaf")]).code == 0
 
 
 #: What lies in the work tree, the words of the command, what is said, and what helps.
 REFUSED: dict[str, tuple[dict[str, str | None], list[str], list[str]]] = {
     "a parent that is not named": (
-        {"new": BASE.format(3), "leaf": LEAF.format("new", 1)}, ["leaf"], ["NP101", "in the work tree only", "npuprof commit new leaf"],
+        {"new": BASE.format(3), "leaf": LEAF.format("new", 1)},
+        ["leaf"],
+        ["NP101", "in the work tree only", "npuprof commit new leaf"],
     ),
     "a parent that git ignores": (
-        {"draft-base": BASE.format(3), "leaf": LEAF.format("draft-base", 1)}, ["leaf"],
+        {"draft-base": BASE.format(3), "leaf": LEAF.format("draft-base", 1)},
+        ["leaf"],
         ["NP101", "if git ignores draft-base, git add -f its file first"],
     ),
     "a parent removed": ({"base": None}, ["base"], ["NP101", "profiles/leaf.toml:2"]),
-    "a preset that is ignored": ({"draft-1": BASE.format(1)}, ["draft-1"], ["git ignores profiles/draft-1.toml", "git add -f"]),
+    "a preset that is ignored": (
+        {"draft-1": BASE.format(1)},
+        ["draft-1"],
+        ["git ignores profiles/draft-1.toml", "git add -f"],
+    ),
     "no TOML": ({"leaf": "broken = ["}, [], ["NP001", "profiles/leaf.toml:1"]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("told", REFUSED)
-def test_what_the_commit_would_break_is_refused_and_leaves_no_trace(repo: Repo, run: Run, told: str) -> None:
+def test_what_the_commit_would_break_is_refused_and_leaves_no_trace(
+    repo: Repo, run: Run, told: str
+) -> None:
     presets, names, said = REFUSED[told]
     ignore_draft(repo)
     repo.write(presets)
@@ -106,8 +152,20 @@ def test_what_the_commit_would_break_is_refused_and_leaves_no_trace(repo: Repo, 
 
 
 def test_errors_that_the_last_commit_has_already_do_not_stop_the_next(repo: Repo, run: Run) -> None:
-    repo.commit({"base": BASE.format(1) + "precision_mode_v2 = 'fp61'\n", "lost": LEAF.format("gone", 1), "torn": "x = ["})
-    repo.write({"base": BASE.format(2) + "precision_mode_v2 = 'fp61'\n", "lost": LEAF.format("gone", 2), "torn": "x = [  "})
+    repo.commit(
+        {
+            "base": BASE.format(1) + "precision_mode_v2 = 'fp61'\n",
+            "lost": LEAF.format("gone", 1),
+            "torn": "x = [",
+        }
+    )
+    repo.write(
+        {
+            "base": BASE.format(2) + "precision_mode_v2 = 'fp61'\n",
+            "lost": LEAF.format("gone", 2),
+            "torn": "x = [  ",
+        }
+    )
     assert run("commit").code == 0
     repo.write({"base": BASE.format(2) + "precision_mode_v2 = 'fp62'\n"})
     expect(run("commit"), 2, "NP203", "fp62")
@@ -122,22 +180,38 @@ def test_what_is_staged_and_not_named_stays_staged_and_untold(repo: Repo, run: R
     assert repo.git("status", "--porcelain") == "M  profiles/base.toml\nA  profiles/new.toml"
 
 
-#: A hook, and what becomes of a commit of ``base`` with 2, and of a second try: exit codes, the value committed, words of the message.
+#: A hook, and what becomes of a commit of ``base`` with 2, and of a second try: exit codes, the
+#: value committed, words of the message.
 HOOKS: dict[str, tuple[str, tuple[int, int], str, str]] = {
     "changes the value in the work tree": (
-        "sed -i 's/= 2/= 3/' profiles/base.toml && git add profiles/base.toml", (2, 0), "3", "hccl_timeout 1 → 3",
+        "sed -i 's/= 2/= 3/' profiles/base.toml && git add profiles/base.toml",
+        (2, 0),
+        "3",
+        "hccl_timeout 1 → 3",
     ),
     "changes the value in the index only": (
-        "git update-index --cacheinfo 100644,$(echo 'options.hccl_timeout = 4' | git hash-object -w --stdin),profiles/base.toml",
-        (2, 2), "1", "NP025",
+        (
+            "git update-index --cacheinfo 100644,$(echo 'options.hccl_timeout = 4' | git "
+            "hash-object -w --stdin),profiles/base.toml"
+        ),
+        (2, 2),
+        "1",
+        "NP025",
     ),
-    "takes the change back": ("git checkout HEAD -- profiles/base.toml", (2, 1), "1", "no profile file differs"),
+    "takes the change back": (
+        "git checkout HEAD -- profiles/base.toml",
+        (2, 1),
+        "1",
+        "no profile file differs",
+    ),
     "leaves it alone": ("true", (0, 1), "2", "hccl_timeout 1 → 2"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("told", HOOKS)
-def test_what_a_hook_makes_of_a_commit_is_not_committed_before_it_is_checked(repo: Repo, run: Run, told: str) -> None:
+def test_what_a_hook_makes_of_a_commit_is_not_committed_before_it_is_checked(
+    repo: Repo, run: Run, told: str
+) -> None:
     hook, codes, value, said = HOOKS[told]
     write_hook(repo, "pre-commit", hook)
     repo.write({"base": BASE.format(2)})
@@ -148,28 +222,62 @@ def test_what_a_hook_makes_of_a_commit_is_not_committed_before_it_is_checked(rep
     assert said in (repo.git("log", "-1", "--format=%B") if 0 in codes else tries[1].err)
 
 
-def test_the_other_hooks_and_the_signer_run_as_git_has_them_run(repo: Repo, run: Run, tmp_path: Path) -> None:
+def test_the_other_hooks_and_the_signer_run_as_git_has_them_run(
+    repo: Repo, run: Run, tmp_path: Path
+) -> None:
     for name in ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"):
-        write_hook(repo, name, f"echo {name} >> '{tmp_path}/ran'" + ("\necho 'Changed-by: hook' >> $1" if name == "commit-msg" else ""))
+        write_hook(
+            repo,
+            name,
+            f"echo {name} >> '{tmp_path}/ran'"
+            + ("\necho 'Changed-by: hook' >> $1" if name == "commit-msg" else ""),
+        )
     signer = tmp_path / "signer"
-    signer.write_text("#!/bin/sh\ncat > /dev/null\necho 'SIG_CREATED ' >&2\necho '[GNUPG:] SIG_CREATED D' >&2\necho signature\n")
+    signer.write_text(
+        "#!/bin/sh\ncat > /dev/null\necho 'SIG_CREATED ' >&2\n"
+        "echo '[GNUPG:] SIG_CREATED D' >&2\necho signature\n"
+    )
     signer.chmod(0o755)
     repo.git("config", "gpg.program", str(signer))
     repo.git("config", "commit.gpgSign", "true")
     repo.git("config", "commit.verbose", "true")
     repo.write({"base": BASE.format(2)})
     expect(run("commit"), 0)
-    assert (tmp_path / "ran").read_text().split() == ["pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"]
+    assert (tmp_path / "ran").read_text().split() == [
+        "pre-commit",
+        "prepare-commit-msg",
+        "commit-msg",
+        "post-commit",
+    ]
     assert "\ngpgsig signature" in repo.git("cat-file", "commit", "HEAD")
     assert repo.git("log", "-1", "--format=%B").endswith("\nChanged-by: hook")
 
 
 def test_the_tree_is_what_git_would_store(repo: Repo, tmp_path: Path) -> None:
     """Filters, line endings, modes and links: the same tree as from git commit."""
-    (repo.folder / ".gitattributes").write_text("*.toml text eol=crlf\nprofiles/f.toml filter=up\nprofiles/b.toml -text\n")
+    (repo.folder / ".gitattributes").write_text(
+        "*.toml text eol=crlf\nprofiles/f.toml filter=up\nprofiles/b.toml -text\n"
+    )
     repo.git("config", "filter.up.clean", "tr a-z A-Z")
-    repo.commit({"b": "x = 1\r\n", "f": "X = 1\n", "gone": "x = 1\n", "mode": "x = 1\n", "turned": "x = 1\n"})
-    repo.write({"b": "x = 2\r\n", "f": "y = 2\r\n", "new": "x = 1\r\n", "gone": None, "turned": None, "a.toml/x": "x = 1\n"})
+    repo.commit(
+        {
+            "b": "x = 1\r\n",
+            "f": "X = 1\n",
+            "gone": "x = 1\n",
+            "mode": "x = 1\n",
+            "turned": "x = 1\n",
+        }
+    )
+    repo.write(
+        {
+            "b": "x = 2\r\n",
+            "f": "y = 2\r\n",
+            "new": "x = 1\r\n",
+            "gone": None,
+            "turned": None,
+            "a.toml/x": "x = 1\n",
+        }
+    )
     (repo.folder / "profiles/mode.toml").chmod(0o755)
     (repo.folder / "profiles/turned.toml").symlink_to("b.toml")
     repository = StoreRepository("profiles")

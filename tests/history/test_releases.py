@@ -1,4 +1,6 @@
-"""Releases that stay: ranges at a commit, what a tag records, older lines, proposals, and verifying what was released."""
+"""Releases that stay: ranges at a commit, what a tag records, older lines, proposals, and verifying
+what was released.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ def timeout(spec: str) -> Any:
 def retag(repo: Repo, tag: str, message: str | None = None, commit: str = "") -> None:
     """Write an annotated tag anew: with another message, or at another commit."""
     said = repo.git("cat-file", "tag", tag).partition("\n\n")[2] if message is None else message
-    repo.git("tag", "-f", "-a", "--cleanup=verbatim", "-m", said, tag, commit or f"{tag}^{{commit}}")
+    repo.git(
+        "tag", "-f", "-a", "--cleanup=verbatim", "-m", said, tag, commit or f"{tag}^{{commit}}"
+    )
 
 
 @pytest.fixture
@@ -60,14 +64,27 @@ def ranged(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, committer:
 
 
 def test_a_range_takes_the_newest_version_that_its_commit_can_see(ranged: Repo, run: Run) -> None:
-    seen = [timeout(f"heir@{revision}") for revision in ("HEAD~1", "HEAD", "1.0.0", "1.1.0", "1", "heir/v1.0.0")] + [timeout("heir")]
+    seen = [
+        timeout(f"heir@{revision}")
+        for revision in ("HEAD~1", "HEAD", "1.0.0", "1.1.0", "1", "heir/v1.0.0")
+    ] + [timeout("heir")]
     assert seen == [1836, 1904, 1836, 1904, 1904, 1836, 1904]
     ranged.git("checkout", "-q", "HEAD~1")
-    assert (timeout("heir"), timeout("heir@1"), timeout("base@1"), timeout("base@1.1.0")) == (1836, 1836, 1836, 1904)
+    assert (timeout("heir"), timeout("heir@1"), timeout("base@1"), timeout("base@1.1.0")) == (
+        1836,
+        1836,
+        1836,
+        1904,
+    )
     ranged.git("checkout", "-q", "-b", "line")
     ranged.commit({"base": BASE.format(1972)}, "older line")
     release(run, "base", "1.0.1")
-    assert (timeout("heir"), timeout("heir@main"), timeout("heir@1.0.0"), timeout("heir@main~1")) == (1972, 1904, 1836, 1836)
+    assert (
+        timeout("heir"),
+        timeout("heir@main"),
+        timeout("heir@1.0.0"),
+        timeout("heir@main~1"),
+    ) == (1972, 1904, 1836, 1836)
 
 
 def test_diff_and_log_tell_of_a_release_as_show_does(ranged: Repo, run: Run) -> None:
@@ -83,32 +100,49 @@ def test_diff_and_log_tell_of_a_release_as_show_does(ranged: Repo, run: Run) -> 
     release(run, "base", "1.3.0")  # 2040, at a commit that touches no preset
     found = json.loads(run("log", "heir", "hccl_timeout", "--format", "json").out)["commits"]
     assert [(step["subject"], step["changes"][0]["after"]) for step in found] == [
-        ("beside the store again", 2040), ("base again", 1904), ("heir", 1836),
-    ]  # fmt: skip
+        ("beside the store again", 2040),
+        ("base again", 1904),
+        ("heir", 1836),
+    ]
     assert "hccl_timeout 1904 → 2040" in run("diff", "--rev", "HEAD~1..HEAD").out
     assert run("diff", "--rev", "HEAD~2..HEAD~1", "--name-only").out == "base\n"
     assert run("diff", "--rev", "HEAD", "--exit-code").code == 0
 
 
-def test_a_tag_records_both_digests_their_form_and_what_each_parent_was(ranged: Repo, run: Run) -> None:
-    ranged.commit({"top": HEIR.format("heir@1.0", 20), "aside": '[profile]\nextends = ["top", "base@main"]\n'}, "top")
+def test_a_tag_records_both_digests_their_form_and_what_each_parent_was(
+    ranged: Repo, run: Run
+) -> None:
+    ranged.commit(
+        {
+            "top": HEIR.format("heir@1.0", 20),
+            "aside": '[profile]\nextends = ["top", "base@main"]\n',
+        },
+        "top",
+    )
     release(run, "aside")
     config = npuprof.open_store().resolve("aside@HEAD")
     lines = ranged.git("cat-file", "tag", "aside/v1.0.0").rpartition("\n\n")[2].splitlines()
-    first, second = ranged.git("rev-parse", "heir/v1.0.0^{}"), ranged.git("rev-parse", "base/v1.0.0^{}")
+    first, second = (
+        ranged.git("rev-parse", "heir/v1.0.0^{}"),
+        ranged.git("rev-parse", "base/v1.0.0^{}"),
+    )
     assert lines == [
-        f"Digest: {config.digest}", f"Preset-Digest: {config.preset_digest}", "Digest-Form: 2",
+        f"Digest: {config.digest}",
+        f"Preset-Digest: {config.preset_digest}",
+        "Digest-Form: 2",
         f"Parent: base@main - {ranged.head}",
         f"Parent: heir@1.0 1.0.0 {first}",
         f"Parent: base@1 1.0.0 {second} by heir@1.0.0",
-    ]  # fmt: skip
+    ]
     assert run("verify", "--tags").code == 0
     ranged.commit({"base": BASE.format(7)}, "later")
     assert dict(npuprof.open_store().resolve("aside@1.0.0").options) == dict(config.options)
 
 
 @pytest.mark.parametrize("tamper", ["released later", "moved", "gone"])
-def test_a_released_version_stays_whatever_happens_to_the_tags_of_its_parents(ranged: Repo, run: Run, tamper: str) -> None:
+def test_a_released_version_stays_whatever_happens_to_the_tags_of_its_parents(
+    ranged: Repo, run: Run, tamper: str
+) -> None:
     config = npuprof.open_store().resolve("heir@1.0.0")
     rendered = run("render", "heir@1.0.0").out
     assert f"\n# version: {ranged.git('rev-parse', 'heir/v1.0.0^{}')}\n" in rendered
@@ -127,21 +161,37 @@ def test_a_released_version_stays_whatever_happens_to_the_tags_of_its_parents(ra
     assert run("render", "heir@1.0.0").out == rendered
     assert (timeout("on"), timeout("on@HEAD")) == (1836, 1836)
     assert "hccl_timeout 1836 → 1904" in run("diff", "heir@1.0.0", "heir@1.1.0").out
-    assert "hccl_timeout 1836 → 1904" in run("diff", "--rev", "heir/v1.0.0..heir/v1.1.0", "heir").out
+    assert (
+        "hccl_timeout 1836 → 1904" in run("diff", "--rev", "heir/v1.0.0..heir/v1.1.0", "heir").out
+    )
     assert "hccl_timeout = 1836" in run("restore", "heir@1.0.0", "--resolved", "--dry-run").out
-    first = json.loads(run("log", "heir@1.0.0", "hccl_timeout", "--format", "json").out)["commits"][-1]
+    first = json.loads(run("log", "heir@1.0.0", "hccl_timeout", "--format", "json").out)["commits"][
+        -1
+    ]
     assert (first["subject"], first["changes"][0]["after"]) == ("heir", 1836)
 
 
-def test_a_release_sees_that_a_parent_was_released_and_that_an_override_changed(ranged: Repo, run: Run) -> None:
+def test_a_release_sees_that_a_parent_was_released_and_that_an_override_changed(
+    ranged: Repo, run: Run
+) -> None:
     assert "nothing has changed" in run("release", "heir").err
     ranged.commit({"base": BASE.format(2040)}, "base")
     assert "nothing has changed" in run("release", "heir").err
     release(run, "base")
-    assert "minor: 1.2.0 is next\n  changed: hccl_timeout 1904 → 2040 s\n" in run("release", "heir", "--dry-run").out
+    assert (
+        "minor: 1.2.0 is next\n  changed: hccl_timeout 1904 → 2040 s\n"
+        in run("release", "heir", "--dry-run").out
+    )
     release(run, "heir")
-    places = [(product, target) for product in ("atlas-a2", "atlas-a3", "atlas-training") for target in targets.list_target_names()]
-    block = '[[override]]\nmatch = {{ product = "{}", target = "{}" }}\noptions = {{ hccl_timeout = {} }}\n'
+    places = [
+        (product, target)
+        for product in ("atlas-a2", "atlas-a3", "atlas-training")
+        for target in targets.list_target_names()
+    ]
+    block = (
+        '[[override]]\nmatch = {{ product = "{}", target = "{}" }}\n'
+        "options = {{ hccl_timeout = {} }}\n"
+    )
     texts = [block.format(*place, 68) for place in places]
     ranged.commit({"heir": HEIR.format("base@1", 10) + "".join(texts)}, "many overrides")
     release(run, "heir", "2.0.0")
@@ -151,7 +201,10 @@ def test_a_release_sees_that_a_parent_was_released_and_that_an_override_changed(
     assert f"minor: 2.1.0 is next\n  changed: {reason}\n" in run("release", "heir", "--dry-run").out
 
 
-PLAIN = '[profile]\ndescription = "x"\nscenario = "training"\ncann = ">=8.0,<10"\nproducts = ["atlas-a2", "atlas-a3"]\n'
+PLAIN = (
+    '[profile]\ndescription = "x"\nscenario = "training"\ncann = ">=8.0,<10"\n'
+    'products = ["atlas-a2", "atlas-a3"]\n'
+)
 BODY = '[options]\nhccl_timeout = 68\nprecision_mode_v2 = "fp16"\n'
 OVER = '[[override]]\nmatch = {{ product = "atlas-a3" }}\noptions = {{ {} }}\n'
 WHOLE = PLAIN + BODY + OVER.format("hccl_timeout = 136")
@@ -161,23 +214,52 @@ WHOLE = PLAIN + BODY + OVER.format("hccl_timeout = 136")
     ("text", "step", "reason"),
     [
         (WHOLE.replace('"x"', '"y"'), "patch", "only the text changed, no resolved value"),
-        (WHOLE.replace("136", "204"), "minor", "changed: (product atlas-a3) hccl_timeout 136 → 204 s"),
-        (PLAIN + BODY + OVER.format('hccl_timeout = 136, precision_mode_v2 = "mixed_float16"'), "major", "may change numerics"),
-        (PLAIN + BODY + OVER.replace("options = {{ {} }}", 'unset = ["hccl_timeout"]').format(), "major", "a key is gone: hccl_timeout"),
+        (
+            WHOLE.replace("136", "204"),
+            "minor",
+            "changed: (product atlas-a3) hccl_timeout 136 → 204 s",
+        ),
+        (
+            PLAIN + BODY + OVER.format('hccl_timeout = 136, precision_mode_v2 = "mixed_float16"'),
+            "major",
+            "may change numerics",
+        ),
+        (
+            PLAIN + BODY + OVER.replace("options = {{ {} }}", 'unset = ["hccl_timeout"]').format(),
+            "major",
+            "a key is gone: hccl_timeout",
+        ),
         (PLAIN + BODY, "minor", "changed: (product atlas-a3) hccl_timeout 136 → 68 s"),
         (WHOLE.replace("[options]", "abstract = true\n[options]", 1), "major", "abstract now"),
-        (WHOLE.replace("[options]", 'locked = ["hccl_timeout"]\n[options]', 1), "major",
-            "locked now, so a dependent may break: hccl_timeout"),
+        (
+            WHOLE.replace("[options]", 'locked = ["hccl_timeout"]\n[options]', 1),
+            "major",
+            "locked now, so a dependent may break: hccl_timeout",
+        ),
         (WHOLE.replace(">=8.0,<10", ">=8.0,<9"), "major", "cann narrowed: >=8.0,<10 → >=8.0,<9"),
         (WHOLE.replace(">=8.0,<10", ">=8.0"), "minor", "cann widened: >=8.0,<10 → >=8.0"),
         (WHOLE.replace('cann = ">=8.0,<10"\n', ""), "minor", "cann widened: >=8.0,<10 → any"),
-        (WHOLE.replace('"atlas-a2", "atlas-a3"', '"atlas-a3"'), "major", "products narrowed: atlas-a2, atlas-a3 → atlas-a3"),
-        (WHOLE.replace('"atlas-a3"]', '"atlas-a3", "atlas-training"]'), "minor", "products widened"),
+        (
+            WHOLE.replace('"atlas-a2", "atlas-a3"', '"atlas-a3"'),
+            "major",
+            "products narrowed: atlas-a2, atlas-a3 → atlas-a3",
+        ),
+        (
+            WHOLE.replace('"atlas-a3"]', '"atlas-a3", "atlas-training"]'),
+            "minor",
+            "products widened",
+        ),
         (WHOLE.replace('scenario = "training"\n', ""), "minor", "scenario widened: training → any"),
-        (WHOLE.replace('"training"', '"online-inference"'), "major", "scenario narrowed: training → online-inference"),
+        (
+            WHOLE.replace('"training"', '"online-inference"'),
+            "major",
+            "scenario narrowed: training → online-inference",
+        ),
     ],
-)  # fmt: skip
-def test_a_proposal_weighs_what_a_preset_is_for_and_every_context(repo: Repo, run: Run, text: str, step: str, reason: str) -> None:
+)
+def test_a_proposal_weighs_what_a_preset_is_for_and_every_context(
+    repo: Repo, run: Run, text: str, step: str, reason: str
+) -> None:
     repo.commit({"x": WHOLE})
     release(run, "x")
     repo.commit({"x": text})
@@ -218,7 +300,10 @@ def test_an_older_line_is_released_again_and_no_number_twice(repo: Repo, run: Ru
     repo.commit({"x": BASE.format(272)})
     repo.git("tag", "-d", "x/v2.0.0")
     repo.git("tag", "-a", "-m", "x", "x/v1.2.0", "main")
-    told = "minor: 1.3.0 is next\n  changed: hccl_timeout 204 → 272 s\n  1.2.0 is taken by another line"
+    told = (
+        "minor: 1.3.0 is next\n  changed: hccl_timeout 204 → 272 s\n"
+        "  1.2.0 is taken by another line"
+    )
     assert told in run("release", "x", "--dry-run").out
     repo.git("checkout", "-q", "main")
     repo.git("merge", "-q", "-s", "ours", "line")
@@ -231,11 +316,21 @@ def test_a_pre_release_is_only_what_is_named_in_full(repo: Repo, run: Run) -> No
     assert (timeout("x@1.0.0-rc.1"), timeout("x@v1.0.0-rc.1")) == (68, 68)
     for asked in ("x@1", "x@1.0.0", "heir"):
         expect(run("show", asked), 2, "NP011")
-    assert run("list").out.split() == ["x", "abstract", "-", "-", "-"]  # nothing that heir extends is released
+    assert run("list").out.split() == [
+        "x",
+        "abstract",
+        "-",
+        "-",
+        "-",
+    ]  # nothing that heir extends is released
     repo.commit({"x": BASE.format(136)})
     for number in ("1.0.0-rc.2", "1.0.0-rc.10", "1.0.0-rc.10.a"):
         release(run, "x", number)
-    for number, said in (("1.0.0-rc.9", "would go back"), ("1.0.0-rc.10", "released already"), ("1.0.0-rc.01", "not a version")):
+    for number, said in (
+        ("1.0.0-rc.9", "would go back"),
+        ("1.0.0-rc.10", "released already"),
+        ("1.0.0-rc.01", "not a version"),
+    ):
         assert said in run("release", "x", number).err
     assert "first: 1.0.0 is next" in run("release", "x", "--dry-run").out
     release(run, "x")
@@ -246,12 +341,17 @@ def test_a_pre_release_is_only_what_is_named_in_full(repo: Repo, run: Run) -> No
     assert run("verify", "--tags").code == 0
 
 
-def test_a_renamed_preset_keeps_its_numbers_and_its_versions_their_names(repo: Repo, run: Run) -> None:
+def test_a_renamed_preset_keeps_its_numbers_and_its_versions_their_names(
+    repo: Repo, run: Run
+) -> None:
     repo.commit({"old": PLAIN + BODY, "other": BASE.format(3)})
     release(run, "old", "1.2.0")
     repo.git("mv", "profiles/old.toml", "profiles/new.toml")
     repo.commit({}, "rename")
-    assert "\npatch: 1.2.1 is next\n  only the name changed, from old\n" in run("release", "new", "--dry-run").out
+    assert (
+        "\npatch: 1.2.1 is next\n  only the name changed, from old\n"
+        in run("release", "new", "--dry-run").out
+    )
     assert "would go back" in run("release", "new", "1.1.0").err
     done = run("show", "new@1.2.0")
     assert (done.code, done.out) == (2, "")
@@ -305,11 +405,14 @@ def spoil(repo: Repo, how: str) -> None:
 @pytest.mark.parametrize(
     ("how", "code", "said", "shown"),
     [
-        ("nothing", 0, "", 0), ("zero digest", 1, "heir 1.1.0 has another digest than its tag records", 0),
+        ("nothing", 0, "", 0),
+        ("zero digest", 1, "heir 1.1.0 has another digest than its tag records", 0),
         ("zero preset digest", 1, "heir 1.1.0 has another preset digest than its tag records", 2),
         ("no digest", 1, "the tag heir/v1.1.0 has no digest", 0),
-        ("no form", 1, "malformed: Digest-Form is missing", 2), ("a later form", 2, "in form 99, which this npuprof does not know", 0),
-        ("no parent", 1, "does not record the contents of base@1", 0), ("two parents", 1, "malformed: base@1 is recorded twice", 2),
+        ("no form", 1, "malformed: Digest-Form is missing", 2),
+        ("a later form", 2, "in form 99, which this npuprof does not know", 0),
+        ("no parent", 1, "does not record the contents of base@1", 0),
+        ("two parents", 1, "malformed: base@1 is recorded twice", 2),
         ("broken parent", 1, "malformed: Parent: ", 2),
         ("a parent too many", 1, "records base@2, which nothing in it extends", 0),
         ("a parent outside its range", 1, "was made with base 2.0.0", 0),
@@ -318,12 +421,16 @@ def spoil(repo: Repo, how: str) -> None:
         ("moved", 1, "heir 1.1.0 has another preset digest than its tag records", 2),
         ("moved to before it was there", 1, "cannot be resolved: no preset 'heir'", 2),
         ("lightweight", 1, "heir/v1.1.0 is a lightweight tag", 2),
-        ("copied", 1, "malformed: it is the tag heir/v1.1.0 under another name", 0), ("on a tree", 1, "names no commit", 2),
-        ("parent moved", 1, "was made with base 1.1.0 at", 0), ("parent gone", 1, "was made with base 1.1.0, whose tag is gone", 0),
+        ("copied", 1, "malformed: it is the tag heir/v1.1.0 under another name", 0),
+        ("on a tree", 1, "names no commit", 2),
+        ("parent moved", 1, "was made with base 1.1.0 at", 0),
+        ("parent gone", 1, "was made with base 1.1.0, whose tag is gone", 0),
         ("tag missing", 2, "missing", 2),
     ],
-)  # fmt: skip
-def test_a_tag_that_was_tampered_with_is_told(ranged: Repo, run: Run, how: str, code: int, said: str, shown: int) -> None:
+)
+def test_a_tag_that_was_tampered_with_is_told(
+    ranged: Repo, run: Run, how: str, code: int, said: str, shown: int
+) -> None:
     spoil(ranged, how)
     expect(run("verify", "--tags", "heir"), code, said)
     told = json.loads(run("verify", "--tags", "--format", "json").out)
@@ -337,23 +444,34 @@ def test_a_tag_that_was_tampered_with_is_told(ranged: Repo, run: Run, how: str, 
     assert run("show", "heir@1.0.0").code == 0
 
 
-def test_verify_leaves_alone_what_is_no_preset_and_refuses_what_it_cannot_know(ranged: Repo, run: Run) -> None:
+def test_verify_leaves_alone_what_is_no_preset_and_refuses_what_it_cannot_know(
+    ranged: Repo, run: Run
+) -> None:
     ranged.git("tag", "-a", "-m", "the website", "site/v1.0.0")
     ranged.git("tag", "site/v1.1.0")
     ranged.git("tag", "-a", "-m", "x", "heir/v1.0", "HEAD")
     done = run("verify", "--tags")
     assert (done.code, done.out.split()[::4]) == (0, ["base", "base", "heir", "heir"])
     assert done.err == "npuprof: 4 released versions verified: 4 match\n"
-    for words, said in (((), "--tags"), (("--tags", "nowhere"), "'nowhere'"), (("heir",), "--tags")):
+    for words, said in (
+        ((), "--tags"),
+        (("--tags", "nowhere"), "'nowhere'"),
+        (("heir",), "--tags"),
+    ):
         expect(run("verify", *words), 2, said)
 
 
-def test_signatures_are_verified_where_the_user_asks_and_no_program_runs_otherwise(ranged: Repo, run: Run) -> None:
+def test_signatures_are_verified_where_the_user_asks_and_no_program_runs_otherwise(
+    ranged: Repo, run: Run
+) -> None:
     program = ranged.folder / "signer"
-    program.write_text('#!/bin/sh\ntouch "$0.ran"\n'
-                       'for word; do case $word in --verify) cat >/dev/null; echo; echo "[GNUPG:] GOODSIG 1 a"; exit 0;; esac; done\n'
-                       'cat >/dev/null; echo "[GNUPG:] SIG_CREATED " >&2\n'
-                       'printf -- "-----BEGIN PGP SIGNATURE-----\\n\\nx\\n-----END PGP SIGNATURE-----\\n"\n')  # fmt: skip
+    program.write_text(
+        '#!/bin/sh\ntouch "$0.ran"\n'
+        "for word; do case $word in --verify) cat >/dev/null; "
+        'echo; echo "[GNUPG:] GOODSIG 1 a"; exit 0;; esac; done\n'
+        'cat >/dev/null; echo "[GNUPG:] SIG_CREATED " >&2\n'
+        'printf -- "-----BEGIN PGP SIGNATURE-----\\n\\nx\\n-----END PGP SIGNATURE-----\\n"\n'
+    )
     program.chmod(0o755)
     ranged.commit({"heir": HEIR.format("base@1", 99)})
     ranged.git("config", "gpg.program", str(program))
@@ -376,7 +494,9 @@ def test_signatures_are_verified_where_the_user_asks_and_no_program_runs_otherwi
     assert run("verify", "--signatures", "heir", "log").code == 2
 
 
-def test_a_version_that_a_commit_cannot_see_is_an_error_with_a_way_out(ranged: Repo, run: Run) -> None:
+def test_a_version_that_a_commit_cannot_see_is_an_error_with_a_way_out(
+    ranged: Repo, run: Run
+) -> None:
     ranged.commit({"late": HEIR.format("base@2", 1)}, "heir first")
     ranged.git("checkout", "-q", "-b", "side")
     ranged.commit({"base": BASE.format(5)}, "parent later")
@@ -393,16 +513,26 @@ def test_a_version_that_a_commit_cannot_see_is_an_error_with_a_way_out(ranged: R
 def test_numbers_are_read_and_sorted_as_semantic_versioning_has_it() -> None:
     read = {text: parse_version_text(text) for text in ("1.2.0", "v2.0.0-rc.1", "1.0.0-x-y.7z")}
     assert [found and found.number for found in read.values()] == [(1, 2, 0), (2, 0, 0), (1, 0, 0)]
-    assert not any(map(parse_version_text, ("1.0", "1.0.0-", "1.0.0-01", "1.0.0-a..b", "1.0.0+x", "01.0.0", "1.0.0-ä")))
+    assert not any(
+        map(
+            parse_version_text,
+            ("1.0", "1.0.0-", "1.0.0-01", "1.0.0-a..b", "1.0.0+x", "01.0.0", "1.0.0-ä"),
+        )
+    )
     behind = ["-alpha", "-alpha.1", "-alpha.beta", "-beta", "-beta.2", "-beta.11", "-rc.1", ""]
     texts = [*(f"1.0.0{text}" for text in behind), "1.0.1-0"]
-    assert sorted([*texts[4:], *texts[:4]], key=lambda text: parse_version_text(text).order) == texts
+    assert (
+        sorted([*texts[4:], *texts[:4]], key=lambda text: parse_version_text(text).order) == texts
+    )
 
 
 @pytest.mark.parametrize("reference", ['base@"fix more"', "a/b@:/say 100% \n", "base@ä"])
 def test_a_parent_is_read_back_as_it_was_recorded(reference: str) -> None:
     for view, version in (("", ""), ("top@1.0.0", "2.0.0-rc.1")):
         parent = ParentRecord(view, reference, version, "12" * 20)
-        message = f"x 1.0.0\n\ntext\n\nDigest: {ZERO}\nPreset-Digest: {ZERO}\nDigest-Form: 2\n{parent}\n-----BEGIN PGP\nDigest: x\n"
+        message = (
+            f"x 1.0.0\n\ntext\n\nDigest: {ZERO}\nPreset-Digest: {ZERO}\nDigest-Form: 2\n{parent}\n"
+            "-----BEGIN PGP\nDigest: x\n"
+        )
         record = parse_release_record(message)
         assert (record.parents, record.faults, record.form) == ((parent,), (), 2)

@@ -1,4 +1,6 @@
-"""Revisions, versions and trees of a repository: what each names, and the whole of what is said where it names nothing."""
+"""Revisions, versions and trees of a repository: what each names, and the whole of what is said
+where it names nothing.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,24 @@ LEAF = '[profile]\nextends = ["base"]\n'
 
 def describe_finding(finding: Finding) -> tuple[Any, ...]:
     place = (finding.path, finding.line, finding.column)
-    return finding.code, finding.severity, finding.message, finding.why, finding.hint, place, finding.key, finding.profiles
+    return (
+        finding.code,
+        finding.severity,
+        finding.message,
+        finding.why,
+        finding.hint,
+        place,
+        finding.key,
+        finding.profiles,
+    )
 
 
 def refuse(spec: str, text: str | None = None) -> list[tuple[Any, ...]]:
     """Return the findings for what cannot be resolved, ``SHA`` for the last commit's id."""
     with pytest.raises(NpuprofError) as error:
-        npuprof.loads(text, store=npuprof.open_store()) if text else npuprof.open_store().resolve(spec)
+        npuprof.loads(text, store=npuprof.open_store()) if text else npuprof.open_store().resolve(
+            spec
+        )
     return [describe_finding(finding) for finding in error.value.findings]
 
 
@@ -46,52 +59,103 @@ SHOWS = "git log --oneline shows the revisions there are"
 UNKNOWN = {
     "leaf@nowhere": ("unknown revision 'nowhere'", "", SHOWS),
     "leaf@mian": ("unknown revision 'mian'", "", "did you mean 'main'?"),
-    "leaf@leaf/v1.0.1": ("unknown revision 'leaf/v1.0.1'", "", "did you mean 'leaf/v1.0.0' or 'leaf/v1.10.0' or 'leaf/v1.2.0'?"),
+    "leaf@leaf/v1.0.1": (
+        "unknown revision 'leaf/v1.0.1'",
+        "",
+        "did you mean 'leaf/v1.0.0' or 'leaf/v1.10.0' or 'leaf/v1.2.0'?",
+    ),
     "leaf@-n1": ("unknown revision '-n1'", "A revision cannot start with '-'.", SHOWS),
     "leaf@HEAD~9": ("unknown revision 'HEAD~9'", "", SHOWS),
     "leaf@HEAD^{tree}": ("unknown revision 'HEAD^{tree}'", "", SHOWS),
-    "leaf@": ("the revision after @ is missing", "", "write one, NAME@HEAD or NAME@1.2.0, or omit the @"),
+    "leaf@": (
+        "the revision after @ is missing",
+        "",
+        "write one, NAME@HEAD or NAME@1.2.0, or omit the @",
+    ),
     "leaf@HEAD\nHEAD": ("unknown revision 'HEAD\\nHEAD'", "", SHOWS),
     "leaf@3": ("leaf has no released version 3", RELEASED, "released are 1.0.0, 1.2.0, 1.10.0"),
     "base@v1": (
-        "base has no released version v1", "A released version is an annotated tag base/vX.Y.Z.",
+        "base has no released version v1",
+        "A released version is an annotated tag base/vX.Y.Z.",
         "none is released; npuprof release base makes the first",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("asked", UNKNOWN)
-def test_a_revision_that_names_nothing_is_told_with_why_and_what_to_try(two: Repo, asked: str) -> None:
+def test_a_revision_that_names_nothing_is_told_with_why_and_what_to_try(
+    two: Repo, asked: str
+) -> None:
     message, why, hint = UNKNOWN[asked]
     assert refuse(asked) == [("NP011", "error", message, why, hint, NOWHERE, "", ())]
     if asked.isprintable():
         two.write({"heir": f"[profile]\nextends = ['{asked}']\n"})
-        assert refuse("heir") == [("NP011", "error", message, why, hint, ("profiles/heir.toml", 2, 12), "profile.extends", ("heir",))]
+        assert refuse("heir") == [
+            (
+                "NP011",
+                "error",
+                message,
+                why,
+                hint,
+                ("profiles/heir.toml", 2, 12),
+                "profile.extends",
+                ("heir",),
+            )
+        ]
 
 
-def test_a_shallow_clone_says_what_it_lacks(two: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shallow_clone_says_what_it_lacks(
+    two: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     two.commit({"base": BASE.replace("1", "2")})
-    two.git("clone", "-q", "--depth", "1", "--no-tags", f"file://{two.folder}", str(tmp_path / "shallow"))
+    two.git(
+        "clone",
+        "-q",
+        "--depth",
+        "1",
+        "--no-tags",
+        f"file://{two.folder}",
+        str(tmp_path / "shallow"),
+    )
     monkeypatch.chdir(tmp_path / "shallow")
     why = "This clone is shallow: it contains only the newest commits."
-    assert refuse("leaf@HEAD~1")[0][2:5] == ("unknown revision 'HEAD~1'", why, "fetch the rest: git fetch --unshallow")
+    assert refuse("leaf@HEAD~1")[0][2:5] == (
+        "unknown revision 'HEAD~1'",
+        why,
+        "fetch the rest: git fetch --unshallow",
+    )
     assert refuse("leaf@mian")[0][2:5] == ("unknown revision 'mian'", why, "did you mean 'main'?")
     hint = "this clone is shallow and may lack the tags: git fetch --tags --unshallow"
     assert refuse("leaf@1")[0][2:5] == ("leaf has no released version 1", RELEASED, hint)
     repository = StoreRepository("profiles")
     with pytest.raises(NpuprofError) as error:
-        repository.find_merge_base(repository.resolve_commit("HEAD"), two.git("rev-parse", "HEAD~1"))
+        repository.find_merge_base(
+            repository.resolve_commit("HEAD"), two.git("rev-parse", "HEAD~1")
+        )
     assert error.value.findings[0].hint == "this clone is shallow: git fetch --unshallow"
     two.git("-C", str(tmp_path / "shallow"), "fetch", "-q", "--depth", "1", "--tags")
-    assert refuse("leaf@1")[0][4] == "this clone is shallow and may not reach back to the version: git fetch --unshallow"
+    assert (
+        refuse("leaf@1")[0][4]
+        == "this clone is shallow and may not reach back to the version: git fetch --unshallow"
+    )
 
 
 #: What a spec names, as it is shown; SHA is the last commit's short id.
 NAMED = {
-    "leaf@1": "leaf@1.10.0", "leaf@v1": "leaf@1.10.0", "leaf@1.2": "leaf@1.2.0", "leaf@v1.0.0": "leaf@1.0.0", "leaf@'1.2'": "leaf@1.2.0",
-    'leaf@"HEAD"': "leaf@SHA", "leaf@leaf/v1.0.0": "leaf@SHA", "leaf@HEAD^{commit}": "leaf@SHA", "leaf@''": None, "leaf@'": None,
-    "team/other@main": "team/other@SHA", "leaf@1234": "leaf@SHA", "leaf@v9": "leaf@SHA",
-}  # fmt: skip
+    "leaf@1": "leaf@1.10.0",
+    "leaf@v1": "leaf@1.10.0",
+    "leaf@1.2": "leaf@1.2.0",
+    "leaf@v1.0.0": "leaf@1.0.0",
+    "leaf@'1.2'": "leaf@1.2.0",
+    'leaf@"HEAD"': "leaf@SHA",
+    "leaf@leaf/v1.0.0": "leaf@SHA",
+    "leaf@HEAD^{commit}": "leaf@SHA",
+    "leaf@''": None,
+    "leaf@'": None,
+    "team/other@main": "team/other@SHA",
+    "leaf@1234": "leaf@SHA",
+    "leaf@v9": "leaf@SHA",
+}
 
 
 @pytest.mark.parametrize("asked", NAMED)
@@ -101,24 +165,42 @@ def test_a_version_goes_before_a_branch_and_is_shown_in_full(two: Repo, asked: s
     if NAMED[asked] is None:
         assert refuse(asked)[0][0] == "NP011"
     else:
-        assert npuprof.open_store().resolve(asked).name == str(NAMED[asked]).replace("SHA", two.head[:7])
+        assert npuprof.open_store().resolve(asked).name == str(NAMED[asked]).replace(
+            "SHA", two.head[:7]
+        )
 
 
 def test_versions_are_annotated_tags_of_three_numbers(two: Repo) -> None:
     two.git("tag", "leaf/v2.0.0")
-    for tag in ("leaf/v2.0", "leaf/v02.0.0", "leaf/2.0.0", "leaf/v1.0.0-rc.01", "leaf/v1.0.0-rc1", "leaf/x/v3.0.0", "team/other/v0.1.0"):
+    for tag in (
+        "leaf/v2.0",
+        "leaf/v02.0.0",
+        "leaf/2.0.0",
+        "leaf/v1.0.0-rc.01",
+        "leaf/v1.0.0-rc1",
+        "leaf/x/v3.0.0",
+        "team/other/v0.1.0",
+    ):
         two.git("tag", "-a", tag, "-m", f"about {tag}\n\nmore\n\nDigest: {'0a' * 32}\n")
     repository = StoreRepository("profiles")
     shown = [
-        (version.name, version.number_text, version.digest, version.message.partition("\n")[0]) for version in repository.load_versions()
+        (version.name, version.number_text, version.digest, version.message.partition("\n")[0])
+        for version in repository.load_versions()
     ]
     assert shown == [
-        ("leaf", "1.0.0-rc1", "0a" * 32, "about leaf/v1.0.0-rc1"), ("leaf", "1.0.0", "", "leaf 1.0.0"),
-        ("leaf", "1.2.0", "", "leaf 1.2.0"), ("leaf", "1.10.0", "", "leaf 1.10.0"),
-        ("leaf/x", "3.0.0", "0a" * 32, "about leaf/x/v3.0.0"), ("team/other", "0.1.0", "0a" * 32, "about team/other/v0.1.0"),
-    ]  # fmt: skip
-    assert {(version.commit, version.date[:10]) for version in repository.load_versions("leaf")} == {(two.head, "2026-01-02")}
-    assert {version.tag for version in repository.load_versions("leaf/x")} == {two.git("rev-parse", "leaf/x/v3.0.0")}
+        ("leaf", "1.0.0-rc1", "0a" * 32, "about leaf/v1.0.0-rc1"),
+        ("leaf", "1.0.0", "", "leaf 1.0.0"),
+        ("leaf", "1.2.0", "", "leaf 1.2.0"),
+        ("leaf", "1.10.0", "", "leaf 1.10.0"),
+        ("leaf/x", "3.0.0", "0a" * 32, "about leaf/x/v3.0.0"),
+        ("team/other", "0.1.0", "0a" * 32, "about team/other/v0.1.0"),
+    ]
+    assert {
+        (version.commit, version.date[:10]) for version in repository.load_versions("leaf")
+    } == {(two.head, "2026-01-02")}
+    assert {version.tag for version in repository.load_versions("leaf/x")} == {
+        two.git("rev-parse", "leaf/x/v3.0.0")
+    }
     two.git("tag", "-d", "leaf/v1.0.0")
     assert len(repository.load_versions("leaf")) == 4
     repository.clear_versions()
@@ -133,7 +215,16 @@ def test_commits_without_a_common_ancestor_are_told(two: Repo) -> None:
     with pytest.raises(NpuprofError) as error:
         repository.find_merge_base(main, other)
     message = f"{main[:7]} and {other[:7]} have no common ancestor"
-    expected = ("NP011", "error", message, "A...B compares B with where it left A.", "compare the two tips: A..B", NOWHERE, "", ())
+    expected = (
+        "NP011",
+        "error",
+        message,
+        "A...B compares B with where it left A.",
+        "compare the two tips: A..B",
+        NOWHERE,
+        "",
+        (),
+    )
     assert describe_finding(error.value.findings[0]) == expected
     assert repository.find_merge_base(main, main) == main
 
@@ -172,54 +263,126 @@ def test_a_store_at_the_top_of_its_repository_is_one(tmp_path: Path) -> None:
     assert then.profile("leaf").document.source == "leaf.toml"
     with pytest.raises(NpuprofError) as error:
         repository.load_revision(none).profile("leaf")
-    expected = ("NP023", "error", f"there are no profiles in the repository at {none[:7]}", "", "name a later revision", NOWHERE, "", ())
+    expected = (
+        "NP023",
+        "error",
+        f"there are no profiles in the repository at {none[:7]}",
+        "",
+        "name a later revision",
+        NOWHERE,
+        "",
+        (),
+    )
     assert describe_finding(error.value.findings[0]) == expected
     below = StoreRepository(str(repo.folder / "x y"))
     layout = below.find_layout("HEAD")
-    assert (layout.prefix, layout.pathspecs, layout.path_of("a")) == ("x y/", (":(top,literal)x y",), "x y/a.toml")
+    assert (layout.prefix, layout.pathspecs, layout.path_of("a")) == (
+        "x y/",
+        (":(top,literal)x y",),
+        "x y/a.toml",
+    )
 
 
 def test_a_profile_that_was_not_there_is_told_with_what_was(two: Repo) -> None:
     head = two.head
     label = f"profiles at {head[:7]}"
     two.commit({"not a name": BASE})
-    expected = ("NP023", "error", f"no preset 'laef' in {label}", "", "did you mean 'leaf'?", NOWHERE, "", ())
+    expected = (
+        "NP023",
+        "error",
+        f"no preset 'laef' in {label}",
+        "",
+        "did you mean 'leaf'?",
+        NOWHERE,
+        "",
+        (),
+    )
     assert refuse(f"laef@{head}") == [expected]
-    expected = ("NP023", "error", f"no preset 'zzz' in {label}", "", "npuprof log zzz shows when it came", NOWHERE, "", ())
+    expected = (
+        "NP023",
+        "error",
+        f"no preset 'zzz' in {label}",
+        "",
+        "npuprof log zzz shows when it came",
+        NOWHERE,
+        "",
+        (),
+    )
     assert refuse(f"zzz@{head}") == [expected]
-    assert refuse("not a name@HEAD")[0][2] == f"no preset 'not a name' in profiles at {two.head[:7]}"
+    assert (
+        refuse("not a name@HEAD")[0][2] == f"no preset 'not a name' in profiles at {two.head[:7]}"
+    )
     assert refuse("x@HEAD", '[profile]\nextends = ["bose@1"]\n')[0][2:5] == (
-        "bose has no released version 1", "A released version is an annotated tag bose/vX.Y.Z.",
+        "bose has no released version 1",
+        "A released version is an annotated tag bose/vX.Y.Z.",
         "none is released; npuprof release bose makes the first",
-    )  # fmt: skip
+    )
     assert refuse("", f'[profile]\nextends = ["bose@{head}"]\n') == [
-        ("NP101", "error", f"<text> extends 'bose', which is not in {label}", "Without its parent a profile has no meaning.",
-         "did you mean 'base'?", ("<text>", 2, 12), "profile.extends", ("<text>",))
-    ]  # fmt: skip
+        (
+            "NP101",
+            "error",
+            f"<text> extends 'bose', which is not in {label}",
+            "Without its parent a profile has no meaning.",
+            "did you mean 'base'?",
+            ("<text>", 2, 12),
+            "profile.extends",
+            ("<text>",),
+        )
+    ]
 
 
-def test_links_are_followed_within_the_store_and_not_out_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    links = {"one": "base.toml", "x/two": "../one.toml", "out": "../other.toml", "ring": "ring.toml", "lost": "gone.toml", "odd": "base"}
+def test_links_are_followed_within_the_store_and_not_out_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    links = {
+        "one": "base.toml",
+        "x/two": "../one.toml",
+        "out": "../other.toml",
+        "ring": "ring.toml",
+        "lost": "gone.toml",
+        "odd": "base",
+    }
     chain = {f"c{number}": f"c{number + 1}.toml" for number in range(9)}
-    tree = {"base": BASE, "c9": BASE, **{name: Link(text) for name, text in {**links, **chain}.items()}}
+    tree = {
+        "base": BASE,
+        "c9": BASE,
+        **{name: Link(text) for name, text in {**links, **chain}.items()},
+    }
     repo = import_graph(tmp_path / "repo", [Node((), tree)])
     monkeypatch.chdir(repo.folder)
     store = npuprof.open_store()
     for name in ("one", "x/two", "c2"):
         assert store.resolve(f"{name}@HEAD").options == {"hccl_timeout": 1}
     why = "A link is followed to other presets in the store's folder, and to nothing else."
-    for name, target in (("out", "../other.toml"), ("ring", "ring.toml"), ("lost", "gone.toml"), ("odd", "base"), ("c1", "c9.toml")):
+    for name, target in (
+        ("out", "../other.toml"),
+        ("ring", "ring.toml"),
+        ("lost", "gone.toml"),
+        ("odd", "base"),
+        ("c1", "c9.toml"),
+    ):
         place = f"{repo.head[:7]}:profiles/{name}.toml"
         message = f"{place} is a link to {target}, which is not followed"
-        assert refuse(f"{name}@HEAD") == [("NP005", "error", message, why, "put the file itself there", (place, 0, 0), "", ())]
+        assert refuse(f"{name}@HEAD") == [
+            ("NP005", "error", message, why, "put the file itself there", (place, 0, 0), "", ())
+        ]
 
 
 #: What is asked for, and the name and revision it comes to; None where it is refused.
 SINGLE = {
-    "leaf": ("leaf", ""), "leaf@1": ("leaf", "1"), "leaf@fix+more": ("leaf", "fix+more"), "profiles/leaf.toml": ("leaf", ""),
-    "./profiles/team/other.toml": ("team/other", ""), "leaf@": ("leaf", ""), "team/other@HEAD~1": ("team/other", "HEAD~1"),
-    "leaf+base": None, "leaf+base@1": None, "-": None, "other.toml": None, "profiles/leaf.toml@1": None,
-}  # fmt: skip
+    "leaf": ("leaf", ""),
+    "leaf@1": ("leaf", "1"),
+    "leaf@fix+more": ("leaf", "fix+more"),
+    "profiles/leaf.toml": ("leaf", ""),
+    "./profiles/team/other.toml": ("team/other", ""),
+    "leaf@": ("leaf", ""),
+    "team/other@HEAD~1": ("team/other", "HEAD~1"),
+    "leaf+base": None,
+    "leaf+base@1": None,
+    "-": None,
+    "other.toml": None,
+    "profiles/leaf.toml@1": None,
+}
 
 
 @pytest.mark.parametrize("asked", SINGLE)
@@ -231,14 +394,29 @@ def test_only_one_preset_of_the_store_has_a_history(two: Repo, asked: str) -> No
     else:
         with pytest.raises(NpuprofError) as error:
             Workspace().split_single_spec(asked, "log")
-        said = f"log takes one preset of the store, not {asked!r}", "Only presets in git under one name have a history.", "name one preset"
-        assert describe_finding(error.value.findings[0]) == ("NP024", "error", *said, NOWHERE, "", ())
+        said = (
+            f"log takes one preset of the store, not {asked!r}",
+            "Only presets in git under one name have a history.",
+            "name one preset",
+        )
+        assert describe_finding(error.value.findings[0]) == (
+            "NP024",
+            "error",
+            *said,
+            NOWHERE,
+            "",
+            (),
+        )
 
 
-def test_a_file_of_the_store_is_the_preset_of_its_name(two: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_of_the_store_is_the_preset_of_its_name(
+    two: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     workspace = Workspace()
     assert workspace.profile("profiles/leaf.toml") is workspace.profile("leaf")
-    assert workspace.profile(str(two.folder / "profiles" / "team" / "other.toml")).name == "team/other"
+    assert (
+        workspace.profile(str(two.folder / "profiles" / "team" / "other.toml")).name == "team/other"
+    )
     assert workspace.resolve_spec("profiles/leaf.toml@1").name == "leaf@1.10.0"
     monkeypatch.chdir(tmp_path)
     (tmp_path / "alone.toml").write_text(BASE)
@@ -250,9 +428,13 @@ def test_a_file_of_the_store_is_the_preset_of_its_name(two: Repo, tmp_path: Path
 
 #: Specs, and the parts that a + joins.
 JOINED = {
-    "leaf@1+base": ["leaf@1", "base"], "leaf@a+x+base": ["leaf@a", "x", "base"], "leaf+b": ["leaf", "b"],
-    "leaf@a+base@1": ["leaf@a", "base@1"], "leaf": ["leaf"], "leaf@a+": ["leaf@a", ""],
-}  # fmt: skip
+    "leaf@1+base": ["leaf@1", "base"],
+    "leaf@a+x+base": ["leaf@a", "x", "base"],
+    "leaf+b": ["leaf", "b"],
+    "leaf@a+base@1": ["leaf@a", "base@1"],
+    "leaf": ["leaf"],
+    "leaf@a+": ["leaf@a", ""],
+}
 
 
 @pytest.mark.parametrize("asked", JOINED)

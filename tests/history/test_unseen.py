@@ -1,4 +1,6 @@
-"""What is told of revisions whose sources are not on this machine: that they are not, and where they are had; never a guess."""
+"""What is told of revisions whose sources are not on this machine: that they are not, and where
+they are had; never a guess.
+"""
 
 from __future__ import annotations
 
@@ -13,21 +15,37 @@ from support.teams import BASE, Team
 
 
 @pytest.fixture
-def moved_on(app: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
-    """A repository that was released with a source, and takes presets of another one now; nothing was fetched here but that."""
+def moved_on(
+    app: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Repo:
+    """A repository that was released with a source, and takes presets of another one now.
+
+    Nothing was fetched here but that.
+    """
     assert run("release", "--all", "--yes").code == 0
     other = Team(tmp_path / "second")
     other.publish({"base": BASE.format(600)}, "1.0.0")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
     assert run("source", "remove", "team", "--force").code == 0
     assert run("source", "add", "team", other.url).code == 0
-    app.write({"job": '[profile]\nextends = ["team:base"]\n[options]\ndeterministic = 1\nhccl_timeout = 500\n'})
+    app.write(
+        {
+            "job": (
+                '[profile]\nextends = ["team:base"]\n[options]\n'
+                "deterministic = 1\nhccl_timeout = 500\n"
+            )
+        }
+    )
     app.commit(message="another source")
     return app
 
 
-@pytest.mark.parametrize(("words", "rev"), [("release job", "job/v1.0.0"), ("release --all --yes", "")])
-def test_no_number_is_proposed_from_a_release_whose_source_is_not_here(words: str, rev: str, moved_on: Repo, run: Run) -> None:
+@pytest.mark.parametrize(
+    ("words", "rev"), [("release job", "job/v1.0.0"), ("release --all --yes", "")]
+)
+def test_no_number_is_proposed_from_a_release_whose_source_is_not_here(
+    words: str, rev: str, moved_on: Repo, run: Run
+) -> None:
     tags = moved_on.git("tag")
     result = run(*words.split())
     said = " ".join((result.out + result.err).split())
@@ -41,7 +59,9 @@ def test_no_number_is_proposed_from_a_release_whose_source_is_not_here(words: st
 
 
 @pytest.mark.parametrize("words", ["show job@HEAD~1", "diff job@job/v1.0.0 job", "check job@1.0.0"])
-def test_a_source_that_only_the_lock_of_a_revision_names_is_had_by_its_hint(words: str, moved_on: Repo, run: Run) -> None:
+def test_a_source_that_only_the_lock_of_a_revision_names_is_had_by_its_hint(
+    words: str, moved_on: Repo, run: Run
+) -> None:
     result = run(*words.split())
     said = " ".join((result.out + result.err).split())
     assert (result.code, "NP043" in said) == (2, True), said
@@ -54,6 +74,9 @@ def test_a_source_that_only_the_lock_of_a_revision_names_is_had_by_its_hint(word
 def test_what_a_history_lacks_is_had_by_its_hint(moved_on: Repo, run: Run) -> None:
     result = run("log", "job")
     assert "npuprof source sync --history" in result.out + result.err
-    assert "a source is not on this machine: npuprof source sync --history" in run("whatran", "0" * 16).err
+    assert (
+        "a source is not on this machine: npuprof source sync --history"
+        in run("whatran", "0" * 16).err
+    )
     assert run("source", "sync", "--history").code == 0
     assert "NP043" not in (again := run("log", "job")).out + again.err

@@ -1,4 +1,7 @@
-"""``review``: one comment is kept, with the rights there are; what a service refuses is a sentence, the token stays where it belongs."""
+"""``review``: one comment is kept, with the rights there are.
+
+What a service refuses is a sentence, the token stays where it belongs.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,16 @@ import pytest
 from npuprof.hosting import comments
 from support.repositories import Repo
 from support.running import Run
-from support.services import Fault, GitHub, GitLab, StandIn, Token, describe_github_job, describe_gitlab_job, serve
+from support.services import (
+    Fault,
+    GitHub,
+    GitLab,
+    StandIn,
+    Token,
+    describe_github_job,
+    describe_gitlab_job,
+    serve,
+)
 
 MARKER = "<!-- npuprof: presets -->"
 BASE = '[profile]\ndescription = "base"\nscenario = "training"\n\n[options]\nhccl_timeout = 1836\n'
@@ -49,12 +61,23 @@ def github(change: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
         yield service
 
 
-def tell_event(tmp_path: Path, repo: Repo, monkeypatch: pytest.MonkeyPatch | None = None, **more: Any) -> None:
-    """Say what is asked to be merged: in the event of GitHub, and where there is a patch in the variables of GitLab."""
+def tell_event(
+    tmp_path: Path, repo: Repo, monkeypatch: pytest.MonkeyPatch | None = None, **more: Any
+) -> None:
+    """Say what is asked to be merged: in the event of GitHub, and where there is a patch in the
+    variables of GitLab.
+    """
     if monkeypatch is not None:
         monkeypatch.setenv("CI_COMMIT_SHA", repo.head)
-    said = {"number": 7, "base": {"sha": repo.git("rev-parse", "main")}, "head": {"sha": repo.git("rev-parse", "HEAD")}, **more}
-    (tmp_path / "event.json").write_text(json.dumps({"action": "synchronize", "number": 7, "pull_request": said}))
+    said = {
+        "number": 7,
+        "base": {"sha": repo.git("rev-parse", "main")},
+        "head": {"sha": repo.git("rev-parse", "HEAD")},
+        **more,
+    }
+    (tmp_path / "event.json").write_text(
+        json.dumps({"action": "synchronize", "number": 7, "pull_request": said})
+    )
 
 
 @pytest.fixture
@@ -81,7 +104,7 @@ def own(service: StandIn) -> list[str]:
     return service.bodies(author)
 
 
-# -- one comment -------------------------------------------------------------------------------------------------------
+# -- one comment ----------------------------------------------------------------------------------
 
 
 def test_a_comment_is_made_once_and_kept_up_to_date(
@@ -93,7 +116,9 @@ def test_a_comment_is_made_once_and_kept_up_to_date(
     (body,) = own(service)
     assert body.startswith(f"{MARKER}\n### Presets: 2 changed")
     assert "1836 → 1904" in body
-    assert f"{change.head}/profiles/base.toml#L6" in body, "links lead to the lines of the head commit"
+    assert f"{change.head}/profiles/base.toml#L6" in body, (
+        "links lead to the lines of the head commit"
+    )
     change.commit({"base": BASE.replace("1836", "1972")}, "three")
     tell_event(tmp_path, change, monkeypatch)
     assert run("review").code == 0
@@ -141,17 +166,31 @@ def test_stores_have_comments_of_their_own(
     (second / "one.toml").write_text("[options]\nhccl_timeout = 1\n")
     change.commit(message="a second store")
     tell_event(tmp_path, change, monkeypatch)
-    for words in ([], ["--store", "profiles/"], ["--store", "more --> presets"], ["--store", "more --> presets"]):
+    for words in (
+        [],
+        ["--store", "profiles/"],
+        ["--store", "more --> presets"],
+        ["--store", "more --> presets"],
+    ):
         assert run("review", *words).code == 0
-    assert [body.partition("\n")[0] for body in own(service)] == [MARKER, "<!-- npuprof: presets in more%20%2D%2D%3E%20presets -->"]
+    assert [body.partition("\n")[0] for body in own(service)] == [
+        MARKER,
+        "<!-- npuprof: presets in more%20%2D%2D%3E%20presets -->",
+    ]
 
 
 @pytest.mark.parametrize(
     ("token", "author"),
-    [(Token("ada"), "ada"), (Token("presets-app[bot]", app=True), "presets-app[bot]"), (Token(BOT, app=True), BOT)],
+    [
+        (Token("ada"), "ada"),
+        (Token("presets-app[bot]", app=True), "presets-app[bot]"),
+        (Token(BOT, app=True), BOT),
+    ],
     ids=["a user's", "an app's", "the job's"],
 )
-def test_who_we_are_is_asked_by_the_token(github: GitHub, run: Run, token: Token, author: str) -> None:
+def test_who_we_are_is_asked_by_the_token(
+    github: GitHub, run: Run, token: Token, author: str
+) -> None:
     github.tokens = {SECRET: token}
     for other in {"ada", BOT, "presets-app[bot]"} - {author}:
         github.say(other, f"{MARKER}\nanother's")
@@ -161,7 +200,9 @@ def test_who_we_are_is_asked_by_the_token(github: GitHub, run: Run, token: Token
     assert len(github.comments) == 3
 
 
-def test_an_enterprise_has_its_api_elsewhere(github: GitHub, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_enterprise_has_its_api_elsewhere(
+    github: GitHub, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     github.prefix = "/api/v3"
     monkeypatch.setenv("GITHUB_API_URL", f"{github.url}/api/v3")
     monkeypatch.setenv("GITHUB_SERVER_URL", "https://git.example.org")
@@ -171,10 +212,12 @@ def test_an_enterprise_has_its_api_elsewhere(github: GitHub, run: Run, monkeypat
     assert "https://git.example.org/team/presets/blob/" in body
 
 
-# -- what is refused ---------------------------------------------------------------------------------------------------
+# -- what is refused ------------------------------------------------------------------------------
 
 
-def test_a_token_that_may_only_read_leaves_the_summary_and_a_message(service: StandIn, run: Run, tmp_path: Path) -> None:
+def test_a_token_that_may_only_read_leaves_the_summary_and_a_message(
+    service: StandIn, run: Run, tmp_path: Path
+) -> None:
     service.tokens = {SECRET: next(iter(service.tokens.values()))._replace(may_write=False)}
     said = run("review")
     assert said.code == 0
@@ -184,7 +227,9 @@ def test_a_token_that_may_only_read_leaves_the_summary_and_a_message(service: St
     assert ("::notice title=npuprof NP062::" in said.out) == isinstance(service, GitHub)
 
 
-def test_without_a_token_nobody_is_asked(service: StandIn, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_token_nobody_is_asked(
+    service: StandIn, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("GH_TOKEN", raising=False)
     monkeypatch.delenv("NPUPROF_TOKEN", raising=False)
     said = run("review")
@@ -217,17 +262,29 @@ LASTING = [
     ([Fault("GET", 401)], "refuses it (401"),
     ([Fault("GET", 502)] * 4, "refuses it (502: fault)"),
     ([Fault("GET", 429, {"retry-after": "3600"})], "refuses it (429"),
-    ([Fault("GET", 403, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "99999999999"})], "refuses it (403"),
-    ([Fault("GET", 403, text='{"message": "You have exceeded a secondary rate limit."}')], "secondary rate limit"),
+    (
+        [Fault("GET", 403, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "99999999999"})],
+        "refuses it (403",
+    ),
+    (
+        [Fault("GET", 403, text='{"message": "You have exceeded a secondary rate limit."}')],
+        "secondary rate limit",
+    ),
     ([Fault("POST", 422)], "refuses it (422: fault)"),
     ([Fault("GET", 200, text="<html>")], "is not the API of"),
     ([Fault("GET", 200, text='{"id": "x", "login": 3}')], "does not say whose the token is"),
-    ([Fault("GET", 500, text=json.dumps({"message": f"what is {SECRET}?\x1b[31m\n::error::x"}))] * 4, "what is ***?"),
+    (
+        [Fault("GET", 500, text=json.dumps({"message": f"what is {SECRET}?\x1b[31m\n::error::x"}))]
+        * 4,
+        "what is ***?",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("faults", "message"), LASTING, ids=[message for _, message in LASTING])
-def test_what_does_not_pass_is_said_and_fails_nothing(service: StandIn, run: Run, faults: list[Fault], message: str) -> None:
+def test_what_does_not_pass_is_said_and_fails_nothing(
+    service: StandIn, run: Run, faults: list[Fault], message: str
+) -> None:
     service.tokens = {SECRET: next(iter(service.tokens.values()))._replace(app=False)}
     service.faults = list(faults)
     said = run("review")
@@ -239,7 +296,9 @@ def test_what_does_not_pass_is_said_and_fails_nothing(service: StandIn, run: Run
     assert own(service) == []
 
 
-def test_a_service_that_does_not_answer_is_said(service: StandIn, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_service_that_does_not_answer_is_said(
+    service: StandIn, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("GITHUB_API_URL", "CI_API_V4_URL"):
         monkeypatch.setenv(name, "http://127.0.0.1:9/api")
     said = run("review")
@@ -253,8 +312,22 @@ def test_a_gitlab_with_an_authority_of_its_own_is_trusted_by_what_the_job_says(
     gitlab: GitLab, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key, certificate = str(tmp_path / "key.pem"), str(tmp_path / "certificate.pem")
-    words = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=gitlab", "-addext", "subjectAltName=IP:127.0.0.1"]
-    subprocess.run(["openssl", *words, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    words = [
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        "/CN=gitlab",
+        "-addext",
+        "subjectAltName=IP:127.0.0.1",
+    ]
+    subprocess.run(
+        ["openssl", *words, "-keyout", key, "-out", certificate], check=True, capture_output=True
+    )
     both = tmp_path / "both.pem"
     both.write_text(Path(key).read_text() + Path(certificate).read_text())
     own_one = GitLab()
@@ -273,7 +346,9 @@ def test_a_gitlab_with_an_authority_of_its_own_is_trusted_by_what_the_job_says(
 
 
 @pytest.mark.parametrize(("method", "status"), [("GET", 301), ("POST", 307)])
-def test_the_token_follows_no_redirect(service: StandIn, run: Run, status: int, method: str) -> None:
+def test_the_token_follows_no_redirect(
+    service: StandIn, run: Run, status: int, method: str
+) -> None:
     service.tokens = {SECRET: next(iter(service.tokens.values()))._replace(app=False)}
     with serve(GitHub()) as elsewhere:
         service.faults = [Fault(method, status, {"Location": f"{elsewhere.url}/user"})]
@@ -283,7 +358,9 @@ def test_the_token_follows_no_redirect(service: StandIn, run: Run, status: int, 
         assert elsewhere.calls == []
 
 
-def test_space_around_a_token_is_no_part_of_it(service: StandIn, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_space_around_a_token_is_no_part_of_it(
+    service: StandIn, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("GH_TOKEN", "NPUPROF_TOKEN"):
         monkeypatch.setenv(name, f"  {SECRET}\n")
     assert run("review").code == 0
@@ -291,7 +368,9 @@ def test_space_around_a_token_is_no_part_of_it(service: StandIn, run: Run, monke
 
 
 @pytest.mark.parametrize("token", ["a\nb: c", "sécret"])
-def test_what_can_be_no_token_is_sent_to_nobody(service: StandIn, run: Run, token: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_can_be_no_token_is_sent_to_nobody(
+    service: StandIn, run: Run, token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("GH_TOKEN", "NPUPROF_TOKEN"):
         monkeypatch.setenv(name, token)
     said = run("review")
@@ -301,7 +380,7 @@ def test_what_can_be_no_token_is_sent_to_nobody(service: StandIn, run: Run, toke
     assert token not in said.err
 
 
-# -- what is judged ----------------------------------------------------------------------------------------------------
+# -- what is judged -------------------------------------------------------------------------------
 
 
 def test_errors_are_told_at_their_lines_and_fail_the_job_and_the_comment_is_written_all_the_same(
@@ -316,12 +395,17 @@ def test_errors_are_told_at_their_lines_and_fail_the_job_and_the_comment_is_writ
         assert json.loads(Path("report.json").read_text())["version"] == "2.1.0"
     else:
         assert "profiles/base.toml:6:1: error NP201" in said.out
-        assert json.loads(Path("report.json").read_text())[0]["location"] == {"path": "profiles/base.toml", "lines": {"begin": 6}}
+        assert json.loads(Path("report.json").read_text())[0]["location"] == {
+            "path": "profiles/base.toml",
+            "lines": {"begin": 6},
+        }
     (body,) = own(service)
     assert "**Broken**" in body
 
 
-def test_what_only_the_merge_mends_is_told_and_exits_2(gitlab: GitLab, change: Repo, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_only_the_merge_mends_is_told_and_exits_2(
+    gitlab: GitLab, change: Repo, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     torn = change.commit({"torn": "x = ["}, "torn")
     monkeypatch.setenv("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", torn)
     change.commit({"torn": None}, "as merged")
@@ -333,13 +417,17 @@ def test_what_only_the_merge_mends_is_told_and_exits_2(gitlab: GitLab, change: R
 
 
 @pytest.mark.parametrize("event", ["push", "merge_group"])
-def test_other_events_of_github_are_checked_only(github: GitHub, run: Run, event: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_events_of_github_are_checked_only(
+    github: GitHub, run: Run, event: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("GITHUB_EVENT_NAME", event)
     said = run("review")
     assert (said.code, github.calls) == (0, []), said.err
 
 
-@pytest.mark.parametrize("more", [{"CI_MERGE_REQUEST_IID": ""}, {"CI_MERGE_REQUEST_EVENT_TYPE": "merge_train"}], ids=str)
+@pytest.mark.parametrize(
+    "more", [{"CI_MERGE_REQUEST_IID": ""}, {"CI_MERGE_REQUEST_EVENT_TYPE": "merge_train"}], ids=str
+)
 def test_branches_and_trains_of_gitlab_are_checked_only(
     gitlab: GitLab, run: Run, more: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -359,9 +447,15 @@ NONSENSE = [
 ]
 
 
-@pytest.mark.parametrize(("variables", "message"), NONSENSE, ids=[message for _, message in NONSENSE])
+@pytest.mark.parametrize(
+    ("variables", "message"), NONSENSE, ids=[message for _, message in NONSENSE]
+)
 def test_a_job_that_makes_no_sense_is_refused_by_name(
-    github: GitHub, run: Run, variables: dict[str, str], message: str, monkeypatch: pytest.MonkeyPatch
+    github: GitHub,
+    run: Run,
+    variables: dict[str, str],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
@@ -371,37 +465,62 @@ def test_a_job_that_makes_no_sense_is_refused_by_name(
     assert github.calls == []
 
 
-@pytest.mark.parametrize("event", ["{", '{"pull_request": null}', '{"pull_request": {"number": 7, "base": {"sha": "-x"}}}'])
-def test_an_event_that_tells_nothing_is_refused(github: GitHub, run: Run, event: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "event",
+    ["{", '{"pull_request": null}', '{"pull_request": {"number": 7, "base": {"sha": "-x"}}}'],
+)
+def test_an_event_that_tells_nothing_is_refused(
+    github: GitHub, run: Run, event: str, tmp_path: Path
+) -> None:
     (tmp_path / "event.json").write_text(event)
     said = run("review")
     assert said.code == 2
     assert "NP060" in said.err
 
 
-# -- the checkout ------------------------------------------------------------------------------------------------------
+# -- the checkout ---------------------------------------------------------------------------------
 
 
-def clone_shallow(change: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *words: str) -> Path:
+def clone_shallow(
+    change: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *words: str
+) -> Path:
     folder = tmp_path / "runner"
-    subprocess.run(["git", "clone", "-q", "--depth=1", *words, f"file://{change.folder}", str(folder)], check=True)
+    subprocess.run(
+        ["git", "clone", "-q", "--depth=1", *words, f"file://{change.folder}", str(folder)],
+        check=True,
+    )
     monkeypatch.chdir(folder)
     return folder
 
 
-def test_a_shallow_checkout_is_deepened(service: StandIn, change: Repo, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shallow_checkout_is_deepened(
+    service: StandIn, change: Repo, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     change.release("base", "1.0.0", "main")
     change.commit({"more": '[profile]\nextends = ["base@1.0.0"]\n'}, "pinned")
     tell_event(tmp_path, change, monkeypatch)
     folder = clone_shallow(change, tmp_path, monkeypatch, "--single-branch", "--branch", "change")
     said = run("review")
     assert "1836 → 1904" in own(service)[0], said.err
-    assert subprocess.run(["git", "rev-parse", "--is-shallow-repository"], cwd=folder, capture_output=True, check=True).stdout == b"false\n"
+    assert (
+        subprocess.run(
+            ["git", "rev-parse", "--is-shallow-repository"],
+            cwd=folder,
+            capture_output=True,
+            check=True,
+        ).stdout
+        == b"false\n"
+    )
 
 
 @pytest.mark.parametrize("address", ["", "ssh://127.0.0.1:9/x", "http://127.0.0.1:{port}/x"])
 def test_a_checkout_is_deepened_by_no_program_that_its_repository_names_and_with_the_header_of_its_job(
-    address: str, github: GitHub, change: Repo, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+    address: str,
+    github: GitHub,
+    change: Repo,
+    tmp_path: Path,
+    run: Run,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     seen: list[str | None] = []
 
@@ -420,10 +539,13 @@ def test_a_checkout_is_deepened_by_no_program_that_its_repository_names_and_with
         threading.Thread(target=server.serve_forever, daemon=True).start()
         program = f"touch {tmp_path}/touched;:"
         for name, value in {
-            "core.sshCommand": program, "credential.helper": f"!{program}", "credential.http://127.0.0.1.helper": f"!{program}",
+            "core.sshCommand": program,
+            "credential.helper": f"!{program}",
+            "credential.http://127.0.0.1.helper": f"!{program}",
             "remote.origin.uploadpack": program,
-            "http.extraheader": f"Authorization: Basic {SECRET}", "remote.origin.url": address.format(port=server.server_port),
-        }.items():  # fmt: skip
+            "http.extraheader": f"Authorization: Basic {SECRET}",
+            "remote.origin.url": address.format(port=server.server_port),
+        }.items():
             if value:
                 subprocess.run(["git", "config", name, value], cwd=folder, check=True)
         said = run("review")
@@ -452,7 +574,17 @@ def test_a_shallow_checkout_that_cannot_be_deepened_is_refused_by_name(
     service: StandIn, change: Repo, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = clone_shallow(change, tmp_path, monkeypatch, "--single-branch", "--branch", "change")
-    subprocess.run(["git", "remote", "set-url", "origin", f"https://job-token:{SECRET}@127.0.0.1:9/nowhere.git"], cwd=folder, check=True)
+    subprocess.run(
+        [
+            "git",
+            "remote",
+            "set-url",
+            "origin",
+            f"https://job-token:{SECRET}@127.0.0.1:9/nowhere.git",
+        ],
+        cwd=folder,
+        check=True,
+    )
     said = run("review")
     assert said.code == 2
     assert "the checkout is shallow" in said.err
@@ -474,40 +606,97 @@ def test_a_base_that_is_nowhere_is_refused_and_the_presets_are_checked_all_the_s
     assert github.written == []
 
 
-# -- what fails the job is on the page -----------------------------------------------------------------------------------
+# -- what fails the job is on the page ------------------------------------------------------------
 
-LOCKED = BASE.replace('scenario = "training"\n', 'scenario = "training"\nlocked = ["hccl_timeout"]\n')
+LOCKED = BASE.replace(
+    'scenario = "training"\n', 'scenario = "training"\nlocked = ["hccl_timeout"]\n'
+)
 OLD = "[options]\ndeterministic = true\n"
 FREE = '[profile]\nscenario = "training"\n\n[env]\nLD_PRELOAD = "/opt/x.so"\n'
-#: What is in main before the branch leaves, what comes to main meanwhile, what the branch does; what the page says of it.
-RED: dict[str, tuple[dict[str, str | None], dict[str, str | None], dict[str, str | None], int, tuple[str, ...]]] = {
+#: What is in main before the branch leaves, what comes to main meanwhile, what the branch does;
+#: what the page says of it.
+RED: dict[
+    str,
+    tuple[
+        dict[str, str | None], dict[str, str | None], dict[str, str | None], int, tuple[str, ...]
+    ],
+] = {
     "a lock that came to the target": (
-        {}, {"base": LOCKED}, {"leaf": '[profile]\nextends = ["base"]\n[options]\nhccl_timeout = 600\n', "base": None}, 1,
-        ("1 broken by the merge\n", "**Broken by the merge with `main`**", "NP105 `hccl_timeout is", "profiles/leaf.toml:4", "try: `"),
+        {},
+        {"base": LOCKED},
+        {"leaf": '[profile]\nextends = ["base"]\n[options]\nhccl_timeout = 600\n', "base": None},
+        1,
+        (
+            "1 broken by the merge\n",
+            "**Broken by the merge with `main`**",
+            "NP105 `hccl_timeout is",
+            "profiles/leaf.toml:4",
+            "try: `",
+        ),
     ),
     "a parent that was lost before": (
-        {"lost": '[profile]\nextends = ["nowhere"]\n'}, {}, {}, 2,
-        ("1 error of before", "**1 error of before, which fails the job**", "NP101", "profiles/lost.toml:2"),
+        {"lost": '[profile]\nextends = ["nowhere"]\n'},
+        {},
+        {},
+        2,
+        (
+            "1 error of before",
+            "**1 error of before, which fails the job**",
+            "NP101",
+            "profiles/lost.toml:2",
+        ),
     ),
-    "an error that came to the target meanwhile": ({}, {"old": OLD}, {}, 1, ("1 error of before", "profiles/old.toml:2")),
+    "an error that came to the target meanwhile": (
+        {},
+        {"old": OLD},
+        {},
+        1,
+        ("1 error of before", "profiles/old.toml:2"),
+    ),
     "a rename of a preset with an error": (
-        {"old": OLD}, {}, {"old": None, "other": OLD}, 1,
-        ("1 renamed", "**1 error of before, which fails the job**", "NP202 `", "profiles/other.toml:2", "**Renamed**: `old` → `other`"),
+        {"old": OLD},
+        {},
+        {"old": None, "other": OLD},
+        1,
+        (
+            "1 renamed",
+            "**1 error of before, which fails the job**",
+            "NP202 `",
+            "profiles/other.toml:2",
+            "**Renamed**: `old` → `other`",
+        ),
     ),
     "a file with a name that no preset has": (
-        {}, {}, {"we`ird": FREE}, 2,
-        ("1 error besides", "**What else fails the job**", "NP004", "profiles/we`ird.toml", "  try: `rename the file`"),
+        {},
+        {},
+        {"we`ird": FREE},
+        2,
+        (
+            "1 error besides",
+            "**What else fails the job**",
+            "NP004",
+            "profiles/we`ird.toml",
+            "  try: `rename the file`",
+        ),
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("way", RED)
-def test_what_fails_the_job_is_on_the_page(way: str, github: GitHub, change: Repo, tmp_path: Path, run: Run) -> None:
+def test_what_fails_the_job_is_on_the_page(
+    way: str, github: GitHub, change: Repo, tmp_path: Path, run: Run
+) -> None:
     before, meanwhile, own, code, told = RED[way]
     change.git("checkout", "-q", "main")
     change.commit({"fine": BASE, **before}, "before")
     change.git("checkout", "-q", "-B", "change")
-    change.commit({"base": BASE.replace("1836", "1904"), **{name: text for name, text in own.items() if name != "base"}}, "own")
+    change.commit(
+        {
+            "base": BASE.replace("1836", "1904"),
+            **{name: text for name, text in own.items() if name != "base"},
+        },
+        "own",
+    )
     if "base" in own:
         change.commit({"base": BASE}, "as it was")
     head = change.head
@@ -523,7 +712,9 @@ def test_what_fails_the_job_is_on_the_page(way: str, github: GitHub, change: Rep
     (body,) = github.bodies(BOT)
     for text in told:
         assert text in body
-    assert max(map(body.index, told[1:])) < body.index("</summary>") if "<details>" in body else True, "what is broken comes first"
+    assert (
+        max(map(body.index, told[1:])) < body.index("</summary>") if "<details>" in body else True
+    ), "what is broken comes first"
     assert "fine" not in body
 
 
@@ -536,7 +727,12 @@ UNREADABLE = {
 
 @pytest.mark.parametrize("way", UNREADABLE)
 def test_a_store_that_cannot_be_judged_is_told_and_the_comment_of_before_goes(
-    way: str, service: StandIn, change: Repo, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+    way: str,
+    service: StandIn,
+    change: Repo,
+    tmp_path: Path,
+    run: Run,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     text, code, place = UNREADABLE[way]
     assert run("review").code == 0
@@ -558,17 +754,27 @@ def test_a_store_that_cannot_be_judged_is_told_and_the_comment_of_before_goes(
         assert code in (tmp_path / "summary.md").read_text().rpartition("### Presets")[2]
 
 
-def test_what_a_baseline_hides_fails_no_job_in_silence(github: GitHub, change: Repo, tmp_path: Path, run: Run) -> None:
+def test_what_a_baseline_hides_fails_no_job_in_silence(
+    github: GitHub, change: Repo, tmp_path: Path, run: Run
+) -> None:
     change.git("checkout", "-q", "main")
     change.commit({"lost": '[profile]\nextends = ["nowhere"]\n'}, "lost")
     change.git("checkout", "-q", "-B", "change")
     tell_event(tmp_path, change)
     assert run("review", "--ignore", "NP101").code == 2
-    assert "**1 preset cannot be read or resolved, and a baseline hides why (npuprof check)**" in own(github)[0]
+    assert (
+        "**1 preset cannot be read or resolved, and a baseline hides why (npuprof check)**"
+        in own(github)[0]
+    )
 
 
-def test_the_summary_has_what_the_comment_has_no_room_for(github: GitHub, change: Repo, tmp_path: Path, run: Run) -> None:
-    many = {f"job/{number:03}": f'[options]\ndump_path = "/{number}/{"ä" * 600}"\n' for number in range(120)}
+def test_the_summary_has_what_the_comment_has_no_room_for(
+    github: GitHub, change: Repo, tmp_path: Path, run: Run
+) -> None:
+    many = {
+        f"job/{number:03}": f'[options]\ndump_path = "/{number}/{"ä" * 600}"\n'
+        for number in range(120)
+    }
     change.commit(many, "many")
     start = change.head
     change.commit({name: text.replace("/ä", "/ö") for name, text in many.items()}, "other")

@@ -1,4 +1,6 @@
-"""npuprof in the flags of a script, in pytest and MLflow: each with the real package, where it is installed."""
+"""npuprof in the flags of a script, in pytest and MLflow: each with the real package, where it is
+installed.
+"""
 
 from __future__ import annotations
 
@@ -21,15 +23,20 @@ from support.building import REPOSITORY, build_store
 from support.recorders import adapter
 
 Store = Callable[[Mapping[str, str | bytes]], Path]
-LEAF = '[profile]\nscenario = "training"\n[options]\nhccl_timeout = 1800\nprecision_mode_v2 = "mixed_float16"\n[env]\nOWN = "${x}"\n'
+LEAF = (
+    '[profile]\nscenario = "training"\n[options]\nhccl_timeout = 1800\n'
+    'precision_mode_v2 = "mixed_float16"\n[env]\nOWN = "${x}"\n'
+)
 
 
 @pytest.fixture
 def presets(tmp_path: Path) -> Path:
-    return build_store(tmp_path / "profiles", {"leaf": LEAF, "base/other": "options.hccl_timeout = 600\n"})
+    return build_store(
+        tmp_path / "profiles", {"leaf": LEAF, "base/other": "options.hccl_timeout = 600\n"}
+    )
 
 
-# -- argparse -----------------------------------------------------------------------------------------------------
+# -- argparse -------------------------------------------------------------------------------------
 
 
 def parse(words: list[str], **defaults: Any) -> argparse.Namespace:
@@ -38,11 +45,26 @@ def parse(words: list[str], **defaults: Any) -> argparse.Namespace:
     return parser.parse_args(words)
 
 
-@pytest.mark.parametrize("words", [
-    ["--npu_preset", "leaf", "--npu_set", "hccl_timeout=7", "--npu_unset", "precision_mode_v2"],
-    ["--npu-preset=leaf", "--npu-set=hccl_timeout=600", "--npu-set=hccl_timeout=7", "--npu-unset=precision_mode_v2"],
-    ["--npu_preset", "profiles/leaf.toml", "--npu_set", "hccl_timeout=7", "--npu-unset", "precision_mode_v2"],
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--npu_preset", "leaf", "--npu_set", "hccl_timeout=7", "--npu_unset", "precision_mode_v2"],
+        [
+            "--npu-preset=leaf",
+            "--npu-set=hccl_timeout=600",
+            "--npu-set=hccl_timeout=7",
+            "--npu-unset=precision_mode_v2",
+        ],
+        [
+            "--npu_preset",
+            "profiles/leaf.toml",
+            "--npu_set",
+            "hccl_timeout=7",
+            "--npu-unset",
+            "precision_mode_v2",
+        ],
+    ],
+)
 def test_the_flags_name_a_preset_and_change_it(presets: Path, words: list[str]) -> None:
     config = arguments.resolve_arguments(parse(words))
     assert config is not None
@@ -63,20 +85,29 @@ def test_a_script_has_its_defaults_and_without_one_runs_as_before(presets: Path)
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--npu_set", "hccl_timeout=7"], "--npu_set changes a preset, and --npu_preset names none"),
-        (["--npu_unset", "hccl_timeout"], "--npu_unset changes a preset"), (["--npu_preset", "laef"], "leaf"),
-        (["--npu_preset", "-"], "standard input"), (["--npu_preset", "leaf", "--npu_set", "hccl_timeout"], "is not KEY=VALUE"),
+        (
+            ["--npu_set", "hccl_timeout=7"],
+            "--npu_set changes a preset, and --npu_preset names none",
+        ),
+        (["--npu_unset", "hccl_timeout"], "--npu_unset changes a preset"),
+        (["--npu_preset", "laef"], "leaf"),
+        (["--npu_preset", "-"], "standard input"),
+        (["--npu_preset", "leaf", "--npu_set", "hccl_timeout"], "is not KEY=VALUE"),
         (["--npu_preset", "leaf", "--npu_store", "nowhere"], "nowhere"),
     ],
-)  # fmt: skip
-def test_what_is_asked_wrongly_is_said_with_a_repair(presets: Path, words: list[str], said: str) -> None:
+)
+def test_what_is_asked_wrongly_is_said_with_a_repair(
+    presets: Path, words: list[str], said: str
+) -> None:
     with pytest.raises(npuprof.NpuprofError, match=said) as caught:
         arguments.resolve_arguments(parse(words))
     assert all(finding.hint for finding in caught.value.findings)
 
 
 @pytest.mark.parametrize("words", [["--npu_set=hccl_timout=1"], ["--npu_set=hccl_timeout=abc"]])
-def test_what_no_adapter_reads_or_takes_is_refused_where_it_is_asked_for(presets: Path, words: list[str], capsys: Any) -> None:
+def test_what_no_adapter_reads_or_takes_is_refused_where_it_is_asked_for(
+    presets: Path, words: list[str], capsys: Any
+) -> None:
     args = parse(["--npu_preset=leaf", *words])
     with pytest.raises(npuprof.NpuprofError, match=r"hccl_timeo?u?t"):
         arguments.resolve_arguments(args)
@@ -86,8 +117,17 @@ def test_what_no_adapter_reads_or_takes_is_refused_where_it_is_asked_for(presets
     assert (ended.value.code, "train.py: error:" in capsys.readouterr().err) == (2, True)
 
 
-@pytest.mark.parametrize("words", [["--npu_preset=bret"], ["--npu_preset=leaf", "--npu_set=hccl_timeout"], ["--npu_set=hccl_timeout=1"]])
-def test_absl_refuses_what_is_not_there_as_it_does_any_flag(presets: Path, words: list[str]) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--npu_preset=bret"],
+        ["--npu_preset=leaf", "--npu_set=hccl_timeout"],
+        ["--npu_set=hccl_timeout=1"],
+    ],
+)
+def test_absl_refuses_what_is_not_there_as_it_does_any_flag(
+    presets: Path, words: list[str]
+) -> None:
     flags = pytest.importorskip("absl.flags")
     from npuprof.integrations import absl_flags
 
@@ -110,7 +150,7 @@ def test_the_example_of_the_module_runs() -> None:
     assert (failed, tried > 0) == (0, True)
 
 
-# -- absl ---------------------------------------------------------------------------------------------------------
+# -- absl -----------------------------------------------------------------------------------------
 
 
 def test_absl_flags_name_a_preset_and_change_it(presets: Path) -> None:
@@ -121,7 +161,16 @@ def test_absl_flags_name_a_preset_and_change_it(presets: Path) -> None:
     absl_flags.define_flags(preset="base/other", flag_values=values)
     with pytest.raises(flags.UnparsedFlagAccessError):
         absl_flags.resolve_flags(values)
-    values(["train.py", "--npu_preset=leaf", "--npu_set=hccl_timeout=7", "--npu_set", "deterministic=1", "--npu_unset=precision_mode_v2"])
+    values(
+        [
+            "train.py",
+            "--npu_preset=leaf",
+            "--npu_set=hccl_timeout=7",
+            "--npu_set",
+            "deterministic=1",
+            "--npu_unset=precision_mode_v2",
+        ]
+    )
     config = absl_flags.resolve_flags(values, cann="9.0.0")
     assert config is not None
     assert config.options == {"hccl_timeout": 7, "deterministic": 1}
@@ -136,7 +185,11 @@ def test_an_npurunconfig_is_made_with_what_the_preset_sets(presets: Path, tensor
     config = npuprof.open_store().resolve("leaf")
     with adapter(tensorflow):
         made = build_run_config(config, model_dir="out")
-        assert (made.hccl_timeout, made.precision_mode_v2, made.model_dir) == (1800, "mixed_float16", "out")
+        assert (made.hccl_timeout, made.precision_mode_v2, made.model_dir) == (
+            1800,
+            "mixed_float16",
+            "out",
+        )
         mine = tensorflow.compat.v1.ConfigProto(allow_soft_placement=True)
         assert build_run_config(config, mine).session_config.allow_soft_placement
         with pytest.raises(TypeError, match="hccl_timeout"):
@@ -145,12 +198,26 @@ def test_an_npurunconfig_is_made_with_what_the_preset_sets(presets: Path, tensor
             build_run_config(npuprof.loads("options.hccl_timeot = 1"))
 
 
-# -- pytest -------------------------------------------------------------------------------------------------------
+# -- pytest ---------------------------------------------------------------------------------------
 
 
 def pytest_there(folder: Path, *words: str) -> tuple[int, str]:
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "npuprof.integrations.pytest_plugin", *words]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(REPOSITORY),
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    }
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "npuprof.integrations.pytest_plugin",
+        *words,
+    ]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
     return done.returncode, done.stdout + done.stderr
 
@@ -159,22 +226,29 @@ def pytest_there(folder: Path, *words: str) -> tuple[int, str]:
 def project(tmp_path: Path) -> Path:
     """A project with a test of its own, and three presets, one of them wrong, one doubtful."""
     folder = tmp_path / "project"
-    build_store(folder / "profiles", {"good": LEAF, "bad": "[options]\nhccl_timeot = 1\n", "odd": "[env]\nhccl_timeout = 1\n"})
+    build_store(
+        folder / "profiles",
+        {"good": LEAF, "bad": "[options]\nhccl_timeot = 1\n", "odd": "[env]\nhccl_timeout = 1\n"},
+    )
     (folder / "test_own.py").write_text("def test_own():\n    pass\n")
     return folder
 
 
 def test_pytest_knows_nothing_of_presets_until_it_is_asked(project: Path) -> None:
     (project / "test_more.py").write_text(
-        "import sys\n\ndef test_loaded():\n    found = {name for name in sys.modules if name.startswith('npuprof')}\n"
-        "    assert found <= {'npuprof', 'npuprof.integrations', 'npuprof.integrations.pytest_plugin'}\n"
+        "import sys\n\ndef test_loaded():\n"
+        "    found = {name for name in sys.modules if name.startswith('npuprof')}\n"
+        "    assert found <= {'npuprof', 'npuprof.integrations', "
+        "'npuprof.integrations.pytest_plugin'}\n"
     )
     code, said = pytest_there(project)
     assert (code, "2 passed" in said) == (0, True), said
 
 
 @pytest.mark.parametrize("words", [["--npuprof"], ["-o", "npuprof=profiles"]])
-def test_each_preset_is_a_test_that_fails_with_what_check_says(project: Path, words: list[str]) -> None:
+def test_each_preset_is_a_test_that_fails_with_what_check_says(
+    project: Path, words: list[str]
+) -> None:
     code, said = pytest_there(project, *words, "-rA")
     assert code == 1
     for told in (
@@ -195,26 +269,40 @@ def test_presets_are_chosen_and_judged_as_asked(project: Path) -> None:
     assert (code, "NP206" in said, "npuprof::odd" in said) == (1, True, True), said
     build_store(project / "profiles", {"-x": "", "sub/profiles/b": LEAF})
     code, said = pytest_there(project, "--npuprof", "-k", "other and files")
-    assert (code, "NP004" in said, "rename the file" in said, "NP017" in said, "5 deselected" in said) == (1, True, True, True, True), said
+    assert (
+        code,
+        "NP004" in said,
+        "rename the file" in said,
+        "NP017" in said,
+        "5 deselected" in said,
+    ) == (1, True, True, True, True), said
     code, said = pytest_there(project, "--npuprof=nowhere")
     assert (code, "nowhere" in said, "Traceback" in said) == (4, True, False), said
 
 
-# -- MLflow -------------------------------------------------------------------------------------------------------
+# -- MLflow ---------------------------------------------------------------------------------------
 
 
 def test_any_client_is_told_what_a_run_was_made_with(presets: Path) -> None:
     config = npuprof.open_store().resolve("leaf", cann="9.0.0")
     calls: list[tuple[str, ...]] = []
-    client = SimpleNamespace(set_tag=lambda *said: calls.append(said))  # of the run it is told, or of its own
+    client = SimpleNamespace(
+        set_tag=lambda *said: calls.append(said)
+    )  # of the run it is told, or of its own
     tags = mlflow.tag_run(config, client)
     assert tags == dict(calls)
-    assert (tags["npuprof.preset"], tags["npuprof.digest"], tags["npuprof.context"]) == ("leaf", config.digest, "cann 9.0.0")
+    assert (tags["npuprof.preset"], tags["npuprof.digest"], tags["npuprof.context"]) == (
+        "leaf",
+        config.digest,
+        "cann 9.0.0",
+    )
     mlflow.tag_run(config, client, "run 1")
     assert calls[-1] == ("run 1", "npuprof.version", tags["npuprof.version"])
     with pytest.raises(TypeError, match="object has neither"):
         mlflow.tag_run(config, object())
-    with pytest.raises(TypeError, match="a Config is needed, as resolve and loads return it, not str"):
+    with pytest.raises(
+        TypeError, match="a Config is needed, as resolve and loads return it, not str"
+    ):
         mlflow.tag_run("leaf", client)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="run_id must be given"):
         mlflow.tag_run(config, type("MlflowClient", (), {"set_tag": None, "get_run": None})())
@@ -230,9 +318,22 @@ def test_mlflow_itself_keeps_the_tags_of_the_active_run_and_of_another(
         "config = npuprof.open_store().resolve('leaf')\nclient = mlflow.MlflowClient()\n"
         "with mlflow.start_run() as run:\n    tag_run(config)\n"
         "assert client.get_run(run.info.run_id).data.tags['npuprof.digest'] == config.digest\n"
-        "other = client.create_run(run.info.experiment_id).info.run_id\ntag_run(config, run_id=other)\n"
-        "assert client.get_run(other).data.tags['npuprof.preset'] == 'leaf'\ntag_run(config, client, other)\nprint('tagged')\n"
+        "other = client.create_run(run.info.experiment_id).info.run_id\n"
+        "tag_run(config, run_id=other)\n"
+        "assert client.get_run(other).data.tags['npuprof.preset'] == 'leaf'\n"
+        "tag_run(config, client, other)\nprint('tagged')\n"
     )
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "MLFLOW_ALLOW_FILE_STORE": "true", "GIT_PYTHON_REFRESH": "quiet"}
-    done = subprocess.run([sys.executable, "-c", code, tmp_path / "runs"], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(REPOSITORY),
+        "MLFLOW_ALLOW_FILE_STORE": "true",
+        "GIT_PYTHON_REFRESH": "quiet",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", code, tmp_path / "runs"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
     assert (done.returncode, done.stdout) == (0, "tagged\n"), done.stderr

@@ -78,16 +78,27 @@ def test_importing_the_library_costs_nothing_and_needs_no_tensorflow() -> None:
     code = (
         "import sys; before = set(sys.modules); import npuprof; new = set(sys.modules) - before;"
         "assert new <= {'npuprof', '__future__'}, new;"
-        f"config = npuprof.open_store({str(REPOSITORY / 'profiles')!r}).resolve('bert-training'); npuprof.render(config, 'session');"
-        "heavy = {'tensorflow', 'typer', 'git', 'deepdiff', 'tomlkit', 'dataclasses', 'subprocess', 'json', 'numpy'};"
+        f"config = npuprof.open_store({str(REPOSITORY / 'profiles')!r}).resolve('bert-training'); "
+        "npuprof.render(config, 'session');"
+        "heavy = {'tensorflow', 'typer', 'git', 'deepdiff', 'tomlkit', 'dataclasses', "
+        "'subprocess', 'json', 'numpy'};"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
     )
     paths = [str(REPOSITORY), str(Path(tomli.__file__).parents[1])]
-    subprocess.run([sys.executable, "-I", "-S", "-c", f"import sys; sys.path[:0] = {paths}; {code}"], check=True)
+    subprocess.run(
+        [sys.executable, "-I", "-S", "-c", f"import sys; sys.path[:0] = {paths}; {code}"],
+        check=True,
+    )
 
 
 def test_a_preset_resolves_as_the_contract_shows(library: npuprof.Library) -> None:
-    config = library.resolve("leaf", cann="9.0.0", product="atlas-a2-training", set={"hccl_timeout": 600}, unset=["dump_path"])
+    config = library.resolve(
+        "leaf",
+        cann="9.0.0",
+        product="atlas-a2-training",
+        set={"hccl_timeout": 600},
+        unset=["dump_path"],
+    )
     assert config.options == {
         "precision_mode_v2": "mixed_bfloat16",
         "modify_mixlist": {"black-list": {"to-add": ["MatMul", "Cast"]}},
@@ -95,16 +106,31 @@ def test_a_preset_resolves_as_the_contract_shows(library: npuprof.Library) -> No
     }
     assert config.options["hccl_timeout"] == 600
     assert [origin.profile for origin in config.origins("precision_mode_v2")] == ["leaf", "leaf"]
-    assert [origin.layer for origin in config.origins("precision_mode_v2")] == ["override 1", "values"]
+    assert [origin.layer for origin in config.origins("precision_mode_v2")] == [
+        "override 1",
+        "values",
+    ]
     assert [origin.line for origin in config.origins("hccl_timeout")] == [0, 7, 7]
     assert config.scenario == "training"
     assert len(config.digest) == 64
     assert config.digest != library.resolve("leaf").digest
-    assert config.digest == library.resolve("leaf", product="Ascend910B2", set={"hccl_timeout": 600}, unset=["dump_path"]).digest
+    assert (
+        config.digest
+        == library.resolve(
+            "leaf", product="Ascend910B2", set={"hccl_timeout": 600}, unset=["dump_path"]
+        ).digest
+    )
 
 
 def test_changes_are_python_values_and_reach_into_tables(library: npuprof.Library) -> None:
-    config = library.resolve("leaf", set={"env.X": True, "modify_mixlist.white-list": {"to-add": ["Add"]}, "dump_step": [1, "2-3"]})
+    config = library.resolve(
+        "leaf",
+        set={
+            "env.X": True,
+            "modify_mixlist.white-list": {"to-add": ["Add"]},
+            "dump_step": [1, "2-3"],
+        },
+    )
     assert config.env == {"X": True}
     assert config.options["modify_mixlist"]["white-list"] == {"to-add": ["Add"]}
     assert config.options["modify_mixlist"]["black-list"] == {"to-add": ["MatMul", "Cast"]}
@@ -127,7 +153,9 @@ FROZEN = [
 
 
 @pytest.mark.parametrize("change", FROZEN)
-def test_a_config_says_that_it_does_not_change(library: npuprof.Library, change: Callable[[npuprof.Config], object]) -> None:
+def test_a_config_says_that_it_does_not_change(
+    library: npuprof.Library, change: Callable[[npuprof.Config], object]
+) -> None:
     config = library.resolve("leaf")
     before = copy.deepcopy(dict(config))
     with pytest.raises(TypeError, match="copy it"):
@@ -144,7 +172,13 @@ def test_a_config_says_that_it_does_not_change(library: npuprof.Library, change:
 def test_a_config_is_read_as_a_mapping(library: npuprof.Library) -> None:
     config = library.resolve("leaf", set={"env.JOB_ID": "7"})
     assert list(config) == list(config.ordered_settings())
-    assert set(config) == {"hccl_timeout", "precision_mode_v2", "modify_mixlist", "dump_path", "env.JOB_ID"}
+    assert set(config) == {
+        "hccl_timeout",
+        "precision_mode_v2",
+        "modify_mixlist",
+        "dump_path",
+        "env.JOB_ID",
+    }
     assert len(config) == 5
     assert config["env.JOB_ID"] == "7"
     assert config.get("deterministic", 0) == 0
@@ -164,12 +198,20 @@ def test_configs_are_equal_by_what_they_say_and_for_what(library: npuprof.Librar
 
 
 def test_a_config_can_be_sent_to_another_process(library: npuprof.Library) -> None:
-    config = library.resolve("leaf", product="atlas-a2", set={"hccl_timeout": 5, "env.A": "1"}, unset=["dump_path"])
+    config = library.resolve(
+        "leaf", product="atlas-a2", set={"hccl_timeout": 5, "env.A": "1"}, unset=["dump_path"]
+    )
     again = pickle.loads(pickle.dumps(config))
-    assert (again, again.preset_digest, again.digest) == (config, config.preset_digest, config.digest)
+    assert (again, again.preset_digest, again.digest) == (
+        config,
+        config.preset_digest,
+        config.digest,
+    )
     assert npuprof.render(again, "json") == npuprof.render(config, "json")
     assert npuprof.check(again) == npuprof.check(config)
-    assert [str(origin) for origin in again.origins("hccl_timeout")] == [str(origin) for origin in config.origins("hccl_timeout")]
+    assert [str(origin) for origin in again.origins("hccl_timeout")] == [
+        str(origin) for origin in config.origins("hccl_timeout")
+    ]
 
 
 def test_a_store_is_read_like_a_collection(library: npuprof.Library, tmp_path: Path) -> None:
@@ -180,18 +222,32 @@ def test_a_store_is_read_like_a_collection(library: npuprof.Library, tmp_path: P
 
 
 def test_a_store_is_checked_as_a_whole(library: npuprof.Library, tmp_path: Path) -> None:
-    assert {finding.profiles for finding in npuprof.check(library) if finding.code == "NP303"} == {("base",)}
+    assert {finding.profiles for finding in npuprof.check(library) if finding.code == "NP303"} == {
+        ("base",)
+    }
     build_store(tmp_path / "profiles", {"torn": "x =", "lost": 'profile.extends = ["gone"]\n'})
     found = npuprof.check(npuprof.open_store(tmp_path / "profiles"))
-    assert {finding.code for finding in found if finding.severity == "error"} == {"NP001", "NP101", "NP303"}
+    assert {finding.code for finding in found if finding.severity == "error"} == {
+        "NP001",
+        "NP101",
+        "NP303",
+    }
 
 
 @pytest.mark.parametrize(
-    "options", ['precision_mode_v2 = "fp17"', 'precision_mode_v2 = "fp16"\nprecision_mode = "force_fp16"', "hccl_timeot = 1"]
+    "options",
+    [
+        'precision_mode_v2 = "fp17"',
+        'precision_mode_v2 = "fp16"\nprecision_mode = "force_fp16"',
+        "hccl_timeot = 1",
+    ],
 )
 def test_what_is_rendered_exported_or_applied_is_checked_first(options: str) -> None:
     config = npuprof.loads(f"[options]\n{options}\n")
-    for export in (lambda **how: npuprof.render(config, "session", **how), lambda **how: npuprof.env(config, **how)):
+    for export in (
+        lambda **how: npuprof.render(config, "session", **how),
+        lambda **how: npuprof.env(config, **how),
+    ):
         with pytest.raises(npuprof.NpuprofError):
             export()
     with pytest.raises(npuprof.NpuprofError):
@@ -202,16 +258,26 @@ def test_what_is_rendered_exported_or_applied_is_checked_first(options: str) -> 
 
 
 def test_a_target_gets_the_overrides_that_are_for_it() -> None:
-    text = '[options]\nhccl_timeout = 1\n[[override]]\nmatch = { target = "session" }\noptions = { hccl_timeout = 2 }\n'
+    text = (
+        '[options]\nhccl_timeout = 1\n[[override]]\nmatch = { target = "session" }\n'
+        "options = { hccl_timeout = 2 }\n"
+    )
     config = npuprof.loads(text, set={"deterministic": 1})
-    assert json.loads(npuprof.render(config, "json"))["options"] == {"hccl_timeout": 1, "deterministic": 1}
+    assert json.loads(npuprof.render(config, "json"))["options"] == {
+        "hccl_timeout": 1,
+        "deterministic": 1,
+    }
     assert ".i = 2" in npuprof.render(config, "session", inline=True)
     assert ".i = 1" in npuprof.render(config, "session", inline=True)
-    with pytest.raises(npuprof.NpuprofError, match="resolved for the target keras, not for session"):
+    with pytest.raises(
+        npuprof.NpuprofError, match="resolved for the target keras, not for session"
+    ):
         npuprof.render(npuprof.loads(text, target="keras"), "session")
 
 
-def test_the_environment_is_that_of_the_command(library: npuprof.Library, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_is_that_of_the_command(
+    library: npuprof.Library, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     config = library.resolve("leaf", set={"env.HCCL_CONNECT_TIMEOUT": 600})
     found = npuprof.env(config)
     assert found["HCCL_CONNECT_TIMEOUT"] == "600"
@@ -219,13 +285,23 @@ def test_the_environment_is_that_of_the_command(library: npuprof.Library, run: R
     assert set(re.findall(r"^export (\w+)=", result.out, re.MULTILINE)) == found.keys()
     with pytest.raises(npuprof.NpuprofError, match="NP930"):
         npuprof.env(npuprof.loads('env.LD_PRELOAD = "/x.so"'))
-    assert npuprof.env(npuprof.loads('env.LD_PRELOAD = "/x.so"'), trust=True)["LD_PRELOAD"] == "/x.so"
+    assert (
+        npuprof.env(npuprof.loads('env.LD_PRELOAD = "/x.so"'), trust=True)["LD_PRELOAD"] == "/x.so"
+    )
 
 
 @pytest.mark.parametrize("trust", [False, True])
 def test_an_environment_for_a_command_is_without_what_the_preset_unsets(trust: bool) -> None:
-    config = npuprof.loads('profile.unset = ["env.HCCL_ALGO", "env.BASH_ENV"]\nenv.HCCL_CONNECT_TIMEOUT = 600\n')
-    outer = {"HCCL_ALGO": "x", "BASH_ENV": "/host", "HCCL_CONNECT_TIMEOUT": "1", "NPUPROF_HCCL_TIMEOUT": "1", "NPUPROF_STORE": "/s"}
+    config = npuprof.loads(
+        'profile.unset = ["env.HCCL_ALGO", "env.BASH_ENV"]\nenv.HCCL_CONNECT_TIMEOUT = 600\n'
+    )
+    outer = {
+        "HCCL_ALGO": "x",
+        "BASH_ENV": "/host",
+        "HCCL_CONNECT_TIMEOUT": "1",
+        "NPUPROF_HCCL_TIMEOUT": "1",
+        "NPUPROF_STORE": "/s",
+    }
     found = npuprof.env(config, outer, trust=trust, check=False)
     kept = {"NPUPROF_STORE": "/s"} if trust else {"NPUPROF_STORE": "/s", "BASH_ENV": "/host"}
     assert found == npuprof.env(config, check=False) | kept
@@ -236,36 +312,84 @@ def test_an_environment_for_a_command_is_without_what_the_preset_unsets(trust: b
 MISUSE: list[tuple[Callable[[Any, Any], object], type[Exception], str]] = [
     (lambda store, config: npuprof.check(None), TypeError, "a Config is needed"),
     (lambda store, config: npuprof.diff(config, {}), TypeError, "a Config is needed"),
-    (lambda store, config: npuprof.render(config, ["session"]), TypeError, "target must be a str, not list"),
-    (lambda store, config: npuprof.render(config, "sesion"), NpuprofError, "unknown target 'sesion'"),
-    (lambda store, config: npuprof.env(config, "PATH"), TypeError, "environ must be a mapping of texts, not str"),
-    (lambda store, config: npuprof.apply(config, None), TypeError, "must be a tf.compat.v1.ConfigProto, not NoneType"),
-    (lambda store, config: store.resolve("leaf", unset="dump_path"), TypeError, "unset must be a list of texts, not one text"),
-    (lambda store, config: store.resolve("leaf", unset=[1]), TypeError, "unset must be a list of texts"),
+    (
+        lambda store, config: npuprof.render(config, ["session"]),
+        TypeError,
+        "target must be a str, not list",
+    ),
+    (
+        lambda store, config: npuprof.render(config, "sesion"),
+        NpuprofError,
+        "unknown target 'sesion'",
+    ),
+    (
+        lambda store, config: npuprof.env(config, "PATH"),
+        TypeError,
+        "environ must be a mapping of texts, not str",
+    ),
+    (
+        lambda store, config: npuprof.apply(config, None),
+        TypeError,
+        "must be a tf.compat.v1.ConfigProto, not NoneType",
+    ),
+    (
+        lambda store, config: store.resolve("leaf", unset="dump_path"),
+        TypeError,
+        "unset must be a list of texts, not one text",
+    ),
+    (
+        lambda store, config: store.resolve("leaf", unset=[1]),
+        TypeError,
+        "unset must be a list of texts",
+    ),
     (lambda store, config: store.resolve("leaf", mixins=["-"]), NpuprofError, "npuprof.loads"),
     (lambda store, config: store.resolve("leaf+-"), NpuprofError, "npuprof.loads"),
     (lambda store, config: store.resolve("leaf", set=["a=1"]), TypeError, "set must be a dict"),
     (lambda store, config: store.resolve("leaf", set={3: 1}), TypeError, "each key a str"),
-    (lambda store, config: store.resolve("leaf", cann=9.0), TypeError, "cann must be a str, not float"),
+    (
+        lambda store, config: store.resolve("leaf", cann=9.0),
+        TypeError,
+        "cann must be a str, not float",
+    ),
     (lambda store, config: store.resolve("leaf", product=""), NpuprofError, "unknown product ''"),
-    (lambda store, config: store.resolve("leaf", target="sesion"), NpuprofError, "did you mean 'session'"),
-    (lambda store, config: store.resolve(None), TypeError, "name must be a str or a pathlib.Path, not NoneType"),
+    (
+        lambda store, config: store.resolve("leaf", target="sesion"),
+        NpuprofError,
+        "did you mean 'session'",
+    ),
+    (
+        lambda store, config: store.resolve(None),
+        TypeError,
+        "name must be a str or a pathlib.Path, not NoneType",
+    ),
     (lambda store, config: npuprof.loads(b""), TypeError, "text must be a str, not bytes"),
     (lambda store, config: npuprof.loads("a = '\ud800'"), TypeError, "lone surrogate"),
-    (lambda store, config: npuprof.loads("", store="profiles"), TypeError, "store must be the result of open_store"),
+    (
+        lambda store, config: npuprof.loads("", store="profiles"),
+        TypeError,
+        "store must be the result of open_store",
+    ),
     (lambda store, config: npuprof.open_store(""), NpuprofError, "path is empty"),
-    (lambda store, config: npuprof.open_store("empty"), NpuprofError, "there is no preset in empty"),
-]  # fmt: skip
+    (
+        lambda store, config: npuprof.open_store("empty"),
+        NpuprofError,
+        "there is no preset in empty",
+    ),
+]
 
 
 @pytest.mark.parametrize(("use", "kind", "said"), MISUSE)
-def test_misuse_is_an_error_in_words(library: npuprof.Library, use: Callable[..., object], kind: type[Exception], said: str) -> None:
+def test_misuse_is_an_error_in_words(
+    library: npuprof.Library, use: Callable[..., object], kind: type[Exception], said: str
+) -> None:
     Path("empty").mkdir()
     with pytest.raises(kind, match=re.escape(said)):
         use(library, library.resolve("leaf"))
 
 
-def test_the_examples_of_the_docstrings_are_true(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_examples_of_the_docstrings_are_true(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     failed, tried = doctest.testmod(import_module("npuprof.library"))
     assert failed == 0
@@ -274,17 +398,41 @@ def test_the_examples_of_the_docstrings_are_true(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.nightly("docs/test_docs.py::test_what_a_page_shows_is_what_happens")
 def test_the_snippets_of_pages_and_docstrings_are_typed(tmp_path: Path) -> None:
-    shown = [block for path in PAGES.values() for block in read_blocks(path.read_text(encoding="utf-8"))]
+    shown = [
+        block for path in PAGES.values() for block in read_blocks(path.read_text(encoding="utf-8"))
+    ]
     snippets = [block.text for block in shown if block.language == "python" and not block.path]
     for name, module in (("npuprof", "npuprof.library"), ("npuprof.integrations.arguments",) * 2):
-        examples = (example.examples for example in doctest.DocTestFinder().find(import_module(module), globs={}))
-        snippets += [f"from {name} import *\n" + "".join(one.source for one in lines) for lines in examples if lines]
+        examples = (
+            example.examples
+            for example in doctest.DocTestFinder().find(import_module(module), globs={})
+        )
+        snippets += [
+            f"from {name} import *\n" + "".join(one.source for one in lines)
+            for lines in examples
+            if lines
+        ]
     assert len(snippets) > 6
     for number, snippet in enumerate(snippets):
         (tmp_path / f"snippet{number}.py").write_text(snippet, encoding="utf-8")
-    words = [sys.executable, "-m", "mypy", "--strict", "--ignore-missing-imports", "--follow-imports=silent", "--no-error-summary"]
+    words = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--strict",
+        "--ignore-missing-imports",
+        "--follow-imports=silent",
+        "--no-error-summary",
+    ]
     words += [f"snippet{number}.py" for number in range(len(snippets))]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, env={**os.environ, "MYPYPATH": str(REPOSITORY)})
+    done = subprocess.run(
+        words,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "MYPYPATH": str(REPOSITORY)},
+    )
     assert done.returncode == 0, done.stdout
 
 
@@ -298,7 +446,9 @@ def test_findings_carry_the_fields_of_the_contract(library: npuprof.Library) -> 
 
 
 def test_text_can_have_parents_in_a_store(library: npuprof.Library) -> None:
-    config = npuprof.loads('profile.extends = ["leaf"]\noptions.hccl_timeout = 1', store=library, product="atlas-a2")
+    config = npuprof.loads(
+        'profile.extends = ["leaf"]\noptions.hccl_timeout = 1', store=library, product="atlas-a2"
+    )
     assert config.options["precision_mode_v2"] == "mixed_bfloat16"
     assert [profile.name for profile in config.lineage] == ["base", "leaf", "<text>"]
 
@@ -317,7 +467,9 @@ def test_errors_have_places_and_repairs(library: npuprof.Library, tmp_path: Path
     assert "<text>:2:4: error NP001" in str(caught.value)
 
 
-def test_a_store_is_found_as_the_command_finds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_is_found_as_the_command_finds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     build_store(tmp_path / "a/profiles", {"x": ""})
     build_store(tmp_path / "b", {"y": ""})
     (tmp_path / "a/deep/er").mkdir(parents=True)
@@ -367,9 +519,17 @@ RING.append(RING)
 
 @pytest.mark.parametrize(
     ("given", "held"),
-    [(Mode.FP16, "fp16"), (Text("a"), "a"), (Seconds.LONG, 600), (OfNumpy(3), 3), (OfNumpy(True), True), (OfNumpy([[0.5]]), [[0.5]]),
-     ((Seconds.LONG,), [600]), ({Text("a"): Mode.FP16}, {"a": "fp16"})],
-)  # fmt: skip
+    [
+        (Mode.FP16, "fp16"),
+        (Text("a"), "a"),
+        (Seconds.LONG, 600),
+        (OfNumpy(3), 3),
+        (OfNumpy(True), True),
+        (OfNumpy([[0.5]]), [[0.5]]),
+        ((Seconds.LONG,), [600]),
+        ({Text("a"): Mode.FP16}, {"a": "fp16"}),
+    ],
+)
 def test_a_value_is_held_as_the_plain_value_that_it_stands_for(given: object, held: object) -> None:
     value = npuprof.loads("", set={"x": given}).options["x"]
     assert value == held
@@ -379,9 +539,20 @@ def test_a_value_is_held_as_the_plain_value_that_it_stands_for(given: object, he
 
 @pytest.mark.parametrize(
     "given",
-    [None, b"x", {1: 2}, "\ud800", ["\ud800"], {"\ud800": 1}, RING, {"a": RING}, OfNumpy(1j), pytest.param(10**5000, id="huge"),
-     pytest.param([-(10**5000)], id="small")],
-)  # fmt: skip
+    [
+        None,
+        b"x",
+        {1: 2},
+        "\ud800",
+        ["\ud800"],
+        {"\ud800": 1},
+        RING,
+        {"a": RING},
+        OfNumpy(1j),
+        pytest.param(10**5000, id="huge"),
+        pytest.param([-(10**5000)], id="small"),
+    ],
+)
 def test_a_value_that_no_preset_can_hold_is_refused_by_name(given: object) -> None:
     with pytest.raises(NpuprofError, match="NP202: x cannot be"):
         npuprof.loads("", set={"x": given})
@@ -391,8 +562,12 @@ def test_a_value_that_no_preset_can_hold_is_refused_by_name(given: object) -> No
 VALUES: dict[str, Callable[[npuprof.Library, npuprof.Config, npuprof.Config], Any]] = {
     "a store": lambda store, leaf, other: store,
     "a config": lambda store, leaf, other: leaf,
-    "a finding at a key": lambda store, leaf, other: next(one for one in npuprof.check(leaf) if one.origin),
-    "a finding with a fix": lambda store, leaf, other: next(one for one in npuprof.check(leaf) if one.fix),
+    "a finding at a key": lambda store, leaf, other: next(
+        one for one in npuprof.check(leaf) if one.origin
+    ),
+    "a finding with a fix": lambda store, leaf, other: next(
+        one for one in npuprof.check(leaf) if one.fix
+    ),
     "a change": lambda store, leaf, other: npuprof.diff(leaf, other)[0],
     "an origin": lambda store, leaf, other: leaf.origins("hccl_timeout")[0],
     "an origin on a command line": lambda store, leaf, other: other.origins("hccl_timeout")[0],
@@ -406,7 +581,10 @@ VALUES: dict[str, Callable[[npuprof.Library, npuprof.Config, npuprof.Config], An
     "a document": lambda store, leaf, other: leaf.lineage[0].document,
 }
 COPIES: dict[str, Callable[[Any], Any]] = {
-    **{f"pickle {one}": lambda value, one=one: pickle.loads(pickle.dumps(value, one)) for one in (0, 2, pickle.HIGHEST_PROTOCOL)},
+    **{
+        f"pickle {one}": lambda value, one=one: pickle.loads(pickle.dumps(value, one))
+        for one in (0, 2, pickle.HIGHEST_PROTOCOL)
+    },
     "copy": copy.copy,
     "deepcopy": copy.deepcopy,
 }
@@ -414,9 +592,18 @@ COPIES: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("name", VALUES)
 def test_what_is_meant_as_a_value_equals_its_copies_and_does_not_change(name: str) -> None:
-    build_store(Path("profiles"), {"base": BASE, "leaf": f"{LEAF}[env]\nHCCL_CONNECT_TIMEOUT = '1h'\n[estimator]\nnope = 1\n"})
+    build_store(
+        Path("profiles"),
+        {
+            "base": BASE,
+            "leaf": f"{LEAF}[env]\nHCCL_CONNECT_TIMEOUT = '1h'\n[estimator]\nnope = 1\n",
+        },
+    )
     store = npuprof.open_store()
-    leaf, other = store.resolve("leaf"), store.resolve("leaf", set={"hccl_timeout": 3}, cann="9.0.0")
+    leaf, other = (
+        store.resolve("leaf"),
+        store.resolve("leaf", set={"hccl_timeout": 3}, cann="9.0.0"),
+    )
     value = VALUES[name](store, leaf, other)
     shown = repr(value)
     for way, make in COPIES.items():
@@ -427,7 +614,10 @@ def test_what_is_meant_as_a_value_equals_its_copies_and_does_not_change(name: st
         assert {value: 1}[again] == 1
         assert name == "a store" or repr(again) == shown  # which says how it was opened
     assert value != "another kind"
-    if name not in ("a step", "a document"):  # which are made by thousands, and handed out inside of others
+    if name not in (
+        "a step",
+        "a document",
+    ):  # which are made by thousands, and handed out inside of others
         for field in (*getattr(value, "_fields", ("name",)), "nope"):
             with pytest.raises(AttributeError):
                 setattr(value, field, 1)
@@ -440,11 +630,18 @@ def test_what_is_meant_as_a_value_equals_its_copies_and_does_not_change(name: st
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [
-        (Fix(1), Fix(True), False), (Fix(1), Fix(1.0), False), (Fix([1]), Fix([True]), False),
-        (Fix({"a": 1, "b": 2}), Fix({"b": 2, "a": 1}), True), (Fix(float("nan")), Fix(float("nan")), True), (Fix(0.5), Fix(0.5), True),
-        (Fix([1]), Fix((1,)), False), (Fix("1"), Fix(1), False), (Place("a", 1), Place("a", 1, 0), True), (Place("a", 1), Fix("a"), False),
+        (Fix(1), Fix(True), False),
+        (Fix(1), Fix(1.0), False),
+        (Fix([1]), Fix([True]), False),
+        (Fix({"a": 1, "b": 2}), Fix({"b": 2, "a": 1}), True),
+        (Fix(float("nan")), Fix(float("nan")), True),
+        (Fix(0.5), Fix(0.5), True),
+        (Fix([1]), Fix((1,)), False),
+        (Fix("1"), Fix(1), False),
+        (Place("a", 1), Place("a", 1, 0), True),
+        (Place("a", 1), Fix("a"), False),
     ],
-)  # fmt: skip
+)
 def test_records_are_compared_by_type_and_value(one: Any, other: Any, same: bool) -> None:
     assert (one == other) is same
     assert not same or hash(one) == hash(other)
@@ -453,7 +650,11 @@ def test_records_are_compared_by_type_and_value(one: Any, other: Any, same: bool
 def test_errors_keep_their_findings_in_a_copy() -> None:
     with pytest.raises(NpuprofError) as caught:
         npuprof.loads("[options]\na = [")
-    assert pickle.loads(pickle.dumps(caught.value)).findings == copy.deepcopy(caught.value).findings == caught.value.findings
+    assert (
+        pickle.loads(pickle.dumps(caught.value)).findings
+        == copy.deepcopy(caught.value).findings
+        == caught.value.findings
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""The library typed line by line, as in a notebook: what is shown of a value, and what is offered after a dot or a bracket."""
+"""The library typed line by line, as in a notebook: what is shown of a value, and what is offered
+after a dot or a bracket.
+"""
 
 from __future__ import annotations
 
@@ -23,17 +25,23 @@ TEXT = '[profile]\nscenario = "training"\n[options]\nhccl_timeot = 1\nprecision_
             lambda: npuprof.NpuprofError([npuprof.Finding("NP008", "no preset 'x' in profiles")]),
             "NpuprofError(\"error NP008: no preset 'x' in profiles\")",
         ),
-        (lambda: npuprof.loads(TEXT).origins("precision_mode_v2"), "[<Origin <text>:5, values of <text>>]"),
+        (
+            lambda: npuprof.loads(TEXT).origins("precision_mode_v2"),
+            "[<Origin <text>:5, values of <text>>]",
+        ),
         (
             lambda: npuprof.check(npuprof.loads(TEXT))[0],
             "Finding(code='NP201', message=\"unknown option 'hccl_timeot'\", "
-            "why='The adapter looks up its own list of keys; one that is not in it is ignored silently.', "
-            "hint=\"did you mean 'hccl_timeout'?\", origin=<Origin <text>:4, values of <text>>, key='hccl_timeot', "
+            "why='The adapter looks up its own list of keys; "
+            "one that is not in it is ignored silently.', "
+            "hint=\"did you mean 'hccl_timeout'?\", origin=<Origin "
+            "<text>:4, values of <text>>, key='hccl_timeot', "
             "profiles=('<text>',), severity='error')",
         ),
         (
             lambda: npuprof.diff(npuprof.loads(""), npuprof.loads("options.hccl_timeout = 1"))[0],
-            "Change(key='hccl_timeout', kind='added', before=None, after=1, setting='hccl_timeout', unit='s', risk=('distributed',), "
+            "Change(key='hccl_timeout', kind='added', before=None, after=1, "
+            "setting='hccl_timeout', unit='s', risk=('distributed',), "
             "origins=(None, <Origin <text>:1, values of <text>>))",
         ),
     ],
@@ -55,7 +63,9 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("given", "place", "said"), REFUSED)
-def test_what_is_refused_is_blamed_on_the_argument_it_came_by(given: dict[str, Any], place: str, said: str) -> None:
+def test_what_is_refused_is_blamed_on_the_argument_it_came_by(
+    given: dict[str, Any], place: str, said: str
+) -> None:
     def render() -> str:
         config = npuprof.open_store("builtin:").resolve("bert-training", **given)
         return npuprof.render(pickle.loads(pickle.dumps(config)), "session")
@@ -68,7 +78,11 @@ def test_what_is_refused_is_blamed_on_the_argument_it_came_by(given: dict[str, A
 
 
 def test_the_origin_of_a_change_is_its_argument() -> None:
-    config = npuprof.loads("options.hccl_timeout = 1\noptions.dump_path = '/x'", set={"hccl_timeout": 2}, unset=["dump_path"])
+    config = npuprof.loads(
+        "options.hccl_timeout = 1\noptions.dump_path = '/x'",
+        set={"hccl_timeout": 2},
+        unset=["dump_path"],
+    )
     assert [str(origin) for origin in config.origins("hccl_timeout")] == ["set", "<text>:1"]
     assert str(config.history("dump_path")[-1].origin) == "unset"
 
@@ -90,7 +104,9 @@ def test_what_is_offered_after_a_dot_is_for_users() -> None:
 
 def test_keys_are_offered_in_a_bracket() -> None:
     config = npuprof.loads(TEXT)
-    assert config._ipython_key_completions_() == list(config) == ["precision_mode_v2", "hccl_timeot"]
+    assert (
+        config._ipython_key_completions_() == list(config) == ["precision_mode_v2", "hccl_timeot"]
+    )
 
 
 def read_html(text: str | None) -> ElementTree.Element:
@@ -99,21 +115,45 @@ def read_html(text: str | None) -> ElementTree.Element:
 
 
 EVIL = (
-    "[profile]\ndescription = '<script>alert(1)</script>'\n[env]\nOWN = '<img src=x onerror=alert(1)>\u202e'\nLONG = '" + "x<&" * 99 + "'\n"
+    (
+        "[profile]\ndescription = '<script>alert(1)</script>'\n[env]\n"
+        "OWN = '<img src=x onerror=alert(1)>\u202e'\nLONG = '"
+    )
+    + "x<&" * 99
+    + "'\n"
 )
 
 
-ELEMENTS = {"p", "strong", "table", "thead", "tbody", "tr", "th", "td", "code", "details", "summary", "br"}
+ELEMENTS = {
+    "p",
+    "strong",
+    "table",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
+    "code",
+    "details",
+    "summary",
+    "br",
+}
 
 
 @pytest.mark.parametrize("text", [TEXT, EVIL, "", "options.hccl_timeout = 1"])
 def test_a_notebook_shows_a_config_and_changes_without_script_style_or_colour(text: str) -> None:
     config = npuprof.loads(text)
-    for value in (config, npuprof.diff(npuprof.loads("options.hccl_timeout = 2"), config), npuprof.diff(config, config)):
+    for value in (
+        config,
+        npuprof.diff(npuprof.loads("options.hccl_timeout = 2"), config),
+        npuprof.diff(config, config),
+    ):
         found = read_html(value._repr_html_())
         assert {element.tag for element in found.iter()} <= {"div", *ELEMENTS}
         assert {name for element in found.iter() for name in element.attrib} <= {"scope", "style"}
-        assert {element.attrib["style"] for element in found.iter() if "style" in element.attrib} <= {"text-align: left"}
+        assert {
+            element.attrib["style"] for element in found.iter() if "style" in element.attrib
+        } <= {"text-align: left"}
         assert "\u202e" not in "".join(found.itertext())
     shown = "".join(read_html(config._repr_html_()).itertext())
     for key in config:
@@ -133,7 +173,9 @@ def test_what_differs_is_a_list_all_the_same() -> None:
     assert isinstance(changes, list)
     assert pickle.loads(pickle.dumps(changes)) == changes == list(changes)
     assert "hccl_timeout 1 s" in changes._repr_html_()
-    assert npuprof.diff(npuprof.loads(""), npuprof.loads(""))._repr_html_() == "<p>no difference</p>"
+    assert (
+        npuprof.diff(npuprof.loads(""), npuprof.loads(""))._repr_html_() == "<p>no difference</p>"
+    )
 
 
 def test_ipython_shows_both_as_html() -> None:

@@ -33,7 +33,11 @@ def atc(tmp_path: Path) -> Callable[[str], list[str]]:
 
     def run(script: str) -> list[str]:
         file = tmp_path / "given"
-        environ = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}", "ARGUMENTS": str(file)}
+        environ = {
+            **os.environ,
+            "PATH": f"{program.parent}:{os.environ['PATH']}",
+            "ARGUMENTS": str(file),
+        }
         subprocess.run(["sh", "-c", script], env=environ, check=True, cwd=tmp_path)
         return file.read_bytes().decode().split("\0")[:-1]
 
@@ -43,7 +47,9 @@ def atc(tmp_path: Path) -> Callable[[str], list[str]]:
 def codes(options: dict[str, Any], flags: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the findings of a rendering: code and severity."""
     try:
-        rendered = renderers.load_target("atc").write(config(toml({"options": options, "atc": flags})), False)
+        rendered = renderers.load_target("atc").write(
+            config(toml({"options": options, "atc": flags})), False
+        )
     except npuprof.NpuprofError as error:
         return [(finding.code, finding.severity) for finding in error.findings]
     return [(finding.code, finding.severity) for finding in rendered.findings]
@@ -53,14 +59,19 @@ def codes(options: dict[str, Any], flags: dict[str, Any]) -> list[tuple[str, str
     ("options", "word"),
     [
         ({"precision_mode_v2": "fp16"}, "--precision_mode_v2=fp16"),
-        ({"op_select_implmode": "high_precision"}, "--op_select_implmode=high_precision"), ({"jit_compile": "auto"}, "--jit_compile=2"),
-        ({"jit_compile": "false"}, "--jit_compile=0"), ({"external_weight": False}, "--external_weight=0"),
-        ({"oo_constant_folding": False}, "--oo_constant_folding=false"), ({"deterministic": 1}, "--deterministic=1"),
+        ({"op_select_implmode": "high_precision"}, "--op_select_implmode=high_precision"),
+        ({"jit_compile": "auto"}, "--jit_compile=2"),
+        ({"jit_compile": "false"}, "--jit_compile=0"),
+        ({"external_weight": False}, "--external_weight=0"),
+        ({"oo_constant_folding": False}, "--oo_constant_folding=false"),
+        ({"deterministic": 1}, "--deterministic=1"),
         ({"auto_multistream_parallel_mode": "cv"}, "--multi_stream_parallel_mode=cv"),
         ({"input_shape": {"a": [1, 224, 224, 3], "b": [0]}}, "--input_shape=a:1,224,224,3;b:"),
     ],
-)  # fmt: skip
-def test_an_option_becomes_its_flag(atc: Callable[[str], list[str]], options: dict[str, Any], word: str) -> None:
+)
+def test_an_option_becomes_its_flag(
+    atc: Callable[[str], list[str]], options: dict[str, Any], word: str
+) -> None:
     preset = config(toml({"options": options, "atc": BASE}))
     for inline in (False, True):
         words = atc(render_unchecked(preset, "atc", inline=inline))
@@ -70,7 +81,9 @@ def test_an_option_becomes_its_flag(atc: Callable[[str], list[str]], options: di
 
 @examples(20)
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40))
-def test_any_value_comes_through_the_shell_as_it_is(atc: Callable[[str], list[str]], text: str) -> None:
+def test_any_value_comes_through_the_shell_as_it_is(
+    atc: Callable[[str], list[str]], text: str
+) -> None:
     preset = config(toml({"options": {"debug_dir": text}, "atc": {"log": text}}))
     words = atc(render_unchecked(preset, "atc"))
     assert f"--debug_dir={text}" in words
@@ -80,7 +93,10 @@ def test_any_value_comes_through_the_shell_as_it_is(atc: Callable[[str], list[st
 def test_an_option_without_a_flag_is_an_error() -> None:
     with pytest.raises(npuprof.NpuprofError) as caught:
         render_unchecked(config("[options]\niterations_per_loop = 10\ngraph_run_mode = 1\n"), "atc")
-    assert [finding.key for finding in caught.value.findings] == ["graph_run_mode", "iterations_per_loop"]
+    assert [finding.key for finding in caught.value.findings] == [
+        "graph_run_mode",
+        "iterations_per_loop",
+    ]
 
 
 @pytest.mark.parametrize("value", ["a\0b", "x" * 200_000, "é" * 70_000])
@@ -90,7 +106,16 @@ def test_what_no_command_line_can_hold_is_refused_by_name(value: str) -> None:
 
 
 def test_what_atc_does_anyway_needs_no_flag(atc: Callable[[str], list[str]]) -> None:
-    assert len(atc(render_unchecked(config(toml({"options": {"graph_run_mode": 0}, "atc": BASE})), "atc"))) == 4
+    assert (
+        len(
+            atc(
+                render_unchecked(
+                    config(toml({"options": {"graph_run_mode": 0}, "atc": BASE})), "atc"
+                )
+            )
+        )
+        == 4
+    )
 
 
 @pytest.mark.parametrize(
@@ -100,7 +125,11 @@ def test_what_atc_does_anyway_needs_no_flag(atc: Callable[[str], list[str]]) -> 
         ({}, {"framework": 3}, [("NP911", "info")]),
         ({}, {"mode": 1, "soc_version": "A"}, [("NP911", "info")]),
         ({"op_select_implmode": "high_precision"}, BASE, [("NP913", "warning")]),
-        ({"op_select_implmode": "high_precision", "optypelist_for_implmode": "Pooling"}, BASE, [("NP913", "warning")]),
+        (
+            {"op_select_implmode": "high_precision", "optypelist_for_implmode": "Pooling"},
+            BASE,
+            [("NP913", "warning")],
+        ),
         (
             {"op_select_implmode": "high_precision_for_all", "optypelist_for_implmode": "Pooling"},
             BASE,
@@ -129,8 +158,15 @@ soc_version = "Ascend910B2"
     store({"offline": text})
     result = run("render", "offline", "--to", "atc", "-o", tmp_path / "a folder")
     assert result.code == 0
-    (word,) = [word for word in atc(f"sh '{tmp_path}/a folder/atc.sh'") if word.startswith("--op_precision_mode=")]
-    assert Path(word.partition("=")[2]).read_text() == "[ByOpType]\nConv2D=high_performance\nSoftmaxV2=high_precision\n"
+    (word,) = [
+        word
+        for word in atc(f"sh '{tmp_path}/a folder/atc.sh'")
+        if word.startswith("--op_precision_mode=")
+    ]
+    assert (
+        Path(word.partition("=")[2]).read_text()
+        == "[ByOpType]\nConv2D=high_performance\nSoftmaxV2=high_precision\n"
+    )
 
 
 def test_advice_names_the_ini_file_to_start_from(store: Store, run: Run) -> None:
@@ -142,9 +178,14 @@ def test_advice_names_the_ini_file_to_start_from(store: Store, run: Run) -> None
 
 @pytest.mark.parametrize(
     ("option", "flag"),
-    [({"external_weight": True}, {"external_weight": "2"}), ({"precision_mode": "force_fp16"}, {"precision_mode": "force_fp32"})],
+    [
+        ({"external_weight": True}, {"external_weight": "2"}),
+        ({"precision_mode": "force_fp16"}, {"precision_mode": "force_fp32"}),
+    ],
 )
-def test_a_flag_that_two_sections_set_differently_is_not_chosen_in_silence(option: Any, flag: Any) -> None:
+def test_a_flag_that_two_sections_set_differently_is_not_chosen_in_silence(
+    option: Any, flag: Any
+) -> None:
     with pytest.raises(npuprof.NpuprofError, match="by atc") as caught:
         render_unchecked(config(toml({"options": option, "atc": flag})), "atc")
     (finding,) = caught.value.findings

@@ -1,4 +1,7 @@
-"""Environments as files, read back by the programs that they are for; shells are in end_to_end/shells."""
+"""Environments as files, read back by the programs that they are for.
+
+Shells are in end_to_end/shells.
+"""
 
 from __future__ import annotations
 
@@ -38,20 +41,28 @@ UNSETTING = {
 
 
 @pytest.mark.parametrize("name", ["slurm", "slurm-job", "slurm-array"])
-def test_a_script_for_slurm_unsets_what_the_preset_unsets(name: str, store: Store, run: Run) -> None:
+def test_a_script_for_slurm_unsets_what_the_preset_unsets(
+    name: str, store: Store, run: Run
+) -> None:
     store(UNSETTING)
     done = run("env", "leaf", "--format", name)
     assert ("unset HCCL_ALGO" in done.out.splitlines(), "cannot unset" in done.err) == (True, False)
 
 
-@pytest.mark.parametrize("name", ["dotenv", "docker", "systemd", "github", "k8s-env", "k8s-configmap", "json", "ray"])
-def test_a_file_that_cannot_unset_a_variable_comes_with_a_note(name: str, store: Store, run: Run) -> None:
+@pytest.mark.parametrize(
+    "name", ["dotenv", "docker", "systemd", "github", "k8s-env", "k8s-configmap", "json", "ray"]
+)
+def test_a_file_that_cannot_unset_a_variable_comes_with_a_note(
+    name: str, store: Store, run: Run
+) -> None:
     store(UNSETTING)
     assert f"--format {name} cannot unset HCCL_ALGO" in run("env", "leaf", "--format", name).err
 
 
 @pytest.mark.parametrize("kept", ["", "[1]", '{"a b": "1"}', '{"T_A": 1}', "[" * 100_000])
-def test_what_somebody_else_keeps_for_undoing_is_not_used(kept: str, store: Store, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_somebody_else_keeps_for_undoing_is_not_used(
+    kept: str, store: Store, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store({"leaf": "env.T_A = 5\n"})
     monkeypatch.setenv("NPUPROF_BEFORE", kept)
     result = run("env", "leaf", "--unset")
@@ -60,7 +71,9 @@ def test_what_somebody_else_keeps_for_undoing_is_not_used(kept: str, store: Stor
     assert "export" not in result.out
 
 
-def test_a_value_before_that_the_shell_cannot_take_is_unset_and_told(store: Store, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_value_before_that_the_shell_cannot_take_is_unset_and_told(
+    store: Store, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store({"leaf": "env.T_A = 5\n"})
     monkeypatch.setenv("NPUPROF_BEFORE", '{"T_A": "a\\nb"}')
     monkeypatch.setenv("T_A", "5")
@@ -69,30 +82,60 @@ def test_a_value_before_that_the_shell_cannot_take_is_unset_and_told(store: Stor
     assert "T_A is unset, not restored: tcsh cannot take a line end" in result.err
 
 
-def test_undoing_sets_no_variable_that_the_preset_does_not_set(store: Store, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_undoing_sets_no_variable_that_the_preset_does_not_set(
+    store: Store, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store({"leaf": "env.T_A = 5\n"})
-    hostile = {"PATH": "/evil", "LD_PRELOAD": "/evil.so", "BASH_ENV": "/evil", "T_B": "2", "T_A": "'; touch evil; '", "x;touch evil": "1"}
+    hostile = {
+        "PATH": "/evil",
+        "LD_PRELOAD": "/evil.so",
+        "BASH_ENV": "/evil",
+        "T_B": "2",
+        "T_A": "'; touch evil; '",
+        "x;touch evil": "1",
+    }
     hostile |= {"NPUPROF_DIGEST": "x", "NPUPROF_PROFILE": "x"}
     monkeypatch.setenv("NPUPROF_BEFORE", json.dumps(hostile))
     monkeypatch.setenv("T_A", "5")
     result = run("env", "leaf", "--unset")
-    done = subprocess.run(["bash", "-c", f"{result.out}\nenv"], capture_output=True, check=True, text=True)
+    done = subprocess.run(
+        ["bash", "-c", f"{result.out}\nenv"], capture_output=True, check=True, text=True
+    )
     lines = done.stdout.splitlines()
     assert "T_A='; touch evil; '" in lines
-    assert not [line for line in lines if line.startswith(("LD_PRELOAD=", "BASH_ENV=", "T_B=", "NPUPROF_PROFILE=")) or line == "PATH=/evil"]
+    assert not [
+        line
+        for line in lines
+        if line.startswith(("LD_PRELOAD=", "BASH_ENV=", "T_B=", "NPUPROF_PROFILE="))
+        or line == "PATH=/evil"
+    ]
     assert not os.path.exists("evil")
-    assert any(line.startswith("NPUPROF_BEFORE=") for line in lines), "what another export saved is there for undoing that one"
+    assert any(line.startswith("NPUPROF_BEFORE=") for line in lines), (
+        "what another export saved is there for undoing that one"
+    )
 
 
-def test_undoing_leaves_what_the_user_changed_and_says_so(store: Store, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_undoing_leaves_what_the_user_changed_and_says_so(
+    store: Store, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store({"leaf": "env.T_A = 5\nenv.T_B = 6\nenv.T_C = 7\n", "other": "env.T_A = 1\n"})
     exported = json.loads(run("env", "leaf", "--format", "json").out)["env"]
-    for name, text in {**exported, "T_A": "2", "NPUPROF_BEFORE": '{"T_A": "0", "T_B": "0", "T_C": "0"}'}.items():
+    for name, text in {
+        **exported,
+        "T_A": "2",
+        "NPUPROF_BEFORE": '{"T_A": "0", "T_B": "0", "T_C": "0"}',
+    }.items():
         monkeypatch.setenv(name, text)
     monkeypatch.delenv("T_C")
     result = run("env", "leaf", "--unset")
-    assert [line for line in result.out.splitlines() if re.search(r"\bT_", line)] == ["export T_B='0'"]
-    assert [f"{name} is left as it is" in result.err for name in ("T_A", "T_B", "T_C")] == [True, False, True]
+    assert [line for line in result.out.splitlines() if re.search(r"\bT_", line)] == [
+        "export T_B='0'"
+    ]
+    assert [f"{name} is left as it is" in result.err for name in ("T_A", "T_B", "T_C")] == [
+        True,
+        False,
+        True,
+    ]
     result = run("env", "other", "--unset")
     assert "another preset, or another version of it, is exported here" in result.err
     assert "export T_A='0'" in result.out, "what an export with other flags set is undone"
@@ -106,7 +149,7 @@ def test_tcsh_refuses_line_ends_and_says_so(store: Store, run: Run) -> None:
     assert "profiles/leaf.toml:2:1" in result.err
 
 
-# -- files -------------------------------------------------------------------------------------------------------------
+# -- files ----------------------------------------------------------------------------------------
 
 
 def dotenv(text: str) -> dict[str, str | None]:
@@ -124,7 +167,9 @@ def dotenv_file(text: str, tmp_path: Path) -> dict[str, str | None]:
 
 
 def docker(text: str) -> dict[str, str]:
-    """Read as docker does: lines, blanks before them cut, comments and empty lines passed over, no quotes."""
+    """Read as docker does: lines, blanks before them cut, comments and empty lines passed over, no
+    quotes.
+    """
     found = {}
     for line in text.encode().split(b"\n"):
         assert len(line) < 65_536
@@ -153,7 +198,9 @@ def github(text: str) -> dict[str, str]:
 
 def systemd(text: str, tmp_path: Path) -> dict[str, str]:
     """Read by systemd's own parser."""
-    libraries = glob.glob("/usr/lib/*/systemd/libsystemd-shared-*.so") + glob.glob("/usr/lib/systemd/libsystemd-shared-*.so")
+    libraries = glob.glob("/usr/lib/*/systemd/libsystemd-shared-*.so") + glob.glob(
+        "/usr/lib/systemd/libsystemd-shared-*.so"
+    )
     if not libraries:
         pytest.skip("systemd is not installed")
     path = tmp_path / "environment"
@@ -161,7 +208,11 @@ def systemd(text: str, tmp_path: Path) -> dict[str, str]:
     library = ctypes.CDLL(libraries[0])
     found = ctypes.POINTER(ctypes.c_char_p)()
     load = library.load_env_file
-    load.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.POINTER(ctypes.c_char_p))]
+    load.argtypes = [
+        ctypes.c_void_p,
+        ctypes.c_char_p,
+        ctypes.POINTER(ctypes.POINTER(ctypes.c_char_p)),
+    ]
     assert load(None, os.fsencode(path), ctypes.byref(found)) >= 0
     pairs = []
     index = 0
@@ -175,7 +226,11 @@ def configmap(text: str) -> dict[str, str]:
     import yaml
 
     (document,) = yaml.safe_load_all(text)
-    assert (document["apiVersion"], document["kind"], document["immutable"]) == ("v1", "ConfigMap", True)
+    assert (document["apiVersion"], document["kind"], document["immutable"]) == (
+        "v1",
+        "ConfigMap",
+        True,
+    )
     found: dict[str, str] = document["data"]
     assert all(isinstance(value, str) for value in found.values())
     return found
@@ -193,7 +248,9 @@ def kubernetes(text: str) -> dict[str, str]:
 
 
 def _expand(match: re.Match[str]) -> str:
-    assert match[1] != "(" or ")" not in match.string[match.start() :], "a reference is left in the value"
+    assert match[1] != "(" or ")" not in match.string[match.start() :], (
+        "a reference is left in the value"
+    )
     return "$" if match[1] == "$" else match[0]
 
 
@@ -203,7 +260,9 @@ def slurm(text: str, tmp_path: Path) -> dict[str, str]:
 
 def slurm_job(text: str, tmp_path: Path) -> dict[str, str]:
     """Read what is exported before the tasks are started."""
-    return read_back("bash", tmp_path, {}, text=text[text.index("\nexport ") : text.index("# Each task asks")])
+    return read_back(
+        "bash", tmp_path, {}, text=text[text.index("\nexport ") : text.index("# Each task asks")]
+    )
 
 
 READERS: dict[str, Callable[[str, Path], Any]] = {
@@ -242,8 +301,15 @@ def npm_dotenv(text: str, tmp_path: Path) -> dict[str, str]:
         pytest.skip("npm's dotenv is not installed")
     path = tmp_path / ".env"
     path.write_bytes(text.encode())
-    words = ["node", "-e", "console.log(JSON.stringify(require('dotenv').parse(require('fs').readFileSync(process.argv[1]))))", path]
-    done = subprocess.run(words, env={**os.environ, "NODE_PATH": str(modules)}, capture_output=True, check=True)
+    words = [
+        "node",
+        "-e",
+        "console.log(JSON.stringify(require('dotenv').parse(require('fs').readFileSync(process.argv[1]))))",
+        path,
+    ]
+    done = subprocess.run(
+        words, env={**os.environ, "NODE_PATH": str(modules)}, capture_output=True, check=True
+    )
     found: dict[str, str] = json.loads(done.stdout)
     return found
 
@@ -253,9 +319,13 @@ def sourced(text: str, tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("read", [npm_dotenv, sourced], ids=lambda read: read.__name__)
-def test_a_dotenv_file_is_read_alike_by_all_where_nothing_else_is_said(read: Any, tmp_path: Path) -> None:
+def test_a_dotenv_file_is_read_alike_by_all_where_nothing_else_is_said(
+    read: Any, tmp_path: Path
+) -> None:
     form = FORMATS["dotenv"]
-    plain = [text for text in AWKWARD if not form.refuses("T_0", text) and not form.doubt("T_0", text)]
+    plain = [
+        text for text in AWKWARD if not form.refuses("T_0", text) and not form.doubt("T_0", text)
+    ]
     assert len(plain) > len(AWKWARD) / 2
     found = {f"T_{index}": text for index, text in enumerate(plain)}
     assert read(form.write(PRESET, found, {}), tmp_path) == found
@@ -264,11 +334,23 @@ def test_a_dotenv_file_is_read_alike_by_all_where_nothing_else_is_said(read: Any
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("a'b", False), ('a"b', False), ("a\\b", False), ("a\nb", False), ("$HOME", False), ("it's 5 #1", False), ('{"a": [1]}', False),
-        ("it's $5", True), ("'a\"", True), ("a\\\\b", True), ("a\\", True), ("a\rb", True),
+        ("a'b", False),
+        ('a"b', False),
+        ("a\\b", False),
+        ("a\nb", False),
+        ("$HOME", False),
+        ("it's 5 #1", False),
+        ('{"a": [1]}', False),
+        ("it's $5", True),
+        ("'a\"", True),
+        ("a\\\\b", True),
+        ("a\\", True),
+        ("a\rb", True),
     ],
-)  # fmt: skip
-def test_a_value_that_not_every_reader_of_dotenv_files_takes_as_it_is_is_told(text: str, told: bool, store: Store, run: Run) -> None:
+)
+def test_a_value_that_not_every_reader_of_dotenv_files_takes_as_it_is_is_told(
+    text: str, told: bool, store: Store, run: Run
+) -> None:
     store({"leaf": toml({"env": {"MINE": text}})})
     result = run("env", "leaf", "--format", "dotenv")
     assert dotenv(result.out)["MINE"] == text
@@ -280,15 +362,20 @@ def test_github_keeps_its_own_names() -> None:
     assert FORMATS["github"].refuses("NODE_OPTIONS", "a")
 
 
-# -- which variables ---------------------------------------------------------------------------------------------------
+# -- which variables ------------------------------------------------------------------------------
 
 
 def exported(text: str, told: dict[str, str] | None = None) -> tuple[dict[str, str], list[str]]:
-    return collect_env_variables(config(text), None if told is None else told.get, "/cache", trusting=True)
+    return collect_env_variables(
+        config(text), None if told is None else told.get, "/cache", trusting=True
+    )
 
 
 def test_an_export_holds_env_twins_options_and_what_names_the_preset() -> None:
-    preset = config('[options]\naoe_mode = "2"\nenable_dump = true\n[env]\nHCCL_EXEC_TIMEOUT = 1800\nPROFILING_MODE = true\n')
+    preset = config(
+        '[options]\naoe_mode = "2"\nenable_dump = true\n[env]\n'
+        "HCCL_EXEC_TIMEOUT = 1800\nPROFILING_MODE = true\n"
+    )
     found, notes = collect_env_variables(preset, {}.get, "/cache")
     assert found == {
         "HCCL_EXEC_TIMEOUT": "1800",
@@ -325,11 +412,15 @@ def test_facts_of_a_process_come_from_the_launcher_and_never_stand_in_files() ->
 @pytest.mark.parametrize(
     ("text", "name"),
     [
-        ('[options]\ndebug_dir = "a\\u0000b"\n', "NPUPROF_DEBUG_DIR"), (f'[env]\nA = "{"x" * LONGEST_WORD}"\n', "A is longer"),
-        ('[env]\n"A B" = 1\n', "A B"), ('[env]\n"" = 1\n', "is not a variable name"), ('[env]\n"A;touch x" = 1\n', "A;touch x"),
-        ('[env]\n"é" = 1\n', "is not a variable name"), ('[options]\n"x;y" = 1\n', "NPUPROF_X;Y"),
+        ('[options]\ndebug_dir = "a\\u0000b"\n', "NPUPROF_DEBUG_DIR"),
+        (f'[env]\nA = "{"x" * LONGEST_WORD}"\n', "A is longer"),
+        ('[env]\n"A B" = 1\n', "A B"),
+        ('[env]\n"" = 1\n', "is not a variable name"),
+        ('[env]\n"A;touch x" = 1\n', "A;touch x"),
+        ('[env]\n"é" = 1\n', "is not a variable name"),
+        ('[options]\n"x;y" = 1\n', "NPUPROF_X;Y"),
     ],
-)  # fmt: skip
+)
 def test_what_no_environment_can_hold_is_refused_by_name(text: str, name: str) -> None:
     with pytest.raises(NpuprofError) as caught:
         exported(text, {})
@@ -339,37 +430,61 @@ def test_what_no_environment_can_hold_is_refused_by_name(text: str, name: str) -
     assert exported(f'[env]\nA = "{longest}"\n', {})[0]["A"] == longest
 
 
-@pytest.mark.parametrize("text", ["dump_step = [1, []]", "precision_mode_v2 = { a = 1 }", "op_precision_mode = { ByOpType = 1 }"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "dump_step = [1, []]",
+        "precision_mode_v2 = { a = 1 }",
+        "op_precision_mode = { ByOpType = 1 }",
+    ],
+)
 def test_a_value_no_text_stands_for_is_refused(text: str) -> None:
     with pytest.raises(NpuprofError, match="cannot be carried"):
         exported(f"[options]\n{text}\n", {})
 
 
-# -- the command -------------------------------------------------------------------------------------------------------
+# -- the command ----------------------------------------------------------------------------------
 
 
 def test_a_config_map_carries_the_sidecar_files(store: Store, run: Run) -> None:
     import yaml
 
-    store({"team/Mixed": '[options]\nprecision_mode_v2 = "mixed_float16"\nmodify_mixlist = { black-list = { to-add = ["Cast"] } }\n'})
+    store(
+        {
+            "team/Mixed": (
+                '[options]\nprecision_mode_v2 = "mixed_float16"\n'
+                'modify_mixlist = { black-list = { to-add = ["Cast"] } }\n'
+            )
+        }
+    )
     result = run("env", "team/Mixed", "--format", "k8s-configmap")
     settings, files = yaml.safe_load_all(result.out)
     assert json.loads(files["data"]["ops_info.json"]) == {"black-list": {"to-add": ["Cast"]}}
     assert settings["data"]["NPUPROF_MODIFY_MIXLIST"] == "/etc/npuprof/ops_info.json"
     assert settings["metadata"]["name"].startswith("npuprof-team-mixed-")
     assert settings["metadata"]["annotations"]["npuprof/preset"] == "team/Mixed"
-    assert "ops_info.json must be at /etc/npuprof in the container: mount the second ConfigMap there\n" in result.err
-    assert "npuprof env --format k8s-configmap writes a ConfigMap of them" in run("env", "team/Mixed", "--format", "k8s-env").err
+    assert (
+        "ops_info.json must be at /etc/npuprof in the container: mount the second ConfigMap there\n"
+        in result.err
+    )
+    assert (
+        "npuprof env --format k8s-configmap writes a ConfigMap of them"
+        in run("env", "team/Mixed", "--format", "k8s-env").err
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "label"),
     [
-        ("team/Mixed_1", "team.Mixed_1"), ("team/" + "long" * 30, ("team." + "long" * 30)[:63]), ("a" * 61 + "/_b", "a" * 61),
+        ("team/Mixed_1", "team.Mixed_1"),
+        ("team/" + "long" * 30, ("team." + "long" * 30)[:63]),
+        ("a" * 61 + "/_b", "a" * 61),
         ("./über stufe.toml", "ber.stufe.toml"),
     ],
-)  # fmt: skip
-def test_a_config_map_is_found_by_its_labels_and_changes_its_name_with_its_content(name: str, label: str, store: Store, run: Run) -> None:
+)
+def test_a_config_map_is_found_by_its_labels_and_changes_its_name_with_its_content(
+    name: str, label: str, store: Store, run: Run
+) -> None:
     import kubernetes_validate
     import yaml
 
@@ -384,7 +499,11 @@ def test_a_config_map_is_found_by_its_labels_and_changes_its_name_with_its_conte
         assert said["labels"] == {"npuprof/preset": label, "npuprof/digest": digest[:63]}
         assert re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?", label)
         context = "cann 9.0.0" if "--cann" in asked else "any"
-        assert said["annotations"] == {"npuprof/preset": name, "npuprof/digest": digest, "npuprof/context": context}
+        assert said["annotations"] == {
+            "npuprof/preset": name,
+            "npuprof/digest": digest,
+            "npuprof/context": context,
+        }
         names.add(said["name"])
     assert len(names) == 3, "what was asked for is in it, too"
     assert all(re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,251}[a-z0-9])?", one) for one in names)
@@ -398,39 +517,66 @@ for task in 0 1; do SLURM_PROCID=$task SLURM_LOCALID=$task SLURM_STEP_NUM_TASKS=
 
 
 @pytest.mark.parametrize("form", ["slurm-job", "slurm-array"])
-def test_a_slurm_job_tells_each_task_which_it_is_and_proves_its_digest(form: str, store: Store, run: Run, tmp_path: Path) -> None:
+def test_a_slurm_job_tells_each_task_which_it_is_and_proves_its_digest(
+    form: str, store: Store, run: Run, tmp_path: Path
+) -> None:
     facts = ("rank", "local-rank", "world-size", "node-rank", "job", "node-ip")
     asked = "".join(f'F{number} = {{ launcher = "{fact}" }}\n' for number, fact in enumerate(facts))
-    store({"it's $(touch x)": "", "leaf": f'[options]\nhccl_timeout = 600\n[env]\nODD = "a\'$(touch y)\\n"\n{asked}'})
+    store(
+        {
+            "it's $(touch x)": "",
+            "leaf": f'[options]\nhccl_timeout = 600\n[env]\nODD = "a\'$(touch y)\\n"\n{asked}',
+        }
+    )
     result = run("env", "leaf", "--format", form, "--no-check")
     assert result.code == 0
     assert "F5 is omitted" in result.err
     (tmp_path / "srun").write_text(SRUN)
     (tmp_path / "srun").chmod(0o755)
     (tmp_path / "job.sh").write_text(result.out)
-    show = "import os, sys; print([os.environ.get(f'F{n}') for n in range(6)], repr(os.environ['ODD']), sys.argv[1:])"
+    show = (
+        "import os, sys; print([os.environ.get(f'F{n}') for n in range(6)], "
+        "repr(os.environ['ODD']), sys.argv[1:])"
+    )
     done = subprocess.run(
         ["bash", "job.sh", sys.executable, "-c", show, "a b", "$HOME"],
-        cwd=tmp_path, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        cwd=tmp_path,
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     wanted = [[str(task), str(task), "2", "0", "77", None] for task in range(2)]
-    assert done.stdout.splitlines() == [f"{facts} {chr(34)}a'$(touch y)\\n{chr(34)} ['a b', '$HOME']" for facts in wanted]
+    assert done.stdout.splitlines() == [
+        f"{facts} {chr(34)}a'$(touch y)\\n{chr(34)} ['a b', '$HOME']" for facts in wanted
+    ]
     digest = json.loads(run("show", "leaf", "--format", "json").out)["digest"]
     assert done.stderr == f"npuprof: leaf {digest}\n"
     assert not (tmp_path / "y").exists()
     words = ["bash", "job.sh"]
-    nothing = subprocess.run(words, cwd=tmp_path, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, capture_output=True, text=True, check=False)
+    nothing = subprocess.run(
+        words,
+        cwd=tmp_path,
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (nothing.returncode, nothing.stdout, nothing.stderr[:9]) == (2, "", "npuprof: ")
 
 
-def test_a_name_that_no_shell_takes_is_refused_for_what_a_job_asks_later(store: Store, run: Run) -> None:
+def test_a_name_that_no_shell_takes_is_refused_for_what_a_job_asks_later(
+    store: Store, run: Run
+) -> None:
     store({"leaf": "[env]\n'A;touch x' = { launcher = 'rank' }\n"})
     done = run("env", "leaf", "--format", "slurm-job", "--no-check")
     assert (done.code, done.out) == (2, "")
     assert "A;touch x" in done.err
 
 
-def test_diff_tells_what_would_change(store: Store, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_diff_tells_what_would_change(
+    store: Store, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store({"leaf": '[options]\naoe_mode = "2"\nhccl_timeout = 600\n'})
     monkeypatch.setenv("NPUPROF_HCCL_TIMEOUT", "1800")
     monkeypatch.setenv("NPUPROF_AOE_MODE", "2")
@@ -444,36 +590,55 @@ def test_diff_tells_what_would_change(store: Store, run: Run, monkeypatch: pytes
     assert not any("NPUPROF_AOE_MODE" in line for line in lines)
     assert "\x1b" not in result.out
     rows = json.loads(run("env", "leaf", "--diff", "--format", "json").out)["changes"]
-    assert {"change": "changed", "name": "NPUPROF_HCCL_TIMEOUT", "before": "1800", "after": "600"} in rows
+    assert {
+        "change": "changed",
+        "name": "NPUPROF_HCCL_TIMEOUT",
+        "before": "1800",
+        "after": "600",
+    } in rows
 
 
 @pytest.mark.parametrize(
     "words",
     [
-        ("--format", "yaml"), ("--shell", "csh"), ("--format", "json", "--shell", "bash"), ("--format", "json", "--unset"),
-        ("--diff", "--unset"), ("--diff", "--format", "docker"),
+        ("--format", "yaml"),
+        ("--shell", "csh"),
+        ("--format", "json", "--shell", "bash"),
+        ("--format", "json", "--unset"),
+        ("--diff", "--unset"),
+        ("--diff", "--format", "docker"),
     ],
-)  # fmt: skip
-def test_words_that_make_no_sense_are_refused(words: tuple[str, ...], store: Store, run: Run) -> None:
+)
+def test_words_that_make_no_sense_are_refused(
+    words: tuple[str, ...], store: Store, run: Run
+) -> None:
     store({"leaf": "[options]\ndeterministic = 1\n"})
     result = run("env", "leaf", *words)
     assert (result.code, result.out, "error NP9" in result.err) == (2, "", True), result.err
 
 
 @pytest.mark.parametrize("text", ["it's `", "it's $(", "a(b\\"])
-def test_a_value_of_which_source_loses_the_lines_after_it_is_told(text: str, store: Store, run: Run, tmp_path: Path) -> None:
+def test_a_value_of_which_source_loses_the_lines_after_it_is_told(
+    text: str, store: Store, run: Run, tmp_path: Path
+) -> None:
     store({"leaf": toml({"env": {"MINE": text, "OTHER": "x"}})})
     result = run("env", "leaf", "--format", "dotenv")
     assert dotenv(result.out)["MINE"] == text
     path = tmp_path / "file.env"
     path.write_text(result.out)
-    done = subprocess.run(["bash", "-c", f'source {path}; printf %s "$OTHER"'], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["bash", "-c", f'source {path}; printf %s "$OTHER"'],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.stdout != "x"
     assert "or lose lines after it" in " ".join(result.err.split())
 
 
 @pytest.mark.parametrize(
-    ("name", "is_quoted"), [("NO", True), ("y", True), ("null", True), ("True", True), ("A1", False), ("NO_PROXY", False)]
+    ("name", "is_quoted"),
+    [("NO", True), ("y", True), ("null", True), ("True", True), ("A1", False), ("NO_PROXY", False)],
 )
 def test_yaml_reads_every_name_as_the_text_that_it_is(name: str, is_quoted: bool) -> None:
     for form, read in (("k8s-configmap", configmap), ("k8s-env", kubernetes)):

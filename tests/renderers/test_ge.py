@@ -16,8 +16,16 @@ from npuprof.renderers.atc import encode_flag
 from support.building import config, toml
 from support.running import Run
 
-ROWS = [line.split("\t") for line in Path(__file__).with_name("engine_levels.tsv").read_text().splitlines() if line[0] != "#"]
-WITHOUT = [name for name in catalog.record_names() if "ge_option" not in catalog.find_record_texts("options", name)]
+ROWS = [
+    line.split("\t")
+    for line in Path(__file__).with_name("engine_levels.tsv").read_text().splitlines()
+    if line[0] != "#"
+]
+WITHOUT = [
+    name
+    for name in catalog.record_names()
+    if "ge_option" not in catalog.find_record_texts("options", name)
+]
 SAMPLES: dict[str, Any] = {"i": 3, "s": "text", "b": True}
 STRUCTURE = CONVERSIONS["engine-options"]
 
@@ -35,7 +43,11 @@ def list_values(name: str) -> list[Any]:
     option = catalog.find_option(name)
     assert option is not None
     values = [True, False] if option.field == "b" else list(option.choices)
-    return [value for value in values or [SAMPLES.get(option.field, "text")] if not option.is_always("atc", value)]
+    return [
+        value
+        for value in values or [SAMPLES.get(option.field, "text")]
+        if not option.is_always("atc", value)
+    ]
 
 
 def test_the_table_has_all_options_with_a_key() -> None:
@@ -44,8 +56,12 @@ def test_the_table_has_all_options_with_a_key() -> None:
     assert {row[0] for row in ROWS} | set(WITHOUT) == set(catalog.record_names())
 
 
-@pytest.mark.parametrize(("name", "key", "documented", "listed"), ROWS, ids=[row[0] for row in ROWS])
-def test_each_value_is_text_at_a_level_that_the_engine_takes_its_key_at(name: str, key: str, documented: str, listed: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "key", "documented", "listed"), ROWS, ids=[row[0] for row in ROWS]
+)
+def test_each_value_is_text_at_a_level_that_the_engine_takes_its_key_at(
+    name: str, key: str, documented: str, listed: str
+) -> None:
     for value in list_values(name):
         ((level, options),) = render({name: value}).items()
         assert options == {key: options[key]}
@@ -55,7 +71,9 @@ def test_each_value_is_text_at_a_level_that_the_engine_takes_its_key_at(name: st
         assert option is not None
         if "atc" in option.spelling:
             _, written = encode_flag(config(""), option, value, "ge")
-            assert options[key] == format_plain_value(written), "ATC reads it by the rules of its flag"
+            assert options[key] == format_plain_value(written), (
+                "ATC reads it by the rules of its flag"
+            )
 
 
 @pytest.mark.parametrize("name", WITHOUT)
@@ -72,14 +90,20 @@ def test_an_option_without_a_key_is_an_error(name: str) -> None:
     [
         ({}, {}),
         ({"jit_compile": "true"}, {"session": {"ge.jit_compile": "1"}}),
-        ({"jit_compile": "auto", "oo_level": "O1"}, {"global": {"ge.oo.level": "O1"}, "session": {"ge.jit_compile": "2"}}),
+        (
+            {"jit_compile": "auto", "oo_level": "O1"},
+            {"global": {"ge.oo.level": "O1"}, "session": {"ge.jit_compile": "2"}},
+        ),
         ({"external_weight": True}, {"session": {"ge.externalWeight": "1"}}),
         ({"oo_constant_folding": False}, {"global": {"ge.oo.constantFolding": "false"}}),
-        ({"graph_run_mode": 0, "deterministic": 1}, {"global": {"ge.deterministic": "1"}}),  # ATC has the first in any case
+        (
+            {"graph_run_mode": 0, "deterministic": 1},
+            {"global": {"ge.deterministic": "1"}},
+        ),  # ATC has the first in any case
         ({"input_shape": {"x": [2, 3], "y": [0]}}, {"graph": {"ge.inputShape": "x:2,3;y:"}}),
         ({"op_debug_config": 'a"\\\u2028'}, {"global": {"ge.exec.opDebugConfig": 'a"\\\u2028'}}),
     ],
-)  # fmt: skip
+)
 def test_values_are_written_as_the_engine_reads_them(options: dict[str, Any], wanted: Any) -> None:
     assert render(options) == wanted
 
@@ -101,9 +125,13 @@ def test_a_key_that_atc_may_not_know_is_reported() -> None:
         (lambda text: '{"compile options": [', 1, "was not rendered by npuprof"),
         (lambda text: '{"compile options": 1}', 1, "was not rendered by npuprof"),
     ],
-)  # fmt: skip
-def test_check_tells_current_stale_and_edited_files_apart(tmp_path: Path, run: Run, change: Any, code: int, message: str) -> None:
-    (tmp_path / "job.toml").write_text('[profile]\nscenario = "offline-inference"\n[options]\ndeterministic = 1\n')
+)
+def test_check_tells_current_stale_and_edited_files_apart(
+    tmp_path: Path, run: Run, change: Any, code: int, message: str
+) -> None:
+    (tmp_path / "job.toml").write_text(
+        '[profile]\nscenario = "offline-inference"\n[options]\ndeterministic = 1\n'
+    )
     file = tmp_path / "ge_options.json"
     assert run("render", tmp_path / "job.toml", "--to", "ge", "-o", file).code == 0
     file.write_bytes(change(file.read_text()).encode())

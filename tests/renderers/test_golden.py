@@ -1,4 +1,6 @@
-"""Every target of a few presets, as files to look at: ``--update-golden`` accepts what is written now."""
+"""Every target of a few presets, as files to look at: ``--update-golden`` accepts what
+is written now.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,7 @@ dump_layer = "tab\\there"
 op_debug_config = "line\\nend"
 precision_mode = ""
 """.replace("''", "\u2019"),
-}  # fmt: skip
+}
 
 
 def neutral(text: str) -> str:
@@ -78,11 +80,18 @@ def neutral(text: str) -> str:
 
 
 #: What is accepted: of targets that write each preset alike, that of one.
-RENDERED = [(name, target) for name in PRESETS for target in npuprof.TARGETS if target not in ("json", "env-loader") or name == "training"]
+RENDERED = [
+    (name, target)
+    for name in PRESETS
+    for target in npuprof.TARGETS
+    if target not in ("json", "env-loader") or name == "training"
+]
 
 
 @pytest.mark.parametrize(("name", "target"), RENDERED)
-def test_a_rendering_is_as_it_was_accepted(name: str, target: str, golden: Callable[[str, str], None]) -> None:
+def test_a_rendering_is_as_it_was_accepted(
+    name: str, target: str, golden: Callable[[str, str], None]
+) -> None:
     preset = config(PRESETS[name])
     try:
         texts = {"": neutral(render_unchecked(preset, target))}
@@ -95,7 +104,9 @@ def test_a_rendering_is_as_it_was_accepted(name: str, target: str, golden: Calla
 
 
 @pytest.mark.parametrize("name", ["training", "awkward"])
-def test_an_environment_is_as_it_was_accepted(name: str, golden: Callable[[str, str], None]) -> None:
+def test_an_environment_is_as_it_was_accepted(
+    name: str, golden: Callable[[str, str], None]
+) -> None:
     preset = config(PRESETS[name])
     found, _ = collect_env_variables(preset, {"rank": "3"}.get, "/cache", trusting=True)
     for shell, row in SHELLS.items():

@@ -1,4 +1,6 @@
-"""The session target against the real ConfigProto of TensorFlow: what a preset says is what the parameter map holds."""
+"""The session target against the real ConfigProto of TensorFlow: what a preset says is what the
+parameter map holds.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,11 @@ from npuprof import catalog
 from support.building import apply_unchecked, options, render_unchecked
 from support.recorders import execute, parameter_map
 
-READ = [name for name in catalog.record_names() if (option := catalog.find_option(name)) and option.field]
+READ = [
+    name
+    for name in catalog.record_names()
+    if (option := catalog.find_option(name)) and option.field
+]
 
 
 def call_module(preset: npuprof.Config, proto: Any) -> Any:
@@ -28,20 +34,30 @@ def build_proto(tensorflow: Any) -> Callable[..., Any]:
 
 
 @pytest.mark.parametrize("name", READ)
-def test_each_example_and_choice_comes_back_to_the_byte(build_proto: Callable[..., Any], name: str) -> None:
+def test_each_example_and_choice_comes_back_to_the_byte(
+    build_proto: Callable[..., Any], name: str
+) -> None:
     option, texts = catalog.find_option(name), catalog.find_record_texts("options", name)
     assert option is not None
     stand_in: dict[str, list[Any]] = {"b": [True, False], "i": [0, 7, -1], "s": ["text"]}
-    for value in ([texts["example"]] if "example" in texts else stand_in[option.field or ""]) + list(option.choices):
+    for value in (
+        [texts["example"]] if "example" in texts else stand_in[option.field or ""]
+    ) + list(option.choices):
         stored = value.encode() if isinstance(value, str) else value
         for way in (call_module, apply_unchecked):
-            assert parameter_map(way(options(**{name: value}), build_proto())) == {name: (option.field, stored)}
+            assert parameter_map(way(options(**{name: value}), build_proto())) == {
+                name: (option.field, stored)
+            }
 
 
-def test_an_applied_config_names_its_sidecar_files_in_the_folder_that_is_given(build_proto: Callable[..., Any], tmp_path: Path) -> None:
+def test_an_applied_config_names_its_sidecar_files_in_the_folder_that_is_given(
+    build_proto: Callable[..., Any], tmp_path: Path
+) -> None:
     lists = {"black-list": {"to-add": ["MatMul", "\u00e4\"'"]}}
     preset = options(precision_mode_v2="mixed_float16", modify_mixlist=lists)
-    _, stored = parameter_map(apply_unchecked(preset, build_proto(), str(tmp_path / "applied")))["modify_mixlist"]
+    _, stored = parameter_map(apply_unchecked(preset, build_proto(), str(tmp_path / "applied")))[
+        "modify_mixlist"
+    ]
     assert stored.decode() == str(tmp_path / "applied/ops_info.json")
     assert json.loads(Path(stored.decode()).read_text()) == lists
 
@@ -60,30 +76,53 @@ def test_an_entry_that_is_there_is_used_again_and_the_rest_of_the_config_kept(
     entry.parameter_map["graph_run_mode"].i = 1
     for _ in range(2):  # twice is as once
         assert way(preset, proto) is proto
-        assert parameter_map(proto) == {"hccl_timeout": ("i", 7), "precision_mode_v2": ("s", b"fp16"), "graph_run_mode": ("i", 1)}
+        assert parameter_map(proto) == {
+            "hccl_timeout": ("i", 7),
+            "precision_mode_v2": ("s", b"fp16"),
+            "graph_run_mode": ("i", 1),
+        }
         assert [entry.name for entry in entries] == ["Other", "NpuOptimizer"]
         assert (proto.allow_soft_placement, proto.intra_op_parallelism_threads) == (True, 3)
 
 
 @pytest.mark.parametrize("way", [call_module, apply_unchecked])
-def test_what_no_field_can_hold_is_refused_before_anything_is_changed(way: Callable[..., Any], build_proto: Callable[..., Any]) -> None:
+def test_what_no_field_can_hold_is_refused_before_anything_is_changed(
+    way: Callable[..., Any], build_proto: Callable[..., Any]
+) -> None:
     proto = build_proto()
     with pytest.raises(npuprof.NpuprofError) as caught:
         way(options(hccl_timeout=7, min_group_size=True, zzz=1), proto)
-    assert [(finding.code, finding.key) for finding in caught.value.findings] == [("NP901", "min_group_size"), ("NP901", "zzz")]
+    assert [(finding.code, finding.key) for finding in caught.value.findings] == [
+        ("NP901", "min_group_size"),
+        ("NP901", "zzz"),
+    ]
     assert proto == build_proto()
 
 
 @pytest.mark.parametrize(
     "named",
     [
-        {"hccl_timeout": "7"}, {"hccl_timeout": 7.5}, {"hccl_timeout": 2**63}, {"hccl_timeout": [7]}, {"hccl_timeout": True},
-        {"hcom_parallel": 1}, {"hcom_parallel": "true"}, {"precision_mode_v2": 3}, {"precision_mode_v2": ["fp16"]},
-        {"precision_mode_v2": {"a": 1}}, {"dump_step": ["5-3", []]}, {"dump_step": [1, "2"]}, {"input_shape": {"a": "b"}},
-        {"input_shape": {"a;b": [1]}}, {"op_precision_mode": {"ByOpType": 1}}, {"op_precision_mode": {"ByOpType": {"a=b": "x\ny"}}},
-        {"profiling_options": {"a": float("nan")}}, {"profiling_options": {"a": float("inf")}}, {"enable_scope_fusion_passes": ["a,b"]},
+        {"hccl_timeout": "7"},
+        {"hccl_timeout": 7.5},
+        {"hccl_timeout": 2**63},
+        {"hccl_timeout": [7]},
+        {"hccl_timeout": True},
+        {"hcom_parallel": 1},
+        {"hcom_parallel": "true"},
+        {"precision_mode_v2": 3},
+        {"precision_mode_v2": ["fp16"]},
+        {"precision_mode_v2": {"a": 1}},
+        {"dump_step": ["5-3", []]},
+        {"dump_step": [1, "2"]},
+        {"input_shape": {"a": "b"}},
+        {"input_shape": {"a;b": [1]}},
+        {"op_precision_mode": {"ByOpType": 1}},
+        {"op_precision_mode": {"ByOpType": {"a=b": "x\ny"}}},
+        {"profiling_options": {"a": float("nan")}},
+        {"profiling_options": {"a": float("inf")}},
+        {"enable_scope_fusion_passes": ["a,b"]},
     ],
-)  # fmt: skip
+)
 def test_a_value_that_does_not_fit_is_refused_and_never_bent(named: dict[str, Any]) -> None:
     with pytest.raises(npuprof.NpuprofError) as caught:
         render_unchecked(options(deterministic=1, **named), "session")

@@ -1,4 +1,6 @@
-"""Rendered code, executed: against TensorFlow's own ConfigProto and stand-ins that take what the adapter takes."""
+"""Rendered code, executed: against TensorFlow's own ConfigProto and stand-ins that take what the
+adapter takes.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,11 @@ from support.running import Run, Store
 PYTHON = [name for name in npuprof.TARGETS if renderers.load_target(name).file.endswith(".py")]
 #: The targets whose ``session_config`` sets every option.
 WHOLE = ["session", "session-migrated", "init-resource", "estimator-migrated", "keras"]
-READ = [name for name in catalog.record_names() if (option := catalog.find_option(name)) and option.field]
+READ = [
+    name
+    for name in catalog.record_names()
+    if (option := catalog.find_option(name)) and option.field
+]
 
 
 def record(name: str) -> Option:
@@ -54,8 +60,24 @@ def values(option: Option) -> st.SearchStrategy[Any]:
         return st.booleans()
     if option.field == "i":
         return st.integers(-(2**63), 2**63 - 1)
-    hostile = ["", "'\"", "\\", "\n", '"""', "${x}", "%s{}", "\u2028", "\U0001f600\u202e", "x" * 200, "\x7f\x85\x9b", "#", "\ufeff"]
-    return st.text(st.characters(exclude_categories=["Cs"]), max_size=120) | st.sampled_from([str(sample(option.name)), *hostile])
+    hostile = [
+        "",
+        "'\"",
+        "\\",
+        "\n",
+        '"""',
+        "${x}",
+        "%s{}",
+        "\u2028",
+        "\U0001f600\u202e",
+        "x" * 200,
+        "\x7f\x85\x9b",
+        "#",
+        "\ufeff",
+    ]
+    return st.text(st.characters(exclude_categories=["Cs"]), max_size=120) | st.sampled_from(
+        [str(sample(option.name)), *hostile]
+    )
 
 
 settings = st.lists(st.sampled_from(READ), unique=True, max_size=8).flatmap(
@@ -82,10 +104,18 @@ def formatted(source: str) -> str:
 
 @pytest.mark.parametrize("target", PYTHON)
 def test_rendered_code_is_python_3_7_and_black_has_nothing_to_change(target: str) -> None:
-    names = [name for name in READ if record(name).spelling.get("run_config" if target == "estimator" else "global_options")]
+    names = [
+        name
+        for name in READ
+        if record(name).spelling.get("run_config" if target == "estimator" else "global_options")
+    ]
     if target not in ("estimator", "global-options"):
         names = READ
-    lost = ("job", "task_index", "use_off_line", "compress_weight_conf", "graph_slice") if target == "estimator" else ()
+    lost = (
+        ("job", "task_index", "use_off_line", "compress_weight_conf", "graph_slice")
+        if target == "estimator"
+        else ()
+    )
     preset = config(toml({"options": {name: sample(name) for name in names if name not in lost}}))
     for inline in (False, True):
         source = render_unchecked(preset, target, inline=inline)
@@ -95,12 +125,16 @@ def test_rendered_code_is_python_3_7_and_black_has_nothing_to_change(target: str
 
 def test_long_values_are_broken_where_black_breaks_them() -> None:
     for length in range(60, 90):
-        source = render_unchecked(config(toml({"options": {"dump_path": "x" * length}})), "global-options")
+        source = render_unchecked(
+            config(toml({"options": {"dump_path": "x" * length}})), "global-options"
+        )
         assert formatted(source) == source, length
 
 
 @given(settings)
-def test_every_target_of_tf_1_sets_exactly_what_the_preset_sets(tensorflow: Any, options: dict[str, Any]) -> None:
+def test_every_target_of_tf_1_sets_exactly_what_the_preset_sets(
+    tensorflow: Any, options: dict[str, Any]
+) -> None:
     preset = config(toml({"options": options}))
     with adapter(tensorflow):
         made = [execute(render_unchecked(preset, target))["session_config"]() for target in WHOLE]
@@ -134,11 +168,19 @@ def test_migrated_targets_hand_their_config_to_the_adapter(tensorflow: Any) -> N
 
 
 def run_bare_lines(tensorflow: Any, preset: Config) -> Any:
-    """Run the bare lines of a session where all that they name is there; return the config that they set."""
+    """Run the bare lines of a session where all that they name is there.
+
+    Return the config that they set.
+    """
     from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
 
     bridge, proto = vars(sys.modules["npu_bridge.npu_init"]), tensorflow.compat.v1.ConfigProto()
-    names = {**bridge, "tf": sys.modules["tensorflow"], "RewriterConfig": RewriterConfig, "config": proto}
+    names = {
+        **bridge,
+        "tf": sys.modules["tensorflow"],
+        "RewriterConfig": RewriterConfig,
+        "config": proto,
+    }
     execute(render_unchecked(preset, "session", inline=True), names=names)
     return proto
 
@@ -152,9 +194,14 @@ def test_the_migrated_estimator_refuses_an_argument_run_config_has_not() -> None
 
 def test_initialize_system_repeats_what_counts_there_and_shuts_down(tensorflow: Any) -> None:
     options = {
-        "precision_mode": "allow_mix_precision", "enable_dump": True, "dump_path": "/d", "deterministic": 1,
-        "hcom_parallel": True, "iterations_per_loop": 10, "modify_mixlist": "/m.json",
-    }  # fmt: skip
+        "precision_mode": "allow_mix_precision",
+        "enable_dump": True,
+        "dump_path": "/d",
+        "deterministic": 1,
+        "hcom_parallel": True,
+        "iterations_per_loop": 10,
+        "modify_mixlist": "/m.json",
+    }
     preset = config(toml({"options": options}))
     with adapter(tensorflow) as journal:
         module = execute(render_unchecked(preset, "initialize-system"))
@@ -162,7 +209,12 @@ def test_initialize_system_repeats_what_counts_there_and_shuts_down(tensorflow: 
         session.run(shutdown)
         session.close()
         assert journal.calls[1:] == [("run", "initialize"), ("run", "shutdown"), ("close", None)]
-        assert set(parameter_map(session.config)) == {"precision_mode", "enable_dump", "dump_path", "deterministic"}
+        assert set(parameter_map(session.config)) == {
+            "precision_mode",
+            "enable_dump",
+            "dump_path",
+            "deterministic",
+        }
     with adapter(tensorflow) as journal:
         module = execute(render_unchecked(preset, "initialize-system"))
         with pytest.raises(KeyError), module["initialized_system"]():
@@ -172,16 +224,23 @@ def test_initialize_system_repeats_what_counts_there_and_shuts_down(tensorflow: 
     assert any("hcom_parallel" in note and "iterations_per_loop" in note for note in rendered.notes)
 
 
-# -- estimator ---------------------------------------------------------------------------------------------------------
+# -- estimator ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [name for name in catalog.record_names() if "run_config" in record(name).spelling])
+@pytest.mark.parametrize(
+    "name", [name for name in catalog.record_names() if "run_config" in record(name).spelling]
+)
 def test_every_estimator_argument_reaches_the_parameter_map(tensorflow: Any, name: str) -> None:
     option = record(name)
     for value in option.choices or (sample(name),):
         options = {name: value}
         if option.spelling["run_config"].startswith("dynamic_input_config"):
-            options = {"input_shape": "data:1,-1", "dynamic_dims": "2;4", "dynamic_node_type": 1, **options}
+            options = {
+                "input_shape": "data:1,-1",
+                "dynamic_dims": "2;4",
+                "dynamic_node_type": 1,
+                **options,
+            }
         if name == "profiling_options":
             options["profiling_mode"] = True
         if name in ("work_path", "distribute_config"):
@@ -197,7 +256,9 @@ def test_every_estimator_argument_reaches_the_parameter_map(tensorflow: Any, nam
             found = written(execute(source)["run_config"]())
         if "dynamic_dims" in found:
             options.setdefault("compile_hybrid_mode", 0)
-        assert {key: (type(item), item) for key, item in found.items()} == {key: (type(item), item) for key, item in options.items()}
+        assert {key: (type(item), item) for key, item in found.items()} == {
+            key: (type(item), item) for key, item in options.items()
+        }
 
 
 SIZES = {"input_shape": "data:1,-1", "dynamic_dims": "2;4", "dynamic_node_type": 1}
@@ -206,19 +267,29 @@ SIZES = {"input_shape": "data:1,-1", "dynamic_dims": "2;4", "dynamic_node_type":
 @pytest.mark.parametrize(
     ("cann", "named", "given", "told"),
     [
-        ("7.0.0", ">=6.0", False, False), (None, "<=7.0.RC1", False, False), ("9.0.0", ">=7.0", True, False), (None, ">=9.0", True, False),
-        (None, ">=8.0", True, True), ("8.0.0", ">=8.0", True, True),
+        ("7.0.0", ">=6.0", False, False),
+        (None, "<=7.0.RC1", False, False),
+        ("9.0.0", ">=7.0", True, False),
+        (None, ">=9.0", True, False),
+        (None, ">=8.0", True, True),
+        ("8.0.0", ">=8.0", True, True),
     ],
-)  # fmt: skip
-def test_releases_without_hybrid_compilation_are_not_given_its_argument(cann: str | None, named: str, given: bool, told: bool) -> None:
+)
+def test_releases_without_hybrid_compilation_are_not_given_its_argument(
+    cann: str | None, named: str, given: bool, told: bool
+) -> None:
     preset = npuprof.loads(toml({"profile": {"cann": named}, "options": SIZES}), cann=cann)
     rendered = renderers.load_target("estimator").write(preset, False)
     assert ("compile_hybrid_mode=0" in rendered.text) is given
     assert any("compile_hybrid_mode" in finding.message for finding in rendered.findings) is told
 
 
-def test_a_lone_compile_hybrid_mode_goes_through_session_config_and_imports_nothing_unused() -> None:
-    rendered = renderers.load_target("estimator").write(config("options.compile_hybrid_mode = 0\n"), False)
+def test_a_lone_compile_hybrid_mode_goes_through_session_config_and_imports_nothing_unused() -> (
+    None
+):
+    rendered = renderers.load_target("estimator").write(
+        config("options.compile_hybrid_mode = 0\n"), False
+    )
     assert 'custom_op.parameter_map["compile_hybrid_mode"].i = 0' in rendered.text
     assert "DynamicInputConfig" not in rendered.text
 
@@ -226,11 +297,14 @@ def test_a_lone_compile_hybrid_mode_goes_through_session_config_and_imports_noth
 @pytest.mark.parametrize(
     ("options", "key"),
     [
-        ({"use_off_line": False}, "use_off_line"), ({"job": "worker"}, "job"), ({"task_index": 1}, "task_index"),
-        ({"compress_weight_conf": "/c"}, "compress_weight_conf"), ({"input_shape": "data:1,-1"}, "input_shape"),
+        ({"use_off_line": False}, "use_off_line"),
+        ({"job": "worker"}, "job"),
+        ({"task_index": 1}, "task_index"),
+        ({"compress_weight_conf": "/c"}, "compress_weight_conf"),
+        ({"input_shape": "data:1,-1"}, "input_shape"),
         ({"compile_hybrid_mode": 1}, "compile_hybrid_mode"),
     ],
-)  # fmt: skip
+)
 def test_what_the_estimator_would_lose_is_an_error(options: dict[str, Any], key: str) -> None:
     with pytest.raises(npuprof.NpuprofError) as caught:
         render_unchecked(config(toml({"options": options})), "estimator")
@@ -239,10 +313,12 @@ def test_what_the_estimator_would_lose_is_an_error(options: dict[str, Any], key:
     assert finding.why
 
 
-# -- TF 2 --------------------------------------------------------------------------------------------------------------
+# -- TF 2 -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [name for name in catalog.record_names() if "global_options" in record(name).spelling])
+@pytest.mark.parametrize(
+    "name", [name for name in catalog.record_names() if "global_options" in record(name).spelling]
+)
 def test_every_leaf_of_tf_2_takes_the_value_or_it_is_refused(tensorflow: Any, name: str) -> None:
     path = record(name).spelling["global_options"]
     choices = LEAVES[path][0]
@@ -266,12 +342,19 @@ def test_every_leaf_of_tf_2_takes_the_value_or_it_is_refused(tensorflow: Any, na
 
 def test_every_leaf_with_a_twin_in_tf_1_is_spelled() -> None:
     spelled = {record(name).spelling.get("global_options") for name in catalog.record_names()}
-    only_there = {"overflow_flag", "execute_times", "experimental.graph_memory_optimize_config.recompute"}
+    only_there = {
+        "overflow_flag",
+        "execute_times",
+        "experimental.graph_memory_optimize_config.recompute",
+    }
     assert ADAPTERS_OWN[1] - spelled == only_there
 
 
 def test_every_argument_of_the_estimator_is_spelled_or_holds_others() -> None:
-    spelled = {record(name).spelling.get("run_config", "").rpartition(".")[2] for name in catalog.record_names()}
+    spelled = {
+        record(name).spelling.get("run_config", "").rpartition(".")[2]
+        for name in catalog.record_names()
+    }
     spelled |= set(catalog.record_names("estimator"))
     left = {argument for _, argument in ADAPTERS_OWN[0] if argument not in spelled}
     assert left == {*recorders.NESTED, "train_distribute", "eval_distribute", "recompute"}
@@ -281,13 +364,16 @@ def test_an_option_without_a_place_names_the_targets_that_have_one() -> None:
     preset = config(toml({"options": {"iterations_per_loop": 10, "in_out_pair_flag": False}}))
     with pytest.raises(npuprof.NpuprofError) as caught:
         render_unchecked(preset, "global-options")
-    assert [finding.key for finding in caught.value.findings] == ["in_out_pair_flag", "iterations_per_loop"]
+    assert [finding.key for finding in caught.value.findings] == [
+        "in_out_pair_flag",
+        "iterations_per_loop",
+    ]
     assert "session" in caught.value.findings[0].hint
     assert "estimator" in caught.value.findings[1].hint
     assert "set_npu_loop_size" in caught.value.findings[1].why
 
 
-# -- what has no place in a target ---------------------------------------------------------------------------------------
+# -- what has no place in a target ----------------------------------------------------------------
 
 EVERYTHING = """
 [options]
@@ -305,14 +391,22 @@ output = "a"
 
 
 @pytest.mark.parametrize("target", renderers.load_target_index())
-def test_each_section_is_written_or_said_to_be_left_out(target: str, store: Store, run: Run) -> None:
+def test_each_section_is_written_or_said_to_be_left_out(
+    target: str, store: Store, run: Run
+) -> None:
     store({"all": EVERYTHING})
     result = run("render", "all", "--to", target, "--no-check")
     assert result.code == 0, result.err
-    values = {"env": "HCCL_CONNECT_TIMEOUT", "estimator": "save_checkpoints_steps", "atc": "soc_version"}
+    values = {
+        "env": "HCCL_CONNECT_TIMEOUT",
+        "estimator": "save_checkpoints_steps",
+        "atc": "soc_version",
+    }
     for section, name in values.items():
         read_by_the_code = (target, section) == ("env-loader", "env")
-        assert (name in result.out or read_by_the_code) != (f"left out: [{section}] (" in result.err), section
+        assert (name in result.out or read_by_the_code) != (
+            f"left out: [{section}] (" in result.err
+        ), section
     left_out = "left out: [" in result.err
     strict = run("render", "all", "--to", target, "--no-check", "--strict")
     assert (strict.code, "NP917" in strict.err) == ((2, True) if left_out else (0, False))
@@ -320,21 +414,28 @@ def test_each_section_is_written_or_said_to_be_left_out(target: str, store: Stor
     assert bool(rendered.left_out) == left_out
 
 
-def test_what_an_environment_and_a_block_leave_out_is_said(store: Store, run: Run, tmp_path: Path) -> None:
+def test_what_an_environment_and_a_block_leave_out_is_said(
+    store: Store, run: Run, tmp_path: Path
+) -> None:
     store({"all": EVERYTHING})
     script = tmp_path / "train.sh"
     script.write_text("#!/bin/bash\n")
     for words in (("env", "all"), ("env", "all", "--format", "json"), ("inject", script, "all")):
         result = run(*words, *(["--no-check"] if words[0] == "env" else []))
         assert result.code == 0, result.err
-        assert "left out: [estimator] (save_checkpoints_steps) is for npuprof render --to estimator" in result.err
+        assert (
+            "left out: [estimator] (save_checkpoints_steps) is for npuprof render --to estimator"
+            in result.err
+        )
         assert "left out: [env]" not in result.err
     for words in (("env", "all"), ("run", "all")):
-        strict = run(*words, "--no-check", "--strict", *(["--", "true"] if words[0] == "run" else []))
+        strict = run(
+            *words, "--no-check", "--strict", *(["--", "true"] if words[0] == "run" else [])
+        )
         assert (strict.code, strict.err.count("NP917")) == (2, 2)
 
 
-# -- sidecar files, notes, headers -------------------------------------------------------------------------------------
+# -- sidecar files, notes, headers ----------------------------------------------------------------
 
 MIXLIST = """\
 [options]
@@ -344,8 +445,13 @@ black-list = { to-add = ["MatMul", "Cast"] }
 """
 
 
-@pytest.mark.parametrize("target", [name for name in PYTHON if name not in ("env-loader", "initialize-system", "torch-npu")])
-def test_code_finds_its_sidecar_files_from_anywhere(tensorflow: Any, target: str, store: Store, run: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "target",
+    [name for name in PYTHON if name not in ("env-loader", "initialize-system", "torch-npu")],
+)
+def test_code_finds_its_sidecar_files_from_anywhere(
+    tensorflow: Any, target: str, store: Store, run: Run, tmp_path: Path
+) -> None:
     store({"mixed": MIXLIST})
     assert run("render", "mixed", "--to", target, "-o", tmp_path / "out").code == 0
     file = tmp_path / "out" / renderers.load_target(target).file
@@ -367,12 +473,23 @@ def test_code_finds_its_sidecar_files_from_anywhere(tensorflow: Any, target: str
 
 
 def test_a_hook_that_the_script_must_add_is_said_in_the_code_and_as_a_finding() -> None:
-    preset = config(toml({"options": {"experimental_accelerate_train_mode": "fast|loss|1.05", "iterations_per_loop": 10}}))
+    preset = config(
+        toml(
+            {
+                "options": {
+                    "experimental_accelerate_train_mode": "fast|loss|1.05",
+                    "iterations_per_loop": 10,
+                }
+            }
+        )
+    )
     for target in ("session", "estimator", "estimator-migrated", "keras"):
         rendered = renderers.load_target(target).write(preset, False)
         assert "TellMeStepOrLossHook(loss=..., final_loss=...)" in rendered.text
         assert "NP905" in [finding.code for finding in rendered.findings]
-    codes = [finding.code for finding in renderers.load_target("session").write(preset, False).findings]
+    codes = [
+        finding.code for finding in renderers.load_target("session").write(preset, False).findings
+    ]
     assert codes == ["NP905", "NP906"]
 
 
@@ -386,16 +503,32 @@ def test_the_loader_does_not_depend_on_the_preset(store: Store, run: Run, tmp_pa
 
 
 def test_the_loader_reads_back_what_env_exports(tensorflow: Any, store: Store, run: Run) -> None:
-    sample_of = {name: sample(name) for name in READ if not record(name).structure or isinstance(sample(name), str)}
+    sample_of = {
+        name: sample(name)
+        for name in READ
+        if not record(name).structure or isinstance(sample(name), str)
+    }
     store({"all": toml({"options": sample_of})})
     environ = json.loads(run("env", "all", "--format", "json", "--no-check").out)["env"]
     source = run("render", "all", "--to", "env-loader", "--no-check").out
     with adapter(tensorflow):
         load = execute(source)["session_config"]
-        assert parameter_map(load(environ=environ)) == expected(config(toml({"options": sample_of})))
+        assert parameter_map(load(environ=environ)) == expected(
+            config(toml({"options": sample_of}))
+        )
         with pytest.warns(UserWarning, match="NPUPROF_PRECISION_MOD$"):
-            found = load(environ={"NPUPROF_PRECISION_MOD": "1", "NPUPROF_STORE": "x", "NPUPROF_HCCL_TIMEOUT": "600"})
+            found = load(
+                environ={
+                    "NPUPROF_PRECISION_MOD": "1",
+                    "NPUPROF_STORE": "x",
+                    "NPUPROF_HCCL_TIMEOUT": "600",
+                }
+            )
         assert parameter_map(found) == {"hccl_timeout": ("i", 600)}
-        for name, text in (("NPUPROF_HCCL_TIMEOUT", "long"), ("NPUPROF_ENABLE_DUMP", "2"), ("NPUPROF_ENABLE_DUMP", "")):
+        for name, text in (
+            ("NPUPROF_HCCL_TIMEOUT", "long"),
+            ("NPUPROF_ENABLE_DUMP", "2"),
+            ("NPUPROF_ENABLE_DUMP", ""),
+        ):
             with pytest.raises(ValueError, match=name):
                 load(environ={name: text})

@@ -17,7 +17,10 @@ from support.running import Run
 LONG = "Use it to train a model of many layers on several devices; not where memory is short."
 STORE = {
     "base/training": "[profile]\nabstract = true\n[options]\nhccl_timeout = 1800\n",
-    "bert-large-cluster-training": f'[profile]\nextends = ["base/training"]\ndescription = "{LONG}"\n[options]\nhccl_timeout = 600\n',
+    "bert-large-cluster-training": (
+        '[profile]\nextends = ["base/training"]\n'
+        f'description = "{LONG}"\n[options]\nhccl_timeout = 600\n'
+    ),
     "x": '[options]\nprecision_mode_v2 = "fp17"\n',
 }
 
@@ -37,13 +40,22 @@ def test_tables_have_headers_on_a_terminal_and_descriptions_below(folder: Path) 
     assert lines[4].strip() == LONG[len(lines[3].strip()) :].strip()
 
 
-def test_labels_of_an_explanation_are_dim_and_findings_have_a_blank_line_between_them(folder: Path) -> None:
+def test_labels_of_an_explanation_are_dim_and_findings_have_a_blank_line_between_them(
+    folder: Path,
+) -> None:
     assert "\n  \033[2mset by      \033[0m bert-large-cluster-training" in capture(
         ["explain", "bert-large-cluster-training", "hccl_timeout"], 80, folder
     ).replace("\r", "")
-    build_store(folder / "profiles", {"y": '[options]\nhccl_timeout = -1\nprecision_mode_v2 = "fp17"\n'})
+    build_store(
+        folder / "profiles", {"y": '[options]\nhccl_timeout = -1\nprecision_mode_v2 = "fp17"\n'}
+    )
     listed = strip_colours(capture(["check", "y", "x"], 80, folder)).replace("\r", "")
-    assert [block.split(":")[0] for block in listed.split("\n\n")] == ["profiles/x.toml", "profiles/y.toml", "profiles/y.toml", "npuprof"]
+    assert [block.split(":")[0] for block in listed.split("\n\n")] == [
+        "profiles/x.toml",
+        "profiles/y.toml",
+        "profiles/y.toml",
+        "npuprof",
+    ]
 
 
 def test_a_long_answer_goes_through_the_pager_of_the_user(folder: Path) -> None:
@@ -51,51 +63,92 @@ def test_a_long_answer_goes_through_the_pager_of_the_user(folder: Path) -> None:
     pager.write_text('#!/bin/sh\nwhile read -r line; do echo "paged: $line"; done\n')
     pager.chmod(0o755)
     for name in ("NPUPROF_PAGER", "PAGER"):
-        environ = {"NPUPROF_PAGER": str(pager)} if name == "NPUPROF_PAGER" else {"PAGER": str(pager)}
+        environ = (
+            {"NPUPROF_PAGER": str(pager)} if name == "NPUPROF_PAGER" else {"PAGER": str(pager)}
+        )
         shown = capture(["options", "hccl_timeout"], 80, folder, **environ)
-        assert shown.startswith("paged: ") == (name == "NPUPROF_PAGER")  # an empty NPUPROF_PAGER stands over PAGER
-    assert capture(["options", "hccl_timeout"], 80, folder, NPUPROF_PAGER="/nowhere/pager").startswith("NAME")
+        assert shown.startswith("paged: ") == (
+            name == "NPUPROF_PAGER"
+        )  # an empty NPUPROF_PAGER stands over PAGER
+    assert capture(
+        ["options", "hccl_timeout"], 80, folder, NPUPROF_PAGER="/nowhere/pager"
+    ).startswith("NAME")
 
 
-@pytest.mark.parametrize(("text", "width", "expected"), [
-    ("one two three four", 10, "one two\n    three\n    four"), ("  why: one two three", 14, "  why: one two\n       three"),
-    ("  set by       one two three", 24, "  set by       one two\n               three".replace("               ", "            ")),
-    ("  12 | a line of a file that is long", 10, "  12 | a line of a file that is long"),
-    ("averyveryverylongword", 10, "averyveryverylongword"),
-    ("\033[1mone two\033[0m three", 11, "\033[1mone two\033[0m\n    three".replace("    ", " " * 4)),
-    ("\u4f60\u597d \u4e16\u754c \u4f60\u597d", 10, "\u4f60\u597d \u4e16\u754c\n    \u4f60\u597d"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "width", "expected"),
+    [
+        ("one two three four", 10, "one two\n    three\n    four"),
+        ("  why: one two three", 14, "  why: one two\n       three"),
+        (
+            "  set by       one two three",
+            24,
+            "  set by       one two\n               three".replace(
+                "               ", "            "
+            ),
+        ),
+        ("  12 | a line of a file that is long", 10, "  12 | a line of a file that is long"),
+        ("averyveryverylongword", 10, "averyveryverylongword"),
+        (
+            "\033[1mone two\033[0m three",
+            11,
+            "\033[1mone two\033[0m\n    three".replace("    ", " " * 4),
+        ),
+        (
+            "\u4f60\u597d \u4e16\u754c \u4f60\u597d",
+            10,
+            "\u4f60\u597d \u4e16\u754c\n    \u4f60\u597d",
+        ),
+    ],
+)
 def test_prose_is_wrapped_at_the_ends_of_words(text: str, width: int, expected: str) -> None:
     assert wrap_lines(text, width) == expected
 
 
 def test_wide_characters_line_up_in_a_pipe() -> None:
-    assert Table([("\u4f60\u597d", "x"), ("abcde", "y")]).format_plain() == "\u4f60\u597d   x\nabcde  y\n"
+    assert (
+        Table([("\u4f60\u597d", "x"), ("abcde", "y")]).format_plain()
+        == "\u4f60\u597d   x\nabcde  y\n"
+    )
 
 
-@pytest.mark.parametrize(("words", "there", "absent"), [
-    (("--deprecated",), "op_debug_level", "precision_mode_v2"), (("--since", "9.0.0"), "", "hccl_timeout"),
-    (("--product", "Ascend910B2"), "hccl_timeout", ""), (("--risk", "numerics"), "precision_mode_v2", "hccl_timeout"),
-])  # fmt: skip
-def test_the_catalogue_is_filtered(run: Run, words: tuple[str, ...], there: str, absent: str) -> None:
+@pytest.mark.parametrize(
+    ("words", "there", "absent"),
+    [
+        (("--deprecated",), "op_debug_level", "precision_mode_v2"),
+        (("--since", "9.0.0"), "", "hccl_timeout"),
+        (("--product", "Ascend910B2"), "hccl_timeout", ""),
+        (("--risk", "numerics"), "precision_mode_v2", "hccl_timeout"),
+    ],
+)
+def test_the_catalogue_is_filtered(
+    run: Run, words: tuple[str, ...], there: str, absent: str
+) -> None:
     names = [line.split()[0] for line in run("options", *words).out.splitlines()]
     assert names
     assert not there or there in names
     assert not absent or absent not in names
 
 
-@pytest.mark.parametrize(("words", "said"), [
-    (("--risk", "numeric"), "did you mean 'numerics'"), (("--since", "latest"), "unknown CANN release"),
-    (("--since", ""), "--since is empty"), (("--product", "910B2"), "did you mean 'Ascend910B2'"),
-    (("nothing like it",), "nothing in the catalogue matches"),
-    (("--deprecated", "--risk", "numerics", "--since", "9.2.0"), "the filters leave nothing"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--risk", "numeric"), "did you mean 'numerics'"),
+        (("--since", "latest"), "unknown CANN release"),
+        (("--since", ""), "--since is empty"),
+        (("--product", "910B2"), "did you mean 'Ascend910B2'"),
+        (("nothing like it",), "nothing in the catalogue matches"),
+        (("--deprecated", "--risk", "numerics", "--since", "9.2.0"), "the filters leave nothing"),
+    ],
+)
 def test_filters_that_leave_nothing_say_why(run: Run, words: tuple[str, ...], said: str) -> None:
     result = run("options", *words)
     assert (result.code, said in result.err) == (2, True), result.err
 
 
-def test_the_bare_command_says_what_to_do_next(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bare_command_says_what_to_do_next(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert "npuprof init creates one" in run().err
     (tmp_path / "profiles").mkdir()
     assert "profiles has no presets yet" in run().err
@@ -103,11 +156,18 @@ def test_the_bare_command_says_what_to_do_next(run: Run, tmp_path: Path, monkeyp
     assert "profiles has 2 presets: npuprof list, npuprof show bert" in run().err
 
 
-@pytest.mark.parametrize(("text", "width", "lines"), [
-    ("one two three", 7, ["one two", "three"]), ("bert-training", 12, ["bert-", "training"]), ("a/b/c.toml", 5, ["a/b/", "c.", "toml"]),
-    ("設定設定", 4, ["設定", "設定"]), ("設定：設定", 6, ["設定：", "設定"]),
-    ("BERT用の設定です", 9, ["BERT用の", "設定です"]), ("", 4, [""]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "width", "lines"),
+    [
+        ("one two three", 7, ["one two", "three"]),
+        ("bert-training", 12, ["bert-", "training"]),
+        ("a/b/c.toml", 5, ["a/b/", "c.", "toml"]),
+        ("設定設定", 4, ["設定", "設定"]),
+        ("設定：設定", 6, ["設定：", "設定"]),
+        ("BERT用の設定です", 9, ["BERT用の", "設定です"]),
+        ("", 4, [""]),
+    ],
+)
 def test_a_cell_breaks_where_its_words_end(text: str, width: int, lines: list[str]) -> None:
     assert wrap_cell(text, width) == lines
 
@@ -119,13 +179,22 @@ def test_columns_give_way_down_to_their_longest_word() -> None:
     assert sum(fit_columns([["key", "a" * 99, "b" * 99]], 23, 1)) <= 23
 
 
-@pytest.mark.parametrize(("text", "pieces"), [
-    ("one  two", ["one", "  two"]), ("适合BERT训练，多设备。", ["适", "合", "BERT", "训", "练，", "多", "设", "备。"]),
-    ("用（例）和「例」", ["用", "（例）", "和", "「例」"]), ("用 hccl_timeout 秒", ["用", " hccl_timeout", " 秒"]),
-    ("設定する。ファイル", ["設", "定", "す", "る。", "フ", "ァ", "イ", "ル"]),
-    ("학습용 설정", ["학습용", " 설정"]), ("ℓ’été", ["ℓ’été"]), ("（（", ["（（"]),
-])  # fmt: skip
-def test_a_line_may_end_between_characters_that_need_no_blanks(text: str, pieces: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("one  two", ["one", "  two"]),
+        ("适合BERT训练，多设备。", ["适", "合", "BERT", "训", "练，", "多", "设", "备。"]),
+        ("用（例）和「例」", ["用", "（例）", "和", "「例」"]),
+        ("用 hccl_timeout 秒", ["用", " hccl_timeout", " 秒"]),
+        ("設定する。ファイル", ["設", "定", "す", "る。", "フ", "ァ", "イ", "ル"]),
+        ("학습용 설정", ["학습용", " 설정"]),
+        ("ℓ’été", ["ℓ’été"]),
+        ("（（", ["（（"]),
+    ],
+)
+def test_a_line_may_end_between_characters_that_need_no_blanks(
+    text: str, pieces: list[str]
+) -> None:
     assert split_pieces(text) == pieces
     assert "".join(split_pieces(text)) == text
 
@@ -142,7 +211,10 @@ def test_no_value_is_cut_in_a_pipe(run: Run, tmp_path: Path) -> None:
     values = [format_toml_value(f"/{sign * 200}") for sign in "ab"]
     build_store(
         tmp_path / "profiles",
-        {"x": f"options.dump_path = {values[0]}\n", "y": f'profile.extends = ["x"]\noptions.dump_path = {values[1]}\n'},
+        {
+            "x": f"options.dump_path = {values[0]}\n",
+            "y": f'profile.extends = ["x"]\noptions.dump_path = {values[1]}\n',
+        },
     )
     for words in (["explain", "y", "dump_path"], ["show", "y", "--origin"], ["diff", "x", "y"]):
         assert all(value in run(*words).out for value in values), words

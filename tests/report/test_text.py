@@ -1,4 +1,6 @@
-"""What reaches a terminal, a comment or a page shows everything that it holds, and rendered values are the preset's all the same."""
+"""What reaches a terminal, a comment or a page shows everything that it holds, and rendered values
+are the preset's all the same.
+"""
 
 from __future__ import annotations
 
@@ -32,9 +34,37 @@ HIDDEN = re.compile(
 
 
 NOTHING = [
-    *range(32), 0x7F, 0x85, 0x9B, 0xAD, 0x34F, 0x61C, 0x115F, 0x180E, 0x200B, 0x200E, 0x2028, 0x202A, 0x202E, 0x2060, 0x2066, 0x2069,
-    0x2800, 0x3164, 0xFE0F, 0xFEFF, 0xFFA0, 0xFFF9, 0x1BCA0, 0x1D173, 0xE0001, 0xE0020, 0xE0100, 0xE01EF, 0x10FFFF,
-]  # fmt: skip
+    *range(32),
+    0x7F,
+    0x85,
+    0x9B,
+    0xAD,
+    0x34F,
+    0x61C,
+    0x115F,
+    0x180E,
+    0x200B,
+    0x200E,
+    0x2028,
+    0x202A,
+    0x202E,
+    0x2060,
+    0x2066,
+    0x2069,
+    0x2800,
+    0x3164,
+    0xFE0F,
+    0xFEFF,
+    0xFFA0,
+    0xFFF9,
+    0x1BCA0,
+    0x1D173,
+    0xE0001,
+    0xE0020,
+    0xE0100,
+    0xE01EF,
+    0x10FFFF,
+]
 
 
 @pytest.mark.parametrize("char", list(map(chr, NOTHING)), ids=map(hex, NOTHING))
@@ -55,7 +85,9 @@ def test_what_shows_nothing_is_shown_and_means_the_same(char: str) -> None:
 
 def test_no_format_character_of_unicode_is_printed() -> None:
     hidden = [
-        char for char in map(chr, range(sys.maxunicode + 1)) if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+        char
+        for char in map(chr, range(sys.maxunicode + 1))
+        if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
     ]
     assert len(hidden) > 100_000
     assert [hex(ord(char)) for char in hidden if keys.is_visible(char)] == []
@@ -68,7 +100,8 @@ def test_plain_text_of_any_script_stays_as_it_is() -> None:
 
 
 PRESET = (
-    f'# c{EVIL}\n[profile]\ndescription = "d{EVIL}"\nowner = "o{EVIL}"\n[options]\nop_compiler_cache_dir = "./p{EVIL}" # x{EVIL}\n'
+    f'# c{EVIL}\n[profile]\ndescription = "d{EVIL}"\nowner = "o{EVIL}"\n[options]\n'
+    f'op_compiler_cache_dir = "./p{EVIL}" # x{EVIL}\n'
     f'hccl_timeout = {{}}\n[env]\nASCEND_PROCESS_LOG_PATH = "/l{EVIL}"\n'
 )
 SCRIPT = (
@@ -96,17 +129,36 @@ migrate good --cann 9.0.0 --dry-run; init s{}.py; {}; show --{}
 def hostile(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Repo:
     monkeypatch.setenv("GIT_AUTHOR_NAME", f"Ada{EVIL}")
     repo.write(
-        {"good": PRESET.format(1836), "leaf": f'[profile]\nextends = ["good"]\n[options]\nop_compiler_cache_dir = "./q{EVIL}" # y\n'}
+        {
+            "good": PRESET.format(1836),
+            "leaf": (
+                '[profile]\nextends = ["good"]\n[options]\n'
+                f'op_compiler_cache_dir = "./q{EVIL}" # y\n'
+            ),
+        }
     )
-    repo.write({"bad": f'[profile]\nextends = ["none{EVIL}"]\n[options]\nhccl_timeout = "{EVIL}"\n"k{EVIL}" = 1\n'})
+    repo.write(
+        {
+            "bad": (
+                f'[profile]\nextends = ["none{EVIL}"]\n[options]\n'
+                f'hccl_timeout = "{EVIL}"\n"k{EVIL}" = 1\n'
+            )
+        }
+    )
     for message, number in ((f"one {WORST}", 1836), (f"two {WORST}", 1700)):
         repo.write({"good": PRESET.format(number)})
         for words in (("add", "-A"), ("commit", "-q", "-m", message)):
-            subprocess.run(["git", *words], check=True, env={**os.environ, "GIT_AUTHOR_NAME": f"Ada{EVIL}"})
+            subprocess.run(
+                ["git", *words], check=True, env={**os.environ, "GIT_AUTHOR_NAME": f"Ada{EVIL}"}
+            )
     repo.git("branch", BRANCH, "HEAD~1")
     repo.write({"good": PRESET.format(1701)})
-    Path(f"x{WORST}.toml").write_text(f'[profile]\nextends = ["good", "none{EVIL}"]\n[options]\nhccl_timeout = "{EVIL}"\n')
-    Path(f"y{WORST}.toml").write_text('[profile]\nextends = ["good"]\n[options]\nhccl_timeout = 3 \n')
+    Path(f"x{WORST}.toml").write_text(
+        f'[profile]\nextends = ["good", "none{EVIL}"]\n[options]\nhccl_timeout = "{EVIL}"\n'
+    )
+    Path(f"y{WORST}.toml").write_text(
+        '[profile]\nextends = ["good"]\n[options]\nhccl_timeout = 3 \n'
+    )
     Path(f"s{WORST}.py").write_text(SCRIPT)
     (repo.folder / f"profiles/stray{WORST}.toml").write_text("[options]\n")
     return repo
@@ -132,33 +184,72 @@ def test_rendered_values_are_the_preset_s_to_the_byte(value: str, run: Run, stor
     assert not HIDDEN.search(code)
     literals = [node.value for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Constant)]
     assert value in literals
-    assert tomllib.loads(run("render", "a", "--to", "toml", "--no-check").out)["options"]["op_compiler_cache_dir"] == value
-    assert json.loads(run("render", "a", "--to", "json", "--no-check").out)["options"]["op_compiler_cache_dir"] == value
+    assert (
+        tomllib.loads(run("render", "a", "--to", "toml", "--no-check").out)["options"][
+            "op_compiler_cache_dir"
+        ]
+        == value
+    )
+    assert (
+        json.loads(run("render", "a", "--to", "json", "--no-check").out)["options"][
+            "op_compiler_cache_dir"
+        ]
+        == value
+    )
     lines = run("env", "a", "--no-check", "--shell", "bash", "--store", str(folder)).out
-    done = subprocess.run(["bash", "-c", f'{lines}\nprintf %s "$NPUPROF_OP_COMPILER_CACHE_DIR"'], capture_output=True, check=True)
+    done = subprocess.run(
+        ["bash", "-c", f'{lines}\nprintf %s "$NPUPROF_OP_COMPILER_CACHE_DIR"'],
+        capture_output=True,
+        check=True,
+    )
     assert done.stdout.decode() == value
 
 
 def test_every_value_of_a_markdown_page_stands_in_a_code_span(repo: Repo, run: Run) -> None:
     markdown_it = pytest.importorskip("markdown_it")
     value = keys.quote_basic_string(LINK)
-    first = {"a": "[options]\nhccl_timeout = 1\n", "www.example.org": "[options]\n", "b": "[options]\n", "gone": "[options]\n"}
+    first = {
+        "a": "[options]\nhccl_timeout = 1\n",
+        "www.example.org": "[options]\n",
+        "b": "[options]\n",
+        "gone": "[options]\n",
+    }
     repo.commit(first)
-    shown = f"[options]\nhccl_timeout = 1\nop_compiler_cache_dir = {value}\ndump_path = {value}\n{value} = {value}\n"
-    repo.commit({"a": shown, "www.example.org": f"[options]\nhccl_timeout = {value}\n", "gone": None, "new@x": "[options]\n"})
+    shown = (
+        f"[options]\nhccl_timeout = 1\nop_compiler_cache_dir = {value}\n"
+        f"dump_path = {value}\n{value} = {value}\n"
+    )
+    repo.commit(
+        {
+            "a": shown,
+            "www.example.org": f"[options]\nhccl_timeout = {value}\n",
+            "gone": None,
+            "new@x": "[options]\n",
+        }
+    )
     for words in (("--rev", "HEAD~1..HEAD"), ("a", "b", "www.example.org"), ("a", "b")):
         page = run("diff", *words, "--format", "markdown").out
         assert "example.org" in page
         parsed = markdown_it.MarkdownIt("commonmark").enable("table").parse(page)
-        plain = [inner.content for token in parsed for inner in token.children or () if inner.type != "code_inline"]
-        assert not [text for text in plain if re.search(r"example|@|nobody|profiles|<b>", text)], page
+        plain = [
+            inner.content
+            for token in parsed
+            for inner in token.children or ()
+            if inner.type != "code_inline"
+        ]
+        assert not [text for text in plain if re.search(r"example|@|nobody|profiles|<b>", text)], (
+            page
+        )
 
 
 def test_a_terminal_is_shown_what_a_pipe_is_handed(store: Store, tmp_path: Path) -> None:
     store({"a": f'[options]\nop_compiler_cache_dir = "./p{EVIL}"\n'})
     command = [sys.executable, "-m", "npuprof", "env", "a", "--no-check"]
     environ = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-    assert EVIL in subprocess.run(command, capture_output=True, check=True, env=environ).stdout.decode()
+    assert (
+        EVIL
+        in subprocess.run(command, capture_output=True, check=True, env=environ).stdout.decode()
+    )
     shown = capture(command[3:], 200, tmp_path)
     assert ("\\u202e" in shown, HIDDEN.search(shown)) == (True, None)
 

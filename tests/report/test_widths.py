@@ -1,5 +1,7 @@
 # ruff: noqa: RUF001 (marks of other scripts are what is tested)
-"""Every reading verb on a terminal of 80 and of 120 columns, with long names, long values and Chinese words."""
+"""Every reading verb on a terminal of 80 and of 120 columns, with long names, long values and
+Chinese words.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +18,25 @@ from support.repositories import Repo
 LONG = "a-preset-of-a-name-that-nobody-would-type/" * 2 + "end"
 WORDS = "所有训练任务共用的基础配置：混合精度、通信超时以及日志级别，由平台组维护，修改前请先与负责人沟通。"
 STORE = {
-    "base": f'[profile]\ndescription = "{WORDS * 2}"\nscenario = "training"\nowner = "平台组"\n[options]\nhccl_timeout = 600\n'
+    "base": f'[profile]\ndescription = "{WORDS * 2}"\nscenario = "training"\nowner = "平台组"\n'
+    "[options]\nhccl_timeout = 600\n"
     '[env]\nHCCL_CONNECT_TIMEOUT = "300"\n',
-    LONG: f'[profile]\nextends = ["base"]\ndescription = "{"a description that goes on and on " * 8}"\n[options]\nhccl_timeout = 7\n'
+    LONG: '[profile]\nextends = ["base"]\n'
+    f'description = "{"a description that goes on and on " * 8}"\n'
+    "[options]\nhccl_timeout = 7\n"
     f'enable_dump = true\ndump_path = "/{"deep/" * 40}x"\nnosuch_option_{"x" * 70} = 1\n',
     "nlp/gpt": '[profile]\nextends = ["base"]\n[options.modify_mixlist]\n'
     f"black-list = {{ to-add = {[f'算子{number}' for number in range(30)]} }}\n",
 }
-SCRIPT = "import npu_bridge\nc = DumpConfig(enable_dump=True, dump_path='" + "/long" * 20 + "', dump_pth='" + "x" * 90 + "')\n"
-#: What stands on a line that is too wide, to be copied as it is: one word; a path, a key, a command or a patch.
+SCRIPT = (
+    "import npu_bridge\nc = DumpConfig(enable_dump=True, dump_path='"
+    + "/long" * 20
+    + "', dump_pth='"
+    + "x" * 90
+    + "')\n"
+)
+#: What stands on a line that is too wide, to be copied as it is: one word; a path, a key, a command
+#: or a patch.
 WHOLE = re.compile(r"\s*(?:[|`] *-- )?\S+$| {4}[$>] |[-+ @](?![- ])|diff --git|[a-z_.-]+ = ")
 
 
@@ -40,25 +52,62 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 #: What is typed at a terminal of 80 columns, and at one of 120.
 TYPED = [
-    ["list"], ["list", "--tree"], ["show", LONG], ["explain", "nlp/gpt", "modify_mixlist"], ["check"], ["diff", "base", LONG, "nlp/gpt"],
-    ["diff", "--rev", "HEAD~1"], ["log", "base", "hccl_timeout"], ["blame", LONG], ["options", "dump"], ["option", "modify_mixlist"],
-    ["rule", "NP202"], ["scan", "train.py"], ["doctor"], ["whatran", LONG], ["migrate", "--all", "--cann", "9.0.0", "--dry-run"],
-    ["release", "--all", "--dry-run"], [], ["help", "usage"], ["check", "--help"], ["explain", "base", "hccl_timeuot"],
-]  # fmt: skip
+    ["list"],
+    ["list", "--tree"],
+    ["show", LONG],
+    ["explain", "nlp/gpt", "modify_mixlist"],
+    ["check"],
+    ["diff", "base", LONG, "nlp/gpt"],
+    ["diff", "--rev", "HEAD~1"],
+    ["log", "base", "hccl_timeout"],
+    ["blame", LONG],
+    ["options", "dump"],
+    ["option", "modify_mixlist"],
+    ["rule", "NP202"],
+    ["scan", "train.py"],
+    ["doctor"],
+    ["whatran", LONG],
+    ["migrate", "--all", "--cann", "9.0.0", "--dry-run"],
+    ["release", "--all", "--dry-run"],
+    [],
+    ["help", "usage"],
+    ["check", "--help"],
+    ["explain", "base", "hccl_timeuot"],
+]
 
 
-@pytest.mark.parametrize(("typed", "columns"), [(typed, (80, 120)[place % 2]) for place, typed in enumerate(TYPED)])
-def test_no_row_of_a_table_and_no_sentence_is_wider_than_the_terminal(world: Path, typed: list[str], columns: int) -> None:
-    shown = strip_colours(capture(typed, columns, world, NO_COLOR="1", LANG="C.UTF-8", XDG_STATE_HOME=str(world.parent / "state")))
+@pytest.mark.parametrize(
+    ("typed", "columns"), [(typed, (80, 120)[place % 2]) for place, typed in enumerate(TYPED)]
+)
+def test_no_row_of_a_table_and_no_sentence_is_wider_than_the_terminal(
+    world: Path, typed: list[str], columns: int
+) -> None:
+    shown = strip_colours(
+        capture(
+            typed,
+            columns,
+            world,
+            NO_COLOR="1",
+            LANG="C.UTF-8",
+            XDG_STATE_HOME=str(world.parent / "state"),
+        )
+    )
     assert shown.strip()
-    assert [line for line in shown.splitlines() if measure_width(line) > columns and not WHOLE.match(line)] == []
+    assert [
+        line
+        for line in shown.splitlines()
+        if measure_width(line) > columns and not WHOLE.match(line)
+    ] == []
 
 
 def test_what_a_command_of_a_page_prints_is_wrapped_and_what_is_typed_is_not(world: Path) -> None:
     from npuprof import docs
     from npuprof.report.tables import Markdown
 
-    text = f"```console\n$ npuprof show {LONG}{LONG} \\\n>   --origin {LONG}{LONG}\n{'some words ' * 20}\n```\n"
+    text = (
+        f"```console\n$ npuprof show {LONG}{LONG} \\\n>   --origin {LONG}{LONG}\n"
+        f"{'some words ' * 20}\n```\n"
+    )
     page = Markdown(text, tuple(docs.split_code(text)), lambda said, target: said)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", "60")
@@ -74,7 +123,8 @@ def test_a_remark_at_the_end_of_a_wide_line_of_code_stands_above_it() -> None:
 
     remark = "words of a remark that goes on and on"
     text = (
-        f'```toml\n[options]     # near\nlocked = ["hccl_timeout"]        # {remark}\n  a = "x  # {remark} y"\n# {remark} {remark}\n```\n'
+        f'```toml\n[options]     # near\nlocked = ["hccl_timeout"]        # {remark}\n'
+        f'  a = "x  # {remark} y"\n# {remark} {remark}\n```\n'
     )
     page = Markdown(text, tuple(docs.split_code(text)), lambda said, target: said)
     with pytest.MonkeyPatch.context() as patch:
@@ -87,14 +137,33 @@ def test_a_remark_at_the_end_of_a_wide_line_of_code_stands_above_it() -> None:
     assert f"# {remark} {remark}" in lines
 
 
-@pytest.mark.parametrize(("text", "at", "width", "shown"), [
-    ("abcdefghij" * 3, 2, 40, None), ("abcdefghij" * 5, 2, 36, ("  7 | abcdefghijabcdefghijabcdefg...", "    |   ^")),
-    ("abcdefghij" * 9, 45, 36, ("  7 | ...defghijabcdefghijabcdefg...", "    |                ^")),
-    ("abcdefghij" * 9, 89, 36, ("  7 | ...hijabcdefghij", "    |                ^")), ("算子" * 30, 60, 36, None),
-])  # fmt: skip
-def test_of_a_wide_line_of_a_file_the_part_around_the_caret_is_shown(text: str, at: int, width: int, shown: tuple[str, str] | None) -> None:
+@pytest.mark.parametrize(
+    ("text", "at", "width", "shown"),
+    [
+        ("abcdefghij" * 3, 2, 40, None),
+        ("abcdefghij" * 5, 2, 36, ("  7 | abcdefghijabcdefghijabcdefg...", "    |   ^")),
+        (
+            "abcdefghij" * 9,
+            45,
+            36,
+            ("  7 | ...defghijabcdefghijabcdefg...", "    |                ^"),
+        ),
+        ("abcdefghij" * 9, 89, 36, ("  7 | ...hijabcdefghij", "    |                ^")),
+        ("算子" * 30, 60, 36, None),
+    ],
+)
+def test_of_a_wide_line_of_a_file_the_part_around_the_caret_is_shown(
+    text: str, at: int, width: int, shown: tuple[str, str] | None
+) -> None:
     given = (f"  7 | {text}", f"    | {' ' * at}^")
-    assert fit_excerpt(*given, width) == shown if shown else wrap_lines("\n".join(given), width) == "\n".join(given)
+    assert (
+        fit_excerpt(*given, width) == shown
+        if shown
+        else wrap_lines("\n".join(given), width) == "\n".join(given)
+    )
     if shown:
-        assert wrap_lines("\n".join((*given, "  why: it is so")), width).split("\n") == [*shown, "  why: it is so"]
+        assert wrap_lines("\n".join((*given, "  why: it is so")), width).split("\n") == [
+            *shown,
+            "  why: it is so",
+        ]
         assert max(map(measure_width, shown)) <= width

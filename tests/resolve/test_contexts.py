@@ -22,10 +22,15 @@ A3, A2 = "atlas-a3", "atlas-a2"
 
 
 def points(match: dict[str, Any], asked: Context = NOTHING) -> list[tuple[tuple[Any, ...], str]]:
-    wanted = {name: (value,) if isinstance(value, str) else tuple(value) for name, value in match.items()}
+    wanted = {
+        name: (value,) if isinstance(value, str) else tuple(value) for name, value in match.items()
+    }
     found = contexts.list_override_points(Override(wanted, (), "override 1"), asked)
     return [
-        ((context.cann, context.product, context.target, *context.versions), ", ".join(f"{word} {text}" for word, text in words))
+        (
+            (context.cann, context.product, context.target, *context.versions),
+            ", ".join(f"{word} {text}" for word, text in words),
+        )
         for context, words in found
     ]
 
@@ -38,15 +43,26 @@ def points(match: dict[str, Any], asked: Context = NOTHING) -> list[tuple[tuple[
         ({"product": []}, NOTHING, []),
         ({"cann": ">=8.0,<9"}, NOTHING, [(("8.5.0", None, None), "cann >=8.0,<9")]),
         ({"cann": "<20.1"}, NOTHING, []),
-        ({"cann": ["8.0.0", "no range", "9.0.0"]}, NOTHING, [
-            (("8.0.0", None, None), "cann 8.0.0"), (("9.0.0", None, None), "cann 9.0.0"),
-        ]),
-        ({"target": ["session", "keras"]}, NOTHING, [
-            ((None, None, "session"), "target session"), ((None, None, "keras"), "target keras"),
-        ]),
+        (
+            {"cann": ["8.0.0", "no range", "9.0.0"]},
+            NOTHING,
+            [
+                (("8.0.0", None, None), "cann 8.0.0"),
+                (("9.0.0", None, None), "cann 9.0.0"),
+            ],
+        ),
+        (
+            {"target": ["session", "keras"]},
+            NOTHING,
+            [
+                ((None, None, "session"), "target session"),
+                ((None, None, "keras"), "target keras"),
+            ],
+        ),
         ({"scenario": "training"}, NOTHING, [((None, None, None), "")]),
         (
-            {"target": "session", "cann": ["8.0.0", "9.0.0"], "product": [A3, A2]}, NOTHING,
+            {"target": "session", "cann": ["8.0.0", "9.0.0"], "product": [A3, A2]},
+            NOTHING,
             [
                 (("8.0.0", A3, "session"), "product atlas-a3, cann 8.0.0, target session"),
                 (("9.0.0", A3, "session"), "product atlas-a3, cann 9.0.0, target session"),
@@ -54,17 +70,31 @@ def points(match: dict[str, Any], asked: Context = NOTHING) -> list[tuple[tuple[
                 (("9.0.0", A2, "session"), "product atlas-a2, cann 9.0.0, target session"),
             ],
         ),
-        ({"torch_npu": [">=7.3", "2.7.1"]}, NOTHING, [
-            ((None, None, None, ("torch_npu", "26.1.0")), "torch_npu >=7.3"),
-            ((None, None, None, ("torch_npu", "7.2.0")), "torch_npu 2.7.1"),
-        ]),
+        (
+            {"torch_npu": [">=7.3", "2.7.1"]},
+            NOTHING,
+            [
+                ((None, None, None, ("torch_npu", "26.1.0")), "torch_npu >=7.3"),
+                ((None, None, None, ("torch_npu", "7.2.0")), "torch_npu 2.7.1"),
+            ],
+        ),
         # what was asked for stays
-        ({"torch_npu": ">=7.3"}, Context(versions=(("torch_npu", "7.1.0"),)), [((None, None, None, ("torch_npu", "7.1.0")), "")]),
+        (
+            {"torch_npu": ">=7.3"},
+            Context(versions=(("torch_npu", "7.1.0"),)),
+            [((None, None, None, ("torch_npu", "7.1.0")), "")],
+        ),
         ({"product": A3}, Context(None, A2, None), [((None, A2, None), "")]),
-        ({"target": "session", "product": A3}, Context(None, None, "keras"), [((None, A3, "keras"), "product atlas-a3")]),
+        (
+            {"target": "session", "product": A3},
+            Context(None, None, "keras"),
+            [((None, A3, "keras"), "product atlas-a3")],
+        ),
     ],
-)  # fmt: skip
-def test_an_override_names_contexts(match: dict[str, Any], asked: Context, expected: list[tuple[tuple[Any, ...], str]]) -> None:
+)
+def test_an_override_names_contexts(
+    match: dict[str, Any], asked: Context, expected: list[tuple[tuple[Any, ...], str]]
+) -> None:
     assert points(match, asked) == expected
 
 
@@ -79,7 +109,9 @@ def resolved_in(config: Config, context: Context) -> dict[str, Any]:
 
 def test_what_is_resolved_elsewhere_is_what_is_resolved_there_at_once(tmp_path: Path) -> None:
     texts = {
-        "base": "options.hccl_timeout = 1\n" + BLOCK.format('cann = ">=9.0"', 2) + BLOCK.format(f'product = "{A3}"', 3),
+        "base": "options.hccl_timeout = 1\n"
+        + BLOCK.format('cann = ">=9.0"', 2)
+        + BLOCK.format(f'product = "{A3}"', 3),
         "leaf": 'profile.extends = ["base"]\n' + BLOCK.format('target = "session"', 4),
     }
     store = npuprof.open_store(str(build_store(tmp_path, texts)))
@@ -92,21 +124,34 @@ def test_what_is_resolved_elsewhere_is_what_is_resolved_there_at_once(tmp_path: 
     assert config.settings == {"hccl_timeout": 1}
 
 
-def test_a_preset_without_overrides_is_told_the_same_elsewhere_as_when_it_is_resolved_there() -> None:
+def test_a_preset_without_overrides_is_told_the_same_elsewhere_as_when_it_is_resolved_there() -> (
+    None
+):
     store = npuprof.open_store(str(REPOSITORY / "profiles"))
     plain = [config for config in map(store.resolve, store) if not has_overrides(config.lineage)]
     for config in plain:
         for cann, product in (("8.0.0", None), (None, A3), ("9.0.0", A2)):
-            there, anew = contexts.resolve_elsewhere(config, Context(cann, product)), store.resolve(config.name, cann=cann, product=product)
+            there, anew = (
+                contexts.resolve_elsewhere(config, Context(cann, product)),
+                store.resolve(config.name, cann=cann, product=product),
+            )
             assert there == anew
-            assert [(key, anew.origins(key)) for key in anew] == [(key, there.origins(key)) for key in there]
+            assert [(key, anew.origins(key)) for key in anew] == [
+                (key, there.origins(key)) for key in there
+            ]
             assert checks.judge_config(there) == checks.judge_config(anew)
             assert config.context == NOTHING
     assert len(plain) > 20
 
 
-def test_all_who_ask_for_a_context_share_one_resolver_until_the_profiles_are_others(tmp_path: Path) -> None:
-    workspace = Workspace(str(build_store(tmp_path, {"a": "options.hccl_timeout = 1", "b": 'profile.extends = ["a"]'})))
+def test_all_who_ask_for_a_context_share_one_resolver_until_the_profiles_are_others(
+    tmp_path: Path,
+) -> None:
+    workspace = Workspace(
+        str(
+            build_store(tmp_path, {"a": "options.hccl_timeout = 1", "b": 'profile.extends = ["a"]'})
+        )
+    )
     resolver = workspace.resolver
     there = resolver.for_context(Context(None, A3, None))
     assert there is resolver.for_context(Context(None, A3, None))
@@ -120,19 +165,29 @@ def test_all_who_ask_for_a_context_share_one_resolver_until_the_profiles_are_oth
 @pytest.mark.parametrize(
     ("profile", "match", "asked", "expected"),
     [
-        ("", f'product = "{A3}"', {}, {"--product": [4]}), ("", f'product = "{A3}"', {"product": A2}, {}),
+        ("", f'product = "{A3}"', {}, {"--product": [4]}),
+        ("", f'product = "{A3}"', {"product": A2}, {}),
         ("", f'product = "{A3}", cann = ">=9.0"', {}, {"--product and --cann": [4]}),
         ("", f'product = "{A3}", cann = ">=9.0"', {"cann": "9.0.0"}, {"--product": [4]}),
         ("", f'product = "{A3}", scenario = "training"', {}, {}),
-        ('scenario = "training"', f'product = "{A3}", scenario = "training"', {}, {"--product": [4]}),
-        ("", 'scenario = "training"', {}, {}), (f'products = ["{A2}"]', f'product = "{A3}"', {}, {}),
-        (f'products = ["{A3}"]', 'product = "Atlas-A3"', {}, {}), ('cann = ">=9.0"', 'cann = "<9.0"', {}, {}),
+        (
+            'scenario = "training"',
+            f'product = "{A3}", scenario = "training"',
+            {},
+            {"--product": [4]},
+        ),
+        ("", 'scenario = "training"', {}, {}),
+        (f'products = ["{A2}"]', f'product = "{A3}"', {}, {}),
+        (f'products = ["{A3}"]', 'product = "Atlas-A3"', {}, {}),
+        ('cann = ">=9.0"', 'cann = "<9.0"', {}, {}),
         ('cann = ">=9.0"', 'cann = ">=8.5"', {}, {"--cann": [4]}),
     ],
-)  # fmt: skip
+)
 def test_overrides_that_only_wait_to_be_asked_for_are_known(
     profile: str, match: str, asked: dict[str, Any], expected: dict[str, Any]
 ) -> None:
     text = f"[profile]\n{profile}\n[options]\n{BLOCK.format(match, 1)}"
     found = contexts.find_unasked_overrides(npuprof.loads(text, **asked))
-    assert {flags: [origin.line for origin in origins] for flags, origins in found.items()} == expected
+    assert {
+        flags: [origin.line for origin in origins] for flags, origins in found.items()
+    } == expected

@@ -1,4 +1,6 @@
-"""Resolution: the published cases, an independent second resolver, origins against the text, digests."""
+"""Resolution: the published cases, an independent second resolver, origins against the
+text, digests.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +28,24 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES)
 def test_conformance(case: dict[str, Any], tmp_path: Path) -> None:
-    unread = case.keys() - {"name", "presets", "spec", "expect", "lineage", "error", "hint", "scenario", "cann_range"}
+    unread = case.keys() - {
+        "name",
+        "presets",
+        "spec",
+        "expect",
+        "lineage",
+        "error",
+        "hint",
+        "scenario",
+        "cann_range",
+    }
     assert unread <= {"cann", "product", "target", "with", "set", "unset"}
     build_store(tmp_path / "profiles", case["presets"])
 
     def resolved() -> npuprof.Config:
-        workspace = spec.Workspace(None, spec.build_context(case.get("cann"), case.get("product"), case.get("target")))
+        workspace = spec.Workspace(
+            None, spec.build_context(case.get("cann"), case.get("product"), case.get("target"))
+        )
         changes = one_time.parse_assignments(case.get("set", []), case.get("unset", []))
         return workspace.resolve_spec(case["spec"], case.get("with", []), changes)
 
@@ -46,7 +60,9 @@ def test_conformance(case: dict[str, Any], tmp_path: Path) -> None:
     config = resolved()
     assert values.is_same_typed_value(config.settings, case["expect"]), config.settings
     traced = {key: plain(config.traced_value(key)) for key in config.settings}
-    assert values.is_same_typed_value(traced, case["expect"]), "the values with origins differ from those without"
+    assert values.is_same_typed_value(traced, case["expect"]), (
+        "the values with origins differ from those without"
+    )
     if "lineage" in case:
         assert [profile.name for profile in config.lineage] == case["lineage"]
     if "scenario" in case:
@@ -64,36 +80,50 @@ def plain(value: Any) -> Any:
     return [plain(item) for item in value]
 
 
-# -- errors in detail ---------------------------------------------------------------------------------------------
+# -- errors in detail -----------------------------------------------------------------------------
 
 
 def test_a_circle_is_printed_once_with_its_places(tmp_path: Path) -> None:
     build_store(
         tmp_path / "profiles",
-        {"leaf": '[profile]\nextends = ["a"]\n', "a": '# first\n[profile]\nextends = ["b"]\n', "b": '[profile]\n\n\nextends = ["a"]\n'},
+        {
+            "leaf": '[profile]\nextends = ["a"]\n',
+            "a": '# first\n[profile]\nextends = ["b"]\n',
+            "b": '[profile]\n\n\nextends = ["a"]\n',
+        },
     )
     with pytest.raises(npuprof.NpuprofError) as caught:
         npuprof.open_store().resolve("leaf")
     (finding,) = caught.value.findings
-    assert finding.message == "inheritance cycle: a (profiles/a.toml:3) -> b (profiles/b.toml:4) -> a"
+    assert (
+        finding.message == "inheritance cycle: a (profiles/a.toml:3) -> b (profiles/b.toml:4) -> a"
+    )
     assert finding.place == "profiles/a.toml:3:1"
 
 
 def test_all_missing_parents_are_reported_each_at_its_name(tmp_path: Path) -> None:
-    build_store(tmp_path / "profiles", {"a": '[profile]\nextends = [\n  "x",\n  "b",\n  "y",\n]\n', "b": ""})
+    build_store(
+        tmp_path / "profiles", {"a": '[profile]\nextends = [\n  "x",\n  "b",\n  "y",\n]\n', "b": ""}
+    )
     with pytest.raises(npuprof.NpuprofError) as caught:
         npuprof.open_store().resolve("a")
-    assert [finding.place for finding in caught.value.findings] == ["profiles/a.toml:3:3", "profiles/a.toml:5:3"]
+    assert [finding.place for finding in caught.value.findings] == [
+        "profiles/a.toml:3:3",
+        "profiles/a.toml:5:3",
+    ]
 
 
 def test_parents_without_order_say_what_was_asked_for(tmp_path: Path) -> None:
     build_store(
         tmp_path / "profiles",
         {
-            "B": "", "C": "",
-            "A": 'profile.extends = ["B", "C"]', "E": 'profile.extends = ["C", "B"]', "Z": 'profile.extends = ["A", "E"]',
+            "B": "",
+            "C": "",
+            "A": 'profile.extends = ["B", "C"]',
+            "E": 'profile.extends = ["C", "B"]',
+            "Z": 'profile.extends = ["A", "E"]',
         },
-    )  # fmt: skip
+    )
     with pytest.raises(npuprof.NpuprofError) as caught:
         npuprof.open_store().resolve("Z")
     (finding,) = caught.value.findings
@@ -102,16 +132,21 @@ def test_parents_without_order_say_what_was_asked_for(tmp_path: Path) -> None:
     assert "C before B" in finding.why
 
 
-def test_every_file_of_a_chain_is_opened_once_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_file_of_a_chain_is_opened_once_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import builtins
 
     build_store(
         tmp_path / "profiles",
         {
-            "d": "", "b": 'profile.extends = ["d"]', "c": 'profile.extends = ["d"]',
-            "a": 'profile.extends = ["b", "c"]', "other": "options = {",
+            "d": "",
+            "b": 'profile.extends = ["d"]',
+            "c": 'profile.extends = ["d"]',
+            "a": 'profile.extends = ["b", "c"]',
+            "other": "options = {",
         },
-    )  # fmt: skip
+    )
     opened: list[str] = []
     real = builtins.open
 
@@ -121,10 +156,12 @@ def test_every_file_of_a_chain_is_opened_once_and_no_other(tmp_path: Path, monke
 
     monkeypatch.setattr(builtins, "open", watching)
     npuprof.open_store().resolve("a")
-    assert sorted(name for name in opened if name.endswith(".toml")) == [str(tmp_path / f"profiles/{name}.toml") for name in "abcd"]
+    assert sorted(name for name in opened if name.endswith(".toml")) == [
+        str(tmp_path / f"profiles/{name}.toml") for name in "abcd"
+    ]
 
 
-# -- origins ------------------------------------------------------------------------------------------------------
+# -- origins --------------------------------------------------------------------------------------
 
 
 def test_origins_name_the_winner_first_and_keep_single_elements_apart(tmp_path: Path) -> None:
@@ -132,23 +169,39 @@ def test_origins_name_the_winner_first_and_keep_single_elements_apart(tmp_path: 
         tmp_path / "profiles",
         {
             "base": '[options.modify_mixlist.black-list]\nto-add = ["MatMul",\n  "Cast"]\n',
-            "mid": '[profile]\nextends = ["base"]\n[append.options.modify_mixlist]\nblack-list = { to-add = ["Xlog1py"] }\n',
+            "mid": (
+                '[profile]\nextends = ["base"]\n[append.options.modify_mixlist]\n'
+                'black-list = { to-add = ["Xlog1py"] }\n'
+            ),
             "leaf": '[profile]\nextends = ["mid"]\n[options]\nhccl_timeout = 2\n[[override]]\n'
             'match = { product = "atlas-a3" }\noptions = { hccl_timeout = 3 }\n',
         },
     )
     config = npuprof.open_store().resolve("leaf", product="atlas-a3", set={"hccl_timeout": 4})
-    assert [str(origin) for origin in config.origins("hccl_timeout")] == ["set", "profiles/leaf.toml:7", "profiles/leaf.toml:4"]
-    assert [origin.layer for origin in config.origins("hccl_timeout")] == ["command line", "override 1", "values"]
+    assert [str(origin) for origin in config.origins("hccl_timeout")] == [
+        "set",
+        "profiles/leaf.toml:7",
+        "profiles/leaf.toml:4",
+    ]
+    assert [origin.layer for origin in config.origins("hccl_timeout")] == [
+        "command line",
+        "override 1",
+        "values",
+    ]
     adds = ("black-list", "to-add")
     places = [config.origin("modify_mixlist", (*adds, index)) for index in range(3)]
     assert [(origin.file, origin.line, origin.column) for origin in places] == [
-        ("profiles/base.toml", 2, 11), ("profiles/base.toml", 3, 3), ("profiles/mid.toml", 4, 26),
-    ]  # fmt: skip
-    assert [str(origin) for origin in config.origins("modify_mixlist.black-list.to-add")] == ["profiles/mid.toml:4", "profiles/base.toml:2"]
+        ("profiles/base.toml", 2, 11),
+        ("profiles/base.toml", 3, 3),
+        ("profiles/mid.toml", 4, 26),
+    ]
+    assert [str(origin) for origin in config.origins("modify_mixlist.black-list.to-add")] == [
+        "profiles/mid.toml:4",
+        "profiles/base.toml:2",
+    ]
 
 
-# -- the digest ---------------------------------------------------------------------------------------------------
+# -- the digest -----------------------------------------------------------------------------------
 
 
 def examples() -> list[Any]:
@@ -176,34 +229,54 @@ def test_text_and_structured_form_have_one_digest(name: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("left", "right"),
     [
-        ("deterministic = 1", "deterministic = true"), ("deterministic = 1", "deterministic = 1.0"),
-        ("deterministic = 1", 'deterministic = "1"'), ("dynamic_dims = [[1, 2]]", "dynamic_dims = [[2, 1]]"),
+        ("deterministic = 1", "deterministic = true"),
+        ("deterministic = 1", "deterministic = 1.0"),
+        ("deterministic = 1", 'deterministic = "1"'),
+        ("dynamic_dims = [[1, 2]]", "dynamic_dims = [[2, 1]]"),
         ("dynamic_dims = [[1], [2]]", "dynamic_dims = [[2], [1]]"),
-        ("input_shape = { a = [1], b = [1] }", "input_shape = { b = [1], a = [1] }"), ("x = 1979-05-27", "x = '1979-05-27'"),
-        ("x = 07:32:00", "x = 1979-05-27T07:32:00"), ("x = [1, [2]]", "x = [[1], 2]"), ("x = {}", "x = []"),
+        ("input_shape = { a = [1], b = [1] }", "input_shape = { b = [1], a = [1] }"),
+        ("x = 1979-05-27", "x = '1979-05-27'"),
+        ("x = 07:32:00", "x = 1979-05-27T07:32:00"),
+        ("x = [1, [2]]", "x = [[1], 2]"),
+        ("x = {}", "x = []"),
     ],
-)  # fmt: skip
+)
 def test_what_differs_has_another_digest(left: str, right: str) -> None:
-    assert npuprof.loads(f"[options]\n{left}\n").digest != npuprof.loads(f"[options]\n{right}\n").digest
+    assert (
+        npuprof.loads(f"[options]\n{left}\n").digest
+        != npuprof.loads(f"[options]\n{right}\n").digest
+    )
 
 
 @pytest.mark.parametrize(
     ("left", "right"),
     [
         ("dump_step = [1, 2]", "dump_step = [2, 1]"),
-        ("modify_mixlist = { black-list = { to-add = ['A', 'B'] } }", "modify_mixlist = { black-list = { to-add = ['B', 'A'] } }"),
-        ('profiling_options = \'{"a": 1, "b": 2}\'', "profiling_options = { b = 2, a = 1 }"), ("hccl_timeout = 10", "hccl_timeout = 0xA"),
-        ("hccl_timeout = 1\ndeterministic = 1", "deterministic = 1\nhccl_timeout = 1"), ("dump_path = '/a'", 'dump_path = "\\u002fa"'),
+        (
+            "modify_mixlist = { black-list = { to-add = ['A', 'B'] } }",
+            "modify_mixlist = { black-list = { to-add = ['B', 'A'] } }",
+        ),
+        ('profiling_options = \'{"a": 1, "b": 2}\'', "profiling_options = { b = 2, a = 1 }"),
+        ("hccl_timeout = 10", "hccl_timeout = 0xA"),
+        ("hccl_timeout = 1\ndeterministic = 1", "deterministic = 1\nhccl_timeout = 1"),
+        ("dump_path = '/a'", 'dump_path = "\\u002fa"'),
     ],
-)  # fmt: skip
+)
 def test_what_means_the_same_has_one_digest(left: str, right: str) -> None:
-    assert npuprof.loads(f"[options]\n{left}\n").digest == npuprof.loads(f"[options]\n{right}\n").digest
+    assert (
+        npuprof.loads(f"[options]\n{left}\n").digest
+        == npuprof.loads(f"[options]\n{right}\n").digest
+    )
 
 
 def test_the_digest_is_the_documented_hash() -> None:
-    config = npuprof.loads('[options]\nhccl_timeout = 3\ndump_path = "\u00e9\\n"\n[env]\nX = true\n')
+    config = npuprof.loads(
+        '[options]\nhccl_timeout = 3\ndump_path = "\u00e9\\n"\n[env]\nX = true\n'
+    )
     canonical = '{"dump_path":"\\u00e9\\n","env.X":true,"hccl_timeout":3}'
-    assert config.digest == hashlib.sha256(f'{{"form":2,"settings":{canonical}}}'.encode()).hexdigest()
+    assert (
+        config.digest == hashlib.sha256(f'{{"form":2,"settings":{canonical}}}'.encode()).hexdigest()
+    )
     assert compute_digest(config.settings, form=1) == hashlib.sha256(canonical.encode()).hexdigest()
 
 
@@ -223,13 +296,21 @@ match = { product = ["b", "a"] }
 unset = ["env.X"]
 options = { hccl_timeout = 4 }
 """)
-    override = '{"append":{},"match":{"product":["a","b"]},"set":{"hccl_timeout":4},"unset":["env.X"]}'
+    override = (
+        '{"append":{},"match":{"product":["a","b"]},"set":{"hccl_timeout":4},"unset":["env.X"]}'
+    )
     layer = f'{{"append":{{"x":["1"]}},"locked":["a","b"],"override":[{override}],"scenario":"training",'
     layer += '"set":{"hccl_timeout":3},"unset":["dump_path"]}'
-    assert config.preset_digest == hashlib.sha256(f'{{"abstract":false,"form":2,"layers":[{layer}]}}'.encode()).hexdigest()
+    assert (
+        config.preset_digest
+        == hashlib.sha256(f'{{"abstract":false,"form":2,"layers":[{layer}]}}'.encode()).hexdigest()
+    )
 
 
-LAYERS = {"base": "[options]\nhccl_timeout = 600\n", "leaf": '[profile]\nextends = ["base"]\n[options]\ndump_path = "/d"\n'}
+LAYERS = {
+    "base": "[options]\nhccl_timeout = 600\n",
+    "leaf": '[profile]\nextends = ["base"]\n[options]\ndump_path = "/d"\n',
+}
 
 
 @pytest.mark.parametrize(
@@ -237,22 +318,45 @@ LAYERS = {"base": "[options]\nhccl_timeout = 600\n", "leaf": '[profile]\nextends
     [
         (
             "leaf",
-            '[profile]\nextends = ["base"]\ndescription = "said"\nowner = "me"\n[options]\n# a comment\ndump_path = "\\u002fd"\n',
+            (
+                '[profile]\nextends = ["base"]\ndescription = "said"\nowner = "me"\n[options]\n'
+                '# a comment\ndump_path = "\\u002fd"\n'
+            ),
             True,
         ),
-        ("leaf", '[profile]\nextends = ["base"]\nabstract = true\n[options]\ndump_path = "/d"\n', False),
-        ("leaf", '[profile]\nextends = ["base"]\nlocked = ["dump_path"]\n[options]\ndump_path = "/d"\n', False),
-        ("leaf", '[profile]\nextends = ["base"]\nscenario = "training"\n[options]\ndump_path = "/d"\n', False),
-        ("leaf", LAYERS["leaf"] + '[[override]]\nmatch = { product = "atlas-a3" }\noptions = { hccl_timeout = 1 }\n', False),
+        (
+            "leaf",
+            '[profile]\nextends = ["base"]\nabstract = true\n[options]\ndump_path = "/d"\n',
+            False,
+        ),
+        (
+            "leaf",
+            '[profile]\nextends = ["base"]\nlocked = ["dump_path"]\n[options]\ndump_path = "/d"\n',
+            False,
+        ),
+        (
+            "leaf",
+            '[profile]\nextends = ["base"]\nscenario = "training"\n[options]\ndump_path = "/d"\n',
+            False,
+        ),
+        (
+            "leaf",
+            LAYERS["leaf"]
+            + '[[override]]\nmatch = { product = "atlas-a3" }\noptions = { hccl_timeout = 1 }\n',
+            False,
+        ),
         ("leaf", LAYERS["leaf"] + "[append.options]\ndump_step = [1]\n", False),
         ("base", "[profile]\nabstract = true\n[options]\nhccl_timeout = 600\n", True),
     ],
 )
-def test_the_preset_digest_counts_what_a_preset_says_whatever_it_is_asked_for(tmp_path: Path, name: str, text: str, same: bool) -> None:
+def test_the_preset_digest_counts_what_a_preset_says_whatever_it_is_asked_for(
+    tmp_path: Path, name: str, text: str, same: bool
+) -> None:
     def digests(folder: str, texts: dict[str, str]) -> set[str]:
         store = npuprof.open_store(build_store(tmp_path / folder, texts))
         return {
-            store.resolve("leaf", **asked).preset_digest for asked in ({}, {"product": "atlas-a3"}, {"cann": "9.0.0"}, {"set": {"x": 1}})
+            store.resolve("leaf", **asked).preset_digest
+            for asked in ({}, {"product": "atlas-a3"}, {"cann": "9.0.0"}, {"set": {"x": 1}})
         }
 
     before, after = digests("before", LAYERS), digests("after", {**LAYERS, name: text})

@@ -1,4 +1,6 @@
-"""Releases of frameworks beside CANN: the data, ranges in both numberings, claims, contexts, and variables that a release does not read."""
+"""Releases of frameworks beside CANN: the data, ranges in both numberings, claims, contexts, and
+variables that a release does not read.
+"""
 
 from __future__ import annotations
 
@@ -16,22 +18,36 @@ from npuprof.store import spec
 from support.building import REPOSITORY, build_store
 from support.running import Run
 
-FILES = {path.parent.name: tomllib.loads(path.read_text()) for path in REPOSITORY.glob("npuprof/catalog/frameworks/*/framework.toml")}
+FILES = {
+    path.parent.name: tomllib.loads(path.read_text())
+    for path in REPOSITORY.glob("npuprof/catalog/frameworks/*/framework.toml")
+}
 #: The frameworks with releases.
 SOURCE = {name: rows for name, rows in FILES.items() if "releases" in rows}
 
 
 @pytest.mark.parametrize("name", SOURCE)
-def test_releases_and_packages_of_a_framework_are_in_order_and_found_by_their_names(name: str) -> None:
+def test_releases_and_packages_of_a_framework_are_in_order_and_found_by_their_names(
+    name: str,
+) -> None:
     listed, packages = SOURCE[name]["releases"], SOURCE[name].get("packages", {})
     for names in (listed, *packages.values()):
         versions = [parse_framework_version(text) for text in names]
         assert None not in versions
         assert versions == sorted(set(versions))  # type: ignore[type-var]
-    assert all(find_release(text, name) == text and find_releases_in_range(text, name) == (text,) for text in listed)
-    assert all(find_release(text, name) == release for release, names in packages.items() for text in names)
+    assert all(
+        find_release(text, name) == text and find_releases_in_range(text, name) == (text,)
+        for text in listed
+    )
+    assert all(
+        find_release(text, name) == release for release, names in packages.items() for text in names
+    )
     assert not packages or list(packages) == listed
-    assert {"place", "releases", "source"} <= SOURCE[name].keys() <= {"title", "place", "releases", "source", "packages", "documented"}
+    assert (
+        {"place", "releases", "source"}
+        <= SOURCE[name].keys()
+        <= {"title", "place", "releases", "source", "packages", "documented"}
+    )
 
 
 @pytest.mark.parametrize(
@@ -50,7 +66,9 @@ def test_releases_and_packages_of_a_framework_are_in_order_and_found_by_their_na
         ("mindspore", ">2.4.1,<=2.5", "2.4.10", "2.5.0"),
     ],
 )
-def test_a_range_holds_the_releases_between_its_ends(axis: str, text: str, first: str, last: str) -> None:
+def test_a_range_holds_the_releases_between_its_ends(
+    axis: str, text: str, first: str, last: str
+) -> None:
     found, known = find_releases_in_range(text, axis), list(releases.load_releases(axis))
     assert found == tuple(known[known.index(first) : known.index(last) + 1])
 
@@ -61,13 +79,25 @@ def test_a_range_holds_the_releases_between_its_ends(axis: str, text: str, first
         ('versions.torch_npu = ">=3.0"', "NP402", ("not a range of releases", "26.1.0", "2.12.0")),
         ('versions.torch_npu = "7.x"', "NP402", ("not a range of releases", '">=7,<8"')),
         ('versions.torch_npu = "7.4"', "NP402", ("contains no known release", "26.1.0", "2.12.0")),
-        ('versions.torchnpu = ">=7.1"', "NP006", ("unknown key 'torchnpu' in versions", "write torch_npu")),
+        (
+            'versions.torchnpu = ">=7.1"',
+            "NP006",
+            ("unknown key 'torchnpu' in versions", "write torch_npu"),
+        ),
         ("versions.torch_npu = 7.1", "NP007", ("'torch_npu' in versions must be text", '">=7.1"')),
         ('versions = ">=7.1"', "NP007", ("'versions' must be a table",)),
-        ('cann = ">=8.0"\nversions.cann = ">=9.0"', "NP007", ('cann = ">=8.0"', 'versions.cann = ">=9.0"', "remove one")),
-        ('verions = { torch_npu = ">=7.1" }', "NP006", ("unknown key 'verions' in [profile]", "'versions'")),
+        (
+            'cann = ">=8.0"\nversions.cann = ">=9.0"',
+            "NP007",
+            ('cann = ">=8.0"', 'versions.cann = ">=9.0"', "remove one"),
+        ),
+        (
+            'verions = { torch_npu = ">=7.1" }',
+            "NP006",
+            ("unknown key 'verions' in [profile]", "'versions'"),
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_release_of_a_framework_is_reported_with_what_to_write(
     tmp_path: Path, head: str, code: str, said: tuple[str, ...]
 ) -> None:
@@ -87,16 +117,22 @@ def test_what_is_no_release_of_a_framework_is_reported_with_what_to_write(
         ({"cann": "99"}, ("unknown CANN release '99'",)),
     ],
 )
-def test_what_is_asked_for_has_to_be_a_release(versions: dict[str, str], said: tuple[str, ...]) -> None:
+def test_what_is_asked_for_has_to_be_a_release(
+    versions: dict[str, str], said: tuple[str, ...]
+) -> None:
     with pytest.raises(npuprof.NpuprofError) as caught:
         npuprof.loads("", versions=versions)
     assert all(text in str(caught.value) for text in said)
 
 
 def test_two_releases_of_one_framework_are_not_selected_together() -> None:
-    with pytest.raises(npuprof.NpuprofError, match=r"torch_npu is asked for twice: 7\.3\.0 and 7\.1\.0"):
+    with pytest.raises(
+        npuprof.NpuprofError, match=r"torch_npu is asked for twice: 7\.3\.0 and 7\.1\.0"
+    ):
         spec.build_context(versions=["torch_npu=7.3", "torch_npu=7.1"])
-    assert spec.build_context("9.0.0", versions={"cann": "9.0.0", "torch_npu": "2.9.0"}).versions == (("torch_npu", "7.3.0"),)
+    assert spec.build_context(
+        "9.0.0", versions={"cann": "9.0.0", "torch_npu": "2.9.0"}
+    ).versions == (("torch_npu", "7.3.0"),)
     with pytest.raises(npuprof.NpuprofError, match="cann is asked for twice"):
         spec.build_context("9.0.0", versions={"cann": "8.0.0"})
     with pytest.raises(TypeError, match="versions must be a dict"):
@@ -106,27 +142,67 @@ def test_two_releases_of_one_framework_are_not_selected_together() -> None:
 @pytest.mark.parametrize(
     ("heads", "expected"),
     [
-        ({"a": 'versions = { torch_npu = ">=7.1", cann = ">=8.1" }'}, (">=8.1", {"torch_npu": ">=7.1"})),
+        (
+            {"a": 'versions = { torch_npu = ">=7.1", cann = ">=8.1" }'},
+            (">=8.1", {"torch_npu": ">=7.1"}),
+        ),
         ({"a": 'cann = ">=8.1"\nversions.cann = ">=8.1"'}, (">=8.1", {})),
-        ({"b": 'versions.torch_npu = ">=7.1"', "a": 'extends = ["b"]'}, (None, {"torch_npu": ">=7.1"})),
-        ({"b": 'versions.torch_npu = ">=7.1"', "a": 'extends = ["b"]\nversions.vllm_ascend = "0.11.0"'},
-         (None, {"torch_npu": ">=7.1", "vllm_ascend": "0.11.0"})),
-        ({"b": 'versions.torch_npu = ">=7.1"', "c": 'versions.torch_npu = "<26"', "a": 'extends = ["b", "c"]'},
-         (None, {"torch_npu": ">=7.1,<26"})),
-        ({"b": 'versions.torch_npu = ">=7.1"', "c": 'versions.torch_npu = ">=7.3"', "a": 'extends = ["b", "c"]'},
-         (None, {"torch_npu": ">=7.3"})),
-        ({"b": 'versions.torch_npu = ">=7.1"', "a": 'extends = ["b"]\nversions.torch_npu = ">=6.0.0"'}, (None, {"torch_npu": ">=6.0.0"})),
+        (
+            {"b": 'versions.torch_npu = ">=7.1"', "a": 'extends = ["b"]'},
+            (None, {"torch_npu": ">=7.1"}),
+        ),
+        (
+            {
+                "b": 'versions.torch_npu = ">=7.1"',
+                "a": 'extends = ["b"]\nversions.vllm_ascend = "0.11.0"',
+            },
+            (None, {"torch_npu": ">=7.1", "vllm_ascend": "0.11.0"}),
+        ),
+        (
+            {
+                "b": 'versions.torch_npu = ">=7.1"',
+                "c": 'versions.torch_npu = "<26"',
+                "a": 'extends = ["b", "c"]',
+            },
+            (None, {"torch_npu": ">=7.1,<26"}),
+        ),
+        (
+            {
+                "b": 'versions.torch_npu = ">=7.1"',
+                "c": 'versions.torch_npu = ">=7.3"',
+                "a": 'extends = ["b", "c"]',
+            },
+            (None, {"torch_npu": ">=7.3"}),
+        ),
+        (
+            {
+                "b": 'versions.torch_npu = ">=7.1"',
+                "a": 'extends = ["b"]\nversions.torch_npu = ">=6.0.0"',
+            },
+            (None, {"torch_npu": ">=6.0.0"}),
+        ),
     ],
-)  # fmt: skip
-def test_a_preset_is_for_the_releases_that_all_it_builds_on_leave_over(tmp_path: Path, heads: dict[str, str], expected: Any) -> None:
-    config = spec.Workspace(str(build_store(tmp_path, {name: f"[profile]\n{head}\n" for name, head in heads.items()}))).resolve_spec("a")
+)
+def test_a_preset_is_for_the_releases_that_all_it_builds_on_leave_over(
+    tmp_path: Path, heads: dict[str, str], expected: Any
+) -> None:
+    config = spec.Workspace(
+        str(build_store(tmp_path, {name: f"[profile]\n{head}\n" for name, head in heads.items()}))
+    ).resolve_spec("a")
     assert (config.cann, dict(config.versions)) == expected
 
 
 @pytest.mark.parametrize("sides", [("<7.1", ">=7.3"), ("<2.8", ">=2.9"), ("6.0.0", "2.9.0")])
-def test_parents_that_leave_no_release_are_both_named(tmp_path: Path, sides: tuple[str, str]) -> None:
-    texts = {name: f'[profile]\nversions.torch_npu = "{side}"\n' for name, side in zip("bc", sides, strict=True)}
-    store = npuprof.open_store(build_store(tmp_path, {**texts, "a": '[profile]\nextends = ["b", "c"]\n'}))
+def test_parents_that_leave_no_release_are_both_named(
+    tmp_path: Path, sides: tuple[str, str]
+) -> None:
+    texts = {
+        name: f'[profile]\nversions.torch_npu = "{side}"\n'
+        for name, side in zip("bc", sides, strict=True)
+    }
+    store = npuprof.open_store(
+        build_store(tmp_path, {**texts, "a": '[profile]\nextends = ["b", "c"]\n'})
+    )
     with pytest.raises(npuprof.NpuprofError) as caught:
         store.resolve("a")
     (finding,) = caught.value.findings
@@ -144,32 +220,80 @@ NEWER = BLOCK.format('torch_npu = ">=7.3"', "env.PER_STREAM_QUEUE = 1")
     [
         ("[env]\nPER_STREAM_QUEUE = 1", []),  # no range: nothing is judged
         ('[profile]\nversions.torch_npu = ">=7.3"\n[env]\nPER_STREAM_QUEUE = 1', []),
-        ('[profile]\nversions.torch_npu = ">=7.1"\n[env]\nPER_STREAM_QUEUE = 1', ["error NP404 7.1.0 to 7.2.0"]),
-        ('[profile]\nversions.torch_npu = ">=2.8"\n[env]\nPER_STREAM_QUEUE = 1', ["error NP404 7.2.0"]),
+        (
+            '[profile]\nversions.torch_npu = ">=7.1"\n[env]\nPER_STREAM_QUEUE = 1',
+            ["error NP404 7.1.0 to 7.2.0"],
+        ),
+        (
+            '[profile]\nversions.torch_npu = ">=2.8"\n[env]\nPER_STREAM_QUEUE = 1',
+            ["error NP404 7.2.0"],
+        ),
         ('[profile]\nversions.torch_npu = ">=7.1"\n' + NEWER, []),
         (NEWER, []),
-        ('[profile]\nversions.torch_npu = ">=7.1"\n' + BLOCK.format('torch_npu = ">=7.2"', "env.PER_STREAM_QUEUE = 1"),
-         ["error NP404 7.2.0"]),
-        ('[profile]\nversions.torch_npu = ">=7.1"\n' + BLOCK.format('product = "atlas-a3"', "env.PER_STREAM_QUEUE = 1"),
-         ["error NP404 7.1.0 to 7.2.0"]),
-        ('[profile]\nversions.torch_npu = ">=7.1"\n[env]\nPER_STREAM_QUEUE = 1'
-         + BLOCK.format('torch_npu = "<7.3"', 'unset = ["env.PER_STREAM_QUEUE"]'), []),
-        ('[profile]\nversions.torch_npu = ">=7.1"\n' + BLOCK.format('torch_npu = "<7.1"', "env.TASK_QUEUE_ENABLE = 1"), ["warning NP711"]),
+        (
+            '[profile]\nversions.torch_npu = ">=7.1"\n'
+            + BLOCK.format('torch_npu = ">=7.2"', "env.PER_STREAM_QUEUE = 1"),
+            ["error NP404 7.2.0"],
+        ),
+        (
+            '[profile]\nversions.torch_npu = ">=7.1"\n'
+            + BLOCK.format('product = "atlas-a3"', "env.PER_STREAM_QUEUE = 1"),
+            ["error NP404 7.1.0 to 7.2.0"],
+        ),
+        (
+            '[profile]\nversions.torch_npu = ">=7.1"\n[env]\nPER_STREAM_QUEUE = 1'
+            + BLOCK.format('torch_npu = "<7.3"', 'unset = ["env.PER_STREAM_QUEUE"]'),
+            [],
+        ),
+        (
+            '[profile]\nversions.torch_npu = ">=7.1"\n'
+            + BLOCK.format('torch_npu = "<7.1"', "env.TASK_QUEUE_ENABLE = 1"),
+            ["warning NP711"],
+        ),
         (BLOCK.format('torch_npu = ">=99"', "env.TASK_QUEUE_ENABLE = 1"), ["warning NP711"]),
         (BLOCK.format('torch_npu = "4.0"', "env.TASK_QUEUE_ENABLE = 1"), ["error NP402"]),
-        ('[profile]\nversions.vllm_ascend = ">=0.11.0"\n[env]\nVLLM_ASCEND_MLA_PA = 1', ["error NP404 0.12.0rc1 to 0.30.0rc2"]),
+        (
+            '[profile]\nversions.vllm_ascend = ">=0.11.0"\n[env]\nVLLM_ASCEND_MLA_PA = 1',
+            ["error NP404 0.12.0rc1 to 0.30.0rc2"],
+        ),
         ("[env]\nVLLM_ASCEND_MLA_PA = 1", ["warning NP502"]),
-        ('[profile]\nversions.torch_npu = ">=7.1"\n[env]\nNPU_ASD_ENABLE = 1', ["warning NP404 7.1.0 to 26.1.0"]),  # others read it too
-        ('[profile]\nversions.mindspore = ">=2.2"\n[env]\nMS_ENABLE_TFT = "{TTP:1}"', ["warning NP405 2.2.0 to 2.3.1"]),
-        # env_var_list.rst of mindspore-ai/docs: branch r2.3.q1 is that of 2.3.0rc1, by tools/generate_html/base_version.json
-        ('[profile]\nversions.mindspore = ">=2.2"\n[env]\nMS_SIMULATION_LEVEL = 1', ["warning NP405 2.2.0 to 2.2.14"]),
-        ('[profile]\nversions.mindspore = ">=2.3.0"\n[env]\nMS_SIMULATION_LEVEL = 1\nMS_JIT = 0', []),
-        ('[profile]\nversions.mindspore = ">=2.3.0"\n[env]\nMS_CUSTOM_DEPEND_CONFIG_PATH = "/a"', ["warning NP405 2.3.0"]),
-        ('[profile]\nversions.mindspore = "2.6.0rc1"\n[env]\nMS_DEV_MINDRECORD_SHARD_BY_BLOCK = "True"', []),
+        (
+            '[profile]\nversions.torch_npu = ">=7.1"\n[env]\nNPU_ASD_ENABLE = 1',
+            ["warning NP404 7.1.0 to 26.1.0"],
+        ),  # others read it too
+        (
+            '[profile]\nversions.mindspore = ">=2.2"\n[env]\nMS_ENABLE_TFT = "{TTP:1}"',
+            ["warning NP405 2.2.0 to 2.3.1"],
+        ),
+        # env_var_list.rst of mindspore-ai/docs: branch r2.3.q1 is that of 2.3.0rc1, by
+        # tools/generate_html/base_version.json
+        (
+            '[profile]\nversions.mindspore = ">=2.2"\n[env]\nMS_SIMULATION_LEVEL = 1',
+            ["warning NP405 2.2.0 to 2.2.14"],
+        ),
+        (
+            '[profile]\nversions.mindspore = ">=2.3.0"\n[env]\nMS_SIMULATION_LEVEL = 1\nMS_JIT = 0',
+            [],
+        ),
+        (
+            '[profile]\nversions.mindspore = ">=2.3.0"\n[env]\nMS_CUSTOM_DEPEND_CONFIG_PATH = "/a"',
+            ["warning NP405 2.3.0"],
+        ),
+        (
+            (
+                '[profile]\nversions.mindspore = "2.6.0rc1"\n[env]\n'
+                'MS_DEV_MINDRECORD_SHARD_BY_BLOCK = "True"'
+            ),
+            [],
+        ),
     ],
-)  # fmt: skip
-def test_a_variable_is_judged_at_each_release_that_the_preset_is_meant_for(text: str, expected: list[str]) -> None:
-    found = [finding for finding in npuprof.check(npuprof.loads(text)) if finding.severity != "info"]
+)
+def test_a_variable_is_judged_at_each_release_that_the_preset_is_meant_for(
+    text: str, expected: list[str]
+) -> None:
+    found = [
+        finding for finding in npuprof.check(npuprof.loads(text)) if finding.severity != "info"
+    ]
     shown = [f"{finding.severity} {finding.code} {finding.message}" for finding in found]
     assert len(found) == len(expected), shown
     for line, parts in zip(shown, expected, strict=True):
@@ -178,18 +302,28 @@ def test_a_variable_is_judged_at_each_release_that_the_preset_is_meant_for(text:
 
 def test_an_override_on_a_release_takes_part_only_where_it_is_selected() -> None:
     text = '[profile]\nversions.torch_npu = ">=7.1"\n' + NEWER
-    assert [npuprof.loads(text, versions=versions).env for versions in (None, {"torch_npu": "7.2"})] == [{}, {}]
+    assert [
+        npuprof.loads(text, versions=versions).env for versions in (None, {"torch_npu": "7.2"})
+    ] == [{}, {}]
     config = npuprof.loads(text, versions={"torch_npu": "2.9.0.post2"})
     assert config.env == {"PER_STREAM_QUEUE": 1}
     assert config.context.describe() == "torch_npu 26.0.0"
     assert config != npuprof.loads(text, versions={"torch_npu": "7.3"})
 
 
-def test_presets_without_releases_of_frameworks_have_the_digests_and_fields_that_they_had(tmp_path: Path) -> None:
+def test_presets_without_releases_of_frameworks_have_the_digests_and_fields_that_they_had(
+    tmp_path: Path,
+) -> None:
     plain = npuprof.loads('[profile]\ncann = ">=8.0"\n[options]\nhccl_timeout = 600\n')
     spelled = npuprof.loads('[profile.versions]\ncann = ">=8.0"\n[options]\nhccl_timeout = 600\n')
-    dated = npuprof.loads('[profile]\ncann = ">=8.0"\nversions.torch_npu = ">=7.1"\n[options]\nhccl_timeout = 600\n')
-    assert plain.preset_digest == spelled.preset_digest == "f7258fc9612ef4e9f0865faa70c26a3fbcef5584a2ead39ff14db12d98409410"
+    dated = npuprof.loads(
+        '[profile]\ncann = ">=8.0"\nversions.torch_npu = ">=7.1"\n[options]\nhccl_timeout = 600\n'
+    )
+    assert (
+        plain.preset_digest
+        == spelled.preset_digest
+        == "f7258fc9612ef4e9f0865faa70c26a3fbcef5584a2ead39ff14db12d98409410"
+    )
     assert plain.digest == dated.digest
     assert plain.preset_digest != dated.preset_digest
     assert "versions" not in npuprof.render(plain, "json") + npuprof.render(plain, "toml")
@@ -201,19 +335,37 @@ def test_presets_without_releases_of_frameworks_have_the_digests_and_fields_that
     [
         (["show", "p", "--framework", "torch_npu=7.3"], "PER_STREAM_QUEUE = 1"),
         (["env", "p", "--framework=torch_npu=2.9.0"], "export NPUPROF_CONTEXT='torch_npu 7.3.0'"),
-        (["render", "p", "--to", "toml", "--framework", "torch_npu=7.3", "--cann", "9.0.0"], "# context: cann 9.0.0, torch_npu 7.3.0"),
-        (["check", "p", "--cann", "9.0.0", "--cann", "8.5.0", "--framework", "torch_npu=7.3"], "9.0.0 torch_npu 7.3.0"),
+        (
+            ["render", "p", "--to", "toml", "--framework", "torch_npu=7.3", "--cann", "9.0.0"],
+            "# context: cann 9.0.0, torch_npu 7.3.0",
+        ),
+        (
+            ["check", "p", "--cann", "9.0.0", "--cann", "8.5.0", "--framework", "torch_npu=7.3"],
+            "9.0.0 torch_npu 7.3.0",
+        ),
         (["diff", "p", "q", "p", "--all"], "profile.versions.torch_npu"),
         (["set", "p", "profile.versions.torch_npu=>=7.2", "--dry-run"], '+torch_npu = ">=7.2"'),
-        (["scan", "job.sh", "--framework", "torch_npu=7.2"], "env.PER_STREAM_QUEUE is not read in torch_npu 7.2.0"),
-        (["inject", "job.sh", "p", "--framework", "torch_npu=7.3", "--dry-run"], "# framework: torch_npu=7.3"),
-        (["check", "q", "--framework", "torch_npu=7.2"], "warning NP406: the profile is meant for torch_npu >=7.3, not for 7.2.0"),
+        (
+            ["scan", "job.sh", "--framework", "torch_npu=7.2"],
+            "env.PER_STREAM_QUEUE is not read in torch_npu 7.2.0",
+        ),
+        (
+            ["inject", "job.sh", "p", "--framework", "torch_npu=7.3", "--dry-run"],
+            "# framework: torch_npu=7.3",
+        ),
+        (
+            ["check", "q", "--framework", "torch_npu=7.2"],
+            "warning NP406: the profile is meant for torch_npu >=7.3, not for 7.2.0",
+        ),
     ],
 )
 def test_commands_take_releases_of_frameworks(
     tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, words: list[str], expected: str
 ) -> None:
-    texts = {"p": '[profile.versions]\ncann = ">=8.5"\ntorch_npu = ">=7.1"\n' + NEWER, "q": '[profile.versions]\ntorch_npu = ">=7.3"\n'}
+    texts = {
+        "p": '[profile.versions]\ncann = ">=8.5"\ntorch_npu = ">=7.1"\n' + NEWER,
+        "q": '[profile.versions]\ntorch_npu = ">=7.3"\n',
+    }
     build_store(tmp_path / "profiles", texts)
     (tmp_path / "job.sh").write_text("export PER_STREAM_QUEUE=1\npython train.py\n")
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,7 @@
-"""``doctor``: adapters that are installed, read without being run; no NPU is at hand, so packages and libraries are made here."""
+"""``doctor``: adapters that are installed, read without being run.
+
+No NPU is at hand, so packages and libraries are made here.
+"""
 
 from __future__ import annotations
 
@@ -17,18 +20,31 @@ from npuprof.catalog import releases, surfaces
 from npuprof.runs import adapter, adapter_files
 from support.running import Run, Store
 
-PRESET = '[profile]\nscenario = "training"\n[options]\nprecision_mode_v2 = "mixed_float16"\nhccl_timeout = 600\noo_level = "O3"\n'
+PRESET = (
+    '[profile]\nscenario = "training"\n[options]\nprecision_mode_v2 = "mixed_float16"\n'
+    'hccl_timeout = 600\noo_level = "O3"\n'
+)
 
 
 def list_keys(release: str) -> list[str]:
     place = releases.release_index(release)
-    return [name for name in catalog.record_names() if (option := catalog.find_option(name)) and option.states[place] == "Y"]
+    return [
+        name
+        for name in catalog.record_names()
+        if (option := catalog.find_option(name)) and option.states[place] == "Y"
+    ]
 
 
 def write_library(path: Path, names: Iterable[str]) -> None:
     """Write bytes that look like a shared library that names options."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(b"\x7fELF" + os.urandom(64) + b"".join(b"\0" + name.encode() for name in names) + b"\0" + os.urandom(64))
+    path.write_bytes(
+        b"\x7fELF"
+        + os.urandom(64)
+        + b"".join(b"\0" + name.encode() for name in names)
+        + b"\0"
+        + os.urandom(64)
+    )
 
 
 def write_bridge(folder: Path, release: str, version: str = "") -> Path:
@@ -40,26 +56,41 @@ def write_bridge(folder: Path, release: str, version: str = "") -> Path:
     write_library(package / "_tf_adapter.so", keys)
     if version:
         (folder / f"npu_bridge-{version}.dist-info").mkdir()
-        (folder / f"npu_bridge-{version}.dist-info" / "METADATA").write_text(f"Name: npu-bridge\nVersion: {version}\n")
+        (folder / f"npu_bridge-{version}.dist-info" / "METADATA").write_text(
+            f"Name: npu-bridge\nVersion: {version}\n"
+        )
     return folder
 
 
 def write_device(folder: Path, release: str) -> Path:
     """Make the adapter of TF 2 as a release has it: the classes of global_options()."""
-    paths = [path for path in surfaces.list_attribute_paths() if surfaces.find_attribute_release(path, release) == "Y"]
+    paths = [
+        path
+        for path in surfaces.list_attribute_paths()
+        if surfaces.find_attribute_release(path, release) == "Y"
+    ]
     groups: dict[str, dict[str, str]] = {"": {}}
     for path in paths:
         parts = path.split(".")
         for depth, name in enumerate(parts):
             group = ".".join(parts[:depth])
-            called = f"C_{'_'.join(parts[: depth + 1])}()" if depth + 1 < len(parts) else "OptionValue(None, None)"
+            called = (
+                f"C_{'_'.join(parts[: depth + 1])}()"
+                if depth + 1 < len(parts)
+                else "OptionValue(None, None)"
+            )
             groups.setdefault(group, {})[name] = called
     lines = []
     for group, names in groups.items():
-        lines += [f"class {f'C_{group}'.replace('.', '_') if group else 'NpuConfig'}:", "    def __init__(self):"]
+        lines += [
+            f"class {f'C_{group}'.replace('.', '_') if group else 'NpuConfig'}:",
+            "    def __init__(self):",
+        ]
         lines += [f"        self.{name} = {called}" for name, called in names.items()]
     (folder / "npu_device" / "configs").mkdir(parents=True)
-    (folder / "npu_device" / "__init__.py").write_text("raise SystemExit('it must not be imported')\n")
+    (folder / "npu_device" / "__init__.py").write_text(
+        "raise SystemExit('it must not be imported')\n"
+    )
     (folder / "npu_device" / "configs" / "npu_config.py").write_text("\n".join(lines) + "\n")
     return folder
 
@@ -73,10 +104,18 @@ def diagnose(run: Run, *words: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("make", "release"),
-    [(write_bridge, "20.1"), (write_bridge, "5.0.1"), (write_bridge, "7.0.RC1"), (write_bridge, "9.1.0"), (write_device, "5.1.RC1"),
-     (write_device, "9.0.0")],
-)  # fmt: skip
-def test_an_adapter_looks_like_the_release_that_it_is_of(make: Callable[[Path, str], Path], release: str, tmp_path: Path, run: Run) -> None:
+    [
+        (write_bridge, "20.1"),
+        (write_bridge, "5.0.1"),
+        (write_bridge, "7.0.RC1"),
+        (write_bridge, "9.1.0"),
+        (write_device, "5.1.RC1"),
+        (write_device, "9.0.0"),
+    ],
+)
+def test_an_adapter_looks_like_the_release_that_it_is_of(
+    make: Callable[[Path, str], Path], release: str, tmp_path: Path, run: Run
+) -> None:
     found = diagnose(run, "--adapter", str(make(tmp_path / "site", release)))
     assert release in found["releases"]
     assert found["different"] == []
@@ -85,32 +124,54 @@ def test_an_adapter_looks_like_the_release_that_it_is_of(make: Callable[[Path, s
 
 def test_without_its_library_it_is_not_known_what_an_adapter_reads(tmp_path: Path) -> None:
     (write_bridge(tmp_path, "9.1.0") / "npu_bridge" / "_tf_adapter.so").unlink()
-    assert [adapter.read_adapter(str(tmp_path)).reads(name) for name in ("hccl_timeout", "auto_tune_mode")] == [None, None]
+    assert [
+        adapter.read_adapter(str(tmp_path)).reads(name)
+        for name in ("hccl_timeout", "auto_tune_mode")
+    ] == [None, None]
     write_device(tmp_path, "5.1.RC1")
-    assert adapter.read_adapter(str(tmp_path)).reads("oo_level") is None, "what only the class of TF 2 says is not all"
+    assert adapter.read_adapter(str(tmp_path)).reads("oo_level") is None, (
+        "what only the class of TF 2 says is not all"
+    )
 
 
-def test_of_tf2_an_attribute_is_found_under_a_former_path_and_a_group_that_cannot_be_read_is_not_judged(tmp_path: Path) -> None:
+def test_of_tf2_an_attribute_is_found_under_a_former_path_and_a_group_that_cannot_be_read_is_not_judged(
+    tmp_path: Path,
+) -> None:
     write_device(tmp_path, "5.1.RC1")
     config = tmp_path / "npu_device" / "configs" / "npu_config.py"
     config.write_text(
-        config.read_text().replace("class C_dump_config:", "class C_lost:") + "        self.auto_tune_mode = OptionValue(None, None)\n"
+        config.read_text().replace("class C_dump_config:", "class C_lost:")
+        + "        self.auto_tune_mode = OptionValue(None, None)\n"
     )
     read = adapter.read_adapter(str(tmp_path))
-    assert [read.reads(name) for name in ("auto_tune_mode", "dump_path", "oo_level", "precision_mode")] == [True, None, False, True]
+    assert [
+        read.reads(name) for name in ("auto_tune_mode", "dump_path", "oo_level", "precision_mode")
+    ] == [True, None, False, True]
 
 
-def test_a_library_that_has_only_what_tf2_reads_is_no_doubt_about_the_release(tmp_path: Path, run: Run) -> None:
+def test_a_library_that_has_only_what_tf2_reads_is_no_doubt_about_the_release(
+    tmp_path: Path, run: Run
+) -> None:
     write_device(tmp_path, "7.0.0")
-    names = [name for name in list_keys("7.0.0") if "global_options" in (catalog.find_option(name) or pytest.fail(name)).spelling]
+    names = [
+        name
+        for name in list_keys("7.0.0")
+        if "global_options" in (catalog.find_option(name) or pytest.fail(name)).spelling
+    ]
     write_library(tmp_path / "npu_device" / "_npu_device_backends.so", names)
     found = diagnose(run, "--adapter", str(tmp_path))
     assert ("7.0.0" in found["releases"], found["different"]) == (True, [])
     read = adapter.read_adapter(str(tmp_path))
-    assert [read.reads(name) for name in ("aoe_mode", "in_out_pair", "use_off_line")] == [True, False, False]
+    assert [read.reads(name) for name in ("aoe_mode", "in_out_pair", "use_off_line")] == [
+        True,
+        False,
+        False,
+    ]
 
 
-def test_what_a_preset_sets_and_the_adapter_does_not_read_is_told(tmp_path: Path, store: Store, run: Run) -> None:
+def test_what_a_preset_sets_and_the_adapter_does_not_read_is_told(
+    tmp_path: Path, store: Store, run: Run
+) -> None:
     store({"bert": PRESET})
     site = str(write_bridge(tmp_path / "site", "7.0.0", "1.15.0"))
     done = run("doctor", "bert", "--adapter", site)
@@ -119,7 +180,11 @@ def test_what_a_preset_sets_and_the_adapter_does_not_read_is_told(tmp_path: Path
     assert "npu_bridge 1.15.0" in done.out
     assert "2 of 3 options read" in done.out
     found = diagnose(run, "bert", "--adapter", site)
-    assert {one["key"]: one["read"] for one in found["settings"]} == {"precision_mode_v2": True, "hccl_timeout": True, "oo_level": False}
+    assert {one["key"]: one["read"] for one in found["settings"]} == {
+        "precision_mode_v2": True,
+        "hccl_timeout": True,
+        "oo_level": False,
+    }
     assert run("doctor", "bert", "--unset", "oo_level", "--adapter", site).code == 0
 
 
@@ -136,7 +201,9 @@ def test_the_adapter_of_the_python_on_path_is_found_and_not_imported(
     assert f"npu_bridge in {tmp_path}/site" in done.out
 
 
-def test_without_an_adapter_the_environment_is_looked_at_all_the_same(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_an_adapter_the_environment_is_looked_at_all_the_same(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("ASCEND_MODULE_LOG_LEVEL", "GE=1:FMK=7")
     done = run("doctor")
     assert done.code == 2
@@ -163,11 +230,17 @@ def test_a_package_a_wheel_and_a_library_can_be_named(how: str, tmp_path: Path, 
         assert found["adapter"]["packages"][0]["version"] == "1.15.9"
 
 
-def test_of_short_names_that_a_compiler_may_have_kept_elsewhere_nobody_can_tell(tmp_path: Path, store: Store, run: Run) -> None:
+def test_of_short_names_that_a_compiler_may_have_kept_elsewhere_nobody_can_tell(
+    tmp_path: Path, store: Store, run: Run
+) -> None:
     store({"bert": PRESET})
     write_library(tmp_path / "a.so", [name for name in list_keys("9.1.0") if len(name) > 15])
     found = diagnose(run, "bert", "--adapter", str(tmp_path / "a.so"))
-    assert {one["key"]: one["read"] for one in found["settings"]} == {"precision_mode_v2": True, "hccl_timeout": None, "oo_level": None}
+    assert {one["key"]: one["read"] for one in found["settings"]} == {
+        "precision_mode_v2": True,
+        "hccl_timeout": None,
+        "oo_level": None,
+    }
     assert found["different"] == []
 
 
@@ -175,26 +248,36 @@ def test_what_would_never_end_is_not_opened(tmp_path: Path, run: Run) -> None:
     os.mkfifo(tmp_path / "pipe.so")
     (tmp_path / "huge.so").touch()
     os.truncate(tmp_path / "huge.so", 3 << 30)
-    assert "it is a named pipe, not a file" in run("doctor", "--adapter", str(tmp_path / "pipe.so")).out
+    assert (
+        "it is a named pipe, not a file"
+        in run("doctor", "--adapter", str(tmp_path / "pipe.so")).out
+    )
     assert "it is longer than 512 MiB" in run("doctor", "--adapter", str(tmp_path / "huge.so")).out
     write_library(tmp_path / "tf.so", list_keys(releases.load_releases()[-1]))
     said = run("doctor", "--adapter", str(tmp_path))
     assert (said.code in (0, 1), "pipe.so" in said.out) == (True, True), said
 
 
-def test_what_a_wheel_unpacks_to_is_bounded(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_wheel_unpacks_to_is_bounded(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(adapter_files, "_LARGEST", 1 << 20)
     with zipfile.ZipFile(tmp_path / "tf.whl", "w", zipfile.ZIP_DEFLATED) as wheel:
         wheel.writestr("npu_bridge/__init__.py", "")
         wheel.writestr("npu_bridge/_tf_adapter.so", b"\0" * (1 << 21))
-    assert "_tf_adapter.so: it is longer than 1 MiB" in run("doctor", "--adapter", str(tmp_path / "tf.whl")).out
+    assert (
+        "_tf_adapter.so: it is longer than 1 MiB"
+        in run("doctor", "--adapter", str(tmp_path / "tf.whl")).out
+    )
 
 
 def test_names_are_found_across_the_pieces_that_a_file_is_read_in() -> None:
     whole = b"\0precision_mode_v2\0x\0hccl_timeout\0"
     for size in range(1, len(whole) + 1):
         pieces = [whole[start : start + size] for start in range(0, len(whole), size)]
-        assert adapter.find_names(iter(pieces), ["precision_mode_v2", "hccl_timeout", "oo_level"]) == {"precision_mode_v2", "hccl_timeout"}
+        assert adapter.find_names(
+            iter(pieces), ["precision_mode_v2", "hccl_timeout", "oo_level"]
+        ) == {"precision_mode_v2", "hccl_timeout"}
     assert adapter.find_names(iter([b"precision_mode_v2x\0"]), ["precision_mode_v2"]) == frozenset()
 
 
@@ -205,7 +288,12 @@ def test_files_that_cannot_be_read_are_told_and_the_others_are(tmp_path: Path, r
     (site / "npu_bridge" / "gone.so").symlink_to("nowhere")
     (site / "npu_bridge" / "zero.py").write_bytes(b"class X: pass\n\0")
     found = diagnose(run, "--adapter", str(site))
-    assert {os.path.basename(one["path"]) for one in found["adapter"]["unread"]} == {"broken.py", "deep.py", "gone.so", "zero.py"}
+    assert {os.path.basename(one["path"]) for one in found["adapter"]["unread"]} == {
+        "broken.py",
+        "deep.py",
+        "gone.so",
+        "zero.py",
+    }
     assert not any("None" in one["why"] for one in found["adapter"]["unread"])
     assert "9.0.0" in found["releases"]
 
@@ -229,16 +317,34 @@ def test_what_is_no_adapter_is_told(name: str, tmp_path: Path, run: Run) -> None
     [
         ({"ASCEND_MODULE_LOG_LEVEL": "FMK=1:GE=0"}, "", 0),
         ({"ASCEND_MODULE_LOG_LEVEL": "fmk=1"}, "ASCEND_MODULE_LOG_LEVEL", 1),
-        ({"ASCEND_SLOG_PRINT_TO_STDOUT": "1", "ASCEND_PROCESS_LOG_PATH": "/l"}, "leaves ASCEND_PROCESS_LOG_PATH without effect", 1),
-        ({"ASCEND_SLOG_PRINT_TO_STDOUT": "1", "ASCEND_LOG_PRINT_TO_STDOUT": "0"}, "contradict each other", 1),
-        ({"RANK_TABLE_FILE": "/t.json", "CM_CHIEF_IP": "10.0.0.1"}, "CM_ variables are combined with RANK_TABLE_FILE", 1),
+        (
+            {"ASCEND_SLOG_PRINT_TO_STDOUT": "1", "ASCEND_PROCESS_LOG_PATH": "/l"},
+            "leaves ASCEND_PROCESS_LOG_PATH without effect",
+            1,
+        ),
+        (
+            {"ASCEND_SLOG_PRINT_TO_STDOUT": "1", "ASCEND_LOG_PRINT_TO_STDOUT": "0"},
+            "contradict each other",
+            1,
+        ),
+        (
+            {"RANK_TABLE_FILE": "/t.json", "CM_CHIEF_IP": "10.0.0.1"},
+            "CM_ variables are combined with RANK_TABLE_FILE",
+            1,
+        ),
         ({"PROFILING_MODE": "dynamic"}, "PROFILING_MODE = dynamic overrides profiling_mode", 1),
         ({"RANK_ID": "first"}, "env.RANK_ID takes a whole number", 1),
         ({"ASCEND_RT_VISIBLE_DEVICES": "0,1", "RANK_SIZE": "8"}, "", 0),
     ],
-)  # fmt: skip
+)
 def test_what_in_the_environment_gets_in_the_way_is_told(
-    environ: dict[str, str], said: str, code: int, tmp_path: Path, store: Store, run: Run, monkeypatch: pytest.MonkeyPatch
+    environ: dict[str, str],
+    said: str,
+    code: int,
+    tmp_path: Path,
+    store: Store,
+    run: Run,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     store({"bert": f"{PRESET}profiling_mode = false\n"})
     site = str(write_bridge(tmp_path / "site", "9.1.0"))

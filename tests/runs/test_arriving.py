@@ -18,9 +18,13 @@ OF_RESOURCE = {"ge.exec.opWaitTimeout": "None"}
 #: What nobody set, beside that of every run here.
 WAITS = {"ge.exec.opWaitTimeout": "", "op_wait_timeout": ""}
 UNSET = {
-    "ge.externalWeight": "", "external_weight": "", "ge.topoSortingMode": "", "topo_sorting_mode": "", "ge.exec.variable_acc": "",
+    "ge.externalWeight": "",
+    "external_weight": "",
+    "ge.topoSortingMode": "",
+    "topo_sorting_mode": "",
+    "ge.exec.variable_acc": "",
     "ge.graphSliceMode": "",
-}  # fmt: skip
+}
 SET = {"ge.externalWeight": "1", "external_weight": "1"}
 
 
@@ -32,7 +36,10 @@ def judge(folder: Path, *texts: str, **options: Any) -> dict[str, tuple[str, str
     for number, text in enumerate(texts):
         (folder / f"{number}.log").write_text(text)
     (process,) = read_evidence([str(folder)]).processes
-    return {verdict.setting: (verdict.state, verdict.note) for verdict in judge_process(options, process)}
+    return {
+        verdict.setting: (verdict.state, verdict.note)
+        for verdict in judge_process(options, process)
+    }
 
 
 @pytest.mark.parametrize(
@@ -40,9 +47,24 @@ def judge(folder: Path, *texts: str, **options: Any) -> dict[str, tuple[str, str
     [
         (write_run(), "external_weight", True, "absent"),
         (write_run(), "hccl_timeout", 7, "absent"),
-        (write_run({}, {"ge.topoSortingMode": "0", "topo_sorting_mode": "0"}), "topo_sorting_mode", 1, "changed"),
-        (write_run() + write_run({}, SET), "external_weight", True, "changed"),  # it came at another start
-        (write_run(), "op_wait_timeout", 7, "changed"),  # it may have come when the engine was running
+        (
+            write_run({}, {"ge.topoSortingMode": "0", "topo_sorting_mode": "0"}),
+            "topo_sorting_mode",
+            1,
+            "changed",
+        ),
+        (
+            write_run() + write_run({}, SET),
+            "external_weight",
+            True,
+            "changed",
+        ),  # it came at another start
+        (
+            write_run(),
+            "op_wait_timeout",
+            7,
+            "changed",
+        ),  # it may have come when the engine was running
         (write_run(), "graph_slice", "x", "changed"),  # it may have come empty, or as a number
         (write_run(), "dump_path", "/d", "changed"),  # it may not have been read
         (write_run() + SKIPPED + write_run(), "external_weight", True, "absent"),
@@ -57,7 +79,11 @@ def test_only_a_text_that_every_value_has_shows_by_its_lack_that_a_key_never_cam
 
 def test_what_only_graphs_have_says_nothing_of_the_start_of_the_engine(tmp_path: Path) -> None:
     """A mode of training gives its graphs a precision of its own."""
-    graph = write_block("Graph options: ", {"ge.exec.overflow": "1", "ge.exec.precision_mode": "allow_mix_precision"}, file="geop_npu.cc")
+    graph = write_block(
+        "Graph options: ",
+        {"ge.exec.overflow": "1", "ge.exec.precision_mode": "allow_mix_precision"},
+        file="geop_npu.cc",
+    )
     assert judge(tmp_path, graph, precision_mode="force_fp16")["precision_mode"][0] == "cannot tell"
     start = write_line("[GePlugin] graph run mode : 1", "ge_plugin.cc")
     found = judge(tmp_path, start + write_run() + graph, precision_mode="allow_mix_precision")
@@ -66,14 +92,18 @@ def test_what_only_graphs_have_says_nothing_of_the_start_of_the_engine(tmp_path:
     assert found["precision_mode"][0] == "cannot tell", "the block of the start is not there"
 
 
-EARLY = write_block("init option:", {"ge.deterministic": "1", "ge.graphRunMode": "1"}, file="npu_sys_ctl_ops.cc")
+EARLY = write_block(
+    "init option:", {"ge.deterministic": "1", "ge.graphRunMode": "1"}, file="npu_sys_ctl_ops.cc"
+)
 STARTED = write_line("[GePlugin] graph run mode : 1", "ge_plugin.cc")
 BEGUN = write_line("[GEOP] Begin GeOp initialize.", "geop_npu.cc")
 ALREADY = write_line("[GePlugin] Ge has already initialized", "ge_plugin.cc")
 
 
 def write_operator(started: str, deterministic: str) -> str:
-    return started + write_block("init options: ", {**INIT, "ge.deterministic": deterministic}, file="geop_npu.cc")
+    return started + write_block(
+        "init options: ", {**INIT, "ge.deterministic": deterministic}, file="geop_npu.cc"
+    )
 
 
 @pytest.mark.parametrize(
@@ -83,24 +113,41 @@ def write_operator(started: str, deterministic: str) -> str:
         (STARTED + EARLY + write_operator(ALREADY, "0"), 0, "too late"),
         (STARTED + EARLY, 1, "in force"),
         (write_operator(STARTED, "0") + ALREADY + EARLY, 1, "too late"),
-        (EARLY + STARTED + write_operator(ALREADY, "0"), 1, "cannot tell"),  # whether it started the engine only lines before it say
+        (
+            EARLY + STARTED + write_operator(ALREADY, "0"),
+            1,
+            "cannot tell",
+        ),  # whether it started the engine only lines before it say
         (EARLY + write_operator(STARTED, "0") + write_operator(ALREADY, "1"), 1, "cannot tell"),
         (STARTED + EARLY + write_operator("", "0"), 1, "cannot tell"),
-        (STARTED + BEGUN + write_operator("", "0"), 0, "cannot tell"),  # somebody started it before this operator
+        (
+            STARTED + BEGUN + write_operator("", "0"),
+            0,
+            "cannot tell",
+        ),  # somebody started it before this operator
         (BEGUN + write_operator(STARTED, "0"), 0, "default or set"),
         (EARLY + write_operator(ALREADY, "0"), 1, "cannot tell"),
         (EARLY, 1, "cannot tell"),
     ],
 )
-def test_an_operator_that_starts_the_engine_by_itself_tells_with_what(tmp_path: Path, text: str, value: int, state: str) -> None:
+def test_an_operator_that_starts_the_engine_by_itself_tells_with_what(
+    tmp_path: Path, text: str, value: int, state: str
+) -> None:
     (tmp_path / "plog-100_1.log").write_text(text)
     found = read_evidence([str(tmp_path)]).processes
-    assert [judge_process({"deterministic": value}, process)[0].state for process in found] in ([state], [] if text == EARLY else [state])
+    assert [judge_process({"deterministic": value}, process)[0].state for process in found] in (
+        [state],
+        [] if text == EARLY else [state],
+    )
 
 
-def test_what_init_resource_was_not_given_is_no_other_value_than_the_default(tmp_path: Path) -> None:
+def test_what_init_resource_was_not_given_is_no_other_value_than_the_default(
+    tmp_path: Path,
+) -> None:
     start = write_block("Init options: ", {"ge.deterministic": "None", "ge.exec.dumpData": "None"})
-    (tmp_path / "plog-100_1.log").write_text(start + write_line("[GEOP] GePlugin global, skip GePlugin init", "geop_npu.cc"))
+    (tmp_path / "plog-100_1.log").write_text(
+        start + write_line("[GEOP] GePlugin global, skip GePlugin init", "geop_npu.cc")
+    )
     (process,) = read_evidence([str(tmp_path)]).processes
     found = judge_process({"deterministic": 0, "dump_data": "stats"}, process)
     assert [one.state for one in found] == ["cannot tell", "too late"]

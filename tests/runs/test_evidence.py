@@ -1,4 +1,7 @@
-"""Evidence as it comes: mixed, rotated, cut, growing, with junk in it; what is read of it, and that nothing is claimed that was not."""
+"""Evidence as it comes: mixed, rotated, cut, growing, with junk in it.
+
+What is read of it, and that nothing is claimed that was not.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +19,23 @@ from npuprof.model import NpuprofError
 from npuprof.runs.evidence.reading import read_evidence
 from npuprof.runs.verdicts import judge_process
 from support.growth import count_calls
-from support.logged import INIT, write_block, write_engine_line, write_line, write_run, write_tf2_block
+from support.logged import (
+    INIT,
+    write_block,
+    write_engine_line,
+    write_line,
+    write_run,
+    write_tf2_block,
+)
 
 
 def judge_all(paths: list[Path], **options: Any) -> dict[str, dict[str, str]]:
     """Return the states of settings by process."""
     found = read_evidence([str(path) for path in paths]).processes
     return {
-        str(process.pid or f"{process.number}"): {verdict.setting: verdict.state for verdict in judge_process(options, process)}
+        str(process.pid or f"{process.number}"): {
+            verdict.setting: verdict.state for verdict in judge_process(options, process)
+        }
         for process in found
     }
 
@@ -42,40 +54,75 @@ def test_packed_logs_are_read_as_far_as_they_go(tmp_path: Path) -> None:
     write(tmp_path / "plog-1_20260304050607008.log.gz", gzip.compress(ON.encode()))
     write(tmp_path / "run.err.gz", gzip.compress(OFF.encode()))
     write(tmp_path / "data.tar.gz", gzip.compress(b"no log"))
-    assert judge_all([tmp_path], deterministic=1) == {"1": {"deterministic": "in force"}, "2": {"deterministic": "changed"}}
+    assert judge_all([tmp_path], deterministic=1) == {
+        "1": {"deterministic": "in force"},
+        "2": {"deterministic": "changed"},
+    }
     rng = random.Random(1)
     noise = bytes(rng.randrange(32, 127) for _ in range(300_000))
     whole = gzip.compress(noise + b"\n" + ON.encode() + noise)
-    assert judge_all([write(tmp_path / "cut.log.gz", whole[:-100_000])], deterministic=1) == {"1": {"deterministic": "in force"}}
+    assert judge_all([write(tmp_path / "cut.log.gz", whole[:-100_000])], deterministic=1) == {
+        "1": {"deterministic": "in force"}
+    }
     assert judge_all([write(tmp_path / "short.log.gz", whole[:200_000])], deterministic=1) == {}
-    for name, content in (("plain.log.gz", ON.encode()), ("packed.log", gzip.compress(ON.encode()))):  # by what it is, not by its name
-        assert judge_all([write(tmp_path / name, content)], deterministic=1) == {"1": {"deterministic": "in force"}}
+    for name, content in (
+        ("plain.log.gz", ON.encode()),
+        ("packed.log", gzip.compress(ON.encode())),
+    ):  # by what it is, not by its name
+        assert judge_all([write(tmp_path / name, content)], deterministic=1) == {
+            "1": {"deterministic": "in force"}
+        }
 
 
 def test_what_launchers_put_before_lines_is_left_out(tmp_path: Path) -> None:
     for mark in ("[1,0]<stderr>:", "0: ", "worker-0: ", "[rank0] "):
         path = write(tmp_path / "a.log", "".join(mark + line for line in ON.splitlines(True)))
         assert judge_all([path], deterministic=1) == {"1": {"deterministic": "in force"}}, mark
-    blocks = [write_tf2_block({"ge.deterministic": text, "ge.graphRunMode": "1"}).splitlines(True) for text in "01"]
-    mixed = [f"[1,{rank}]<stderr>:{line}" for lines in zip(*blocks, strict=True) for rank, line in enumerate(lines)]
+    blocks = [
+        write_tf2_block({"ge.deterministic": text, "ge.graphRunMode": "1"}).splitlines(True)
+        for text in "01"
+    ]
+    mixed = [
+        f"[1,{rank}]<stderr>:{line}"
+        for lines in zip(*blocks, strict=True)
+        for rank, line in enumerate(lines)
+    ]
     found = read_evidence([str(write(tmp_path / "b.log", "".join(mixed)))]).processes
-    assert [judge_process({"deterministic": 1}, process)[0].state for process in found] == ["changed", "in force"]
+    assert [judge_process({"deterministic": 1}, process)[0].state for process in found] == [
+        "changed",
+        "in force",
+    ]
 
 
 def test_a_folder_of_logs_is_read_in_the_order_of_its_files(tmp_path: Path) -> None:
-    first, second = write_run({"ge.deterministic": "1"}, {}, {"dump_layer": "x", "ge.exec.dumpLayer": "x"}, pid=5).split(
-        write_line("[GePlugin] Ge has already initialized", "ge_plugin.cc", 5)
-    )
+    first, second = write_run(
+        {"ge.deterministic": "1"}, {}, {"dump_layer": "x", "ge.exec.dumpLayer": "x"}, pid=5
+    ).split(write_line("[GePlugin] Ge has already initialized", "ge_plugin.cc", 5))
     late = write_line("[GePlugin] Ge has already initialized", "ge_plugin.cc", 5)
     write(tmp_path / "log/debug/plog/plog-5_20260101000000001.log", first)
     write(tmp_path / "log/debug/plog/plog-5_20260101000000002.log", late + second)
-    line = "OMPartition subgraph_0 begin. mix_compile_mode is False, iterations_per_loop is 9, input_shape: , dynamic_dims: "
-    write(tmp_path / "log/run/plog/plog-5_20260101000000001.log", write_line(line, "om_partition_subgraphs_pass.cc", 5))
-    states = judge_all([tmp_path / "log"], deterministic=1, iterations_per_loop=9, dump_layer="x", graph_run_mode=0)
+    line = (
+        "OMPartition subgraph_0 begin. mix_compile_mode is False, iterations_per_loop is 9, "
+        "input_shape: , dynamic_dims: "
+    )
+    write(
+        tmp_path / "log/run/plog/plog-5_20260101000000001.log",
+        write_line(line, "om_partition_subgraphs_pass.cc", 5),
+    )
+    states = judge_all(
+        [tmp_path / "log"], deterministic=1, iterations_per_loop=9, dump_layer="x", graph_run_mode=0
+    )
     assert states == {
-        "5": {"deterministic": "in force", "iterations_per_loop": "in force", "dump_layer": "in force", "graph_run_mode": "changed"}
+        "5": {
+            "deterministic": "in force",
+            "iterations_per_loop": "in force",
+            "dump_layer": "in force",
+            "graph_run_mode": "changed",
+        }
     }
-    (tmp_path / "log/debug/plog/plog-5_20260101000000001.log").unlink()  # the oldest is deleted first, with the start in it
+    (
+        tmp_path / "log/debug/plog/plog-5_20260101000000001.log"
+    ).unlink()  # the oldest is deleted first, with the start in it
     assert judge_all([tmp_path / "log"], deterministic=1, dump_layer="x") == {
         "5": {"deterministic": "cannot tell", "dump_layer": "in force"}
     }
@@ -91,7 +138,9 @@ def test_what_cannot_be_read_is_said(tmp_path: Path, name: str) -> None:
 
 def test_what_is_kept_of_a_process_is_bounded(tmp_path: Path) -> None:
     """Graphs are added by the thousand."""
-    graphs = "".join(write_block("Graph options: ", {"ge.dynamicDims": str(number)}) for number in range(500))
+    graphs = "".join(
+        write_block("Graph options: ", {"ge.dynamicDims": str(number)}) for number in range(500)
+    )
     (process,) = read_evidence([str(write(tmp_path / "a.log", write_run({}) + graphs))]).processes
     assert all(len(maps) <= 64 for epoch in process.epochs for maps in epoch.maps.values())
     assert sum(len(maps) for epoch in process.epochs for maps in epoch.maps.values()) > 60
@@ -102,16 +151,25 @@ SETTINGS: dict[str, tuple[str, dict[str, dict[str, str]]]] = {
     "precision_mode": ("s", {"init": {"ge.exec.precision_mode": "-", "precision_mode": "-"}}),
     "deterministic": ("i", {"init": {"ge.deterministic": "0"}}),
     "op_debug_config": ("s", {"init": {"ge.exec.opDebugConfig": "", "op_debug_config": ""}}),
-    "hccl_timeout": ("i", {"init": {"ge.exec.hcclExecuteTimeOut": ""}, "session": {"ge.exec.hcclExecuteTimeOut": ""}}),
+    "hccl_timeout": (
+        "i",
+        {"init": {"ge.exec.hcclExecuteTimeOut": ""}, "session": {"ge.exec.hcclExecuteTimeOut": ""}},
+    ),
     "graph_memory_max_size": ("s", {"session": {"ge.graphMemoryMaxSize": "-"}}),
     "dump_layer": ("s", {"session": {"dump_layer": "", "ge.exec.dumpLayer": ""}}),
     "enable_small_channel": ("i", {"session": {"ge.enableSmallChannel": "0"}}),
 }
-VALUES: dict[str, list[Any]] = {"s": ["", "alpha", "alpha,beta", "alpha\nbeta", "é" * 700], "i": [None, 0, 1, 12]}
+VALUES: dict[str, list[Any]] = {
+    "s": ["", "alpha", "alpha,beta", "alpha\nbeta", "é" * 700],
+    "i": [None, 0, 1, 12],
+}
 
 
 def _write_truth(chance: random.Random, pid: int) -> tuple[str, dict[str, Any]]:
-    """Return the log of a run, and the value that each setting had in force; None or an empty text where nobody set it."""
+    """Return the log of a run, and the value that each setting had in force.
+
+    None or an empty text where nobody set it.
+    """
     truth = {name: chance.choice(VALUES[field]) for name, (field, _) in SETTINGS.items()}
     stages: dict[str, dict[str, str]] = {"init": {}, "session": {}}
     for name, (_, keys) in SETTINGS.items():
@@ -125,8 +183,12 @@ def _write_truth(chance: random.Random, pid: int) -> tuple[str, dict[str, Any]]:
 
 
 def _lose(chance: random.Random, runs: list[str]) -> bytes:
-    """Return what is left of runs that write to one screen: lines are lost, cut, torn and mixed with others."""
-    lines = [re.split(r"(?m)^(?=\[)", text)[1:] for text in runs]  # a text of several lines is written at once
+    """Return what is left of runs that write to one screen: lines are lost, cut, torn and mixed
+    with others.
+    """
+    lines = [
+        re.split(r"(?m)^(?=\[)", text)[1:] for text in runs
+    ]  # a text of several lines is written at once
     screen: list[str] = []
     while any(lines):
         some = chance.choice([one for one in lines if one])
@@ -134,7 +196,13 @@ def _lose(chance: random.Random, runs: list[str]) -> bytes:
         del some[:count]
     lost = chance.choice([0.0, 0.02, 0.2])
     screen = [line for line in screen if chance.random() >= lost]
-    noise = ["step 3\n", "\n", "Init options: \n", write_engine_line("GE option: broken", "GEInitializeImpl", 9), "\x00\xff\n"]
+    noise = [
+        "step 3\n",
+        "\n",
+        "Init options: \n",
+        write_engine_line("GE option: broken", "GEInitializeImpl", 9),
+        "\x00\xff\n",
+    ]
     for _ in range(chance.randint(0, 6)):
         screen.insert(chance.randint(0, len(screen)), chance.choice(noise))
     data = "".join(screen).encode(errors="surrogateescape")
@@ -150,22 +218,39 @@ def test_whatever_is_lost_of_a_log_nothing_is_claimed_that_was_not(tmp_path: Pat
         path = write(tmp_path / "a.log", _lose(chance, [text for text, _ in runs]))
         for process in read_evidence([str(path)]).processes:
             truth = runs[process.pid - 1][1] if process.pid in range(1, len(runs) + 1) else {}
-            for name, value in ((key, value) for key in truth for value in VALUES[SETTINGS[key][0]] if value not in (None, "")):
+            for name, value in (
+                (key, value)
+                for key in truth
+                for value in VALUES[SETTINGS[key][0]]
+                if value not in (None, "")
+            ):
                 (verdict,) = judge_process({name: value}, process)
                 judged[verdict.state] += 1
                 if verdict.state in ("in force", "changed", "too late", "absent"):
-                    assert (truth[name] == value) is (verdict.state == "in force"), (seed, name, value)
+                    assert (truth[name] == value) is (verdict.state == "in force"), (
+                        seed,
+                        name,
+                        value,
+                    )
     assert judged["in force"] > 100
     assert judged["changed"] > 500
 
 
-@pytest.mark.parametrize("make", [
-    lambda count: "".join(write_run(MODES, pid=pid) for pid in range(1, count + 1)),
-    lambda count: "".join(write_block("Graph options: ", {"ge.dynamicDims": str(number)}) for number in range(8 * count)),
-    lambda count: write_line("dump_layer: x") + "no head\n" * 500 * count,
-    lambda count: "option" * 20_000 * count,
-])  # fmt: skip
-def test_a_log_that_is_longer_costs_no_more_for_each_line(make: Callable[[int], str], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda count: "".join(write_run(MODES, pid=pid) for pid in range(1, count + 1)),
+        lambda count: "".join(
+            write_block("Graph options: ", {"ge.dynamicDims": str(number)})
+            for number in range(8 * count)
+        ),
+        lambda count: write_line("dump_layer: x") + "no head\n" * 500 * count,
+        lambda count: "option" * 20_000 * count,
+    ],
+)
+def test_a_log_that_is_longer_costs_no_more_for_each_line(
+    make: Callable[[int], str], tmp_path: Path
+) -> None:
     def read(count: int) -> Callable[[], object]:
         path = write(tmp_path / f"{count}.log", make(count))
         return lambda: judge_all([path], precision_mode="force_fp16")
@@ -175,7 +260,8 @@ def test_a_log_that_is_longer_costs_no_more_for_each_line(make: Callable[[int], 
 
 
 ENGINE = write_engine_line("step done, cost 12 us", "Run", 42)
-#: The engine, that of another process, the engine of options, the adapter of another process, nobody, another module.
+#: The engine, that of another process, the engine of options, the adapter of another process,
+#: nobody, another module.
 TALK = [
     ENGINE,
     ENGINE.replace("42", "77"),
@@ -188,10 +274,17 @@ TALK = [
 
 @pytest.mark.parametrize("gap", [1, 251, 3000])
 @pytest.mark.parametrize("old", [False, True])
-def test_a_block_goes_on_and_ends_behind_whatever_others_say_meanwhile(old: bool, gap: int, tmp_path: Path) -> None:
+def test_a_block_goes_on_and_ends_behind_whatever_others_say_meanwhile(
+    old: bool, gap: int, tmp_path: Path
+) -> None:
     lines = write_run({"ge.deterministic": "1"}, {"ge.hcomParallel": "0"}, pid=42).splitlines(True)
     if old:
-        lines = [*write_block("init options: ", {**INIT, "ge.deterministic": "1"}, 42, old=True).splitlines(True), *lines[len(INIT) + 2 :]]
+        lines = [
+            *write_block(
+                "init options: ", {**INIT, "ge.deterministic": "1"}, 42, old=True
+            ).splitlines(True),
+            *lines[len(INIT) + 2 :],
+        ]
     for place in range(1, len(lines), 5):
         meanwhile = "".join(TALK[number % len(TALK)] for number in range(gap))
         path = write(tmp_path / "a.log", "".join([*lines[:place], meanwhile, *lines[place:]]))

@@ -1,4 +1,6 @@
-"""What programs between a process and a file make of its lines: never a verdict that the whole lines would not give."""
+"""What programs between a process and a file make of its lines: never a verdict that the whole
+lines would not give.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,18 @@ from support.logged import INIT, write_engine_line, write_line, write_run, write
 
 LONG = "/data/model_zoo/bert/configs/fusion_switch_bert_large.cfg"
 RUN = write_run(
-    {"op_debug_config": LONG, "ge.exec.opDebugConfig": LONG, "ge.exec.hcclExecuteTimeOut": "700", "ge.deterministic": "1"},
-    {"ge.streamMaxParallelNum": LONG, "dump_layer": LONG, "ge.exec.dumpLayer": LONG, "ge.graphMemoryMaxSize": "31*1024*1024*1024"},
+    {
+        "op_debug_config": LONG,
+        "ge.exec.opDebugConfig": LONG,
+        "ge.exec.hcclExecuteTimeOut": "700",
+        "ge.deterministic": "1",
+    },
+    {
+        "ge.streamMaxParallelNum": LONG,
+        "dump_layer": LONG,
+        "ge.exec.dumpLayer": LONG,
+        "ge.graphMemoryMaxSize": "31*1024*1024*1024",
+    },
 )
 CUT = len(write_line("ge.streamMaxParallelNum: /data/model_zoo")) - 1
 
@@ -30,7 +42,8 @@ def judge(folder: Path, raw: str | bytes, **options: object) -> list[str]:
 def write_engine_run(init: dict[str, str]) -> str:
     """Return what the engine alone writes down."""
     return "".join(
-        write_engine_line(f"GE option: {key}, value: {text}.", "GEInitializeImpl") for key, text in sorted({**INIT, **init}.items())
+        write_engine_line(f"GE option: {key}, value: {text}.", "GEInitializeImpl")
+        for key, text in sorted({**INIT, **init}.items())
     )
 
 
@@ -43,18 +56,31 @@ SHORTENED = [
     ("marked with dots", lambda line: line if len(line) <= CUT else line[: CUT - 3] + "..."),
     ("marked with one character", lambda line: line if len(line) <= CUT else line[: CUT - 1] + "…"),
     ("marked in words", lambda line: line if len(line) <= CUT else line[:CUT] + " [truncated]"),
-    ("shortened in the middle", lambda line: line if len(line) <= CUT else line[: CUT - 5] + "..." + line[-8:]),
+    (
+        "shortened in the middle",
+        lambda line: line if len(line) <= CUT else line[: CUT - 5] + "..." + line[-8:],
+    ),
     ("labelled before", lambda line: f"rank0| {line}"[:CUT]),
-    ("wrapped", lambda line: "\n".join(line[place : place + CUT] for place in range(0, len(line), CUT))),
+    (
+        "wrapped",
+        lambda line: "\n".join(line[place : place + CUT] for place in range(0, len(line), CUT)),
+    ),
 ]
 
 
 @pytest.mark.parametrize(("how", "change"), SHORTENED)
-def test_a_text_that_ends_where_lines_are_cut_is_no_other_text(tmp_path: Path, how: str, change: Callable[[str], str]) -> None:
+def test_a_text_that_ends_where_lines_are_cut_is_no_other_text(
+    tmp_path: Path, how: str, change: Callable[[str], str]
+) -> None:
     text = edit(change)
-    assert judge(tmp_path, text, stream_max_parallel_num=LONG, op_debug_config=LONG, deterministic=1) == ["cannot tell"] * 2 + ["in force"]
+    assert judge(
+        tmp_path, text, stream_max_parallel_num=LONG, op_debug_config=LONG, deterministic=1
+    ) == ["cannot tell"] * 2 + ["in force"]
     is_marked = "marked" in how or "middle" in how  # what the mark stands for is not known
-    assert judge(tmp_path, text, stream_max_parallel_num="other", deterministic=0) == ["cannot tell" if is_marked else "changed", "changed"]
+    assert judge(tmp_path, text, stream_max_parallel_num="other", deterministic=0) == [
+        "cannot tell" if is_marked else "changed",
+        "changed",
+    ]
 
 
 SPOILT = [
@@ -67,16 +93,34 @@ SPOILT = [
 
 
 @pytest.mark.parametrize(("change", "state"), SPOILT)
-def test_what_cannot_be_read_of_a_text_is_no_other_text(tmp_path: Path, change: Callable[[bytes], bytes], state: str) -> None:
-    assert judge(tmp_path, change(RUN.encode()), stream_max_parallel_num=LONG, deterministic=1) == [state, "in force"]
+def test_what_cannot_be_read_of_a_text_is_no_other_text(
+    tmp_path: Path, change: Callable[[bytes], bytes], state: str
+) -> None:
+    assert judge(tmp_path, change(RUN.encode()), stream_max_parallel_num=LONG, deterministic=1) == [
+        state,
+        "in force",
+    ]
 
 
-#: What programs put before each line: torchrun, kubectl logs, Open MPI, ts, docker compose, stern, GNU parallel, cat -n, grep -n.
+#: What programs put before each line: torchrun, kubectl logs, Open MPI, ts, docker compose, stern,
+#: GNU parallel, cat -n, grep -n.
 LABELS = [
-    "[default3]:", "[rank3]: ", "[pod/bert-0/main] 2026-03-04T05:06:07.008Z ", "Wed Mar  4 05:06:07 2026[1,3]<stdout>:",
-    "[prterun-node7-2@1,3]<stdout>: ", "Mar 04 05:06:07 ", "2026-03-04 05:06:07 ", "[2026-03-04 05:06:07] ", "1772600767.008009 ",
-    "trainer-0  | 2026-03-04T05:06:07.008009010Z ", "bert-0 main ", "node7\t", "    12\t", "plog/plog-77_1.log:12:", "3: [default3]:",
-]  # fmt: skip
+    "[default3]:",
+    "[rank3]: ",
+    "[pod/bert-0/main] 2026-03-04T05:06:07.008Z ",
+    "Wed Mar  4 05:06:07 2026[1,3]<stdout>:",
+    "[prterun-node7-2@1,3]<stdout>: ",
+    "Mar 04 05:06:07 ",
+    "2026-03-04 05:06:07 ",
+    "[2026-03-04 05:06:07] ",
+    "1772600767.008009 ",
+    "trainer-0  | 2026-03-04T05:06:07.008009010Z ",
+    "bert-0 main ",
+    "node7\t",
+    "    12\t",
+    "plog/plog-77_1.log:12:",
+    "3: [default3]:",
+]
 
 
 DRESSED = [
@@ -96,7 +140,13 @@ DRESSED = [
 
 @pytest.mark.parametrize("change", DRESSED)
 def test_what_a_log_is_dressed_in_is_left_out(tmp_path: Path, change: Callable[[str], str]) -> None:
-    assert judge(tmp_path, edit(change), stream_max_parallel_num=LONG, op_debug_config=LONG, hcom_parallel=False) == [
+    assert judge(
+        tmp_path,
+        edit(change),
+        stream_max_parallel_num=LONG,
+        op_debug_config=LONG,
+        hcom_parallel=False,
+    ) == [
         "in force",
         "in force",
         "changed",
@@ -105,43 +155,85 @@ def test_what_a_log_is_dressed_in_is_left_out(tmp_path: Path, change: Callable[[
 
 @pytest.mark.parametrize("label", ["", "2026-03-04T05:06:07.008009010Z stdout F ", "    12\t"])
 @pytest.mark.parametrize("write", [write_run, write_engine_run])
-def test_a_text_before_a_line_without_a_head_may_go_on_in_that(tmp_path: Path, label: str, write: Callable[..., str]) -> None:
+def test_a_text_before_a_line_without_a_head_may_go_on_in_that(
+    tmp_path: Path, label: str, write: Callable[..., str]
+) -> None:
     text = write({"op_debug_config": "a\n  b: c", "ge.exec.opDebugConfig": "a\n  b: c"})
     labelled = "".join(f"{label}{line}\n" for line in text.splitlines())
     assert judge(tmp_path, labelled, op_debug_config="a\n  b: c") == ["cannot tell"]
     assert judge(tmp_path, labelled, op_debug_config="a") == ["cannot tell"]
-    assert judge(tmp_path, labelled, op_debug_config="b") in (["changed"], ["cannot tell"])  # a label may be the rest of a line
+    assert judge(tmp_path, labelled, op_debug_config="b") in (
+        ["changed"],
+        ["cannot tell"],
+    )  # a label may be the rest of a line
 
 
-def test_the_last_line_of_a_log_is_whole_where_it_ends_as_the_engine_ends_it(tmp_path: Path) -> None:
-    text = write_engine_run({}) + write_engine_line("GE option: ge.variableMemoryMaxSize, value: 31.", "CreateSession")
+def test_the_last_line_of_a_log_is_whole_where_it_ends_as_the_engine_ends_it(
+    tmp_path: Path,
+) -> None:
+    text = write_engine_run({}) + write_engine_line(
+        "GE option: ge.variableMemoryMaxSize, value: 31.", "CreateSession"
+    )
     assert judge(tmp_path, text, variable_memory_max_size="31") == ["in force"]
-    assert judge(tmp_path, text.removesuffix(".\n"), variable_memory_max_size="31") == ["cannot tell"]
+    assert judge(tmp_path, text.removesuffix(".\n"), variable_memory_max_size="31") == [
+        "cannot tell"
+    ]
 
 
 def test_in_a_log_with_torn_lines_no_other_value_is_proven(tmp_path: Path) -> None:
-    longer = {"ge.bufferOptimize": LONG * 2, "ge.streamMaxParallelNum": "/data/model", "ge.variableMemoryMaxSize": LONG * 2}
-    short = write_run({"ge.exec.opDebugConfig": LONG, "op_debug_config": LONG, "ge.deterministic": "1"}, longer)
+    longer = {
+        "ge.bufferOptimize": LONG * 2,
+        "ge.streamMaxParallelNum": "/data/model",
+        "ge.variableMemoryMaxSize": LONG * 2,
+    }
+    short = write_run(
+        {"ge.exec.opDebugConfig": LONG, "op_debug_config": LONG, "ge.deterministic": "1"}, longer
+    )
     assert judge(tmp_path, short, stream_max_parallel_num=LONG) == ["cannot tell"]
     assert judge(tmp_path, short, stream_max_parallel_num="/other") == ["changed"]
     head = write_line("ge.exec.enableDump: 0")
-    for rest in (head[:40], head[60:-1], head[:-1] + head[:-1], head.replace("enableDump: 0\n", "ena")):
+    for rest in (
+        head[:40],
+        head[60:-1],
+        head[:-1] + head[:-1],
+        head.replace("enableDump: 0\n", "ena"),
+    ):
         torn = short.replace(head, rest + "\n")
-        assert judge(tmp_path, torn, stream_max_parallel_num=LONG, op_debug_config="/b") == ["cannot tell"] * 2, rest
+        assert (
+            judge(tmp_path, torn, stream_max_parallel_num=LONG, op_debug_config="/b")
+            == ["cannot tell"] * 2
+        ), rest
         assert judge(tmp_path, torn, stream_max_parallel_num="/other") == ["cannot tell"], rest
 
 
-def test_lines_without_the_title_of_their_block_prove_nothing_and_cast_doubt(tmp_path: Path) -> None:
-    """Of two sessions the second has another value: what is left of its block says so, though not of what it is."""
+def test_lines_without_the_title_of_their_block_prove_nothing_and_cast_doubt(
+    tmp_path: Path,
+) -> None:
+    """Of two sessions the second has another value: what is left of its block says so, though not
+    of what it is.
+    """
     run = write_run(
-        {}, {"ge.streamMaxParallelNum": "/a", "ge.hcomParallel": "0"}, {"ge.streamMaxParallelNum": "/b", "ge.hcomParallel": "0"}
+        {},
+        {"ge.streamMaxParallelNum": "/a", "ge.hcomParallel": "0"},
+        {"ge.streamMaxParallelNum": "/b", "ge.hcomParallel": "0"},
     )
     title = write_line("Session options: ", "session_manager.cc")
-    assert judge(tmp_path, run, stream_max_parallel_num="/a", hcom_parallel=False) == ["cannot tell", "in force"]
+    assert judge(tmp_path, run, stream_max_parallel_num="/a", hcom_parallel=False) == [
+        "cannot tell",
+        "in force",
+    ]
     head, first, second = run.split(title)
-    assert judge(tmp_path, write_line("ge.hcomParallel: 1") + run, hcom_parallel=False) == ["cannot tell"], "all but one line is lost"
-    for text in (head + title + first + second, head + first + second):  # the second title is lost, or both
-        assert judge(tmp_path, text, stream_max_parallel_num="/a", hcom_parallel=False) == ["cannot tell", "cannot tell"]
+    assert judge(tmp_path, write_line("ge.hcomParallel: 1") + run, hcom_parallel=False) == [
+        "cannot tell"
+    ], "all but one line is lost"
+    for text in (
+        head + title + first + second,
+        head + first + second,
+    ):  # the second title is lost, or both
+        assert judge(tmp_path, text, stream_max_parallel_num="/a", hcom_parallel=False) == [
+            "cannot tell",
+            "cannot tell",
+        ]
 
 
 def test_a_note_of_one_start_is_told_beside_others_that_have_none(tmp_path: Path) -> None:
@@ -156,7 +248,11 @@ def test_a_note_of_one_start_is_told_beside_others_that_have_none(tmp_path: Path
     )
 
 
-TF2 = write_tf2_block(dict.fromkeys(list_tf2_standing_keys(next(one.name for one in load_generations() if one.tf2)), "0"))
+TF2 = write_tf2_block(
+    dict.fromkeys(
+        list_tf2_standing_keys(next(one.name for one in load_generations() if one.tf2)), "0"
+    )
+)
 
 
 @pytest.mark.parametrize(
@@ -166,11 +262,17 @@ TF2 = write_tf2_block(dict.fromkeys(list_tf2_standing_keys(next(one.name for one
         lambda line: line[30:] if "ge.graphRunMode" in line else line,
         lambda line: line * 2 if "ge.graphRunMode" in line else line,
         lambda line: line.replace("ge.graphRunMode:0", "ge.graphRunMode:\0"),
-        lambda line: f"{line[:32]}?{line[33:]}" if "ge.graphRunMode" in line else line,  # the name of the file in its head is spoilt
+        lambda line: (
+            f"{line[:32]}?{line[33:]}" if "ge.graphRunMode" in line else line
+        ),  # the name of the file in its head is spoilt
     ],
 )
-def test_a_spoilt_log_of_tf2_does_not_say_what_is_not_in_it(tmp_path: Path, change: Callable[[str], str]) -> None:
-    """Each setting has one line there, and none where nobody set it: where lines are spoilt, that one may be."""
+def test_a_spoilt_log_of_tf2_does_not_say_what_is_not_in_it(
+    tmp_path: Path, change: Callable[[str], str]
+) -> None:
+    """Each setting has one line there, and none where nobody set it: where lines are spoilt, that
+    one may be.
+    """
     spoilt = "".join(f"{change(line)}\n" for line in TF2.splitlines())
     assert judge(tmp_path, TF2, op_debug_config="/a", deterministic=1) == ["absent", "changed"]
     assert judge(tmp_path, spoilt, op_debug_config="/a")[0] == "cannot tell"

@@ -1,4 +1,6 @@
-"""Graph dumps, of which only the nodes that carry options are read: with the outcome of reading each line, and at less cost."""
+"""Graph dumps, of which only the nodes that carry options are read: with the outcome of reading
+each line, and at less cost.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ from npuprof.runs.verdicts import judge_process
 from support.growth import count_calls
 from support.logged import write_dump
 
-#: What most nodes of a graph are like: some text in them looks like the end of a node, or like an option.
+#: What most nodes of a graph are like: some text in them looks like the end of a node, or like an
+#: option.
 PLAIN = """node {
   name: "layer_7/dense/MatMul"
   op: "MatMul"
@@ -43,11 +46,22 @@ def tell(path: Path) -> list[Any]:
     return [process.dumps for process in read_evidence([str(path)]).processes]
 
 
-def test_a_dump_says_the_same_in_pieces_of_any_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = {"_graph_run_mode": "1", **dict.fromkeys(sorted(load_attribute_names())[:40], "a\\n}\\nb")}
+def test_a_dump_says_the_same_in_pieces_of_any_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = {
+        "_graph_run_mode": "1",
+        **dict.fromkeys(sorted(load_attribute_names())[:40], "a\\n}\\nb"),
+    }
     library = 'library {\n  function {\n    node_def {\n      name: "a"\n    }\n  }\n}\n'
     long = PLAIN.replace("layer_7/x", "y" * 9_000)
-    whole = PLAIN * 3 + write_dump(texts, end="") + long + library + write_dump({**texts, "_job": "x" * 300}, "GeOp")
+    whole = (
+        PLAIN * 3
+        + write_dump(texts, end="")
+        + long
+        + library
+        + write_dump({**texts, "_job": "x" * 300}, "GeOp")
+    )
     path, found = tmp_path / "a.pbtxt", 0
     for end in range(len(whole) // 2, len(whole) + 1, 501):
         path.write_text(whole[:end])
@@ -63,13 +77,20 @@ def test_a_dump_says_the_same_in_pieces_of_any_size(tmp_path: Path, monkeypatch:
     assert dump[1].whole, "only the last newline is missing"
 
 
-def test_a_block_that_is_too_long_ends_and_what_follows_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_block_that_is_too_long_ends_and_what_follows_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(graph_dump, "_LONGEST_BLOCK", 5_000)
     monkeypatch.setattr(scanning, "_PIECE", 700)
-    options = write_dump(dict.fromkeys(["_graph_run_mode", *sorted(load_attribute_names())[:40]], "1"), end="")
+    options = write_dump(
+        dict.fromkeys(["_graph_run_mode", *sorted(load_attribute_names())[:40]], "1"), end=""
+    )
     weights = PLAIN.replace("layer_7/x", "y" * 20_000)
     path = tmp_path / "a.pbtxt"
-    for text, whole in ((PLAIN + weights + options + weights, True), (weights + options + weights[:-5], False)):
+    for text, whole in (
+        (PLAIN + weights + options + weights, True),
+        (weights + options + weights[:-5], False),
+    ):
         path.write_text(text)
         ((dump,),) = tell(path)
         assert (len(dump[1].values), dump[1].whole) == (41, whole)
@@ -88,12 +109,24 @@ NAMES = ["_graph_run_mode", *sorted(load_attribute_names())[:29]]
 
 
 @pytest.mark.parametrize(
-    "lost", ["  attr {\n", f'    key: "{NAMES[9]}"\n', "    value {\n", '      s: "text9"\n', f'    key: "{NAMES[9]}"\n    value {{\n']
+    "lost",
+    [
+        "  attr {\n",
+        f'    key: "{NAMES[9]}"\n',
+        "    value {\n",
+        '      s: "text9"\n',
+        f'    key: "{NAMES[9]}"\n    value {{\n',
+    ],
 )
-def test_a_node_that_has_lost_a_line_says_nothing_of_what_it_does_not_have(tmp_path: Path, lost: str) -> None:
+def test_a_node_that_has_lost_a_line_says_nothing_of_what_it_does_not_have(
+    tmp_path: Path, lost: str
+) -> None:
     text = write_dump({name: f"text{number}" for number, name in enumerate(NAMES)})
     (tmp_path / "BeforeSubGraph_1.pbtxt").write_text(text)
-    assert judge_process({"no_such_key": 1}, read_evidence([str(tmp_path)]).processes[0])[0].state == "absent"
+    assert (
+        judge_process({"no_such_key": 1}, read_evidence([str(tmp_path)]).processes[0])[0].state
+        == "absent"
+    )
     first, rest = text[: text.index(NAMES[9]) - 20], text[text.index(NAMES[9]) - 20 :]
     (tmp_path / "BeforeSubGraph_1.pbtxt").write_text(first + rest.replace(lost, "", 1))
     for process in read_evidence([str(tmp_path)]).processes:

@@ -1,4 +1,6 @@
-"""``whatran``: digests of both kinds, and whatever says one, traced to presets, commits and versions."""
+"""``whatran``: digests of both kinds, and whatever says one, traced to presets, commits
+and versions.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,15 @@ from support.running import Run, Store
 from support.waiting import wait_for
 
 NPUPROF = [sys.executable, "-m", "npuprof"]
-BASE = '[profile]\nscenario = "training"\n[options]\nprecision_mode_v2 = "mixed_float16"\nhccl_timeout = {}\n'
+BASE = (
+    '[profile]\nscenario = "training"\n[options]\n'
+    'precision_mode_v2 = "mixed_float16"\nhccl_timeout = {}\n'
+)
 HEIR = '[profile]\nextends = ["base"]\n[options]\niterations_per_loop = 10\n'
-OVERRIDDEN = HEIR + '[[override]]\nmatch = { product = "atlas-a3" }\noptions = { precision_mode_v2 = "mixed_bfloat16" }\n'
+OVERRIDDEN = HEIR + (
+    '[[override]]\nmatch = { product = "atlas-a3" }\n'
+    'options = { precision_mode_v2 = "mixed_bfloat16" }\n'
+)
 
 
 def digests_of(run: Run, *words: str) -> tuple[str, str]:
@@ -30,23 +38,34 @@ def digests_of(run: Run, *words: str) -> tuple[str, str]:
 def found(run: Run, *words: str) -> list[dict[str, Any]]:
     done = run("whatran", *words, "--format", "json")
     assert done.code in (0, 1), done.err
-    rows: list[dict[str, Any]] = [match for one in json.loads(done.out)["found"] for match in one["presets"]]
+    rows: list[dict[str, Any]] = [
+        match for one in json.loads(done.out)["found"] for match in one["presets"]
+    ]
     assert (done.code == 0) is bool(rows)
     return rows
 
 
-def test_a_digest_of_either_kind_or_its_beginning_leads_to_the_commits_that_had_it(repo: Repo, run: Run) -> None:
+def test_a_digest_of_either_kind_or_its_beginning_leads_to_the_commits_that_had_it(
+    repo: Repo, run: Run
+) -> None:
     first = repo.commit({"base": BASE.format(600), "bert": HEIR}, "make it")
     digest, preset = digests_of(run, "bert")
     repo.commit({"other": "[options]\nhccl_timeout = 5\n"})
     last = repo.commit({"unrelated": "[options]\nhccl_timeout = 7\n"})
     repo.commit({"base": BASE.format(700)}, "raise it")
-    for wanted, kind in ((digest, "resolved"), (preset, "preset"), (digest[:8], "resolved"), (f"sha256:{preset}", "preset")):
+    for wanted, kind in (
+        (digest, "resolved"),
+        (preset, "preset"),
+        (digest[:8], "resolved"),
+        (f"sha256:{preset}", "preset"),
+    ):
         (match,) = found(run, wanted)
         assert (match["name"], match["matched"], match["commits"]) == ("bert", kind, 3)
         assert (match["first"]["commit"], match["newest"]["commit"]) == (first, last)
         assert (match["first"]["author"], match["first"]["subject"]) == ("Ada Lovelace", "make it")
-        assert [(one["key"], one["before"], one["after"]) for one in match["changes_since"]] == [("hccl_timeout", 600, 700)]
+        assert [(one["key"], one["before"], one["after"]) for one in match["changes_since"]] == [
+            ("hccl_timeout", 600, 700)
+        ]
     done = run("whatran", digest)
     assert done.code == 0
     assert "hccl_timeout 600 → 700" in done.out
@@ -69,8 +88,13 @@ def test_a_preset_that_is_gone_or_in_a_store_that_was_moved_is_found(repo: Repo,
     repo.git("commit", "-qm", "move")
     Path("presets/base.toml").write_text(BASE.format(700))
     (moved,) = found(run, digest, "--store", "presets")
-    assert (moved["commits"], [(one["key"], one["after"]) for one in moved["changes_since"]]) == (3, [("hccl_timeout", 700)])
-    assert [(one["name"], one["changes_since"]) for one in found(run, gone, "--store", "presets")] == [("gone", None)]
+    assert (moved["commits"], [(one["key"], one["after"]) for one in moved["changes_since"]]) == (
+        3,
+        [("hccl_timeout", 700)],
+    )
+    assert [
+        (one["name"], one["changes_since"]) for one in found(run, gone, "--store", "presets")
+    ] == [("gone", None)]
 
 
 def test_a_preset_that_was_renamed_is_compared_with_what_it_is_now(repo: Repo, run: Run) -> None:
@@ -88,10 +112,14 @@ def test_a_preset_that_was_renamed_is_compared_with_what_it_is_now(repo: Repo, r
     assert (moved["renamed_to"], len(moved["changes_since"])) == ("huge", 1)
     repo.commit({"bert": "[options]\nhccl_timeout = 5\n"})
     other = next(one for one in found(run, digest) if one["name"] == "bert")
-    assert (other["renamed_to"], bool(other["changes_since"])) == (None, True), "a name that is there again is the name that is meant"
+    assert (other["renamed_to"], bool(other["changes_since"])) == (None, True), (
+        "a name that is there again is the name that is meant"
+    )
 
 
-def test_what_only_the_work_tree_has_is_told_and_what_nobody_had_is_exit_1(repo: Repo, run: Run) -> None:
+def test_what_only_the_work_tree_has_is_told_and_what_nobody_had_is_exit_1(
+    repo: Repo, run: Run
+) -> None:
     repo.commit({"base": BASE.format(600), "bert": HEIR})
     repo.write({"base": BASE.format(650)})
     digest, _ = digests_of(run, "bert")
@@ -112,16 +140,27 @@ def test_without_a_repository_the_presets_as_they_are_are_looked_at(store: Store
 @pytest.mark.parametrize(
     "words",
     [
-        "render bert --to session -o out", "render bert --to toml -o x.toml", "render bert --to json -o x.json",
+        "render bert --to session -o out",
+        "render bert --to toml -o x.toml",
+        "render bert --to json -o x.json",
         *(f"env bert --shell {shell} -o x.sh" for shell in ("bash", "tcsh", "pwsh")),
-        *(f"env bert --format {form} -o x" for form in ("systemd", "k8s-configmap", "k8s-env", "json")),
+        *(
+            f"env bert --format {form} -o x"
+            for form in ("systemd", "k8s-configmap", "k8s-env", "json")
+        ),
     ],
-)  # fmt: skip
-def test_what_is_rendered_or_exported_says_what_it_was_made_of(words: str, repo: Repo, run: Run) -> None:
+)
+def test_what_is_rendered_or_exported_says_what_it_was_made_of(
+    words: str, repo: Repo, run: Run
+) -> None:
     repo.commit({"base": BASE.format(600), "bert": HEIR})
     done = run(*words.split())
     assert done.code == 0, done.err
-    made = next(path for path in Path().rglob("*") if path.is_file() and path.parts[0] in ("out", "x", "x.toml", "x.json", "x.sh"))
+    made = next(
+        path
+        for path in Path().rglob("*")
+        if path.is_file() and path.parts[0] in ("out", "x", "x.toml", "x.json", "x.sh")
+    )
     assert {match["name"] for match in found(run, str(made))} == {"bert"}
 
 
@@ -134,11 +173,18 @@ def edit_record(path: Path) -> None:
 def test_what_was_edited_since_is_told_beside_what_it_was_made_of(repo: Repo, run: Run) -> None:
     repo.commit({"base": BASE.format(600), "bert": HEIR})
     assert run("render", "bert", "-o", "x.py").code == 0
-    for path, edit in ((Path("x.py"), lambda path: path.write_text(path.read_text() + "# mine\n")), (Path(record()), edit_record)):
+    for path, edit in (
+        (Path("x.py"), lambda path: path.write_text(path.read_text() + "# mine\n")),
+        (Path(record()), edit_record),
+    ):
         assert "edited it" not in run("whatran", path).err
         edit(path)
         result = run("whatran", path)
-        assert (result.code, "bert" in result.out, "somebody edited it" in result.err) == (0, True, True), path
+        assert (result.code, "bert" in result.out, "somebody edited it" in result.err) == (
+            0,
+            True,
+            True,
+        ), path
 
 
 def test_a_block_in_a_script_says_what_it_was_made_of(repo: Repo, run: Run) -> None:
@@ -151,19 +197,36 @@ def test_a_block_in_a_script_says_what_it_was_made_of(repo: Repo, run: Run) -> N
 OVER = "[options]\nstream_sync_timeout = 7000000\n"
 
 
-@pytest.mark.parametrize(("over", "product"), [("over+more", ""), ("over@first", " --product atlas-a3")])
-def test_presets_that_were_laid_over_one_another_are_found_by_what_says_so(over: str, product: str, repo: Repo, run: Run) -> None:
-    first = repo.commit({"base": BASE.format(600), "bert": OVERRIDDEN, "over": OVER, "more": "[options]\ndeterministic = 1\n"})
+@pytest.mark.parametrize(
+    ("over", "product"), [("over+more", ""), ("over@first", " --product atlas-a3")]
+)
+def test_presets_that_were_laid_over_one_another_are_found_by_what_says_so(
+    over: str, product: str, repo: Repo, run: Run
+) -> None:
+    first = repo.commit(
+        {
+            "base": BASE.format(600),
+            "bert": OVERRIDDEN,
+            "over": OVER,
+            "more": "[options]\ndeterministic = 1\n",
+        }
+    )
     repo.git("tag", "first")
     assert run(*f"env bert+{over}{product} --format slurm-job -o job.sh".split()).code == 0
     last = repo.commit({"unrelated": "[options]\nhccl_timeout = 7\n"})
     (match,) = found(run, "job.sh")
     assert (match["name"], match["work_tree"]) == (f"bert+{over}", True)
-    assert (match["commits"], match["first"]["commit"], match["newest"]["commit"]) == (2, first, last)
+    assert (match["commits"], match["first"]["commit"], match["newest"]["commit"]) == (
+        2,
+        first,
+        last,
+    )
     repo.commit({"base": BASE.format(700)}, "raise it")
     (match,) = found(run, "job.sh")
     assert (match["commits"], match["newest"]["commit"], match["work_tree"]) == (2, last, False)
-    assert [(one["key"], one["before"], one["after"]) for one in match["changes_since"]] == [("hccl_timeout", 600, 700)]
+    assert [(one["key"], one["before"], one["after"]) for one in match["changes_since"]] == [
+        ("hccl_timeout", 600, 700)
+    ]
     repo.commit({"over": OVER.replace("7", "8")}, "wait longer")
     assert [one["newest"]["commit"] for one in found(run, "job.sh")] == [last]
 
@@ -180,24 +243,43 @@ def test_a_live_process_says_what_it_was_given(repo: Repo, run: Run) -> None:
 
 
 def record(*flags: str) -> str:
-    subprocess.run([*NPUPROF, "run", "bert", "--record", "out", *flags, "--", "true"], check=True, capture_output=True)
+    subprocess.run(
+        [*NPUPROF, "run", "bert", "--record", "out", *flags, "--", "true"],
+        check=True,
+        capture_output=True,
+    )
     return "out/bert.0.run.json"
 
 
 def test_a_record_is_asked_for_again_with_what_was_laid_over_it(repo: Repo, run: Run) -> None:
-    first = repo.commit({"base": BASE.format(600), "bert": HEIR, "mix": "[options]\nenable_data_pre_proc = true\n"})
+    first = repo.commit(
+        {"base": BASE.format(600), "bert": HEIR, "mix": "[options]\nenable_data_pre_proc = true\n"}
+    )
     path = record("--set", "hccl_timeout=650", "--with", "mix")
     repo.commit({"base": BASE.format(700)})
     (match,) = found(run, path)
-    assert (match["name"], match["asked"], match["newest"]["commit"]) == ("bert", ["--with mix", "--set hccl_timeout=650"], first)
-    assert {one["key"] for one in match["changes_since"]} == {"hccl_timeout", "enable_data_pre_proc"}
+    assert (match["name"], match["asked"], match["newest"]["commit"]) == (
+        "bert",
+        ["--with mix", "--set hccl_timeout=650"],
+        first,
+    )
+    assert {one["key"] for one in match["changes_since"]} == {
+        "hccl_timeout",
+        "enable_data_pre_proc",
+    }
 
 
-def test_what_was_laid_over_a_preset_is_told_where_only_the_preset_is_found(store: Store, run: Run) -> None:
+def test_what_was_laid_over_a_preset_is_told_where_only_the_preset_is_found(
+    store: Store, run: Run
+) -> None:
     store({"bert": BASE.format(600)})
     record("--set", "hccl_timeout=5")
     (match,) = found(run, "out/bert.0.run.json")
-    assert (match["matched"], match["asked"], match["work_tree"]) == ("preset", ["--set hccl_timeout=5"], True)
+    assert (match["matched"], match["asked"], match["work_tree"]) == (
+        "preset",
+        ["--set hccl_timeout=5"],
+        True,
+    )
     assert "bert --set hccl_timeout=5" in run("whatran", "out/bert.0.run.json").out
 
 
@@ -216,11 +298,16 @@ def test_a_record_of_a_dirty_tree_is_found_once_it_is_committed(repo: Repo, run:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "nothing to look at"), (("abcdef0", "--pid", "1"), "takes one thing to look at"),
-        (("zzz",), "'zzz' is neither a file nor a digest"), (("short",), "says no digest"), (("environ",), "no NPUPROF_DIGEST"),
+        ((), "nothing to look at"),
+        (("abcdef0", "--pid", "1"), "takes one thing to look at"),
+        (("zzz",), "'zzz' is neither a file nor a digest"),
+        (("short",), "says no digest"),
+        (("environ",), "no NPUPROF_DIGEST"),
     ],
-)  # fmt: skip
-def test_what_is_no_clue_is_an_error_of_usage(words: tuple[str, ...], said: str, repo: Repo, run: Run) -> None:
+)
+def test_what_is_no_clue_is_an_error_of_usage(
+    words: tuple[str, ...], said: str, repo: Repo, run: Run
+) -> None:
     repo.commit({"base": BASE.format(600)})
     Path("short").write_text("NPUPROF_DIGEST=12\n")
     Path("environ").write_text("\0\0NPUPROF_X=1\0")
@@ -228,33 +315,58 @@ def test_what_is_no_clue_is_an_error_of_usage(words: tuple[str, ...], said: str,
     assert (done.code, done.out, said in done.err) == (2, "", True), done.err
 
 
-# -- evidence ----------------------------------------------------------------------------------------------------------
+# -- evidence -------------------------------------------------------------------------------------
 
 
-def test_of_a_log_the_preset_is_told_that_it_proves_the_most_of_and_speaks_against_nowhere(repo: Repo, run: Run) -> None:
+def test_of_a_log_the_preset_is_told_that_it_proves_the_most_of_and_speaks_against_nowhere(
+    repo: Repo, run: Run
+) -> None:
     base = "[options]\nprecision_mode = {}\nhccl_timeout = {}\n"
-    first = repo.commit({
-        "base": base.format('"force_fp32"', 1700),
-        "bert": '[profile]\nextends = ["base"]\n[options]\nstream_max_parallel_num = "DNN_V100:10"\n',
-        "less": "[options]\nhccl_timeout = 1700\n",
-        "other": base.format('"force_fp16"', 1700),
-    })  # fmt: skip
+    first = repo.commit(
+        {
+            "base": base.format('"force_fp32"', 1700),
+            "bert": (
+                '[profile]\nextends = ["base"]\n[options]\n'
+                'stream_max_parallel_num = "DNN_V100:10"\n'
+            ),
+            "less": "[options]\nhccl_timeout = 1700\n",
+            "other": base.format('"force_fp16"', 1700),
+        }
+    )
     repo.commit({"base": base.format('"force_fp32"', 1900)})
-    write_log(Path("logs"), {"precision_mode": "force_fp32", "hccl_timeout": 1700, "stream_max_parallel_num": "DNN_V100:10"})
+    write_log(
+        Path("logs"),
+        {
+            "precision_mode": "force_fp32",
+            "hccl_timeout": 1700,
+            "stream_max_parallel_num": "DNN_V100:10",
+        },
+    )
     (match,) = found(run, "logs")
-    assert (match["name"], match["matched"], match["in_force"], match["newest"]["commit"]) == ("bert", "fits", 3, first)
+    assert (match["name"], match["matched"], match["in_force"], match["newest"]["commit"]) == (
+        "bert",
+        "fits",
+        3,
+        first,
+    )
     assert [one["key"] for one in match["changes_since"]] == ["hccl_timeout"]
-    # The options stand in the debug log; the order in which a file system lists a folder is its own.
+    # The options stand in the debug log; the order in which a file system lists a folder is its
+    # own.
     log = next(Path("logs/debug").rglob("plog-42_*"))
     said = run("whatran", str(log))
     assert (said.code, "3 of 3 options in force" in said.out) == (0, True)
     write_log(Path("strange"), {"precision_mode": "allow_fp32_to_fp16", "hccl_timeout": 5})
     assert run("whatran", "strange").code == 1
-    shown = subprocess.run(["bash", "-c", f"{' '.join(NPUPROF)} show <(cat {log})"], capture_output=True, text=True, check=False)
+    shown = subprocess.run(
+        ["bash", "-c", f"{' '.join(NPUPROF)} show <(cat {log})"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert "precision_mode" in shown.stdout, shown.stderr
 
 
-# -- the index ---------------------------------------------------------------------------------------------------------
+# -- the index ------------------------------------------------------------------------------------
 
 
 @pytest.fixture(autouse=True)
@@ -265,16 +377,31 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_pinned_parent_builds_on_what_its_own_parents_were_then(repo: Repo, run: Run) -> None:
     repo.commit({"base": BASE.format(600), "mid": HEIR})
     repo.release("mid", "1.0.0")
-    repo.commit({"base": None, "mid": None, "root": BASE.format(700), "bert": HEIR.replace('"base"', '"mid@1.0.0"')})
+    repo.commit(
+        {
+            "base": None,
+            "mid": None,
+            "root": BASE.format(700),
+            "bert": HEIR.replace('"base"', '"mid@1.0.0"'),
+        }
+    )
     digest, preset = digests_of(run, "bert")
     repo.commit({"bert": "[options]\nhccl_timeout = 1\n"})
     assert [one["name"] for one in found(run, digest)] == ["bert", "mid"]
     assert [one["name"] for one in found(run, preset)] == ["bert"]
 
 
-def test_a_version_that_is_tagged_or_fetched_later_makes_older_commits_known(repo: Repo, run: Run) -> None:
+def test_a_version_that_is_tagged_or_fetched_later_makes_older_commits_known(
+    repo: Repo, run: Run
+) -> None:
     first = repo.commit({"base": BASE.format(600)})
-    repo.commit({"base": BASE.format(700), "bert": HEIR.replace('"base"', '"base@1.0.0"'), "mine": HEIR.replace('"base"', '"bert"')})
+    repo.commit(
+        {
+            "base": BASE.format(700),
+            "bert": HEIR.replace('"base"', '"base@1.0.0"'),
+            "mine": HEIR.replace('"base"', '"bert"'),
+        }
+    )
     repo.commit({"bert": None, "mine": None})
     assert not found(run, "f" * 64)
     repo.release("base", "1.0.0", first)
@@ -283,12 +410,16 @@ def test_a_version_that_is_tagged_or_fetched_later_makes_older_commits_known(rep
         assert name in [one["name"] for one in found(run, digest)]
 
 
-def test_of_a_partial_clone_it_is_told_that_presets_are_missing_and_looked_at_again(repo: Repo, run: Run, tmp_path: Path) -> None:
+def test_of_a_partial_clone_it_is_told_that_presets_are_missing_and_looked_at_again(
+    repo: Repo, run: Run, tmp_path: Path
+) -> None:
     repo.commit({"bert": BASE.format(600)})
     digest, _ = digests_of(run, "bert")
     repo.commit({"bert": BASE.format(700)})
     repo.git("config", "uploadpack.allowFilter", "true")
-    repo.git("clone", "-q", "--filter=blob:none", f"file://{repo.folder}", str(tmp_path / "partial"))
+    repo.git(
+        "clone", "-q", "--filter=blob:none", f"file://{repo.folder}", str(tmp_path / "partial")
+    )
     there = ("whatran", digest, "--store", str(tmp_path / "partial" / "profiles"))
     told = run(*there)
     assert (told.code, "git fetch --refetch" in told.err) == (1, True), told
@@ -296,7 +427,9 @@ def test_of_a_partial_clone_it_is_told_that_presets_are_missing_and_looked_at_ag
     assert run(*there).code == 0
 
 
-def test_in_a_bare_repository_now_is_the_last_commit(repo: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_a_bare_repository_now_is_the_last_commit(
+    repo: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     repo.commit({"bert": BASE.format(600)})
     digest, _ = digests_of(run, "bert")
     repo.commit({"bert": BASE.format(700)})

@@ -55,7 +55,9 @@ def test_a_terminal_is_told_how_many_commits_were_looked_at_and_a_pipe_is_not(
     assert is_terminal or not screen.getvalue()
 
 
-def test_commits_from_before_a_store_was_moved_are_looked_at_if_a_later_one_tells_where_it_was(tmp_path: Path) -> None:
+def test_commits_from_before_a_store_was_moved_are_looked_at_if_a_later_one_tells_where_it_was(
+    tmp_path: Path,
+) -> None:
     repo = fast_import(tmp_path / "r", make_history(2, 1))
     repo.git("mv", "profiles", "store")
     assert load(repo, "store").states == []
@@ -65,4 +67,6 @@ def test_commits_from_before_a_store_was_moved_are_looked_at_if_a_later_one_tell
         (repo.folder / "npuprof.toml").write_text('presets = ["job.toml"]\n')
         (repo.folder / "job.toml").write_text(PRESET.format(value))
         repo.commit(message="change it")
-    assert [state.commits for state in load(repo, "store").states][-2:] == [[repo.git("rev-parse", rev)] for rev in ("HEAD~1", "HEAD")]
+    assert [state.commits for state in load(repo, "store").states][-2:] == [
+        [repo.git("rev-parse", rev)] for rev in ("HEAD~1", "HEAD")
+    ]

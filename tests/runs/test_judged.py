@@ -1,4 +1,6 @@
-"""``verify`` on logs that are cut: while they are written, in another file, in the midst of a block. A loss proves nothing."""
+"""``verify`` on logs that are cut: while they are written, in another file, in the midst of a
+block. A loss proves nothing.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,15 @@ from support.adapterlogs.process import play, write_lines
 from support.building import build_store
 from support.running import Run
 
-#: What a process asks for that is cut in two in every place: in the blocks, between them, and in front of what ends them.
-CUT = {"precision_mode": "force_fp16", "hcom_parallel": False, "debug_dir": "/a", "op_debug_config": "/a.cfg", "dump_layer": "a/b"}
+#: What a process asks for that is cut in two in every place: in the blocks, between them, and in
+#: front of what ends them.
+CUT = {
+    "precision_mode": "force_fp16",
+    "hcom_parallel": False,
+    "debug_dir": "/a",
+    "op_debug_config": "/a.cfg",
+    "dump_layer": "a/b",
+}
 PRESET = """[options]
 precision_mode = "force_fp16"
 hcom_parallel = false
@@ -36,7 +45,11 @@ def write_process(snapshot: str, modules: str, **settings: Any) -> list[bytes]:
 def judge_folder(folder: Path) -> list[tuple[str, str]]:
     """Return the verdicts on what the process asked for that left a folder."""
     processes = read_evidence([str(folder)]).processes
-    return [(verdict.setting, verdict.state) for process in processes for verdict in judge_process(CUT, process)]
+    return [
+        (verdict.setting, verdict.state)
+        for process in processes
+        for verdict in judge_process(CUT, process)
+    ]
 
 
 def test_a_log_that_still_grows_is_never_held_against_its_preset(run: Run, tmp_path: Path) -> None:
@@ -51,8 +64,12 @@ def test_a_log_that_still_grows_is_never_held_against_its_preset(run: Run, tmp_p
     assert states == {"in force"}
 
 
-@pytest.mark.parametrize(("snapshot", "modules"), [("g", "FMK"), ("g", "GE"), ("d", "FMK"), ("c", "FMK")])
-def test_a_log_that_goes_on_in_another_file_says_nothing_else(tmp_path: Path, snapshot: str, modules: str) -> None:
+@pytest.mark.parametrize(
+    ("snapshot", "modules"), [("g", "FMK"), ("g", "GE"), ("d", "FMK"), ("c", "FMK")]
+)
+def test_a_log_that_goes_on_in_another_file_says_nothing_else(
+    tmp_path: Path, snapshot: str, modules: str
+) -> None:
     lines = write_process(snapshot, modules)
     cut = tmp_path / "plog-42_20260724101112001.log", tmp_path / "plog-42_20260724101112002.log"
     cut[0].write_bytes(b"".join(lines))
@@ -72,9 +89,21 @@ def test_a_log_that_goes_on_in_another_file_says_nothing_else(tmp_path: Path, sn
         ("", "FMK", "precision_mode_v2", "fp16", "changed"),  # two lines of the block
         ("", "GE", "precision_mode_v2", "fp16", "changed"),
         ("", "GE", "oo_constant_folding", True, "changed"),
-        (" op_debug_level: ", "FMK", "precision_mode_v2", "fp16", "changed"),  # nobody set this one either
+        (
+            " op_debug_level: ",
+            "FMK",
+            "precision_mode_v2",
+            "fp16",
+            "changed",
+        ),  # nobody set this one either
         (" ge.graphRunMode: ", "FMK", "precision_mode_v2", "fp16", "cannot tell"),
-        (" something", "FMK", "graph_memory_max_size", "1024", "cannot tell"),  # one line, and that may be lost
+        (
+            " something",
+            "FMK",
+            "graph_memory_max_size",
+            "1024",
+            "cannot tell",
+        ),  # one line, and that may be lost
         ("", "GE", "graph_memory_max_size", "1024", "cannot tell"),
         ("", "FMK GE", "graph_memory_max_size", "1024", "changed"),
         ("", "FMK GE", "graph_memory_max_size", "", "default or set"),

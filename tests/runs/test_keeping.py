@@ -1,4 +1,6 @@
-"""Standard error of a command that is run with ``--prove``: kept, because TF 2 says there what it uses, and shown as without us."""
+"""Standard error of a command that is run with ``--prove``: kept, because TF 2 says there what it
+uses, and shown as without us.
+"""
 
 from __future__ import annotations
 
@@ -34,13 +36,19 @@ def leaf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def write_lines(path: str, mode: str) -> None:
     standing = dict.fromkeys(list_tf2_standing_keys("TF 2 2026-07"), "0")
-    block = write_tf2_block({**standing, "ge.exec.precision_mode_v2": mode, "ge.deterministic": "1"})
+    block = write_tf2_block(
+        {**standing, "ge.exec.precision_mode_v2": mode, "ge.deterministic": "1"}
+    )
     Path(path).write_text(write_tf2_line("Begin to open the device.") + block)
 
 
-def run(script: str, *flags: str, environ: dict[str, str] | None = None) -> subprocess.CompletedProcess[bytes]:
+def run(
+    script: str, *flags: str, environ: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[bytes]:
     words = [*NPUPROF, "run", "leaf", "--prove", *flags, "--", "sh", "-c", script]
-    return subprocess.run(words, capture_output=True, env={**os.environ, **(environ or {})}, timeout=60, check=False)
+    return subprocess.run(
+        words, capture_output=True, env={**os.environ, **(environ or {})}, timeout=60, check=False
+    )
 
 
 def find_kept() -> Path:
@@ -59,7 +67,9 @@ def find_kept() -> Path:
         ("echo hello >&2", 2, "its standard error contains no options of an adapter"),
     ],
 )
-def test_what_an_adapter_writes_to_standard_error_is_evidence_wherever_the_log_goes(script: str, code: int, said: str) -> None:
+def test_what_an_adapter_writes_to_standard_error_is_evidence_wherever_the_log_goes(
+    script: str, code: int, said: str
+) -> None:
     done = run(script, environ={"ASCEND_PROCESS_LOG_PATH": os.path.abspath("mine") if code else ""})
     assert (done.returncode, said in done.stderr.decode()) == (code, True), done.stderr.decode()
 
@@ -67,14 +77,22 @@ def test_what_an_adapter_writes_to_standard_error_is_evidence_wherever_the_log_g
 def test_the_record_names_the_folder_in_which_it_lies() -> None:
     assert run("cat said >&2", "--record", "out").returncode == 0
     found = json.loads(Path("out/leaf.0.run.json").read_bytes())
-    assert (found["proof"]["code"], find_kept().parent) == (0, Path(found["proof"]["log"]).relative_to(Path.cwd()))
+    assert (found["proof"]["code"], find_kept().parent) == (
+        0,
+        Path(found["proof"]["log"]).relative_to(Path.cwd()),
+    )
     assert find_kept().read_bytes() == Path("said").read_bytes()
     assert find_kept().stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize("script", ["true", "/nonexistent/program"])
 def test_of_nothing_nothing_is_kept(script: str) -> None:
-    subprocess.run([*RUN, script], capture_output=True, check=False, env={**os.environ, "ASCEND_PROCESS_LOG_PATH": "mine"})
+    subprocess.run(
+        [*RUN, script],
+        capture_output=True,
+        check=False,
+        env={**os.environ, "ASCEND_PROCESS_LOG_PATH": "mine"},
+    )
     assert [path.name for path in Path("out").rglob("*") if path.is_file()] == ["leaf.0.run.json"]
     assert not any(Path("out", "logs").iterdir() if Path("out", "logs").is_dir() else ())
 
@@ -89,37 +107,51 @@ def test_every_byte_is_shown_and_kept_and_standard_output_is_another(data: bytes
 
 
 @pytest.mark.parametrize(("first", "code"), [("cat said >&2", 0), ("true", 2)])
-def test_who_writes_when_the_command_has_ended_is_shown_and_kept_still(first: str, code: int) -> None:
+def test_who_writes_when_the_command_has_ended_is_shown_and_kept_still(
+    first: str, code: int
+) -> None:
     read, write = os.pipe()
     script = f"({WAIT}; echo late >&2) & {first}"
-    with subprocess.Popen([*RUN, "sh", "-c", script], stdout=subprocess.DEVNULL, stderr=write) as process:
+    with subprocess.Popen(
+        [*RUN, "sh", "-c", script], stdout=subprocess.DEVNULL, stderr=write
+    ) as process:
         os.close(write)
         assert process.wait(20) == code
         Path("stop").touch()
         with open(read, "rb") as shown:
             told = shown.read()
     assert told.endswith(b"late\n")
-    assert f"a process that the command left running may still write to its standard error, {find_kept().absolute()}" in told.decode()
+    assert (
+        "a process that the command left running may still "
+        f"write to its standard error, {find_kept().absolute()}"
+    ) in told.decode()
     assert find_kept().read_bytes().endswith(b"late\n")
 
 
 @pytest.mark.parametrize("code", [0, 3])
 def test_a_reader_that_leaves_takes_no_exit_code_with_it(code: int) -> None:
-    script = f"cat other other other >&2; sleep 0.5; cat said >&2; exit {code}"  # whoever writes then is told, and the shell goes on
+    # whoever writes then is told, and the shell goes on
+    script = f"cat other other other >&2; sleep 0.5; cat said >&2; exit {code}"
     words = f"{' '.join(RUN)} sh -c '{script}' 2> >(sed -n /cube_hif8/q)"
-    assert subprocess.run(["bash", "-c", words], capture_output=True, timeout=30, check=False).returncode == (code or 1)
+    assert subprocess.run(
+        ["bash", "-c", words], capture_output=True, timeout=30, check=False
+    ).returncode == (code or 1)
     found = json.loads(Path("out/leaf.0.run.json").read_bytes())
     assert (found["exit"], found["proof"]["code"]) == ({"code": code, "signal": None}, 1)
 
 
 def test_standard_error_of_a_reader_that_leaves_ends_the_command_by_sigpipe() -> None:
-    script = f"{{ {' '.join(RUN)} sh -c 'exec yes >&2'; echo $? >code; }} 2>&1 >/dev/null | head -c 1000"
+    script = (
+        f"{{ {' '.join(RUN)} sh -c 'exec yes >&2'; echo $? >code; }} 2>&1 >/dev/null | head -c 1000"
+    )
     subprocess.run(["bash", "-c", script], capture_output=True, timeout=30, check=True)
     assert Path("code").read_text() == "141\n"
 
 
 def test_on_a_full_disk_it_is_shown_and_told_that_it_is_not_whole() -> None:
-    words = f"ulimit -f 1; exec {' '.join(NPUPROF)} run leaf --prove -- sh -c 'cat said >&2; exit 3'"
+    words = (
+        f"ulimit -f 1; exec {' '.join(NPUPROF)} run leaf --prove -- sh -c 'cat said >&2; exit 3'"
+    )
     done = subprocess.run(["bash", "-c", words], capture_output=True, timeout=30, check=False)
     assert done.returncode == 3
     assert Path("said").read_bytes() in done.stderr
@@ -127,13 +159,20 @@ def test_on_a_full_disk_it_is_shown_and_told_that_it_is_not_whole() -> None:
 
 
 def test_a_run_without_standard_error_is_a_run() -> None:
-    done = subprocess.run(["bash", "-c", f"{' '.join(RUN)} sh -c 'echo out; exit 4' 2>&-"], capture_output=True, timeout=30, check=False)
+    done = subprocess.run(
+        ["bash", "-c", f"{' '.join(RUN)} sh -c 'echo out; exit 4' 2>&-"],
+        capture_output=True,
+        timeout=30,
+        check=False,
+    )
     assert (done.returncode, done.stdout) == (4, b"out\n")
 
 
 def test_who_kills_it_for_good_leaves_nobody_behind() -> None:
     record = Path("out/leaf.0.run.json")
-    with subprocess.Popen([*RUN, "sleep", "60"], stderr=subprocess.PIPE, start_new_session=True) as process:
+    with subprocess.Popen(
+        [*RUN, "sleep", "60"], stderr=subprocess.PIPE, start_new_session=True
+    ) as process:
         wait_for(lambda: record.is_file() and '"pid": null' not in record.read_text())
         process.kill()
         assert process.stderr is not None

@@ -1,4 +1,6 @@
-"""``run --record`` as the parent of a command: real processes, real signals, a real terminal, real launchers."""
+"""``run --record`` as the parent of a command: real processes, real signals, a real terminal, real
+launchers.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ from support.waiting import read_line, wait_for
 
 NPUPROF = [sys.executable, "-m", "npuprof"]
 RUN = [*NPUPROF, "run", "leaf", "--record", "out", "--"]
-#: Says which signals it gets, one a line, until it gets SIGTERM a second time, or its standard input ends.
+#: Says which signals it gets, one a line, until it gets SIGTERM a second time, or its standard
+#: input ends.
 LISTENER = """
 import os, signal, sys, time
 def tell(number, frame):
@@ -48,7 +51,12 @@ def read_record(name: str = "leaf.0") -> dict[str, Any]:
 
 @pytest.fixture
 def listening() -> Iterator[subprocess.Popen[str]]:
-    with subprocess.Popen([*RUN, sys.executable, "-c", LISTENER], stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+    with subprocess.Popen(
+        [*RUN, sys.executable, "-c", LISTENER],
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
         yield process
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -56,14 +64,21 @@ def listening() -> Iterator[subprocess.Popen[str]]:
 
 @pytest.mark.parametrize("code", [0, 7, 255])
 def test_the_exit_code_is_the_commands_own(code: int) -> None:
-    assert subprocess.run([*RUN, "sh", "-c", f"exit {code}"], capture_output=True, check=False).returncode == code
+    assert (
+        subprocess.run(
+            [*RUN, "sh", "-c", f"exit {code}"], capture_output=True, check=False
+        ).returncode
+        == code
+    )
     assert read_record()["exit"] == {"code": code, "signal": None}
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGKILL", "SIGSEGV", "SIGPIPE"])
 def test_it_dies_of_the_signal_that_the_command_died_of(name: str) -> None:
     number = getattr(signal, name)
-    done = subprocess.run([*RUN, "sh", "-c", f"kill -{name[3:]} $$"], capture_output=True, check=False)
+    done = subprocess.run(
+        [*RUN, "sh", "-c", f"kill -{name[3:]} $$"], capture_output=True, check=False
+    )
     assert done.returncode == -number
     assert read_record()["exit"] == {"code": None, "signal": name}
     assert read_record()["state"] == "ended"
@@ -84,7 +99,9 @@ def test_a_signal_to_it_reaches_the_command_once(listening: subprocess.Popen[str
     assert listening.wait(10) == 5
 
 
-def test_a_signal_to_the_whole_group_reaches_the_command_once(listening: subprocess.Popen[str]) -> None:
+def test_a_signal_to_the_whole_group_reaches_the_command_once(
+    listening: subprocess.Popen[str],
+) -> None:
     read_line(listening)
     for name in ("SIGINT", "SIGTERM", "SIGUSR1"):
         os.killpg(listening.pid, getattr(signal, name))
@@ -106,10 +123,14 @@ def test_a_stop_that_is_sent_to_it_stops_the_command_and_it_goes_on_with_it(tmp_
     wait = "for _ in range(1200):\n  time.sleep(0.05 * (not os.path.exists('stop')))"
     script = f"import os, time\nprint('ready', flush=True)\n{wait}\nprint('done', flush=True)"
     # Of a group that no shell looks after, a stop from a terminal is ignored: so there is one.
-    with subprocess.Popen([*RUN, sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, process_group=0) as process:
+    with subprocess.Popen(
+        [*RUN, sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, process_group=0
+    ) as process:
         try:
             assert read_line(process) == "ready"
-            wait_for(lambda: read_record()["process"]["pid"])  # it is written down while the command starts
+            wait_for(
+                lambda: read_record()["process"]["pid"]
+            )  # it is written down while the command starts
             child = read_record()["process"]["pid"]
             process.send_signal(signal.SIGTSTP)
             wait_for(lambda: read_state(child) == read_state(process.pid) == "T")
@@ -122,7 +143,9 @@ def test_a_stop_that_is_sent_to_it_stops_the_command_and_it_goes_on_with_it(tmp_
                 os.killpg(process.pid, signal.SIGKILL)
 
 
-def test_who_kills_it_for_good_kills_the_command_and_the_record_says_that_it_was_running(listening: subprocess.Popen[str]) -> None:
+def test_who_kills_it_for_good_kills_the_command_and_the_record_says_that_it_was_running(
+    listening: subprocess.Popen[str],
+) -> None:
     pid = int(read_line(listening).split()[1])
     listening.kill()
     listening.wait(10)
@@ -130,16 +153,26 @@ def test_who_kills_it_for_good_kills_the_command_and_the_record_says_that_it_was
     assert (read_record()["state"], read_record()["exit"]) == ("running", None)
 
 
-#: Programs that call ``main``, by the thread that calls and the other threads, with the flags of the run.
-CALL = "from npuprof.__main__ import main\nprint('returned', main(['run', 'leaf', *sys.argv[1:], '--', 'echo', 'ran']), flush=True)\n"
+#: Programs that call ``main``, by the thread that calls and the other threads, with the flags of
+#: the run.
+CALL = (
+    "from npuprof.__main__ import main\n"
+    "print('returned', main(['run', 'leaf', *sys.argv[1:], '--', 'echo', 'ran']), flush=True)\n"
+)
 THREADED = {
     "the main thread beside another": (
         f"threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n{CALL}",
         ["--record", "out"],
     ),
-    "another thread": (f"CALL = {CALL!r}\nthreading.Thread(target=lambda: exec(CALL)).start()\n", ["--prove"]),
+    "another thread": (
+        f"CALL = {CALL!r}\nthreading.Thread(target=lambda: exec(CALL)).start()\n",
+        ["--prove"],
+    ),
     "the main thread beside a library's": (
-        f"import ctypes\nlibc = ctypes.CDLL(None)\nlibc.pthread_create(ctypes.byref(ctypes.c_ulong()), None, libc.pause, None)\n{CALL}",
+        (
+            "import ctypes\nlibc = ctypes.CDLL(None)\n"
+            f"libc.pthread_create(ctypes.byref(ctypes.c_ulong()), None, libc.pause, None)\n{CALL}"
+        ),
         [],
     ),
 }
@@ -149,22 +182,46 @@ THREADED = {
 def test_a_program_with_other_threads_is_told_to_start_a_process(way: str) -> None:
     text, flags = THREADED[way]
     Path("program.py").write_text(f"import sys, threading, time\n{text}")
-    done = subprocess.run([sys.executable, "program.py", *flags], capture_output=True, timeout=60, check=False, text=True)
-    assert (done.stdout, "NP914" in done.stderr, Path("out").exists()) == ("returned 2\n", True, False), done.stderr
+    done = subprocess.run(
+        [sys.executable, "program.py", *flags],
+        capture_output=True,
+        timeout=60,
+        check=False,
+        text=True,
+    )
+    assert (done.stdout, "NP914" in done.stderr, Path("out").exists()) == (
+        "returned 2\n",
+        True,
+        False,
+    ), done.stderr
 
 
 def test_signals_that_were_ignored_stay_ignored_and_no_others() -> None:
     words = "grep -E 'SigIgn|SigBlk' /proc/self/status"
-    plain = subprocess.run(["sh", "-c", f"trap '' HUP; {words}"], capture_output=True, check=True).stdout
+    plain = subprocess.run(
+        ["sh", "-c", f"trap '' HUP; {words}"], capture_output=True, check=True
+    ).stdout
     done = subprocess.run(
-        ["sh", "-c", f"trap '' HUP; exec {' '.join(RUN)} {words.replace(chr(39), chr(34))}"], capture_output=True, check=True
+        ["sh", "-c", f"trap '' HUP; exec {' '.join(RUN)} {words.replace(chr(39), chr(34))}"],
+        capture_output=True,
+        check=True,
     )
     assert done.stdout == plain
 
 
 @pytest.mark.skipif(shutil.which("mpirun") is None, reason="Open MPI is not here")
 def test_under_open_mpi_each_rank_has_a_record_of_its_own() -> None:
-    words = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "3", *RUN, "sh", "-c", "exit 0"]
+    words = [
+        "mpirun",
+        "--allow-run-as-root",
+        "--oversubscribe",
+        "-np",
+        "3",
+        *RUN,
+        "sh",
+        "-c",
+        "exit 0",
+    ]
     done = subprocess.run(words, capture_output=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     assert sorted(os.listdir("out")) == [f"leaf.{rank}.run.json" for rank in range(3)]

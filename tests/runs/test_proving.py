@@ -1,4 +1,6 @@
-"""``run --prove``: the log is switched on for a real process, which writes one as the adapter would, and held against the preset."""
+"""``run --prove``: the log is switched on for a real process, which writes one as the adapter
+would, and held against the preset.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ from support.building import build_store
 
 NPUPROF = [sys.executable, "-m", "npuprof"]
 PRESET = '[options]\nhccl_timeout = 1800\nprecision_mode = "force_fp32"\n'
-#: Stands for the adapter: writes the log that it was given where the environment says, if the levels are what its lines need.
+#: Stands for the adapter: writes the log that it was given where the environment says, if the
+#: levels are what its lines need.
 ADAPTER = """
 import os, shutil, sys
 def copy(given, made):
@@ -38,12 +41,28 @@ def prove(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Prove:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
     def run(
-        used: Mapping[str, object], *flags: str, code: int = 0, environ: Mapping[str, str] | None = None
+        used: Mapping[str, object],
+        *flags: str,
+        code: int = 0,
+        environ: Mapping[str, str] | None = None,
     ) -> subprocess.CompletedProcess[str]:
         write_log(tmp_path / "given", used)
-        words = [*NPUPROF, "run", "bert", "--prove", *flags, "--", sys.executable, "adapter.py", "given", str(code)]
+        words = [
+            *NPUPROF,
+            "run",
+            "bert",
+            "--prove",
+            *flags,
+            "--",
+            sys.executable,
+            "adapter.py",
+            "given",
+            str(code),
+        ]
         env = {**os.environ, **(environ or {})}
-        return subprocess.run(words, env=env, capture_output=True, text=True, cwd=tmp_path, check=False)
+        return subprocess.run(
+            words, env=env, capture_output=True, text=True, cwd=tmp_path, check=False
+        )
 
     return run
 
@@ -76,7 +95,9 @@ def test_a_run_that_wrote_nothing_proves_nothing(prove: Prove) -> None:
     assert (done.returncode, "NP970" in done.stderr) == (2, True)
 
 
-def test_the_log_lies_beside_the_record_which_says_what_was_proven(prove: Prove, tmp_path: Path) -> None:
+def test_the_log_lies_beside_the_record_which_says_what_was_proven(
+    prove: Prove, tmp_path: Path
+) -> None:
     assert prove(GOOD, "--record", "out").returncode == 0
     found = json.loads((tmp_path / "out" / "bert.0.run.json").read_text())
     assert found["proof"]["code"] == 0
@@ -87,21 +108,37 @@ def test_the_log_lies_beside_the_record_which_says_what_was_proven(prove: Prove,
 
 def test_in_a_folder_that_the_user_named_each_run_has_its_own(prove: Prove, tmp_path: Path) -> None:
     logs = tmp_path / "mine"
-    assert prove({**GOOD, "precision_mode": "force_fp16"}, environ={"ASCEND_PROCESS_LOG_PATH": str(logs)}).returncode == 1
+    assert (
+        prove(
+            {**GOOD, "precision_mode": "force_fp16"}, environ={"ASCEND_PROCESS_LOG_PATH": str(logs)}
+        ).returncode
+        == 1
+    )
     done = prove(GOOD, environ={"ASCEND_PROCESS_LOG_PATH": str(logs)})
-    assert (done.returncode, f"the log of this run goes to {logs}/bert." in done.stderr) == (0, True), done.stderr
+    assert (done.returncode, f"the log of this run goes to {logs}/bert." in done.stderr) == (
+        0,
+        True,
+    ), done.stderr
     assert len(list(logs.iterdir())) == 2
 
 
 @pytest.mark.parametrize(
     ("said", "levels"),
     [
-        (None, "FMK=1:GE=1"), ("", "FMK=1:GE=1"), ("GE=0", "GE=0:FMK=1"), ("FMK=0:GE=1", "FMK=0:GE=1"), ("HCCL=2", "HCCL=2:FMK=1:GE=1"),
+        (None, "FMK=1:GE=1"),
+        ("", "FMK=1:GE=1"),
+        ("GE=0", "GE=0:FMK=1"),
+        ("FMK=0:GE=1", "FMK=0:GE=1"),
+        ("HCCL=2", "HCCL=2:FMK=1:GE=1"),
         ("GE=3", "GE=3:FMK=1"),
     ],
-)  # fmt: skip
-def test_levels_that_the_user_has_set_stay_and_what_is_missing_is_added(said: str | None, levels: str) -> None:
-    variables = plan_log({"ASCEND_MODULE_LOG_LEVEL": said} if said is not None else {}, "/x", "leaf")
+)
+def test_levels_that_the_user_has_set_stay_and_what_is_missing_is_added(
+    said: str | None, levels: str
+) -> None:
+    variables = plan_log(
+        {"ASCEND_MODULE_LOG_LEVEL": said} if said is not None else {}, "/x", "leaf"
+    )
     assert variables == {"ASCEND_MODULE_LOG_LEVEL": levels, "ASCEND_PROCESS_LOG_PATH": "/x"}
 
 

@@ -1,7 +1,9 @@
-"""Variables that torch_npu writes down with ``TORCH_NPU_LOGS=env``, as evidence: of which process, and never more than the lines show.
+"""Variables that torch_npu writes down with ``TORCH_NPU_LOGS=env``, as evidence: of which process,
+and never more than the lines show.
 
-The lines are made as its sources write them: ``Logger::log`` in ``csrc/logging/Logger.cpp`` for the variables that C++ reads, the logger of
-torch (``TorchLogsFormatter``) for those that ``torch_npu/utils/patch_getenv.py`` sees Python read.
+The lines are made as its sources write them: ``Logger::log`` in ``csrc/logging/Logger.cpp`` for the
+variables that C++ reads, the logger of torch (``TorchLogsFormatter``) for those that
+``torch_npu/utils/patch_getenv.py`` sees Python read.
 """
 
 from __future__ import annotations
@@ -24,19 +26,28 @@ from npuprof.runs.run_log import plan_log
 from support.building import config
 from support.running import Run
 
-PRESET = "[env]\nTASK_QUEUE_ENABLE = 2\nPYTORCH_NPU_ALLOC_CONF = { expandable_segments = true }\nHCCL_BUFFSIZE = 200\n"
+PRESET = (
+    "[env]\nTASK_QUEUE_ENABLE = 2\n"
+    "PYTORCH_NPU_ALLOC_CONF = { expandable_segments = true }\nHCCL_BUFFSIZE = 200\n"
+)
 CPP = "/usr1/pytorch/torch_npu/csrc/core/npu/register/OptionsManager.cpp"
 
 
 def write_cpp(name: str, text: str, pid: int = 100, rank: int | None = None) -> str:
     """Return the line of a variable that C++ reads."""
-    return f"I1127 10:00:01.000042 {pid} {CPP}:35] {f'[rank:{rank}] ' if rank is not None else ''}get env {name} = {text}\n"
+    return (
+        f"I1127 10:00:01.000042 {pid} {CPP}:35] "
+        f"{f'[rank:{rank}] ' if rank is not None else ''}get env {name} = {text}\n"
+    )
 
 
 def write_python(name: str, text: str, pid: int = 100, rank: int | None = None) -> str:
     """Return the line of a variable that Python reads."""
     before = f"[rank{rank}]:" if rank is not None else ""
-    return f"{before}I1127 10:00:01.000000 {pid} torch_npu/utils/patch_getenv.py:15] get env {name} = {text}\n"
+    return (
+        f"{before}I1127 10:00:01.000000 {pid} "
+        f"torch_npu/utils/patch_getenv.py:15] get env {name} = {text}\n"
+    )
 
 
 GOOD = (
@@ -48,14 +59,22 @@ GOOD = (
 
 @pytest.fixture
 def verify(tmp_path: Path, run: Run) -> Callable[..., dict[str, Any]]:
-    """Verify a preset by the text of a log; return its fields, with a table of states by setting for each process."""
+    """Verify a preset by the text of a log.
+
+    Return its fields, with a table of states by setting for each process.
+    """
 
     def command(text: str, preset: str = PRESET, *flags: str) -> dict[str, Any]:
         (tmp_path / "job.toml").write_text(preset)
         (tmp_path / "err.txt").write_text(text, errors="surrogateescape")
-        result = run("verify", tmp_path / "job.toml", tmp_path / "err.txt", "--format", "json", *flags)
+        result = run(
+            "verify", tmp_path / "job.toml", tmp_path / "err.txt", "--format", "json", *flags
+        )
         fields: dict[str, Any] = json.loads(result.out)
-        states = [{one["setting"].removeprefix("env."): one["state"] for one in process["verdicts"]} for process in fields["processes"]]
+        states = [
+            {one["setting"].removeprefix("env."): one["state"] for one in process["verdicts"]}
+            for process in fields["processes"]
+        ]
         return {**fields, "code": result.code, "states": states}
 
     return command
@@ -64,8 +83,14 @@ def verify(tmp_path: Path, run: Run) -> Callable[..., dict[str, Any]]:
 def test_a_run_is_verified_by_the_variables_that_its_process_read(verify: Any) -> None:
     fields = verify(f"starting\n{GOOD}step 1: loss 7.0\n")
     assert fields["code"] == 0
-    assert fields["states"] == [dict.fromkeys(("TASK_QUEUE_ENABLE", "PYTORCH_NPU_ALLOC_CONF", "HCCL_BUFFSIZE"), "in force")]
-    assert (fields["processes"][0]["pid"], fields["processes"][0]["rank"], fields["left_out"]) == (100, None, [])
+    assert fields["states"] == [
+        dict.fromkeys(("TASK_QUEUE_ENABLE", "PYTORCH_NPU_ALLOC_CONF", "HCCL_BUFFSIZE"), "in force")
+    ]
+    assert (fields["processes"][0]["pid"], fields["processes"][0]["rank"], fields["left_out"]) == (
+        100,
+        None,
+        [],
+    )
 
 
 @pytest.mark.parametrize(
@@ -76,16 +101,27 @@ def test_a_run_is_verified_by_the_variables_that_its_process_read(verify: Any) -
         (f"\x1b[32m{write_cpp('TASK_QUEUE_ENABLE', '2')}", "in force"),
         (write_cpp("TASK_QUEUE_ENABLE", "1"), "changed"),
         (write_cpp("TASK_QUEUE_ENABLE", "(null)"), "absent"),
-        (write_cpp("TASK_QUEUE_ENABLE", "2") + write_python("TASK_QUEUE_ENABLE", "1"), "cannot tell"),
+        (
+            write_cpp("TASK_QUEUE_ENABLE", "2") + write_python("TASK_QUEUE_ENABLE", "1"),
+            "cannot tell",
+        ),
         (write_cpp("TASK_QUEUE_ENABLE", "2").rstrip("\n"), "cannot tell"),
-        (write_cpp("TASK_QUEUE_ENABLE", "2").rstrip("\n") + write_cpp("HCCL_BUFFSIZE", "200"), "cannot tell"),
-        (write_cpp("TASK_QUEUE_ENABLE", "1").rstrip("\n") + write_cpp("HCCL_BUFFSIZE", "200"), "changed"),
+        (
+            write_cpp("TASK_QUEUE_ENABLE", "2").rstrip("\n") + write_cpp("HCCL_BUFFSIZE", "200"),
+            "cannot tell",
+        ),
+        (
+            write_cpp("TASK_QUEUE_ENABLE", "1").rstrip("\n") + write_cpp("HCCL_BUFFSIZE", "200"),
+            "changed",
+        ),
         (write_cpp("TASK_QUEUE_ENABLE", "1") + "get env HCCL_BUFFSIZE = \0\0\n", "cannot tell"),
         (write_cpp("task_queue_enable", "2"), "cannot tell"),
         (write_cpp("HCCL_BUFFSIZE", "get env TASK_QUEUE_ENABLE = 2"), "cannot tell"),
     ],
-)  # fmt: skip
-def test_a_verdict_says_what_the_lines_of_a_variable_show(verify: Any, lines: str, state: str) -> None:
+)
+def test_a_verdict_says_what_the_lines_of_a_variable_show(
+    verify: Any, lines: str, state: str
+) -> None:
     fields = verify(write_cpp("RANK", "0") + lines)
     states = {process["TASK_QUEUE_ENABLE"] for process in fields["states"]}
     assert state in states
@@ -110,13 +146,19 @@ def test_a_line_that_torch_npu_does_not_write_is_no_evidence(line: str) -> None:
     ("wanted", "text", "state"),
     [
         ("{ expandable_segments = true }", "expandable_segments:True", "in force"),
-        ('"garbage_collection_threshold:0.8,max_split_size_mb:64"', "max_split_size_mb:64,garbage_collection_threshold:0.8", "in force"),
+        (
+            '"garbage_collection_threshold:0.8,max_split_size_mb:64"',
+            "max_split_size_mb:64,garbage_collection_threshold:0.8",
+            "in force",
+        ),
         ("{ max_split_size_mb = 64 }", "max_split_size_mb:64,expandable_segments:True", "changed"),
         ("{ expandable_segments = true }", "expandable_segments:False", "changed"),
     ],
 )
 def test_pairs_are_the_same_in_any_order(verify: Any, wanted: str, text: str, state: str) -> None:
-    fields = verify(write_cpp("PYTORCH_NPU_ALLOC_CONF", text), f"[env]\nPYTORCH_NPU_ALLOC_CONF = {wanted}\n")
+    fields = verify(
+        write_cpp("PYTORCH_NPU_ALLOC_CONF", text), f"[env]\nPYTORCH_NPU_ALLOC_CONF = {wanted}\n"
+    )
     assert fields["states"] == [{"PYTORCH_NPU_ALLOC_CONF": state}]
 
 
@@ -128,18 +170,26 @@ def test_processes_are_judged_apart_by_number_and_label_and_named_by_rank(verify
     ]
     fields = verify("".join(lines), "[env]\nTASK_QUEUE_ENABLE = 2\n")
     assert [process["rank"] for process in fields["processes"]] == [0, 1, 2]
-    assert [process["TASK_QUEUE_ENABLE"] for process in fields["states"]] == ["in force", "changed", "changed"]
+    assert [process["TASK_QUEUE_ENABLE"] for process in fields["states"]] == [
+        "in force",
+        "changed",
+        "changed",
+    ]
     assert (fields["code"], fields["disagree"]) == (1, ["env.TASK_QUEUE_ENABLE"])
 
 
 def test_a_value_that_each_process_has_of_its_own_cannot_be_told(verify: Any) -> None:
-    fields = verify(write_cpp("RANK", "0"), '[env]\nRANK = { launcher = "rank" }\nTASK_QUEUE_ENABLE = 2\n')
+    fields = verify(
+        write_cpp("RANK", "0"), '[env]\nRANK = { launcher = "rank" }\nTASK_QUEUE_ENABLE = 2\n'
+    )
     assert fields["states"] == [{"RANK": "cannot tell", "TASK_QUEUE_ENABLE": "cannot tell"}]
     assert fields["code"] == 2
 
 
 @pytest.mark.parametrize("where", ["plain", "packed", "stdin", "folder"])
-def test_lines_are_read_from_files_folders_and_standard_input(tmp_path: Path, run: Run, where: str) -> None:
+def test_lines_are_read_from_files_folders_and_standard_input(
+    tmp_path: Path, run: Run, where: str
+) -> None:
     (tmp_path / "job.toml").write_text(PRESET)
     folder = tmp_path / "logs"
     folder.mkdir()
@@ -147,14 +197,21 @@ def test_lines_are_read_from_files_folders_and_standard_input(tmp_path: Path, ru
         (folder / "a.err.gz").write_bytes(gzip.compress(GOOD.encode()))
     else:
         (folder / "a.err").write_text(GOOD)
-    path = {"stdin": "-", "folder": folder, "plain": folder / "a.err", "packed": folder / "a.err.gz"}[where]
+    path = {
+        "stdin": "-",
+        "folder": folder,
+        "plain": folder / "a.err",
+        "packed": folder / "a.err.gz",
+    }[where]
     result = run("verify", tmp_path / "job.toml", path, stdin=GOOD.encode())
     assert (result.code, result.out.count("in force")) == (0, 3)
 
 
 def test_a_log_without_lines_says_what_to_switch_on(tmp_path: Path, run: Run) -> None:
     (tmp_path / "job.toml").write_text(PRESET)
-    (tmp_path / "a.err").write_text(write_cpp("RANK", "0") + "I1127 10:00:01.000042 7 a.cpp:1] something\n")
+    (tmp_path / "a.err").write_text(
+        write_cpp("RANK", "0") + "I1127 10:00:01.000042 7 a.cpp:1] something\n"
+    )
     result = run("verify", tmp_path / "job.toml", tmp_path / "a.err")
     assert result.code == 2
     assert "no line of it: torch" in result.out
@@ -169,7 +226,11 @@ def test_lines_of_variables_alone_are_no_run_of_tensorflow(tmp_path: Path, run: 
         assert "NP970" in run(*words).err
 
 
-@given(st.text(st.characters(blacklist_characters="\n\r\x1b", blacklist_categories=("Cs",)), max_size=40))
+@given(
+    st.text(
+        st.characters(blacklist_characters="\n\r\x1b", blacklist_categories=("Cs",)), max_size=40
+    )
+)
 @example("(null)")
 @example("I1127 10:00:01.000042 100 x] get env A = B")
 def test_a_value_is_read_as_it_was_written_or_not_at_all(text: str) -> None:
@@ -183,18 +244,24 @@ def test_a_value_is_read_as_it_was_written_or_not_at_all(text: str) -> None:
 @pytest.mark.parametrize(
     ("preset", "environment", "wanted"),
     [
-        ("[env]\nTASK_QUEUE_ENABLE = 2\n", {}, "env"), ("[torch_npu]\njit_compile = false\n", {}, "env"),
+        ("[env]\nTASK_QUEUE_ENABLE = 2\n", {}, "env"),
+        ("[torch_npu]\njit_compile = false\n", {}, "env"),
         ('[profile.versions]\ntorch_npu = ">=7.1"\n[options]\ndeterministic = 1\n', {}, "env"),
         ("[env]\nTASK_QUEUE_ENABLE = 2\n", {"TORCH_NPU_LOGS": "memory"}, "memory,env"),
         ("[env]\nTASK_QUEUE_ENABLE = 2\n", {"TORCH_NPU_LOGS": "+env"}, "+env"),
         ("[env]\nTASK_QUEUE_ENABLE = 2\n", {"TORCH_LOGS": "+dynamo"}, "+dynamo,env"),
-        ("[env]\nTASK_QUEUE_ENABLE = 2\n[options]\ndeterministic = 1\n", {}, None), ("[options]\ndeterministic = 1\n", {}, None),
+        ("[env]\nTASK_QUEUE_ENABLE = 2\n[options]\ndeterministic = 1\n", {}, None),
+        ("[options]\ndeterministic = 1\n", {}, None),
     ],
-)  # fmt: skip
-def test_run_prove_switches_the_lines_on_for_presets_of_torch_npu(preset: str, environment: dict[str, str], wanted: str | None) -> None:
+)
+def test_run_prove_switches_the_lines_on_for_presets_of_torch_npu(
+    preset: str, environment: dict[str, str], wanted: str | None
+) -> None:
     variables = plan_log(environment, "/x", "leaf", config(preset))
     assert variables.get("TORCH_NPU_LOGS") == wanted
-    assert ("ASCEND_MODULE_LOG_LEVEL" in variables) == ("[options]" in preset), "the engine has no options of others to write down"
+    assert ("ASCEND_MODULE_LOG_LEVEL" in variables) == ("[options]" in preset), (
+        "the engine has no options of others to write down"
+    )
 
 
 def test_run_prove_verifies_what_the_command_read(tmp_path: Path) -> None:
@@ -205,7 +272,21 @@ if "env" in os.environ.get("TORCH_NPU_LOGS", "").split(","):
     sys.stderr.write({write_cpp("TASK_QUEUE_ENABLE", "VALUE")!r}.replace("VALUE", sys.argv[1] or os.environ["TASK_QUEUE_ENABLE"]))
 """
     for value, code, state in (("", 0, "in force"), ("0", 1, "changed")):
-        words = [sys.executable, "-m", "npuprof", "run", "job.toml", "--prove", "--", sys.executable, "-c", program, value]
+        words = [
+            sys.executable,
+            "-m",
+            "npuprof",
+            "run",
+            "job.toml",
+            "--prove",
+            "--",
+            sys.executable,
+            "-c",
+            program,
+            value,
+        ]
         environ = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "state")}
-        done = subprocess.run(words, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            words, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False
+        )
         assert (done.returncode, state in done.stderr) == (code, True), done.stderr

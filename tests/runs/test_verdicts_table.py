@@ -1,4 +1,6 @@
-"""Each option of TensorFlow 1, each adapter, each level of logs, each thing a script may do with it: what is said is what is so."""
+"""Each option of TensorFlow 1, each adapter, each level of logs, each thing a script may do with
+it: what is said is what is so.
+"""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -14,10 +16,16 @@ from support.adapterlogs import dumps, truth, wire
 from support.adapterlogs.process import Played, play, write_folder
 from support.lanes import more_at_night
 
-#: Adapters by the state of their sources (see adapterlogs), the modules whose info lines are on, whether graphs were dumped.
+#: Adapters by the state of their sources (see adapterlogs), the modules whose info lines are on,
+#: whether graphs were dumped.
 RUNS = more_at_night(
     [("g", "FMK", False), ("g", "", True)],
-    [("a", "FMK", False), ("g", "GE", False), ("g", "FMK GE", False), *((snapshot, "FMK", False) for snapshot in "fedcb")],
+    [
+        ("a", "FMK", False),
+        ("g", "GE", False),
+        ("g", "FMK GE", False),
+        *((snapshot, "FMK", False) for snapshot in "fedcb"),
+    ],
 )
 #: What a script may have done with the setting of a preset.
 FATES = ("set", "left out", "misspelt", "another value", "another type", "too late")
@@ -40,13 +48,20 @@ class Row(NamedTuple):
 
 
 def _list_values(option: wire.Option, snapshot: str) -> list[Any]:
-    """Return values of which the first is, where there is one, what the newest adapter does not have unset."""
+    """Return values of which the first is, where there is one, what the newest adapter does not
+    have unset.
+    """
     unset = {key.unset for key in option.keys if key.since <= snapshot}
     return sorted(option.values, key=lambda value: wire.write_value(option, value) in unset)
 
 
-def _make_sessions(option: wire.Option, values: list[Any], fate: str) -> list[dict[str, wire.Entry]] | None:
-    needs = {name: (wire.list_options()[name].field, value) for name, value in wire.NEEDS.get(option.name, {}).items()}
+def _make_sessions(
+    option: wire.Option, values: list[Any], fate: str
+) -> list[dict[str, wire.Entry]] | None:
+    needs = {
+        name: (wire.list_options()[name].field, value)
+        for name, value in wire.NEEDS.get(option.name, {}).items()
+    }
     entries: dict[str, wire.Entry] = {
         "set": {option.name: (option.field, values[0])},
         "left out": {},
@@ -55,7 +70,9 @@ def _make_sessions(option: wire.Option, values: list[Any], fate: str) -> list[di
         "another type": {option.name: ("i" if option.field == "s" else "s", str(values[0]))},
         "too late": {option.name: (option.field, values[0])},
     }[fate]
-    if (fate == "another type" and option.name in REFUSED) or (fate == "another value" and len(values) < 2):
+    if (fate == "another type" and option.name in REFUSED) or (
+        fate == "another value" and len(values) < 2
+    ):
         return None
     return [needs, {**needs, **entries}] if fate == "too late" else [{**needs, **entries}]
 
@@ -66,7 +83,9 @@ def _write(place: Path, played: Played, dumped: bool = False) -> tuple[Any, set[
     graphs = place / "extra-info" / "graph" / "42_0"
     for number, held in enumerate(played.sessions if dumped else ()):
         graphs.mkdir(parents=True, exist_ok=True)
-        (graphs / f"BeforeSubGraph_{number}.pbtxt").write_text(dumps.write_graph(held), encoding="utf-8")
+        (graphs / f"BeforeSubGraph_{number}.pbtxt").write_text(
+            dumps.write_graph(held), encoding="utf-8"
+        )
     (process,) = read_evidence([str(path) for path in place.iterdir()]).processes
     return process, whole
 
@@ -81,20 +100,30 @@ def _list_rows(snapshot: str, modules: str, dumped: bool, folder: Path) -> Itera
             played = play(snapshot, sessions, modules)
             process, whole = _write(folder / f"{option.name} {fate}", played, dumped)
             for value in dict.fromkeys((values[0], values[-1])):
-                told = truth.find_truth(played, option.name, value, whole, range(len(played.sessions)) if dumped else ())
+                told = truth.find_truth(
+                    played, option.name, value, whole, range(len(played.sessions)) if dumped else ()
+                )
                 (said,) = judge_process({option.name: value}, process)
                 yield Row(option, value, fate, told, said.state, said.tell)
 
 
 @pytest.mark.parametrize(("snapshot", "modules", "dumped"), RUNS)
-def test_nothing_false_is_said_and_what_can_be_proven_is(tmp_path: Path, snapshot: str, modules: str, dumped: bool) -> None:
+def test_nothing_false_is_said_and_what_can_be_proven_is(
+    tmp_path: Path, snapshot: str, modules: str, dumped: bool
+) -> None:
     rows = list(_list_rows(snapshot, modules, dumped, tmp_path))
-    assert [(row.option.name, row.value, row.fate, row.state, fault) for row in rows if (fault := row.truth.find_fault(row.state))] == []
+    assert [
+        (row.option.name, row.value, row.fate, row.state, fault)
+        for row in rows
+        if (fault := row.truth.find_fault(row.state))
+    ] == []
     missed = [row for row in rows if row.truth.told and row.state not in row.truth.list_right()]
     for row in missed:  # a single line that is not there may have been lost
         keys = wire.list_keys(row.option, snapshot)
         assert row.state == "cannot tell"
-        assert {key.unset for key in keys} == {None} or (dumped and {key.stage for key in keys} <= {"i"}), row
+        assert {key.unset for key in keys} == {None} or (
+            dumped and {key.stage for key in keys} <= {"i"}
+        ), row
         assert row.fate != "set" or not keys
     assert len(missed) < sum(row.truth.told for row in rows) / 20
 
@@ -103,7 +132,11 @@ def test_nothing_false_is_said_and_what_can_be_proven_is(tmp_path: Path, snapsho
     ("modules", "proven", "tells"),
     [
         ("FMK", {"exact": 52, "other": 38, "line": 2}, {"dump": DUMP, "nothing": ""}),
-        ("", {"exact": 2, "other": 3}, {"exact": BLOCKS, "other": BLOCKS, "line": BLOCKS, "dump": DUMP, "nothing": ""}),
+        (
+            "",
+            {"exact": 2, "other": 3},
+            {"exact": BLOCKS, "other": BLOCKS, "line": BLOCKS, "dump": DUMP, "nothing": ""},
+        ),
     ],
 )
 def test_as_many_are_proven_as_can_be_and_the_rest_names_what_would_tell(
@@ -123,5 +156,7 @@ def test_as_many_are_proven_as_can_be_and_the_rest_names_what_would_tell(
         if said.state == "changed":
             assert said.note == "this adapter never passes it on"
         else:
-            assert said.state == "in force" or said.tell == (tells[how.proves] or DUMP * bool(option.attributes)), (option.name, said)
+            assert said.state == "in force" or said.tell == (
+                tells[how.proves] or DUMP * bool(option.attributes)
+            ), (option.name, said)
     assert +found == proven

@@ -1,4 +1,6 @@
-"""Marked blocks: written in place, kept equal to their presets, never at the cost of what is around them."""
+"""Marked blocks: written in place, kept equal to their presets, never at the cost of what is around
+them.
+"""
 
 from __future__ import annotations
 
@@ -77,12 +79,17 @@ def test_indentation_and_line_endings_stay(here: Path, newline: str, indent: str
     assert run("inject", "train.py", "a") == 0
     after = (here / "train.py").read_bytes().decode()
     assert after.count("\n") == after.count(newline)
-    begin, end = after.index(f"{indent}# >>> npuprof a >>>{newline}"), after.index(f"{indent}# <<< npuprof <<<{newline}")
+    begin, end = (
+        after.index(f"{indent}# >>> npuprof a >>>{newline}"),
+        after.index(f"{indent}# <<< npuprof <<<{newline}"),
+    )
     assert after[:begin] + after[end + len(f"{indent}# <<< npuprof <<<{newline}") :] == text
     assert run("inject", "train.py", "--check") == 0
 
 
-def test_a_stale_block_and_an_edited_one_are_told_apart(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_stale_block_and_an_edited_one_are_told_apart(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     run("inject", "train.py", "a")
     assert run("render", "a", "--check", "train.py") == 0
     (here / "profiles/a.toml").write_text(PRESET.replace("600", "700"))
@@ -100,8 +107,12 @@ def test_a_stale_block_and_an_edited_one_are_told_apart(here: Path, capsys: pyte
     assert "= 700" in (here / "train.py").read_text()
 
 
-@pytest.mark.parametrize("asked", [("framework", "torch_npu=2.6.0"), ("product", "atlas-a2-training")])
-def test_a_stale_block_that_was_asked_for_a_release_is_not_taken_for_an_edited_one(asked: tuple[str, str], here: Path, run: Run) -> None:
+@pytest.mark.parametrize(
+    "asked", [("framework", "torch_npu=2.6.0"), ("product", "atlas-a2-training")]
+)
+def test_a_stale_block_that_was_asked_for_a_release_is_not_taken_for_an_edited_one(
+    asked: tuple[str, str], here: Path, run: Run
+) -> None:
     name, value = asked
     assert run("inject", "run.sh", "a", f"--{name}", value).code == 0
     assert f"\n# {name}: {value}" in (here / "run.sh").read_text()
@@ -119,7 +130,9 @@ def test_no_fact_of_a_header_counts_as_an_edit(fact: str) -> None:
     assert (state.stale, state.edited) == (True, False)
 
 
-def test_all_blocks_of_a_tree_are_refreshed_together_or_not_at_all(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_blocks_of_a_tree_are_refreshed_together_or_not_at_all(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     write(here, {"x/a.py": SCRIPT, "x/b.py": SCRIPT})
     for name in ("x/a.py", "x/b.py"):
         run("inject", name, "a")
@@ -140,19 +153,28 @@ def test_shell_scripts_get_the_environment(here: Path) -> None:
     text = (here / "run.sh").read_text()
     assert text.startswith("#!/bin/sh\n# >>> npuprof a >>>\n")
     assert text.endswith("# <<< npuprof <<<\necho\n")
-    done = subprocess.run(["sh", "-c", '. ./run.sh; printf %s "$NPUPROF_HCCL_TIMEOUT"'], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["sh", "-c", '. ./run.sh; printf %s "$NPUPROF_HCCL_TIMEOUT"'],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert done.stdout.strip() == "600"
     assert run("inject", "run.sh", "--check") == 0
 
 
 def test_a_pair_of_marks_says_where_the_block_goes(here: Path) -> None:
-    (here / "train.py").write_text("if x:\n    # >>> npuprof a >>>\n    # <<< npuprof <<<\n    pass\n")
+    (here / "train.py").write_text(
+        "if x:\n    # >>> npuprof a >>>\n    # <<< npuprof <<<\n    pass\n"
+    )
     assert run("inject", "train.py", "a") == 0
     assert 'custom_op.name = "NpuOptimizer"' in (here / "train.py").read_text()
 
 
 def test_the_release_a_block_was_made_for_is_kept(here: Path) -> None:
-    (here / "profiles/a.toml").write_text(PRESET + '\n[[override]]\nmatch = { cann = "9.0.0" }\noptions = { hccl_timeout = 900 }\n')
+    (here / "profiles/a.toml").write_text(
+        PRESET + '\n[[override]]\nmatch = { cann = "9.0.0" }\noptions = { hccl_timeout = 900 }\n'
+    )
     assert run("inject", "train.py", "a", "--cann", "9.0.0") == 0
     assert "= 900" in (here / "train.py").read_text()
     assert run("inject", "train.py", "--check") == 0
@@ -160,10 +182,12 @@ def test_the_release_a_block_was_made_for_is_kept(here: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [ "x\n# <<< npuprof <<<\n", "# >>> npuprof a >>>\n# >>> npuprof b >>>\n# <<< npuprof <<<\n",
+    [
+        "x\n# <<< npuprof <<<\n",
+        "# >>> npuprof a >>>\n# >>> npuprof b >>>\n# <<< npuprof <<<\n",
         "# >>> npuprof a >>>\n# <<< npuprof b <<<\n",
     ],
-)  # fmt: skip
+)
 def test_marks_that_do_not_fit_are_refused(text: str) -> None:
     with pytest.raises(NpuprofError) as error:
         blocks.find_blocks("x.py", text.encode())
@@ -183,7 +207,10 @@ def test_no_block_is_put_inside_another(here: Path, capsys: pytest.CaptureFixtur
     assert run("inject", "train.py", "a") == 0
     text = (here / "train.py").read_text()
     lines = text.split("\n")
-    first, last = lines.index("    # >>> npuprof a >>>") + 1, lines.index("    # <<< npuprof <<<") + 1
+    first, last = (
+        lines.index("    # >>> npuprof a >>>") + 1,
+        lines.index("    # <<< npuprof <<<") + 1,
+    )
     for line in (first + 1, last):
         assert run("inject", "train.py", "a", "--line", str(line)) == 2
         assert f"line {line} is inside the block of a" in capsys.readouterr().err
@@ -200,16 +227,26 @@ def test_a_preset_that_cannot_be_resolved_changes_nothing(here: Path) -> None:
 
 def test_a_name_in_a_text_is_not_renamed() -> None:
     body = 'config.x = f(config=config, y="config")  # config\nother.config = config\n'
-    assert blocks.rename_variables(body, {"config": "c"}) == 'c.x = f(config=c, y="config")  # config\nother.config = c\n'
+    assert (
+        blocks.rename_variables(body, {"config": "c"})
+        == 'c.x = f(config=c, y="config")  # config\nother.config = c\n'
+    )
     calls = 'x = tf.f("tf.g", tf=tf.a)  # tf.h\nother.tf.b = not_tf.c\n'
-    assert blocks.rename_variables(calls, {"tf": "tf1"}) == 'x = tf1.f("tf.g", tf=tf1.a)  # tf.h\nother.tf.b = not_tf.c\n'
+    assert (
+        blocks.rename_variables(calls, {"tf": "tf1"})
+        == 'x = tf1.f("tf.g", tf=tf1.a)  # tf.h\nother.tf.b = not_tf.c\n'
+    )
 
 
 def test_sidecar_files_are_written_beside_the_script(here: Path) -> None:
-    (here / "profiles/a.toml").write_text(PRESET.replace("hccl", 'modify_mixlist = { black-list = { to-add = ["MatMul"] } }\nhccl'))
+    (here / "profiles/a.toml").write_text(
+        PRESET.replace("hccl", 'modify_mixlist = { black-list = { to-add = ["MatMul"] } }\nhccl')
+    )
     assert run("inject", "train.py", "a") == 0
     assert (here / "ops_info.json").exists()
-    assert subprocess.run([sys.executable, "-m", "py_compile", "train.py"], check=True).returncode == 0
+    assert (
+        subprocess.run([sys.executable, "-m", "py_compile", "train.py"], check=True).returncode == 0
+    )
 
 
 #: A file, its text, what is asked for, and what is said of it.
@@ -221,7 +258,12 @@ UNFIT = [
 
 @pytest.mark.parametrize(("name", "text", "words", "what"), UNFIT)
 def test_a_file_of_another_language_than_the_target_is_left_alone(
-    name: str, text: str, words: list[str], what: str, here: Path, capsys: pytest.CaptureFixture[str]
+    name: str,
+    text: str,
+    words: list[str],
+    what: str,
+    here: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     (here / name).write_text(text)
     assert run("inject", name, "a", *words) == 2
@@ -230,7 +272,9 @@ def test_a_file_of_another_language_than_the_target_is_left_alone(
 
 
 @pytest.mark.parametrize("name", ["a b.toml", "a\nb.toml"])
-def test_a_name_that_no_mark_can_hold_is_refused(name: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_name_that_no_mark_can_hold_is_refused(
+    name: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (here / name).write_text(PRESET)
     assert run("inject", "train.py", name) == 2
     assert "NP818" in capsys.readouterr().err
@@ -241,16 +285,26 @@ def test_a_name_that_no_mark_can_hold_is_refused(name: str, here: Path, capsys: 
 REJECTED = {
     "a value that the option does not take": ('[options]\nprecision_mode_v2 = "bf16"\n', "NP203"),
     "an abstract preset": ("[profile]\nabstract = true\n[options]\nhccl_timeout = 600\n", "NP107"),
-    "an option that the product lacks": ('[profile]\nproducts = ["atlas-training"]\n[options]\nprecision_mode_v2 = "mixed_bfloat16"\n',
-        "NP409"),
-}  # fmt: skip
+    "an option that the product lacks": (
+        (
+            '[profile]\nproducts = ["atlas-training"]\n[options]\n'
+            'precision_mode_v2 = "mixed_bfloat16"\n'
+        ),
+        "NP409",
+    ),
+}
 
 
 @pytest.mark.parametrize("case", REJECTED)
-def test_inject_rejects_what_render_rejects_with_the_same_finding(case: str, tmp_path: Path, store: Any, run: Run) -> None:
+def test_inject_rejects_what_render_rejects_with_the_same_finding(
+    case: str, tmp_path: Path, store: Any, run: Run
+) -> None:
     text, code = REJECTED[case]
     script = tmp_path / "train.py"
-    before = "import tensorflow as tf\n\nconfig = tf.compat.v1.ConfigProto()\n# >>> npuprof p >>>\n# <<< npuprof <<<\n"
+    before = (
+        "import tensorflow as tf\n\nconfig = tf.compat.v1.ConfigProto()\n"
+        "# >>> npuprof p >>>\n# <<< npuprof <<<\n"
+    )
     script.write_text(before)
     store({"p": text})
     rendered = run("render", "p", "--to", "session", "--inline")
@@ -264,14 +318,22 @@ def test_inject_rejects_what_render_rejects_with_the_same_finding(case: str, tmp
 @pytest.mark.parametrize(
     ("line", "name"),
     [
-        ("import tensorflow.compat.v1 as tf1", "tf1"), ("from tensorflow.compat import v1", "v1"), ("import tensorflow", "tensorflow"),
-        ("import tensorflow as tf", "tf"), ("import tensorflow as tf\nimport tensorflow.compat.v1 as tf1", "tf"),
+        ("import tensorflow.compat.v1 as tf1", "tf1"),
+        ("from tensorflow.compat import v1", "v1"),
+        ("import tensorflow", "tensorflow"),
+        ("import tensorflow as tf", "tf"),
+        ("import tensorflow as tf\nimport tensorflow.compat.v1 as tf1", "tf"),
     ],
-)  # fmt: skip
-def test_a_block_calls_tensorflow_by_the_name_that_the_script_has(line: str, name: str, tmp_path: Path, store: Any, run: Run) -> None:
+)
+def test_a_block_calls_tensorflow_by_the_name_that_the_script_has(
+    line: str, name: str, tmp_path: Path, store: Any, run: Run
+) -> None:
     script = tmp_path / "train.py"
     script.write_text(f"{line}\n\nconfig = {name}.compat.v1.ConfigProto()\n")
     store({"p": 'options.precision_mode_v2 = "fp16"\n'})
     assert "does not import" not in run("inject", "train.py", "p").err
-    assert f'custom_op.parameter_map["precision_mode_v2"].s = {name}.compat.as_bytes("fp16")\n' in script.read_text()
+    assert (
+        f'custom_op.parameter_map["precision_mode_v2"].s = {name}.compat.as_bytes("fp16")\n'
+        in script.read_text()
+    )
     assert run("inject", "train.py", "--all", "--check").code == 0

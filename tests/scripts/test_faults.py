@@ -1,4 +1,6 @@
-"""A bug of npuprof in one file is a finding about that file: the others are read, and nothing that was not understood is written."""
+"""A bug of npuprof in one file is a finding about that file: the others are read, and nothing that
+was not understood is written.
+"""
 
 from __future__ import annotations
 
@@ -17,19 +19,35 @@ from support.importing import write
 from support.running import Run
 
 Break = Callable[..., None]
-SCRIPTS = {"src/bad.py": OTHER, "src/first.py": PLAIN, "src/last.py": PLAIN.replace("allow_mix_precision", "force_fp32")}
+SCRIPTS = {
+    "src/bad.py": OTHER,
+    "src/first.py": PLAIN,
+    "src/last.py": PLAIN.replace("allow_mix_precision", "force_fp32"),
+}
 SAID = "error NP831: KeyError: 'nested'"
 WHY = "This is a bug in npuprof, not in your file. The other files were read."
 
 #: What may fail in a script, by the verb that runs into it.
 STEPS = {
-    "scan": ["scripts.scanning.read_script", "scripts.scanning.check_script", "scripts.scanning.sift_script_findings"],
+    "scan": [
+        "scripts.scanning.read_script",
+        "scripts.scanning.check_script",
+        "scripts.scanning.sift_script_findings",
+    ],
     "scan --statistics": ["scripts.summary.survey.build_drafts"],
-    "import -o made": ["commands.import_.find_idle_configs", "commands.import_.build_drafts", "commands.import_.judge_draft",
-        "commands.import_.format_draft"],
-    "adopt": ["scripts.blocks.find_blocks", "scripts.adopting.build_drafts", "scripts.adopting.plan_replacement"],
+    "import -o made": [
+        "commands.import_.find_idle_configs",
+        "commands.import_.build_drafts",
+        "commands.import_.judge_draft",
+        "commands.import_.format_draft",
+    ],
+    "adopt": [
+        "scripts.blocks.find_blocks",
+        "scripts.adopting.build_drafts",
+        "scripts.adopting.plan_replacement",
+    ],
     "inject --all": ["scripts.blocks.find_blocks"],
-}  # fmt: skip
+}
 PRESETS = {
     "bad": '[options]\nprecision_mode = "force_fp16"\n',
     "first": '[options]\nprecision_mode = "allow_mix_precision"\n',
@@ -38,11 +56,17 @@ PRESETS = {
 
 
 def is_about_bad(value: Any) -> bool:
-    """Return whether an argument of a step is the file ``bad.py`` or the preset ``bad``, or was read from it."""
+    """Return whether an argument of a step is the file ``bad.py`` or the preset ``bad``, or was
+    read from it.
+    """
     if isinstance(value, (list, tuple)):
         return any(map(is_about_bad, value))
     names = [value, *(getattr(value, field, "") for field in ("path", "file", "name"))]
-    return any(str(name) in ("bad", "src/bad.py", "bad.py") for name in names if isinstance(name, (str, Path)))
+    return any(
+        str(name) in ("bad", "src/bad.py", "bad.py")
+        for name in names
+        if isinstance(name, (str, Path))
+    )
 
 
 @pytest.fixture
@@ -76,8 +100,12 @@ def scripts(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(("verb", "step"), [(verb, step) for verb, steps in STEPS.items() for step in steps])
-def test_a_bug_in_one_script_is_a_finding_and_the_others_are_read(verb: str, step: str, scripts: Path, break_step: Break, run: Run) -> None:
+@pytest.mark.parametrize(
+    ("verb", "step"), [(verb, step) for verb, steps in STEPS.items() for step in steps]
+)
+def test_a_bug_in_one_script_is_a_finding_and_the_others_are_read(
+    verb: str, step: str, scripts: Path, break_step: Break, run: Run
+) -> None:
     if verb.startswith("inject"):
         assert run("adopt", "src").code == 0
     bad = (scripts / "src/bad.py").read_bytes()
@@ -88,28 +116,51 @@ def test_a_bug_in_one_script_is_a_finding_and_the_others_are_read(verb: str, ste
     assert (done.code, "Traceback" in text, "NP831" in text) == (2, False, True), done
     assert verb != "scan" or done.out.count("NP831") == 1
     if "--statistics" not in verb:
-        for said in (f"src/bad.py: {SAID}", WHY, "NPUPROF_DEBUG=1 shows where; please report it with the file that caused it"):
+        for said in (
+            f"src/bad.py: {SAID}",
+            WHY,
+            "NPUPROF_DEBUG=1 shows where; please report it with the file that caused it",
+        ):
             assert said in text
     assert (scripts / "src/bad.py").read_bytes() == bad
     if verb.startswith("import"):
-        assert sorted(path.name for path in (scripts / "made").rglob("*.toml")) == ["first.toml", "last.toml"]
+        assert sorted(path.name for path in (scripts / "made").rglob("*.toml")) == [
+            "first.toml",
+            "last.toml",
+        ]
     if verb == "adopt":
-        assert all("# >>> npuprof" in (scripts / f"src/{name}.py").read_text() for name in ("first", "last"))
+        assert all(
+            "# >>> npuprof" in (scripts / f"src/{name}.py").read_text()
+            for name in ("first", "last")
+        )
 
 
-def test_what_is_wrong_in_the_other_files_is_reported(scripts: Path, break_step: Break, run: Run) -> None:
+def test_what_is_wrong_in_the_other_files_is_reported(
+    scripts: Path, break_step: Break, run: Run
+) -> None:
     wrong = PLAIN.replace("['use_off_line'].b", "['use_off_line'].i")
     write(scripts, {"src/last.py": wrong, "src/bad.py": wrong})
     break_step("scripts.scanning.check_script")
     assert run("scan", "src", "--ignore", "NP831").code == 2
     done = run("scan", "src")
-    found = [(line.partition(":")[0], line.split(": ")[1]) for line in done.out.splitlines() if line.startswith("src/")]
-    assert (done.code, sorted({*found})) == (2, [("src/bad.py", "error NP831"), ("src/last.py", "error NP802")]), done
+    found = [
+        (line.partition(":")[0], line.split(": ")[1])
+        for line in done.out.splitlines()
+        if line.startswith("src/")
+    ]
+    assert (done.code, sorted({*found})) == (
+        2,
+        [("src/bad.py", "error NP831"), ("src/last.py", "error NP802")],
+    ), done
 
 
 def test_json_and_sarif_contain_the_finding(scripts: Path, break_step: Break, run: Run) -> None:
     break_step("scripts.python.reader.mark_without_effect")
-    scanned = [one for one in json.loads(run("scan", "src", "--format", "json").out)["findings"] if one["code"] == "NP831"]
+    scanned = [
+        one
+        for one in json.loads(run("scan", "src", "--format", "json").out)["findings"]
+        if one["code"] == "NP831"
+    ]
     assert [(one["path"], one["severity"], one["message"], one["why"]) for one in scanned] == [
         ("src/bad.py", "error", "KeyError: 'nested'", WHY)
     ]
@@ -120,8 +171,12 @@ def test_json_and_sarif_contain_the_finding(scripts: Path, break_step: Break, ru
     assert [one["file"] for one in text["presets"]] == ["src/first.py", "src/last.py"]
 
 
-def test_no_block_goes_into_a_helper_of_a_script_that_cannot_be_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
-    helper = HELPER.replace("    return", '    custom_op.parameter_map["use_off_line"].b = True\n    return')
+def test_no_block_goes_into_a_helper_of_a_script_that_cannot_be_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
+    helper = HELPER.replace(
+        "    return", '    custom_op.parameter_map["use_off_line"].b = True\n    return'
+    )
     write(tmp_path, {"src/train.py": CALLS, "src/npu_utils.py": helper})
     (tmp_path / "profiles").mkdir()
     assert "# >>> npuprof" in run("adopt", "src", "--dry-run").out
@@ -136,7 +191,9 @@ def test_no_block_goes_into_a_helper_of_a_script_that_cannot_be_compared(tmp_pat
     assert (tmp_path / "src/npu_utils.py").read_text() == helper
 
 
-def test_the_traceback_is_shown_on_request(scripts: Path, break_step: Break, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_traceback_is_shown_on_request(
+    scripts: Path, break_step: Break, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("NPUPROF_DEBUG", "1")
     break_step("scripts.python.reader.mark_without_effect")
     done = run("scan", "src")
@@ -148,18 +205,35 @@ def test_the_traceback_is_shown_on_request(scripts: Path, break_step: Break, run
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (RecursionError("deep"), "NP801: the file is not read: it is nested too deeply, or too large"),
-        (PermissionError(13, "Permission denied"), "NP801: the file is not read: permission denied"),
+        (
+            RecursionError("deep"),
+            "NP801: the file is not read: it is nested too deeply, or too large",
+        ),
+        (
+            PermissionError(13, "Permission denied"),
+            "NP801: the file is not read: permission denied",
+        ),
         (AssertionError("\x1b[2J" + "x" * 9000), "NP831: AssertionError: \\x1b[2Jxx"),
     ],
 )
-def test_limits_and_system_errors_are_not_called_bugs(error: Exception, said: str, scripts: Path, break_step: Break, run: Run) -> None:
-    for step in ("scripts.scanning.check_script", "scripts.blocks.find_blocks", "commands.import_.build_drafts"):
+def test_limits_and_system_errors_are_not_called_bugs(
+    error: Exception, said: str, scripts: Path, break_step: Break, run: Run
+) -> None:
+    for step in (
+        "scripts.scanning.check_script",
+        "scripts.blocks.find_blocks",
+        "commands.import_.build_drafts",
+    ):
         break_step(step, error)
     for words in (["scan", "src"], ["import", "src", "-o", "made"], ["adopt", "src"]):
         done = run(*words)
         text = done.out + done.err
-        assert (done.code, f"src/bad.py: error {said}" in text, "\x1b" in text, len(text) < 5000) == (2, True, False, True), done
+        assert (
+            done.code,
+            f"src/bad.py: error {said}" in text,
+            "\x1b" in text,
+            len(text) < 5000,
+        ) == (2, True, False, True), done
 
 
 def test_what_ends_the_run_still_ends_it(scripts: Path, break_step: Break, run: Run) -> None:
@@ -175,11 +249,14 @@ def test_what_ends_the_run_still_ends_it(scripts: Path, break_step: Break, run: 
 @pytest.mark.parametrize(
     ("verb", "step"),
     [
-        ("check", "checks.store.judge_config"), ("check", "store.folder.Folder.profile"), ("list", "resolve.Resolver.resolve_profile"),
-        ("migrate --all --cann 9.0.0", "edit.migration.migrate_profile"), ("site public", "site.building.build_details"),
+        ("check", "checks.store.judge_config"),
+        ("check", "store.folder.Folder.profile"),
+        ("list", "resolve.Resolver.resolve_profile"),
+        ("migrate --all --cann 9.0.0", "edit.migration.migrate_profile"),
+        ("site public", "site.building.build_details"),
         ("site public", "checks.store.judge_config"),
     ],
-)  # fmt: skip
+)
 def test_a_bug_in_one_preset_does_not_hide_the_others(
     verb: str, step: str, store: Callable[..., Path], break_step: Break, run: Run, tmp_path: Path
 ) -> None:
@@ -188,7 +265,11 @@ def test_a_bug_in_one_preset_does_not_hide_the_others(
     break_step(step)
     done = run(*verb.split())
     text = done.out + done.err
-    assert (done.code, "Traceback" in text, f"profiles/bad.toml: {SAID}" in text) == (2, False, True), done
+    assert (done.code, "Traceback" in text, f"profiles/bad.toml: {SAID}" in text) == (
+        2,
+        False,
+        True,
+    ), done
     if verb == "list":
         assert [line.split()[0] for line in done.out.splitlines()] == ["first", "last"]
     if verb == "site public":
@@ -197,7 +278,9 @@ def test_a_bug_in_one_preset_does_not_hide_the_others(
     assert {path.name: path.read_bytes() for path in (tmp_path / "profiles").iterdir()} == before
 
 
-def test_a_preset_is_not_migrated_where_another_may_extend_it(store: Callable[..., Path], break_step: Break, run: Run) -> None:
+def test_a_preset_is_not_migrated_where_another_may_extend_it(
+    store: Callable[..., Path], break_step: Break, run: Run
+) -> None:
     old = 'profile.cann = "5.1.RC1"\n[options]\nmstune_mode = "1"\n'
     path = store({**PRESETS, "first": old})
     assert run("migrate", "first", "--cann", "9.0.0", "--dry-run").out

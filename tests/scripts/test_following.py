@@ -1,5 +1,6 @@
-# ruff: noqa: E501 (a tree is told in a few lines)
-"""What scripts import from files of their own tree: constants, and functions that make or fill a configuration."""
+"""What scripts import from files of their own tree: constants, and functions that make or fill a
+configuration.
+"""
 
 from __future__ import annotations
 
@@ -57,18 +58,30 @@ class Holder:
     def get(self):
         return self.config
 """
-FILL = 'def fill(op, mode="force_fp16"):\n    op.parameter_map["precision_mode"].s = tf.compat.as_bytes(mode)\n'
+FILL = (
+    'def fill(op, mode="force_fp16"):\n'
+    '    op.parameter_map["precision_mode"].s = tf.compat.as_bytes(mode)\n'
+)
 SET = f'{HEAD}custom_op.parameter_map["precision_mode"].s = tf.compat.as_bytes(PRECISION)\n'
 MIX, FP32 = {"precision_mode": "allow_mix_precision"}, {"precision_mode": "force_fp32"}
 
 
-def read_tree(folder: Path, files: dict[str, str], script: str = "train.py", followed: bool = True) -> list[dict[str, Any]]:
-    """Return what each preset of a script sets; ``followed`` says whether files of its tree are looked at, as ``import`` does."""
+def read_tree(
+    folder: Path, files: dict[str, str], script: str = "train.py", followed: bool = True
+) -> list[dict[str, Any]]:
+    """Return what each preset of a script sets.
+
+    ``followed`` says whether files of its tree are looked at, as ``import`` does.
+    """
     write(folder, files)
     modules = open_modules([str(folder)]) if followed else None
     path = str(folder / script)
     data = (folder / script).read_bytes()
-    return [draft.settings for draft in build_drafts(import_script(path, data, modules=modules)) if draft.settings]
+    return [
+        draft.settings
+        for draft in build_drafts(import_script(path, data, modules=modules))
+        if draft.settings
+    ]
 
 
 @pytest.mark.parametrize(
@@ -76,44 +89,143 @@ def read_tree(folder: Path, files: dict[str, str], script: str = "train.py", fol
     [
         ("from a.npu import Maker", "tf.Session(config=Maker('allow_mix_precision').build())", []),
         ("import a.npu", "tf.Session(config=a.npu.Maker().build())", []),
-        ("from a import npu as tools", "maker = tools.Maker(mode='allow_mix_precision')\ntf.Session(config=maker.build())", []),
+        (
+            "from a import npu as tools",
+            "maker = tools.Maker(mode='allow_mix_precision')\ntf.Session(config=maker.build())",
+            [],
+        ),
         ("from a.npu import *", "with tf.Session(config=Maker.plain()) as sess:\n    pass", []),
-        ("from a.npu import Maker as M", "class Mine(M):\n    pass\ntf.Session(config=Mine('allow_mix_precision').build())", []),
-        ("from a.npu import Maker",
-            "class Mine(Maker):\n    def __init__(self):\n        super().__init__('allow_mix_precision')\ntf.Session(config=Mine().build())",
-            []),
-        ("from a.npu import Holder", "held = Holder('force_fp32', True)\ntf.Session(config=held.get())", [FP32 | {"op_debug_level": 1}]),
-        ("from a.npu import Holder", "held = Holder('force_fp32')\nheld.wait(600)\ntf.Session(config=held.get())", [
-            FP32 | {"hccl_timeout": 600}]),
-        ("from a.npu import Holder",
-            "a = Holder('force_fp32')\nb = Holder('allow_mix_precision')\ntf.Session(config=a.get())\ntf.Session(config=b.get())", [FP32,
-            MIX]),
-        ("from a.npu import Maker", "maker = Maker()\nmaker.mode = FLAGS.mode\ntf.Session(config=maker.build())", []),
-        ("from a.npu import Maker", "@FLAGS.register\nclass Mine(Maker):\n    pass\ntf.Session(config=Mine().build())", []),
+        (
+            "from a.npu import Maker as M",
+            "class Mine(M):\n    pass\ntf.Session(config=Mine('allow_mix_precision').build())",
+            [],
+        ),
+        (
+            "from a.npu import Maker",
+            (
+                "class Mine(Maker):\n    def __init__(self):\n"
+                "        super().__init__('allow_mix_precision')\n"
+                "tf.Session(config=Mine().build())"
+            ),
+            [],
+        ),
+        (
+            "from a.npu import Holder",
+            "held = Holder('force_fp32', True)\ntf.Session(config=held.get())",
+            [FP32 | {"op_debug_level": 1}],
+        ),
+        (
+            "from a.npu import Holder",
+            "held = Holder('force_fp32')\nheld.wait(600)\ntf.Session(config=held.get())",
+            [FP32 | {"hccl_timeout": 600}],
+        ),
+        (
+            "from a.npu import Holder",
+            (
+                "a = Holder('force_fp32')\nb = Holder('allow_mix_precision')\n"
+                "tf.Session(config=a.get())\ntf.Session(config=b.get())"
+            ),
+            [FP32, MIX],
+        ),
+        (
+            "from a.npu import Maker",
+            "maker = Maker()\nmaker.mode = FLAGS.mode\ntf.Session(config=maker.build())",
+            [],
+        ),
+        (
+            "from a.npu import Maker",
+            "@FLAGS.register\nclass Mine(Maker):\n    pass\ntf.Session(config=Mine().build())",
+            [],
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_an_object_of_a_class_of_another_file_sets_is_of_the_script(
     imported: str, text: str, settings: list[dict[str, Any]], tmp_path: Path
 ) -> None:
-    files = {"train.py": f"import tensorflow as tf\n{imported}\n{text}\n", "a/__init__.py": "", "a/npu.py": MAKER}
+    files = {
+        "train.py": f"import tensorflow as tf\n{imported}\n{text}\n",
+        "a/__init__.py": "",
+        "a/npu.py": MAKER,
+    }
     assert read_tree(tmp_path, files) == settings
 
 
 @pytest.mark.parametrize(
     ("files", "settings"),
     [
-        ({"train.py": f"from settings import *\n{SET}", "settings.py": '__all__ = ["OTHER"]\nPRECISION = "force_fp32"\n'}, []),
-        ({"train.py": f"from a import b\n{SET}".replace("PRECISION", "b.PRECISION"), "a/__init__.py": "", "a/b.py": 'PRECISION = "force_fp32"\n'}, [FP32]),
-        ({"train.py": f"from a import c, b, d\n{SET}".replace("PRECISION", "b.PRECISION"), "a/b.py": 'PRECISION = "force_fp32"\n'}, [FP32]),
-        ({"m/train.py": f"from settings import PRECISION\n{SET}", "settings.py": 'PRECISION = "force_fp32"\n'}, [FP32]),
-        ({"m/train.py": f"from settings.npu import PRECISION\n{SET}", "settings/npu.py": 'PRECISION = "force_fp16"\n', "m/settings.py": ""}, []),
-        ({"train.py": f"from settings import PRECISION\n{SET}", "settings.py": 'BASE = "force"\nPRECISION = BASE + "_fp32"\n'}, [FP32]),
-        ({"train.py": f"from settings import C\n{SET}".replace("PRECISION", "C.PRECISION"), "settings.py": 'class C:\n    PRECISION = "force_fp32"\n'}, [FP32]),
-        ({"train.py": f"import settings\n{HEAD}for k, v in settings.ALL.items():\n    custom_op.parameter_map[k].s = v\n", "settings.py": 'ALL = {"precision_mode": b"force_fp32"}\n'}, [FP32]),
-        ({"train.py": f"from settings import __file__ as PRECISION\n{SET}", "settings.py": "import os\nHERE = os.path.dirname(__file__)\n"}, []),
+        (
+            {
+                "train.py": f"from settings import *\n{SET}",
+                "settings.py": '__all__ = ["OTHER"]\nPRECISION = "force_fp32"\n',
+            },
+            [],
+        ),
+        (
+            {
+                "train.py": f"from a import b\n{SET}".replace("PRECISION", "b.PRECISION"),
+                "a/__init__.py": "",
+                "a/b.py": 'PRECISION = "force_fp32"\n',
+            },
+            [FP32],
+        ),
+        (
+            {
+                "train.py": f"from a import c, b, d\n{SET}".replace("PRECISION", "b.PRECISION"),
+                "a/b.py": 'PRECISION = "force_fp32"\n',
+            },
+            [FP32],
+        ),
+        (
+            {
+                "m/train.py": f"from settings import PRECISION\n{SET}",
+                "settings.py": 'PRECISION = "force_fp32"\n',
+            },
+            [FP32],
+        ),
+        (
+            {
+                "m/train.py": f"from settings.npu import PRECISION\n{SET}",
+                "settings/npu.py": 'PRECISION = "force_fp16"\n',
+                "m/settings.py": "",
+            },
+            [],
+        ),
+        (
+            {
+                "train.py": f"from settings import PRECISION\n{SET}",
+                "settings.py": 'BASE = "force"\nPRECISION = BASE + "_fp32"\n',
+            },
+            [FP32],
+        ),
+        (
+            {
+                "train.py": f"from settings import C\n{SET}".replace("PRECISION", "C.PRECISION"),
+                "settings.py": 'class C:\n    PRECISION = "force_fp32"\n',
+            },
+            [FP32],
+        ),
+        (
+            {
+                "train.py": (
+                    f"import settings\n{HEAD}for k, v in settings.ALL.items():\n"
+                    "    custom_op.parameter_map[k].s = v\n"
+                ),
+                "settings.py": 'ALL = {"precision_mode": b"force_fp32"}\n',
+            },
+            [FP32],
+        ),
+        (
+            {
+                "train.py": f"from settings import __file__ as PRECISION\n{SET}",
+                "settings.py": "import os\nHERE = os.path.dirname(__file__)\n",
+            },
+            [],
+        ),
     ],
-)  # fmt: skip
-def test_constants_of_modules_fold(files: dict[str, str], settings: list[dict[str, Any]], tmp_path: Path) -> None:
+)
+def test_constants_of_modules_fold(
+    files: dict[str, str], settings: list[dict[str, Any]], tmp_path: Path
+) -> None:
     script = next(iter(files))
     assert read_tree(tmp_path, files, script, followed=False) == []
     assert read_tree(tmp_path, files, script) == settings
@@ -122,23 +234,61 @@ def test_constants_of_modules_fold(files: dict[str, str], settings: list[dict[st
 @pytest.mark.parametrize(
     "files",
     [
-        {"train.py": f"from settings import PRECISION\n{SET}", "settings.py": 'PRECISION = "a"\nif asked():\n    PRECISION = "b"\n'},
-        {"train.py": f"from settings import PRECISION\n{SET}", "settings.py": 'PRECISION = "a"\ndef f():\n    global PRECISION\n    PRECISION = "b"\n'},
-        {"train.py": f"import settings\nsettings.PRECISION = FLAGS.p\n{SET}".replace("(PRECISION", "(settings.PRECISION"), "settings.py": 'PRECISION = "a"\n'},
-        {"train.py": f"import settings\nfrom settings import PRECISION\nsettings.PRECISION = FLAGS.p\n{SET}", "settings.py": 'PRECISION = "a"\n'},
-        {"train.py": f"from a import PRECISION\n{SET}", "a.py": "from b import PRECISION\n", "b.py": "from a import PRECISION\n"},
-        {"train.py": f"from train import PRECISION\n{SET}"}, {"train.py": f"from settings import PRECISION\n{SET}"},
+        {
+            "train.py": f"from settings import PRECISION\n{SET}",
+            "settings.py": 'PRECISION = "a"\nif asked():\n    PRECISION = "b"\n',
+        },
+        {
+            "train.py": f"from settings import PRECISION\n{SET}",
+            "settings.py": 'PRECISION = "a"\ndef f():\n    global PRECISION\n    PRECISION = "b"\n',
+        },
+        {
+            "train.py": f"import settings\nsettings.PRECISION = FLAGS.p\n{SET}".replace(
+                "(PRECISION", "(settings.PRECISION"
+            ),
+            "settings.py": 'PRECISION = "a"\n',
+        },
+        {
+            "train.py": (
+                "import settings\nfrom settings import PRECISION\n"
+                f"settings.PRECISION = FLAGS.p\n{SET}"
+            ),
+            "settings.py": 'PRECISION = "a"\n',
+        },
+        {
+            "train.py": f"from a import PRECISION\n{SET}",
+            "a.py": "from b import PRECISION\n",
+            "b.py": "from a import PRECISION\n",
+        },
+        {"train.py": f"from train import PRECISION\n{SET}"},
+        {"train.py": f"from settings import PRECISION\n{SET}"},
         {"train.py": f"from settings import PRECISION\n{SET}", "settings.py": "def ("},
-        {"train.py": f"from settings import PRECISION\n{SET}", "settings.py": 'import os\nPRECISION = os.environ["P"]\n'},
-        {"train.py": f"try:\n    from a import PRECISION\nexcept ImportError:\n    from b import PRECISION\n{SET}", "a.py": 'PRECISION = "a"\n', "b.py": 'PRECISION = "b"\n'},
+        {
+            "train.py": f"from settings import PRECISION\n{SET}",
+            "settings.py": 'import os\nPRECISION = os.environ["P"]\n',
+        },
+        {
+            "train.py": (
+                "try:\n    from a import PRECISION\nexcept ImportError:\n"
+                f"    from b import PRECISION\n{SET}"
+            ),
+            "a.py": 'PRECISION = "a"\n',
+            "b.py": 'PRECISION = "b"\n',
+        },
     ],
-)  # fmt: skip
+)
 def test_what_may_have_another_value_stays_unknown(files: dict[str, str], tmp_path: Path) -> None:
     assert read_tree(tmp_path, files) == []
 
 
 def test_modules_outside_of_the_tree_are_not_looked_at(tmp_path: Path) -> None:
-    write(tmp_path, {"settings.py": 'PRECISION = "force_fp32"\n', "secret/settings.py": 'PRECISION = "force_fp32"\n'})
+    write(
+        tmp_path,
+        {
+            "settings.py": 'PRECISION = "force_fp32"\n',
+            "secret/settings.py": 'PRECISION = "force_fp32"\n',
+        },
+    )
     inside = tmp_path / "tree"
     assert read_tree(inside, {"train.py": f"from settings import PRECISION\n{SET}"}) == []
     (inside / "settings.py").symlink_to(tmp_path / "secret" / "settings.py")
@@ -148,27 +298,92 @@ def test_modules_outside_of_the_tree_are_not_looked_at(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("script", "settings"),
     [
-        ('import npu_utils\nwith tf.Session(config=npu_utils.get_config("allow_mix_precision")) as s:\n    pass\n', [MIX]),
-        ('from npu_utils import *\nget_config("allow_mix_precision", timeout=60)\n', [{**MIX, "hccl_timeout": 60}]),
-        ('from npu_utils import get_config\nPRECISION = "force_fp32"\nget_config(PRECISION)\n', [FP32]),
-        ('from npu_utils import get_config\ndef run(p):\n    return get_config(p)\nrun("force_fp32")\n', [FP32]),
-        ('from npu_utils import get_config\ndef \\\n  run(p):\n    return get_config(p)\nrun("force_fp32")\n', [FP32]),
+        (
+            (
+                "import npu_utils\nwith "
+                'tf.Session(config=npu_utils.get_config("allow_mix_precision")) as s:\n    pass\n'
+            ),
+            [MIX],
+        ),
+        (
+            'from npu_utils import *\nget_config("allow_mix_precision", timeout=60)\n',
+            [{**MIX, "hccl_timeout": 60}],
+        ),
+        (
+            'from npu_utils import get_config\nPRECISION = "force_fp32"\nget_config(PRECISION)\n',
+            [FP32],
+        ),
+        (
+            (
+                "from npu_utils import get_config\ndef run(p):\n"
+                '    return get_config(p)\nrun("force_fp32")\n'
+            ),
+            [FP32],
+        ),
+        (
+            (
+                "from npu_utils import get_config\ndef \\\n  run(p):\n"
+                '    return get_config(p)\nrun("force_fp32")\n'
+            ),
+            [FP32],
+        ),
         ('from npu_utils import get_config\nfor p in ["force_fp32"]:\n    get_config(p)\n', [FP32]),
-        ('from npu_utils import get_config\nget_config("force_fp32")\nget_config("force_fp32")\n', [FP32]),
-        ('from npu_utils import get_config\na = get_config("force_fp32")\nb = get_config("allow_mix_precision")\n', [FP32, MIX]),
-        ('from npu_utils import get_config\nget_config(*given)\n', []),
-        ('from npu_utils import get_config\nget_config(FLAGS.precision)\n', []),
+        (
+            (
+                'from npu_utils import get_config\nget_config("force_fp32")\n'
+                'get_config("force_fp32")\n'
+            ),
+            [FP32],
+        ),
+        (
+            (
+                'from npu_utils import get_config\na = get_config("force_fp32")\n'
+                'b = get_config("allow_mix_precision")\n'
+            ),
+            [FP32, MIX],
+        ),
+        ("from npu_utils import get_config\nget_config(*given)\n", []),
+        ("from npu_utils import get_config\nget_config(FLAGS.precision)\n", []),
         ('from npu_utils import get_config\nget_config = print\nget_config("force_fp32")\n', []),
-        ('from npu_utils import get_config\ndef get_config(p):\n    pass\nget_config("force_fp32")\n', []),
-        ("from npu_utils import fill\n" + HEAD + 'fill(custom_op)\ncustom_op.parameter_map["precision_mode"].s = b"force_fp32"\n', [FP32]),
-        ("from npu_utils import add_entry\nconfig = tf.ConfigProto()\nadd_entry(config)\nrun = NPURunConfig(session_config=config, hccl_timeout=60)\nfrom npu_bridge import NPURunConfig\n", [{"hccl_timeout": 60, "precision_mode": "force_fp16"}]),
-        ('from npu_utils import make_run\nmake_run(mode="force_fp32")\n', [{**FP32, "enable_dump": True, "dump_path": "/d"}]),
-        ("from npu_utils import set_options\nset_options()\n", [{"precision_mode_v2": "mixed_float16"}]),
-        ('from npu_utils import set_environment\nset_environment("1")\n', [{"env.ASCEND_GLOBAL_LOG_LEVEL": "1"}]),
+        (
+            (
+                "from npu_utils import get_config\ndef get_config(p):\n    pass\n"
+                'get_config("force_fp32")\n'
+            ),
+            [],
+        ),
+        (
+            "from npu_utils import fill\n"
+            + HEAD
+            + 'fill(custom_op)\ncustom_op.parameter_map["precision_mode"].s = b"force_fp32"\n',
+            [FP32],
+        ),
+        (
+            (
+                "from npu_utils import add_entry\nconfig = tf.ConfigProto()\nadd_entry(config)\n"
+                "run = NPURunConfig(session_config=config, hccl_timeout=60)\n"
+                "from npu_bridge import NPURunConfig\n"
+            ),
+            [{"hccl_timeout": 60, "precision_mode": "force_fp16"}],
+        ),
+        (
+            'from npu_utils import make_run\nmake_run(mode="force_fp32")\n',
+            [{**FP32, "enable_dump": True, "dump_path": "/d"}],
+        ),
+        (
+            "from npu_utils import set_options\nset_options()\n",
+            [{"precision_mode_v2": "mixed_float16"}],
+        ),
+        (
+            'from npu_utils import set_environment\nset_environment("1")\n',
+            [{"env.ASCEND_GLOBAL_LOG_LEVEL": "1"}],
+        ),
         ('from npu_utils import changed\nchanged("force_fp32")\n', []),
     ],
-)  # fmt: skip
-def test_functions_of_modules_are_read_with_the_arguments_of_the_call(script: str, settings: list[dict[str, Any]], tmp_path: Path) -> None:
+)
+def test_functions_of_modules_are_read_with_the_arguments_of_the_call(
+    script: str, settings: list[dict[str, Any]], tmp_path: Path
+) -> None:
     helper = f"""{MAKE}{FILL}import os
 import npu_device as npu
 from npu_bridge.estimator.npu.npu_config import NPURunConfig, DumpConfig
@@ -200,14 +415,28 @@ def changed(mode):
 
 def test_a_path_beside_a_helper_of_another_folder_stays_unknown(tmp_path: Path) -> None:
     helper = 'import os\nHERE = os.path.dirname(__file__)\nDUMP = os.path.join(HERE, "dump")\n'
-    script = f'from u.h import DUMP\n{HEAD}custom_op.parameter_map["dump_path"].s = tf.compat.as_bytes(DUMP)\n'
+    script = (
+        "from u.h import DUMP\n"
+        f'{HEAD}custom_op.parameter_map["dump_path"].s = tf.compat.as_bytes(DUMP)\n'
+    )
     assert read_tree(tmp_path, {"train.py": script, "u/h.py": helper}) == []
 
 
 @pytest.mark.parametrize("expression", ["MIX", "u.h.MIX", "find_mix()"])
-def test_a_file_beside_the_script_is_not_taken_for_one_of_that_name_beside_a_helper(expression: str, tmp_path: Path) -> None:
-    helper = 'import os\nMIX = os.path.dirname(__file__) + "/ops.json"\ndef find_mix():\n    return MIX\n'
+def test_a_file_beside_the_script_is_not_taken_for_one_of_that_name_beside_a_helper(
+    expression: str, tmp_path: Path
+) -> None:
+    helper = (
+        "import os\nMIX = os.path.dirname(__file__) + "
+        '"/ops.json"\ndef find_mix():\n    return MIX\n'
+    )
     line = f'custom_op.parameter_map["modify_mixlist"].s = tf.compat.as_bytes({expression})\n'
-    files = {"train.py": f"import u.h\nfrom u.h import MIX, find_mix\n{HEAD}{line}", "u/h.py": helper}
-    beside = {"ops.json": '{"black-list": {"to-add": ["Add"]}}', "u/ops.json": '{"white-list": {"to-add": ["MatMul"]}}'}
+    files = {
+        "train.py": f"import u.h\nfrom u.h import MIX, find_mix\n{HEAD}{line}",
+        "u/h.py": helper,
+    }
+    beside = {
+        "ops.json": '{"black-list": {"to-add": ["Add"]}}',
+        "u/ops.json": '{"white-list": {"to-add": ["MatMul"]}}',
+    }
     assert read_tree(tmp_path, files | beside) == []

@@ -1,4 +1,6 @@
-"""Files that are no Python and no plain shell: what each kind sets, what it says and does not carry, and where."""
+"""Files that are no Python and no plain shell: what each kind sets, what it says and does not
+carry, and where.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,12 @@ from hypothesis import strategies as st
 
 from npuprof.scripts.python import environ
 from npuprof.scripts.reading import env_files
-from npuprof.scripts.reading.files import KINDS, detect_script_kind, is_script_candidate, may_hold_settings
+from npuprof.scripts.reading.files import (
+    KINDS,
+    detect_script_kind,
+    is_script_candidate,
+    may_hold_settings,
+)
 from support.importing import findings, imported, settings, write
 from support.kinds import CONFIGS, KUBERNETES, READ
 from support.running import Run
@@ -30,15 +37,22 @@ def test_every_kind_of_file_says_what_it_sets(case: str) -> None:
 def test_containers_and_config_maps_say_what_they_set(case: str) -> None:
     text, wanted = KUBERNETES[case]
     assert settings(text, "a.yaml") == wanted
-    assert all(other.name.isidentifier() for other in imported(text, "a.yaml").others), "a file name is no variable"
+    assert all(other.name.isidentifier() for other in imported(text, "a.yaml").others), (
+        "a file name is no variable"
+    )
 
 
 @pytest.mark.parametrize("case", CONFIGS)
-def test_settings_in_a_config_are_told_of_where_that_is_certain_and_never_carried(case: str, run: Run, tmp_path: Path) -> None:
+def test_settings_in_a_config_are_told_of_where_that_is_certain_and_never_carried(
+    case: str, run: Run, tmp_path: Path
+) -> None:
     name, text, keys = CONFIGS[case]
     found = imported(text, name).found
     assert [one.key for one in found] == keys
-    assert all(one.surface == "config" and one.reason.endswith("the script that reads it decides") for one in found)
+    assert all(
+        one.surface == "config" and one.reason.endswith("the script that reads it decides")
+        for one in found
+    )
     assert [one.severity for one in findings(text, name)] == ["info"] * bool(keys)
     write(tmp_path, {name: text})
     assert run("scan", str(tmp_path / name)).code == 0
@@ -48,20 +62,35 @@ def test_settings_in_a_config_are_told_of_where_that_is_certain_and_never_carrie
 
 
 def test_settings_in_a_config_beside_a_script_are_in_the_report(run: Run, tmp_path: Path) -> None:
-    write(tmp_path, {"a.sh": "export HCCL_ALGO=x\n", "a.yaml": "npu:\n  precision_mode: allow_mix_precision\n"})
+    write(
+        tmp_path,
+        {"a.sh": "export HCCL_ALGO=x\n", "a.yaml": "npu:\n  precision_mode: allow_mix_precision\n"},
+    )
     made = run("import", str(tmp_path), "--name", "mine", "--format", "text")
     assert "a.sh: mine\n" in made.out  # a config makes no preset, so there is one to be named
-    assert 'a.yaml:2: precision_mode: the file says "allow_mix_precision"; the script that reads it decides\n' in made.out
+    assert (
+        "a.yaml:2: precision_mode: the file says "
+        '"allow_mix_precision"; the script that reads it decides\n'
+    ) in made.out
 
 
 @example("HCCL-ALGO")
-@given(st.lists(st.sampled_from(("RANK_ID", "HCCL_X", "HCCL", "NPU", "-", "_", "a", "9", " ", "é", "$", "-e", "Ab"))).map("".join))
+@given(
+    st.lists(
+        st.sampled_from(
+            ("RANK_ID", "HCCL_X", "HCCL", "NPU", "-", "_", "a", "9", " ", "é", "$", "-e", "Ab")
+        )
+    ).map("".join)
+)
 def test_splitting_a_text_into_words_loses_no_name_of_a_variable(text: str) -> None:
     names = environ._CAPITALS.findall(text.encode())
-    assert environ.mentions_variable(text.encode()) is any(name == b"RANK_ID" or environ._FAMILIES.match(name) for name in names)
+    assert environ.mentions_variable(text.encode()) is any(
+        name == b"RANK_ID" or environ._FAMILIES.match(name) for name in names
+    )
 
 
-#: Kinds that npuprof does not read: a file, its text, and the flags of ``env`` that write such a file.
+#: Kinds that npuprof does not read: a file, its text, and the flags of ``env`` that write such a
+#: file.
 UNREAD = {
     "a.fish": ("set -gx HCCL_ALGO ring\n", "--shell fish"),
     "fish-script": ("#!/usr/bin/env fish\nset -gx HCCL_ALGO ring\n", "--shell fish"),
@@ -99,14 +128,25 @@ def test_places_are_those_of_the_names() -> None:
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        ("a/Dockerfile", "docker"), ("x.dockerfile", "docker"), ("Containerfile", "docker"),
+        ("a/Dockerfile", "docker"),
+        ("x.dockerfile", "docker"),
+        ("Containerfile", "docker"),
         # as vllm-ascend and others name theirs
         ("Dockerfile.a3.openEuler", "docker"),
-        ("Dockerfile_dev", "docker"), ("Containerfile-npu", "docker"), ("a3.Dockerfile", "docker"), ("my.Dockerfile.txt", ""),
-        (".env", "env"), ("x.env", "env"), ("x.dotenv", "env"), ("X.IPYNB", "notebook"), ("x.yml", "yaml"), ("x.slurm", "shell"),
-        ("x.service", "unit"), ("x.txt", ""),
+        ("Dockerfile_dev", "docker"),
+        ("Containerfile-npu", "docker"),
+        ("a3.Dockerfile", "docker"),
+        ("my.Dockerfile.txt", ""),
+        (".env", "env"),
+        ("x.env", "env"),
+        ("x.dotenv", "env"),
+        ("X.IPYNB", "notebook"),
+        ("x.yml", "yaml"),
+        ("x.slurm", "shell"),
+        ("x.service", "unit"),
+        ("x.txt", ""),
     ],
-)  # fmt: skip
+)
 def test_a_name_tells_the_kind(name: str, kind: str) -> None:
     assert detect_script_kind(name, b"") == kind
     assert is_script_candidate(name) == (kind not in ("", "unit") or name == "environment")
@@ -115,8 +155,16 @@ def test_a_name_tells_the_kind(name: str, kind: str) -> None:
 #: Files whose name tells no kind, and what is said of them.
 NAMELESS = {
     "an env file": ("npu.list", "HCCL_CONNECT_TIMEOUT=9000\nHCCL_IF_IP=1\n", "NP203"),
-    "an export as JSON": ("npu.list", '{"schema": "npuprof.env/1", "env": {"HCCL_CONNECT_TIMEOUT": "9000"}}', "NP203"),
-    "an image": ("image.in", "# x\nARG B=u\nFROM $B\nRUN \\\n  export A=1\nENV HCCL_CONNECT_TIMEOUT=9000\n", "NP203"),
+    "an export as JSON": (
+        "npu.list",
+        '{"schema": "npuprof.env/1", "env": {"HCCL_CONNECT_TIMEOUT": "9000"}}',
+        "NP203",
+    ),
+    "an image": (
+        "image.in",
+        "# x\nARG B=u\nFROM $B\nRUN \\\n  export A=1\nENV HCCL_CONNECT_TIMEOUT=9000\n",
+        "NP203",
+    ),
     "a shebang": ("train.in", "#!/bin/bash\nHCCL_CONNECT_TIMEOUT=9000 python x.py\n", "NP203"),
     "Python": ("train", "# x\nimport os\nos.environ['HCCL_CONNECT_TIMEOUT'] = '9000'\n", "NP203"),
     "nothing": ("notes.txt", "", "the kind of the file is not known"),
@@ -128,7 +176,11 @@ def test_a_file_that_is_named_is_known_by_its_text(case: str, run: Run, tmp_path
     name, text, said = NAMELESS[case]
     write(tmp_path, {f"d/{name}": text})
     done = run("scan", tmp_path / "d" / name)
-    assert (done.code, said in done.out, "NP801" in done.out) == (1 if said == "NP203" else 2, True, said != "NP203")
+    assert (done.code, said in done.out, "NP801" in done.out) == (
+        1 if said == "NP203" else 2,
+        True,
+        said != "NP203",
+    )
     if "." in name:
         assert run("scan", tmp_path / "d").code == 0
 
@@ -139,13 +191,18 @@ def test_help_names_every_kind_of_file(verb: str, run: Run) -> None:
     assert [kind.shown for kind in KINDS.values() if (kind.shown in said) != bool(kind.read)] == []
 
 
-LINES = st.lists(st.sampled_from(["'", '"', "a", " ", "#", "\\", "$", "{", "}", "\n", "é", "export "]), max_size=14).map("".join)
+LINES = st.lists(
+    st.sampled_from(["'", '"', "a", " ", "#", "\\", "$", "{", "}", "\n", "é", "export "]),
+    max_size=14,
+).map("".join)
 
 
 @given(LINES)
 def test_what_is_told_of_a_file_of_variables_is_what_python_dotenv_reads(text: str) -> None:
     text = f"export HCCL_ALGO={text}\n"
-    with mock.patch.object(env_files, "import_shell_script", wraps=env_files.import_shell_script) as as_script:
+    with mock.patch.object(
+        env_files, "import_shell_script", wraps=env_files.import_shell_script
+    ) as as_script:
         told = settings(text, "x.env").get("env.HCCL_ALGO", "<nothing>")
     assume(not str(told).startswith("<") and not as_script.called)
     assert dotenv_values(stream=io.StringIO(text)).get("HCCL_ALGO") == told

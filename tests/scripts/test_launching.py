@@ -1,4 +1,6 @@
-"""Launch files as public projects keep them: runbooks in Markdown, Ray, LeaderWorkerSet and KServe, and commands that start others."""
+"""Launch files as public projects keep them: runbooks in Markdown, Ray, LeaderWorkerSet and KServe,
+and commands that start others.
+"""
 
 from __future__ import annotations
 
@@ -12,71 +14,143 @@ from support.running import Run
 WRONG = 'env.TASK_QUEUE_ENABLE = "on" is none of'
 
 ENVIRONMENT = '{"env_vars": {"TASK_QUEUE_ENABLE": "on"}}'
-#: A file that sets TASK_QUEUE_ENABLE to a word that its reader takes for 0, and the line and column of that.
+#: A file that sets TASK_QUEUE_ENABLE to a word that its reader takes for 0, and the line and column
+#: of that.
 FILES = {
-    "kubectl set env (kubectl reference)": ("a.sh", "kubectl set env deploy/x TASK_QUEUE_ENABLE=on\n", (1, 26)),
-    "ray job submit (Ray documentation, runtime environments)": ("a.sh",
-        f"ray job submit --runtime-env-json '{ENVIRONMENT}' -- python x.py\n", (1, 35)),
-    "apptainer --env (Apptainer user guide)": ("a.sh", "apptainer exec --env HCCL_BUFFSIZE=200,TASK_QUEUE_ENABLE=on i python x\n", (1, 40)),
+    "kubectl set env (kubectl reference)": (
+        "a.sh",
+        "kubectl set env deploy/x TASK_QUEUE_ENABLE=on\n",
+        (1, 26),
+    ),
+    "ray job submit (Ray documentation, runtime environments)": (
+        "a.sh",
+        f"ray job submit --runtime-env-json '{ENVIRONMENT}' -- python x.py\n",
+        (1, 35),
+    ),
+    "apptainer --env (Apptainer user guide)": (
+        "a.sh",
+        "apptainer exec --env HCCL_BUFFSIZE=200,TASK_QUEUE_ENABLE=on i python x\n",
+        (1, 40),
+    ),
     "eval of a text": ("a.sh", 'eval "export TASK_QUEUE_ENABLE=on"\n', (1, 14)),
-    "a default that is assigned (POSIX, parameter expansion)": ("a.sh", ': "${TASK_QUEUE_ENABLE:=on}"\nexport TASK_QUEUE_ENABLE\n', (1, 3)),
-    "env behind timeout (timeout(1))": ("a.sh", "timeout -k 5 100 env TASK_QUEUE_ENABLE=on python x.py\n", (1, 22)),
-    "su -c (su(1))": ("a.sh", "su -c \"export TASK_QUEUE_ENABLE=on; python x\"\n", (1, 15)),
-    "runtime_env of Ray in YAML": ("a.yaml", "runtime_env:\n  env_vars:\n    TASK_QUEUE_ENABLE: \"on\"\n", (3, 5)),
-    "runtimeEnvYAML of KubeRay (RayJob reference)": ("a.yaml",
-        "kind: RayJob\nspec:\n  runtimeEnvYAML: |\n    env_vars:\n      TASK_QUEUE_ENABLE: \"on\"\n", (5, 7)),
-    "LeaderWorkerSet": ("a.yaml",
-        "kind: LeaderWorkerSet\nspec: {leaderWorkerTemplate: {leaderTemplate: {spec: {containers: [{name: a, env: [\n"
-        "  {name: TASK_QUEUE_ENABLE, value: \"on\"}]}]}}}}\n", (3, 3)),
-    "InferenceService of KServe": ("a.yaml",
-        "kind: InferenceService\nspec:\n  predictor:\n    model:\n      env:\n      - name: TASK_QUEUE_ENABLE\n" "        value: \"on\"\n",
-        (6, 9)),
-    "a block of a README": ("README.md", "# Run\n\n```bash\nexport TASK_QUEUE_ENABLE=on\n```\n", (4, 8)),
-    "a console block with prompts": ("README.md", "```console\n$ export TASK_QUEUE_ENABLE=on\n```\n", (2, 10)),
-    "a block behind one with an open quote": ("README.md", "```sh\necho \"x\n```\n```sh\nexport TASK_QUEUE_ENABLE=on\n```\n", (5, 8)),
-}  # fmt: skip
+    "a default that is assigned (POSIX, parameter expansion)": (
+        "a.sh",
+        ': "${TASK_QUEUE_ENABLE:=on}"\nexport TASK_QUEUE_ENABLE\n',
+        (1, 3),
+    ),
+    "env behind timeout (timeout(1))": (
+        "a.sh",
+        "timeout -k 5 100 env TASK_QUEUE_ENABLE=on python x.py\n",
+        (1, 22),
+    ),
+    "su -c (su(1))": ("a.sh", 'su -c "export TASK_QUEUE_ENABLE=on; python x"\n', (1, 15)),
+    "runtime_env of Ray in YAML": (
+        "a.yaml",
+        'runtime_env:\n  env_vars:\n    TASK_QUEUE_ENABLE: "on"\n',
+        (3, 5),
+    ),
+    "runtimeEnvYAML of KubeRay (RayJob reference)": (
+        "a.yaml",
+        'kind: RayJob\nspec:\n  runtimeEnvYAML: |\n    env_vars:\n      TASK_QUEUE_ENABLE: "on"\n',
+        (5, 7),
+    ),
+    "LeaderWorkerSet": (
+        "a.yaml",
+        "kind: LeaderWorkerSet\nspec: {leaderWorkerTemplate: {leaderTemplate: {spec: "
+        "{containers: [{name: a, env: [\n"
+        '  {name: TASK_QUEUE_ENABLE, value: "on"}]}]}}}}\n',
+        (3, 3),
+    ),
+    "InferenceService of KServe": (
+        "a.yaml",
+        "kind: InferenceService\nspec:\n  predictor:\n    model:\n      env:\n"
+        "      - name: TASK_QUEUE_ENABLE\n"
+        '        value: "on"\n',
+        (6, 9),
+    ),
+    "a block of a README": (
+        "README.md",
+        "# Run\n\n```bash\nexport TASK_QUEUE_ENABLE=on\n```\n",
+        (4, 8),
+    ),
+    "a console block with prompts": (
+        "README.md",
+        "```console\n$ export TASK_QUEUE_ENABLE=on\n```\n",
+        (2, 10),
+    ),
+    "a block behind one with an open quote": (
+        "README.md",
+        '```sh\necho "x\n```\n```sh\nexport TASK_QUEUE_ENABLE=on\n```\n',
+        (5, 8),
+    ),
+}
 
 
 @pytest.mark.parametrize("kind", FILES)
-def test_a_launch_file_is_read_where_its_settings_are_written(run: Run, tmp_path: Path, kind: str) -> None:
+def test_a_launch_file_is_read_where_its_settings_are_written(
+    run: Run, tmp_path: Path, kind: str
+) -> None:
     name, text, place = FILES[kind]
     (tmp_path / name).write_text(text)
     answer = json.loads(run("scan", tmp_path / name, "--format", "json").out)
-    found = [(finding["line"], finding["column"]) for finding in answer["findings"] if finding["message"].startswith(WRONG)]
+    found = [
+        (finding["line"], finding["column"])
+        for finding in answer["findings"]
+        if finding["message"].startswith(WRONG)
+    ]
     assert found == [place]
     assert not [finding for finding in answer["findings"] if finding["code"] == "NP829"]
 
 
-#: Ways in which public scripts give the variable to the process itself or to one that they start, by line and column.
+#: Ways in which public scripts give the variable to the process itself or to one that they start,
+#: by line and column.
 PYTHON = [
-    ("os.environ |= {'TASK_QUEUE_ENABLE': 'on'}", (2, 16)), ("os.environ.update(TASK_QUEUE_ENABLE='on')", (2, 37)),
+    ("os.environ |= {'TASK_QUEUE_ENABLE': 'on'}", (2, 16)),
+    ("os.environ.update(TASK_QUEUE_ENABLE='on')", (2, 37)),
     ("subprocess.run(['x'], env={**os.environ, 'TASK_QUEUE_ENABLE': 'on'})", (2, 42)),
     ("env = os.environ.copy()\nenv['TASK_QUEUE_ENABLE'] = 'on'", (3, 1)),
     ("env = dict(os.environ)\nenv.update({'TASK_QUEUE_ENABLE': 'on'})", (3, 13)),
     ("ray.init(runtime_env={'env_vars': {'TASK_QUEUE_ENABLE': 'on'}})", (2, 36)),
     ("subprocess.run(['env', 'TASK_QUEUE_ENABLE=on', 'python', 'a.py'])", (2, 24)),
     ("subprocess.run(['bash', '-c', 'export TASK_QUEUE_ENABLE=on; python a.py'])", (2, 31)),
-    ("words = ['docker', 'run', '-v', x,\n  '-e', 'TASK_QUEUE_ENABLE=on', f'{y}=1']\nsubprocess.Popen(words)", (3, 9)),
+    (
+        (
+            "words = ['docker', 'run', '-v', x,\n"
+            "  '-e', 'TASK_QUEUE_ENABLE=on', f'{y}=1']\nsubprocess.Popen(words)"
+        ),
+        (3, 9),
+    ),
     ("os.system('TASK_QUEUE_ENABLE=on python a.py')", (2, 11)),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("text", "place"), PYTHON)
-def test_an_environment_that_python_passes_on_is_read(run: Run, tmp_path: Path, text: str, place: tuple[int, int]) -> None:
+def test_an_environment_that_python_passes_on_is_read(
+    run: Run, tmp_path: Path, text: str, place: tuple[int, int]
+) -> None:
     (tmp_path / "a.py").write_text(f"import os, subprocess, ray\n{text}\n")
     answer = json.loads(run("scan", tmp_path / "a.py", "--format", "json").out)
-    found = [(finding["line"], finding["column"]) for finding in answer["findings"] if finding["message"].startswith(WRONG)]
+    found = [
+        (finding["line"], finding["column"])
+        for finding in answer["findings"]
+        if finding["message"].startswith(WRONG)
+    ]
     assert found == [place]
 
 
 @pytest.mark.parametrize(
     ("name", "meant"),
     [
-        ("HCCL__BUFFSIZE", "HCCL_BUFFSIZE"), ("TASK_QUEU_ENABLE", "TASK_QUEUE_ENABLE"),
-        ("TORCHNPU_LOGS", "TORCH_NPU_LOGS"), ("GLOBAL_ASCEND_LOG_LEVEL", "ASCEND_GLOBAL_LOG_LEVEL"), ("RANKK_ID", "RANK_ID"),
+        ("HCCL__BUFFSIZE", "HCCL_BUFFSIZE"),
+        ("TASK_QUEU_ENABLE", "TASK_QUEUE_ENABLE"),
+        ("TORCHNPU_LOGS", "TORCH_NPU_LOGS"),
+        ("GLOBAL_ASCEND_LOG_LEVEL", "ASCEND_GLOBAL_LOG_LEVEL"),
+        ("RANKK_ID", "RANK_ID"),
     ],
-)  # fmt: skip
-def test_a_name_as_people_break_them_is_found_with_the_one_that_is_meant(run: Run, tmp_path: Path, name: str, meant: str) -> None:
+)
+def test_a_name_as_people_break_them_is_found_with_the_one_that_is_meant(
+    run: Run, tmp_path: Path, name: str, meant: str
+) -> None:
     (tmp_path / "a.sh").write_text(f"export {name}=1\nexport HCCL_ALGO=level0:NA\n")
     out = run("scan", tmp_path / "a.sh").out
     assert f"a.sh:1:8: warning NP206: no known environment variable {name!r}" in out
@@ -94,11 +168,18 @@ source /usr/local/Ascend/{folder}/set_env.sh
 @pytest.mark.parametrize(
     ("folder", "text", "line"),
     [
-        ("mindie", "HCCL_BUFFSIZE is overwritten in line 4 by /usr/local/Ascend/mindie/set_env.sh", 1),
-        ("nnal/atb", "LCCL_DETERMINISTIC is overwritten in line 5", 1), ("nnal/asdsip", "", 0),
+        (
+            "mindie",
+            "HCCL_BUFFSIZE is overwritten in line 4 by /usr/local/Ascend/mindie/set_env.sh",
+            1,
+        ),
+        ("nnal/atb", "LCCL_DETERMINISTIC is overwritten in line 5", 1),
+        ("nnal/asdsip", "", 0),
     ],
-)  # fmt: skip
-def test_an_export_that_a_sourced_environment_overwrites_is_found(run: Run, tmp_path: Path, folder: str, text: str, line: int) -> None:
+)
+def test_an_export_that_a_sourced_environment_overwrites_is_found(
+    run: Run, tmp_path: Path, folder: str, text: str, line: int
+) -> None:
     before = "export LCCL_DETERMINISTIC=1\n" if "atb" in folder else ""
     (tmp_path / "a.sh").write_text(before + OVERWRITTEN.format(folder=folder))
     found = [row for row in run("scan", tmp_path / "a.sh").out.splitlines() if "NP832" in row]
@@ -109,17 +190,26 @@ def test_an_export_that_a_sourced_environment_overwrites_is_found(run: Run, tmp_
 
 
 @pytest.mark.parametrize(("folder", "count"), [("nnal/atb", 0), ("atb-models", 1), ("mindie", 1)])
-def test_the_library_atb_overwrites_no_task_queue_but_its_models_do(run: Run, tmp_path: Path, folder: str, count: int) -> None:
-    (tmp_path / "a.sh").write_text(f"export TASK_QUEUE_ENABLE=2\nsource /usr/local/Ascend/{folder}/set_env.sh\n")
+def test_the_library_atb_overwrites_no_task_queue_but_its_models_do(
+    run: Run, tmp_path: Path, folder: str, count: int
+) -> None:
+    (tmp_path / "a.sh").write_text(
+        f"export TASK_QUEUE_ENABLE=2\nsource /usr/local/Ascend/{folder}/set_env.sh\n"
+    )
     assert run("scan", tmp_path / "a.sh").out.count("NP832: TASK_QUEUE_ENABLE") == count
 
 
 def test_a_conversion_in_eval_is_read(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "a.sh").write_text('eval "atc --model=a.pb --framework=3 --output=a --soc_version=Ascend310P3 --no_such_flag=1"\n')
+    (tmp_path / "a.sh").write_text(
+        'eval "atc --model=a.pb --framework=3 --output=a '
+        '--soc_version=Ascend310P3 --no_such_flag=1"\n'
+    )
     assert "no_such_flag" in run("scan", tmp_path / "a.sh").out
 
 
-def test_markdown_below_a_folder_is_read_only_if_that_is_asked_for(run: Run, tmp_path: Path) -> None:
+def test_markdown_below_a_folder_is_read_only_if_that_is_asked_for(
+    run: Run, tmp_path: Path
+) -> None:
     (tmp_path / "README.md").write_text("```bash\nexport TASK_QUEUE_ENABLE=on\n```\n")
     (tmp_path / "plain.md").write_text("export TASK_QUEUE_ENABLE=on\n```python\nx = 1\n```\n")
     assert "0 files scanned" in run("scan", tmp_path).err
@@ -146,7 +236,9 @@ def test_scan_import_and_check_say_how_much_was_checked_and_what_is_unknown(run:
     assert told in run("import", "launch.sh").err
     assert json.loads(run("import", "launch.sh", "--format", "json").out)["coverage"] == counts
     Path("profiles").mkdir()
-    Path("profiles/a.toml").write_text('[env]\nFOO_X = "1"\nTASK_QUEUE_ENABLE = 1\n[options]\nhccl_timeout = 600\n')
+    Path("profiles/a.toml").write_text(
+        '[env]\nFOO_X = "1"\nTASK_QUEUE_ENABLE = 1\n[options]\nhccl_timeout = 600\n'
+    )
     assert "3 settings: 2 checked, 1 unknown (FOO_X)" in run("check").err
     assert json.loads(run("check", "--format", "json").out)["coverage"]["names"] == ["FOO_X"]
 
@@ -154,12 +246,14 @@ def test_scan_import_and_check_say_how_much_was_checked_and_what_is_unknown(run:
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("a.yaml", "runtime_env:\n  env_vars: [TASK_QUEUE_ENABLE\n"), ("a.yaml", "runtime_env:\n  env_vars: TASK_QUEUE_ENABLE\n"),
+        ("a.yaml", "runtime_env:\n  env_vars: [TASK_QUEUE_ENABLE\n"),
+        ("a.yaml", "runtime_env:\n  env_vars: TASK_QUEUE_ENABLE\n"),
         ("a.sh", "ray job submit --runtime-env-json '{\"env_vars\": [' TASK_QUEUE_ENABLE\n"),
-        ("a.sh", "ray job submit --runtime-env-json TASK_QUEUE_ENABLE=on\n"), ("README.md", "```bash\nexport TASK_QUEUE_ENABLE=on\n"),
+        ("a.sh", "ray job submit --runtime-env-json TASK_QUEUE_ENABLE=on\n"),
+        ("README.md", "```bash\nexport TASK_QUEUE_ENABLE=on\n"),
         ("README.md", "```bash\n" * 2000 + "export TASK_QUEUE_ENABLE=on"),
     ],
-)  # fmt: skip
+)
 def test_a_broken_launch_file_ends_no_scan(run: Run, tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(text)
     (tmp_path / "good.sh").write_text("export TASK_QUEUE_ENABLE=on\n")
@@ -168,44 +262,77 @@ def test_a_broken_launch_file_ends_no_scan(run: Run, tmp_path: Path, name: str, 
     assert "good.sh:1:8: error NP203" in answer.out
 
 
-#: A file with what is read in it, and where NP206 is found: nowhere, if something else in it names the variable.
+#: A file with what is read in it, and where NP206 is found: nowhere, if something else in it names
+#: the variable.
 READS = [
-    # vllm-ascend issue 5568 and PR 5581 exported the two misspelt names of devices; here they are read
+    # vllm-ascend issue 5568 and PR 5581 exported the two misspelt names of devices; here they are
+    # read
     ("a.sh", "export RANK_ID=$RANKK_ID", "1:16 RANK_ID"),
-    ("a.sh", "export RANK_SIZE=8\npython a.py \\\n  --ids $ASCEBD_RT_VISIBLE_DEVICES", "3:9 ASCEND_RT_VISIBLE_DEVICES"),
-    ("a.sh", "export RANK_SIZE=8\nids=(0 $ASCEND_RT_VISIBLE_DEVICE)", "2:8 ASCEND_RT_VISIBLE_DEVICES"),
-    ("Dockerfile", "FROM a\nENV RANK_ID=$RANKK_ID", "2:13 RANK_ID"), ("Dockerfile", "FROM a\nRUN RANK_ID=$RANKK_ID make", "2:13 RANK_ID"),
-    ("a.md", "# Start\n```bash\nexport RANK_ID=$RANKK_ID\n```", "3:16 RANK_ID"), ("a.sh", ": ${RANKK_ID:=0}\nexport RANK_ID=$RANKK_ID", ""),
-    ("a.sh", "for RANKK_ID in 0 1; do RANK_ID=$RANKK_ID a; done", ""), ("a.sh", "export RANK_ID='$RANKK_ID'", ""),
-    ("a.sh", "source own.sh\nexport RANK_ID=$RANKK_ID", ""), ("a.sh", "source ./absent.sh\nexport RANK_ID=$RANKK_ID", ""),
+    (
+        "a.sh",
+        "export RANK_SIZE=8\npython a.py \\\n  --ids $ASCEBD_RT_VISIBLE_DEVICES",
+        "3:9 ASCEND_RT_VISIBLE_DEVICES",
+    ),
+    (
+        "a.sh",
+        "export RANK_SIZE=8\nids=(0 $ASCEND_RT_VISIBLE_DEVICE)",
+        "2:8 ASCEND_RT_VISIBLE_DEVICES",
+    ),
+    ("Dockerfile", "FROM a\nENV RANK_ID=$RANKK_ID", "2:13 RANK_ID"),
+    ("Dockerfile", "FROM a\nRUN RANK_ID=$RANKK_ID make", "2:13 RANK_ID"),
+    ("a.md", "# Start\n```bash\nexport RANK_ID=$RANKK_ID\n```", "3:16 RANK_ID"),
+    ("a.sh", ": ${RANKK_ID:=0}\nexport RANK_ID=$RANKK_ID", ""),
+    ("a.sh", "for RANKK_ID in 0 1; do RANK_ID=$RANKK_ID a; done", ""),
+    ("a.sh", "export RANK_ID='$RANKK_ID'", ""),
+    ("a.sh", "source own.sh\nexport RANK_ID=$RANKK_ID", ""),
+    ("a.sh", "source ./absent.sh\nexport RANK_ID=$RANKK_ID", ""),
     ("a.sh", "export RANK_ID=${OMPI_COMM_WORLD_RANK:-0}", ""),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("name", "text", "found"), READS)
-def test_a_read_of_a_misspelt_name_is_found_unless_the_file_names_it_otherwise(run: Run, name: str, text: str, found: str) -> None:
+def test_a_read_of_a_misspelt_name_is_found_unless_the_file_names_it_otherwise(
+    run: Run, name: str, text: str, found: str
+) -> None:
     Path("own.sh").write_text("RANKK_ID=2\n")
     Path(name).write_text(f"{text}\n")
-    findings = [item for item in json.loads(run("scan", name, "--format", "json").out)["findings"] if item["code"] == "NP206"]
+    findings = [
+        item
+        for item in json.loads(run("scan", name, "--format", "json").out)["findings"]
+        if item["code"] == "NP206"
+    ]
     place, _, meant = found.partition(" ")
-    assert [(f"{item['line']}:{item['column']}", item["severity"]) for item in findings] == ([(place, "warning")] if found else [])
+    assert [(f"{item['line']}:{item['column']}", item["severity"]) for item in findings] == (
+        [(place, "warning")] if found else []
+    )
     assert all(item["hint"] == f"did you mean {meant!r}?" for item in findings)
 
 
 SET_OPTION = 'write torch.npu.set_option({"ACL_PRECISION_MODE": ...}) in the script'
 IN_SESSION = "precision_mode is a session option: set it where the script makes its session"
-#: A file that exports an option, and the hint of what is found. torch_npu has no variable for the precision mode (EnvVariables.cpp of
-#: Ascend/pytorch), but reads the two of the compile cache.
+#: A file that exports an option, and the hint of what is found. torch_npu has no variable for the
+#: precision mode (EnvVariables.cpp of Ascend/pytorch), but reads the two of the compile cache.
 OPTIONS = [
     ("a.sh", "export ACL_PRECISION_MODE=must_keep_origin_dtype", SET_OPTION),
-    ("Dockerfile", "FROM a\nENV ACL_PRECISION_MODE x", SET_OPTION), ("a.md", "```sh\nexport ACL_PRECISION_MODE=x\n```", SET_OPTION),
-    ("a.yaml", "spec:\n  containers:\n  - env:\n    - {name: ACL_PRECISION_MODE, value: x}", SET_OPTION),
+    ("Dockerfile", "FROM a\nENV ACL_PRECISION_MODE x", SET_OPTION),
+    ("a.md", "```sh\nexport ACL_PRECISION_MODE=x\n```", SET_OPTION),
+    (
+        "a.yaml",
+        "spec:\n  containers:\n  - env:\n    - {name: ACL_PRECISION_MODE, value: x}",
+        SET_OPTION,
+    ),
     ("a.py", "import os\nos.environ |= {'precision_mode': 'x', 'RANK_ID': '0'}", IN_SESSION),
-    ("a.sh", "export ACL_OP_COMPILER_CACHE_MODE=enable", ""), ("a.sh", "precision_mode=x", ""),
-    ("a.sh", "export precision_mode=x\npython a.py --mode ${precision_mode}", ""), ("a.sh", "export PRECISION_MODE=x", ""),
-    ("a.py", "import os\nos.environ['precision_mode'] = 'x'\nprint(os.environ.get('precision_mode'))", ""),
+    ("a.sh", "export ACL_OP_COMPILER_CACHE_MODE=enable", ""),
+    ("a.sh", "precision_mode=x", ""),
+    ("a.sh", "export precision_mode=x\npython a.py --mode ${precision_mode}", ""),
+    ("a.sh", "export PRECISION_MODE=x", ""),
+    (
+        "a.py",
+        "import os\nos.environ['precision_mode'] = 'x'\nprint(os.environ.get('precision_mode'))",
+        "",
+    ),
     ("a.py", "import torch_npu\ntorch_npu.npu.set_option({'ACL_PRECISION_MODE': 'x'})", ""),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("name", "text", "hint"), OPTIONS)
@@ -215,4 +342,6 @@ def test_an_option_that_is_exported_as_a_variable_is_found_with_where_it_goes(
     (tmp_path / name).write_text(f"{text}\n")
     answer = run("scan", tmp_path, "--docs", "--format", "json")
     findings = [item for item in json.loads(answer.out)["findings"] if item["code"] == "NP206"]
-    assert [(item["severity"], item["hint"]) for item in findings] == ([("warning", hint)] if hint else [])
+    assert [(item["severity"], item["hint"]) for item in findings] == (
+        [("warning", hint)] if hint else []
+    )

@@ -1,4 +1,6 @@
-"""Notebooks: their cells as one script, what only IPython understands, and places in the file and in the cell."""
+"""Notebooks: their cells as one script, what only IPython understands, and places in the file and
+in the cell.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,11 @@ from support.importing import HEAD, TAIL, imported, settings, write
 from support.notebooks import CELLS, SET, notebook
 from support.running import Run
 
-FORMS: dict[str, dict[str, Any]] = {"as Jupyter writes it": {}, "in one line": {"indent": None}, "cells as one text": {"joined": True}}
+FORMS: dict[str, dict[str, Any]] = {
+    "as Jupyter writes it": {},
+    "in one line": {"indent": None},
+    "cells as one text": {"joined": True},
+}
 
 
 @pytest.mark.parametrize("case", CELLS)
@@ -22,7 +28,9 @@ def test_the_cells_of_a_notebook_are_one_script(case: str) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_place_is_one_of_the_file_and_says_which_cell_it_is(form: str) -> None:
-    text = notebook(("markdown", "# é"), HEAD, f'"é\\"\t"; {SET}', "x = 1\n%env HCCL_ALGO=1\n%%x", **FORMS[form])
+    text = notebook(
+        ("markdown", "# é"), HEAD, f'"é\\"\t"; {SET}', "x = 1\n%env HCCL_ALGO=1\n%%x", **FORMS[form]
+    )
     text += "\n"
     found = imported(text, "x.ipynb").found
     assert [(one.key, one.place.part) for one in found] == [("precision_mode", "cell 3, line 1")]
@@ -37,13 +45,25 @@ def test_a_place_is_one_of_the_file_and_says_which_cell_it_is(form: str) -> None
 
 #: A notebook that cannot be read, what is said, and its severity.
 FAULTS: dict[str, tuple[str | bytes, str, str]] = {
-    "another language": (notebook("x <- 1", kernelspec={"language": "R"}), "the notebook is in R, which is not read", "info"),
+    "another language": (
+        notebook("x <- 1", kernelspec={"language": "R"}),
+        "the notebook is in R, which is not read",
+        "info",
+    ),
     "no notebook": ('{"a": 1}', "the file is JSON, and no notebook", "warning"),
     "cut off": (notebook("x")[:60], "the file is not JSON: ", "warning"),
     "too deep": ("[" * 100_000, "the file is nested too deeply to be read", "warning"),
     "NUL bytes": (b'{"cells": []}\n\0', "the file is binary, UTF-16 or UTF-32", "warning"),
-    "too long": (notebook("x" * 5_000_000), "the file is not read: 5.0 MB are too much for a script", "warning"),
-    "cells that are none": ('{"cells": [1, {"cell_type": "code"}, {"cell_type": "code", "source": [1, {}]}, null]}', "", ""),
+    "too long": (
+        notebook("x" * 5_000_000),
+        "the file is not read: 5.0 MB are too much for a script",
+        "warning",
+    ),
+    "cells that are none": (
+        '{"cells": [1, {"cell_type": "code"}, {"cell_type": "code", "source": [1, {}]}, null]}',
+        "",
+        "",
+    ),
     "a cell with a NUL": (notebook("\0"), "cell 1 is binary, UTF-16 or UTF-32", "warning"),
     "half a character": (notebook("x = 'half'").replace("half", "\\ud800"), "", ""),
 }
@@ -53,7 +73,9 @@ FAULTS: dict[str, tuple[str | bytes, str, str]] = {
 def test_a_notebook_that_cannot_be_read_is_a_finding(case: str, run: Run, tmp_path: Path) -> None:
     text, said, severity = FAULTS[case]
     told = imported(text, "x.ipynb").problems
-    assert [(one.message[: len(said)], one.severity) for one in told] == ([(said, severity)] if said else [])
+    assert [(one.message[: len(said)], one.severity) for one in told] == (
+        [(said, severity)] if said else []
+    )
     write(tmp_path, {"x.ipynb": text})
     for verb in ("scan", "import"):
         done = run(verb, tmp_path / "x.ipynb")
@@ -65,9 +87,16 @@ def test_a_notebook_that_cannot_be_read_is_a_finding(case: str, run: Run, tmp_pa
 
 def test_scan_judges_the_cells_and_names_them(run: Run, tmp_path: Path) -> None:
     wrong = (
-        'custom_op.parameter_map["hcl_timeout"].i = 3\ncustom_op.parameter_map["precision_mode"].i = 3  # npuprof: ignore[NP802] tried\n'
+        'custom_op.parameter_map["hcl_timeout"].i = 3\n'
+        'custom_op.parameter_map["precision_mode"].i = 3  # npuprof: ignore[NP802] tried\n'
     )
-    write(tmp_path, {"x.ipynb": notebook(HEAD, wrong, TAIL), "y.ipynb": notebook(HEAD, wrong.partition("\n")[0], TAIL)})
+    write(
+        tmp_path,
+        {
+            "x.ipynb": notebook(HEAD, wrong, TAIL),
+            "y.ipynb": notebook(HEAD, wrong.partition("\n")[0], TAIL),
+        },
+    )
     done = run("scan", tmp_path)
     assert done.code == 1
     lines = (tmp_path / "x.ipynb").read_text().split("\n")

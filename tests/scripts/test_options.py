@@ -1,5 +1,6 @@
-# ruff: noqa: E501 (a script is told in one line)
-"""Options of TensorFlow 2 wherever they are made: in a function, an attribute of an object, another file of the tree."""
+"""Options of TensorFlow 2 wherever they are made: in a function, an attribute of an object, another
+file of the tree.
+"""
 
 from __future__ import annotations
 
@@ -20,34 +21,64 @@ HEAD = "import npu_device as npu\n"
 def scan(run: Run, *words: str) -> list[str]:
     """Return what is told as ``file:line code``."""
     answer = run("scan", *words, "--format", "json")
-    return [f"{one['path']}:{one['line']} {one['code']}" for one in json.loads(answer.out)["findings"]]
+    return [
+        f"{one['path']}:{one['line']} {one['code']}" for one in json.loads(answer.out)["findings"]
+    ]
 
 
 @pytest.mark.parametrize(
     ("lines", "told"),
     [
         ("def get():\n    return npu.global_options()\nget().foo = 1\n", ["train.py:4 NP812"]),
-        ("def get():\n    o = npu.global_options()\n    return o\nmine = get()\nmine.foo = 1\n", ["train.py:6 NP812"]),
-        ("def get(): return npu.global_options().experimental\nget().foo = 1\n", ["train.py:3 NP812"]),
-        ("class A:\n    def __init__(self):\n        self.o = npu.global_options()\n    def go(self):\n        self.o.foo = 1\n", ["train.py:6 NP812"]),
-        ("class A:\n    def a(self):\n        self.o = npu.global_options()\n    def b(self):\n        self.o = B()\n    def go(self):\n        self.o.foo = 1\n", []),
+        (
+            "def get():\n    o = npu.global_options()\n    return o\nmine = get()\nmine.foo = 1\n",
+            ["train.py:6 NP812"],
+        ),
+        (
+            "def get(): return npu.global_options().experimental\nget().foo = 1\n",
+            ["train.py:3 NP812"],
+        ),
+        (
+            (
+                "class A:\n    def __init__(self):\n        self.o = npu.global_options()\n"
+                "    def go(self):\n        self.o.foo = 1\n"
+            ),
+            ["train.py:6 NP812"],
+        ),
+        (
+            (
+                "class A:\n    def a(self):\n"
+                "        self.o = npu.global_options()\n    def b(self):\n"
+                "        self.o = B()\n    def go(self):\n        self.o.foo = 1\n"
+            ),
+            [],
+        ),
         ("o = npu.global_options()\no = object()\no.foo = 1\n", []),
         ("def get(again):\n    return get(again)\nget(1).foo = 1\nnpu.global_options()\n", []),
     ],
-)  # fmt: skip
-def test_what_stands_for_the_options_in_one_file_is_known(lines: str, told: list[str], tmp_path: Path, run: Run) -> None:
+)
+def test_what_stands_for_the_options_in_one_file_is_known(
+    lines: str, told: list[str], tmp_path: Path, run: Run
+) -> None:
     write(tmp_path, {"train.py": f"{HEAD}{lines}"})
     assert scan(run, "train.py") == told
 
 
-def test_a_finding_in_a_shared_file_is_told_once_and_accepted_there(tmp_path: Path, run: Run) -> None:
+def test_a_finding_in_a_shared_file_is_told_once_and_accepted_there(
+    tmp_path: Path, run: Run
+) -> None:
     script = "from cfg import setup\nsetup()\n"
-    helper = f"{HEAD}def setup(mode='fp17'):\n    npu.global_options().precision_mode = mode{{remark}}\n"
+    helper = (
+        f"{HEAD}def setup(mode='fp17'):\n    npu.global_options().precision_mode = mode{{remark}}\n"
+    )
     write(tmp_path, {"a.py": script, "b.py": script, "cfg.py": helper.format(remark="")})
     assert scan(run, ".") == ["cfg.py:3 NP203"]
     assert scan(run, "a.py", "./b.py") == ["cfg.py:3 NP203"]
     write(tmp_path, {"cfg.py": helper.format(remark="  # npuprof: ignore[NP203] tried out")})
     for words in (["."], ["a.py"], ["a.py", "cfg.py"]):
         answer = run("scan", *words)
-        assert (answer.code, "1 finding accepted" in answer.err or "1 accepted" in answer.err) == (0, True), answer.err
+        assert (answer.code, "1 finding accepted" in answer.err or "1 accepted" in answer.err) == (
+            0,
+            True,
+        ), answer.err
         assert scan(run, *words) == []

@@ -1,4 +1,6 @@
-"""What of a script no importer follows is read where that is simple, and named where it is not: nothing vanishes without a word."""
+"""What of a script no importer follows is read where that is simple, and named where it is not:
+nothing vanishes without a word.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from support.running import Run
 
 HEAD = "import functools\nimport tensorflow as tf\nfrom npu_bridge.npu_init import *\n"
 MODE = 'precision_mode="force_fp32"'
-ENTRY = "config = tf.ConfigProto()\nop = config.graph_options.rewrite_options.custom_optimizers.add()\n"
+ENTRY = (
+    "config = tf.ConfigProto()\nop = config.graph_options.rewrite_options.custom_optimizers.add()\n"
+)
 SET = 'op.parameter_map["precision_mode"].s = b"force_fp32"\n'
 ATC = "atc --model=a.pb --framework=3 --output=a --soc_version=Ascend310P3"
 
@@ -28,29 +32,58 @@ def by_scope(text: str, name: str) -> dict[str, dict[str, Any]]:
 @pytest.mark.parametrize(
     ("text", "read"),
     [
-        (f"make = functools.partial(NPURunConfig, {MODE}, iterations_per_loop=10)\nc = make(iterations_per_loop=20)\n",
-         {"4": {"": "NPURunConfig is handed to functools.partial(), which is not followed"}}),
-        (f"build(NPURunConfig, {MODE})\n", {"4": {"": "NPURunConfig is handed to build(), which is not followed"}}),
-        ("class Mine(Other):\n    def __init__(self):\n        super().__init__(precision_mode='x')\n", {}),
+        (
+            (
+                f"make = functools.partial(NPURunConfig, {MODE}, iterations_per_loop=10)\n"
+                "c = make(iterations_per_loop=20)\n"
+            ),
+            {"4": {"": "NPURunConfig is handed to functools.partial(), which is not followed"}},
+        ),
+        (
+            f"build(NPURunConfig, {MODE})\n",
+            {"4": {"": "NPURunConfig is handed to build(), which is not followed"}},
+        ),
+        (
+            (
+                "class Mine(Other):\n    def __init__(self):\n"
+                "        super().__init__(precision_mode='x')\n"
+            ),
+            {},
+        ),
         ("class NPURunConfig:\n    pass\n", {}),
     ],
-)  # fmt: skip
-def test_a_class_of_the_adapter_is_known_by_the_names_that_stand_for_it(text: str, read: dict[str, dict[str, Any]]) -> None:
+)
+def test_a_class_of_the_adapter_is_known_by_the_names_that_stand_for_it(
+    text: str, read: dict[str, dict[str, Any]]
+) -> None:
     assert by_scope(HEAD + text, "x.py") == read
 
 
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("x.py", f"{HEAD}class Mine(NPURunConfig):\n    def __init__(self):\n        NPURunConfig.__init__(self)\n",
-         "NPURunConfig in line 4 is not followed: class Mine(NPURunConfig):"),
-        ("x.py", f"{HEAD}fill(op.parameter_map[k], v)\n", "parameter_map in line 4 is not followed"),
-        ("x.sh", f'CMD="{ATC}"\n$CMD\n', "atc is run in line 1"), ("x.sh", f"OUT=$({ATC})\n", "atc is run in line 1"),
-        ("x.sh", f"x=1\nOUT=`{ATC}`\n", "atc is run in line 2"), ("x.sh", f"# {ATC}\necho atc\n", "no setting in it"),
-        ("x.py", "print('NPURunConfig')\n", "no setting in it"), ("x.py", f"{HEAD}c = NPURunConfig()\n", "no setting in it"),
+        (
+            "x.py",
+            (
+                f"{HEAD}class Mine(NPURunConfig):\n    def __init__(self):\n"
+                "        NPURunConfig.__init__(self)\n"
+            ),
+            "NPURunConfig in line 4 is not followed: class Mine(NPURunConfig):",
+        ),
+        (
+            "x.py",
+            f"{HEAD}fill(op.parameter_map[k], v)\n",
+            "parameter_map in line 4 is not followed",
+        ),
+        ("x.sh", f'CMD="{ATC}"\n$CMD\n', "atc is run in line 1"),
+        ("x.sh", f"OUT=$({ATC})\n", "atc is run in line 1"),
+        ("x.sh", f"x=1\nOUT=`{ATC}`\n", "atc is run in line 2"),
+        ("x.sh", f"# {ATC}\necho atc\n", "no setting in it"),
+        ("x.py", "print('NPURunConfig')\n", "no setting in it"),
+        ("x.py", f"{HEAD}c = NPURunConfig()\n", "no setting in it"),
         ("x.py", f"{HEAD}assert isinstance(c, NPURunConfig)\n", "no setting in it"),
     ],
-)  # fmt: skip
+)
 def test_a_script_whose_settings_are_not_followed_is_named_with_the_reason(
     name: str, text: str, said: str, tmp_path: Path, run: Run
 ) -> None:
@@ -66,5 +99,9 @@ def test_a_script_whose_settings_are_not_followed_is_named_with_the_reason(
 
 
 def test_a_parameter_map_that_other_code_is_given_is_named() -> None:
-    (told,) = (one.reason for one in imported(f"{HEAD}{ENTRY}{SET}fill(op.parameter_map)\n", "a.py").found if one.reason)
+    (told,) = (
+        one.reason
+        for one in imported(f"{HEAD}{ENTRY}{SET}fill(op.parameter_map)\n", "a.py").found
+        if one.reason
+    )
     assert told == "op.parameter_map is passed to other code, whose changes to it are not traced"

@@ -1,4 +1,6 @@
-"""Rendered or exported and imported again, a preset is the same: for targets, shells and files that can be read back."""
+"""Rendered or exported and imported again, a preset is the same: for targets, shells and files that
+can be read back.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,10 @@ from support.importing import imported
 
 
 def read_back(target: str, config: Any, inline: bool) -> dict[str, Any] | None:
-    """Return the settings found in the rendered text; None where the target cannot carry the preset."""
+    """Return the settings found in the rendered text.
+
+    None where the target cannot carry the preset.
+    """
     try:
         rendered = renderers.load_target(target).write(config, inline)
     except NpuprofError:
@@ -49,11 +54,19 @@ def read_back(target: str, config: Any, inline: bool) -> dict[str, Any] | None:
 def differences(target: str, config: Any, found: dict[str, Any]) -> dict[str, Any]:
     wanted = dict(config.options)
     for section in {"estimator": ("estimator",), "atc": ("atc",)}.get(target, ()):
-        wanted |= {f"{section}.{name}": value for name, value in config.shared_sections[section].items()}
+        wanted |= {
+            f"{section}.{name}": value for name, value in config.shared_sections[section].items()
+        }
     if target == "atc" and wanted.get("graph_run_mode") == 0:
         del wanted["graph_run_mode"]  # a conversion is for inference whatever it is told
-    if target == "estimator" and "compile_hybrid_mode" not in wanted and found.get("compile_hybrid_mode") == 0:
-        found = {name: value for name, value in found.items() if name != "compile_hybrid_mode"}  # the class insists on it
+    if (
+        target == "estimator"
+        and "compile_hybrid_mode" not in wanted
+        and found.get("compile_hybrid_mode") == 0
+    ):
+        found = {
+            name: value for name, value in found.items() if name != "compile_hybrid_mode"
+        }  # the class insists on it
     return compare(wanted, found)
 
 
@@ -61,33 +74,49 @@ def compare(wanted: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
     return {
         key: (wanted.get(key), found.get(key))
         for key in {**wanted, **found}
-        if key not in wanted or key not in found or not is_equivalent_setting(key, wanted[key], found[key])
+        if key not in wanted
+        or key not in found
+        or not is_equivalent_setting(key, wanted[key], found[key])
     }
 
 
 TEXTS = ("dump_path", "debug_dir", "work_path", "op_compiler_cache_dir", "dump_layer")
-PROFILING = st.dictionaries(st.sampled_from(["output", "training_trace"]), st.text("ab/\"'\\ ${}", min_size=1), min_size=1)
+PROFILING = st.dictionaries(
+    st.sampled_from(["output", "training_trace"]), st.text("ab/\"'\\ ${}", min_size=1), min_size=1
+)
 PLAIN = {
-    "hccl_timeout": st.integers(-(2**63), 2**63 - 1), "deterministic": st.sampled_from([0, 1]), "enable_dump": st.booleans(),
+    "hccl_timeout": st.integers(-(2**63), 2**63 - 1),
+    "deterministic": st.sampled_from([0, 1]),
+    "enable_dump": st.booleans(),
     "precision_mode_v2": st.sampled_from(catalog.find_option("precision_mode_v2").choices),  # type: ignore[union-attr]
     "dynamic_dims": st.just([[1, 2], [3, 4]]),
-}  # fmt: skip
+}
 VALUES = st.fixed_dictionaries(
     {},
     optional={
-        **dict.fromkeys(TEXTS, st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1)), **PLAIN,
-        "input_shape": st.just({"data": [1, -1], "label": [-1]}), "modify_mixlist": st.just({"black-list": {"to-add": ["MatMul"]}}),
+        **dict.fromkeys(
+            TEXTS,
+            st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1),
+        ),
+        **PLAIN,
+        "input_shape": st.just({"data": [1, -1], "label": [-1]}),
+        "modify_mixlist": st.just({"black-list": {"to-add": ["MatMul"]}}),
         "profiling_options": PROFILING,
     },
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("target", ["session", "keras", "global-options", "estimator", "atc"])
 @examples(30)
 @given(options=VALUES, inline=st.booleans())
 def test_any_values_come_back(target: str, options: dict[str, Any], inline: bool) -> None:
-    carried = {name: value for name, value in options.items() if target != "atc" or catalog.find_flag(name)}
-    config = npuprof.loads("[options]\n" + "".join(f"{name} = {format_toml_value(value)}\n" for name, value in carried.items()))
+    carried = {
+        name: value for name, value in options.items() if target != "atc" or catalog.find_flag(name)
+    }
+    config = npuprof.loads(
+        "[options]\n"
+        + "".join(f"{name} = {format_toml_value(value)}\n" for name, value in carried.items())
+    )
     found = read_back(target, config, inline)
     assume(found is not None)
     assert found is not None
@@ -109,12 +138,22 @@ def write_export(config: Any, name: str) -> str | None:
     folder = FORMATS[name].folder if name in FORMATS else ""
     found, _ = collect_env_variables(config, None, folder or "/side", trusting=True)
     if name in SHELLS:
-        return None if any(map(SHELLS[name].refuses, found.values())) else format_export_lines(SHELLS[name], found)
+        return (
+            None
+            if any(map(SHELLS[name].refuses, found.values()))
+            else format_export_lines(SHELLS[name], found)
+        )
     kind = FORMATS[name]
-    return None if any(kind.refuses(key, text) for key, text in found.items()) else kind.write(config, found, {})
+    return (
+        None
+        if any(kind.refuses(key, text) for key, text in found.items())
+        else kind.write(config, found, {})
+    )
 
 
-def read_export(config: Any, name: str, file: str = "") -> tuple[dict[str, Any], ImportedFile] | None:
+def read_export(
+    config: Any, name: str, file: str = ""
+) -> tuple[dict[str, Any], ImportedFile] | None:
     text = write_export(config, name)
     if text is None:
         return None
@@ -126,18 +165,58 @@ def read_export(config: Any, name: str, file: str = "") -> tuple[dict[str, Any],
 
 def list_differences(config: Any, name: str, found: dict[str, Any]) -> dict[str, Any]:
     wanted = {**config.options}
-    wanted |= {f"env.{key}": text for key, value in config.env.items() if (text := format_exported_text(key, value)) is not None}
-    return compare(wanted | place_sidecars(config, FORMATS[name].folder if name in FORMATS and FORMATS[name].folder else "/side"), found)
+    wanted |= {
+        f"env.{key}": text
+        for key, value in config.env.items()
+        if (text := format_exported_text(key, value)) is not None
+    }
+    return compare(
+        wanted
+        | place_sidecars(
+            config, FORMATS[name].folder if name in FORMATS and FORMATS[name].folder else "/side"
+        ),
+        found,
+    )
 
 
-AWKWARD = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1) | st.lists(
-    st.sampled_from(["'", '"', "\\", "$", "`", "!", "\n", "\r", "\t", " ",
-        "(", ")", "{", "}", "#", "=", "a", "%", ";", "é", "😀", "\u2019"]),
-    min_size=1, max_size=12,
-).map("".join)  # fmt: skip
-#: In a variable, ``<ip>``, ``{name}`` and ``x.x.x.x`` are left to be filled in, and are not carried over.
+AWKWARD = st.text(
+    st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1
+) | st.lists(
+    st.sampled_from(
+        [
+            "'",
+            '"',
+            "\\",
+            "$",
+            "`",
+            "!",
+            "\n",
+            "\r",
+            "\t",
+            " ",
+            "(",
+            ")",
+            "{",
+            "}",
+            "#",
+            "=",
+            "a",
+            "%",
+            ";",
+            "é",
+            "😀",
+            "\u2019",
+        ]
+    ),
+    min_size=1,
+    max_size=12,
+).map("".join)
+#: In a variable, ``<ip>``, ``{name}`` and ``x.x.x.x`` are left to be filled in, and are not carried
+#: over.
 FILLED_IN = AWKWARD.filter(lambda text: not re.search(r"<[^<>]+>|\{\w+\}|^[xX][xX.]+$", text))
-EXPORTED = st.fixed_dictionaries({}, optional={**dict.fromkeys(TEXTS, FILLED_IN), **PLAIN, "profiling_mode": st.booleans()})
+EXPORTED = st.fixed_dictionaries(
+    {}, optional={**dict.fromkeys(TEXTS, FILLED_IN), **PLAIN, "profiling_mode": st.booleans()}
+)
 VARIABLES = st.fixed_dictionaries(
     {},
     optional={
@@ -152,11 +231,14 @@ VARIABLES = st.fixed_dictionaries(
 @pytest.mark.parametrize("name", NAMES)
 @examples(40)
 @given(options=EXPORTED, env=VARIABLES)
-def test_any_values_come_back_from_every_export(name: str, options: dict[str, Any], env: dict[str, Any]) -> None:
+def test_any_values_come_back_from_every_export(
+    name: str, options: dict[str, Any], env: dict[str, Any]
+) -> None:
     tables = {"options": options, "env": env}
     config = npuprof.loads(
         "".join(
-            f"[{table}]\n" + "".join(f"{key} = {format_toml_value(value)}\n" for key, value in held.items())
+            f"[{table}]\n"
+            + "".join(f"{key} = {format_toml_value(value)}\n" for key, value in held.items())
             for table, held in tables.items()
         )
     )
@@ -175,6 +257,8 @@ def test_any_values_come_back_from_every_export(name: str, options: dict[str, An
     [("export HCCL_ALGO='a\r\nb'\n", "a\r\nb"), ("export HCCL_ALGO='a\r\nb'\r\n", "a\nb")],
     ids=["plain line ends", "line ends of Windows"],
 )
-def test_a_carriage_return_is_a_character_where_not_all_lines_end_in_one(text: str, value: str) -> None:
+def test_a_carriage_return_is_a_character_where_not_all_lines_end_in_one(
+    text: str, value: str
+) -> None:
     (setting,) = [one for one in imported(text, "x.sh").found if one.key == "env.HCCL_ALGO"]
     assert setting.value == value

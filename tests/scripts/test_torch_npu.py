@@ -1,4 +1,6 @@
-"""Settings of torch_npu in scripts: every row of the catalogue, under any imported name, through tables, helpers and notebooks."""
+"""Settings of torch_npu in scripts: every row of the catalogue, under any imported name, through
+tables, helpers and notebooks.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,13 @@ def setting(name: str) -> catalog.Setting:
 def write_row(name: str) -> str:
     """Return the code that sets a row to a value that it takes."""
     row = setting(name)
-    value = str(row.choices[-1]) if ".CubeMathType" in row.call else repr(row.choices[-1]) if row.choices else SAMPLES[row.kind]
+    value = (
+        str(row.choices[-1])
+        if ".CubeMathType" in row.call
+        else repr(row.choices[-1])
+        if row.choices
+        else SAMPLES[row.kind]
+    )
     return row.call.format(value) if row.call else f"torch.npu.set_option({{{name!r}: {value}}})"
 
 
@@ -41,7 +49,11 @@ def read(lines: str, head: str = HEAD) -> dict[str, Any]:
 
 
 def judge(lines: str) -> list[tuple[str, str, int]]:
-    return [(one.code, one.severity, one.line - 2) for one in findings(HEAD + lines) if one.severity != "info"]
+    return [
+        (one.code, one.severity, one.line - 2)
+        for one in findings(HEAD + lines)
+        if one.severity != "info"
+    ]
 
 
 def test_every_row_is_read_from_the_code_that_sets_it_and_is_judged_as_in_a_preset() -> None:
@@ -62,58 +74,138 @@ READ = [
     (f"torch.npu.matmul.cube_math_type = {MEMBER}", {"matmul.cube_math_type": "USE_HF32"}),
     ("setattr(torch.npu.config, 'allow_internal_format', False)", {"allow_internal_format": False}),
     ("torch_npu.npu.set_option(option=dict(ACL_AICORE_NUM=24))", {"ACL_AICORE_NUM": 24}),
-    ("o = {}\no.update({'ACL_DEBUG_DIR': '/a'}, ACL_AICORE_NUM=2)\ntorch.npu.set_option(o)", {"ACL_DEBUG_DIR": "/a", "ACL_AICORE_NUM": 2}),
-    ("o = {}\ndef f(t):\n    torch.npu.set_option(t)\no['ACL_DEBUG_DIR'] = '/a'\nf(o)", {"ACL_DEBUG_DIR": "/a"}),
-    ("def f(jit):\n    torch.npu.set_compile_mode(jit_compile=jit)\nf(True)", {"jit_compile": True}),
-    ("torch.npu.set_compile_mode(jit_compile=FLAGS.jit)", {"jit_compile": "<depends on the command line or its parameters (FLAGS.jit)>"}),
-    ("torch.npu.set_compile_mode()", {"jit_compile": "<depends on all arguments of torch.npu.set_compile_mode()>"}),
+    (
+        "o = {}\no.update({'ACL_DEBUG_DIR': '/a'}, ACL_AICORE_NUM=2)\ntorch.npu.set_option(o)",
+        {"ACL_DEBUG_DIR": "/a", "ACL_AICORE_NUM": 2},
+    ),
+    (
+        "o = {}\ndef f(t):\n    torch.npu.set_option(t)\no['ACL_DEBUG_DIR'] = '/a'\nf(o)",
+        {"ACL_DEBUG_DIR": "/a"},
+    ),
+    (
+        "def f(jit):\n    torch.npu.set_compile_mode(jit_compile=jit)\nf(True)",
+        {"jit_compile": True},
+    ),
+    (
+        "torch.npu.set_compile_mode(jit_compile=FLAGS.jit)",
+        {"jit_compile": "<depends on the command line or its parameters (FLAGS.jit)>"},
+    ),
+    (
+        "torch.npu.set_compile_mode()",
+        {"jit_compile": "<depends on all arguments of torch.npu.set_compile_mode()>"},
+    ),
     ("o = {}\no = load()\ntorch.npu.set_option(o)", {"?": "<depends on the result of load()>"}),
     ("if torch.npu.config.allow_internal_format == 1: pass\n# torch.npu.set_option({})", {}),
-    ("class A:\n    def f(self, config):\n        config.allow_internal_format = True\n        self.matmul.allow_hf32 = 1", {}),
+    (
+        (
+            "class A:\n    def f(self, config):\n        config.allow_internal_format = True\n"
+            "        self.matmul.allow_hf32 = 1"
+        ),
+        {},
+    ),
 ]
 
 
-@pytest.mark.parametrize(("lines", "expected"), READ, ids=[str(number) for number in range(len(READ))])
-def test_calls_are_read_under_any_name_and_what_is_not_constant_has_its_reason(lines: str, expected: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("lines", "expected"), READ, ids=[str(number) for number in range(len(READ))]
+)
+def test_calls_are_read_under_any_name_and_what_is_not_constant_has_its_reason(
+    lines: str, expected: dict[str, Any]
+) -> None:
     assert read(lines) == expected
 
 
 JUDGED = [
-    ("torch.npu.set_compile_mode(jit_compile='False')", ("NP202", "error", 1), "torch.npu.set_compile_mode(jit_compile=False)"),
-    ("torch.npu.set_compile_mode(jit=False)", ("NP212", "error", 1), "torch.npu.set_compile_mode(jit_compile=False)"),
+    (
+        "torch.npu.set_compile_mode(jit_compile='False')",
+        ("NP202", "error", 1),
+        "torch.npu.set_compile_mode(jit_compile=False)",
+    ),
+    (
+        "torch.npu.set_compile_mode(jit=False)",
+        ("NP212", "error", 1),
+        "torch.npu.set_compile_mode(jit_compile=False)",
+    ),
     ("torch.npu.matmul.allow_tf32 = True", ("NP212", "error", 1), "matmul.allow_hf32"),
-    ("torch.npu.matmul.cube_math_type = 'USE_HF32'", ("NP202", "error", 1), "torch.npu.CubeMathType."),
-    ("torch.npu.matmul.cube_math_type = torch.npu.CubeMathType.HF32", ("NP203", "error", 1), "USE_HF32"),
-    ("torch.npu.set_option({'ACL_PRECISION_MODE': 'force_fp16'})", ("NP203", "error", 1), "must_keep_origin_dtype"),
+    (
+        "torch.npu.matmul.cube_math_type = 'USE_HF32'",
+        ("NP202", "error", 1),
+        "torch.npu.CubeMathType.",
+    ),
+    (
+        "torch.npu.matmul.cube_math_type = torch.npu.CubeMathType.HF32",
+        ("NP203", "error", 1),
+        "USE_HF32",
+    ),
+    (
+        "torch.npu.set_option({'ACL_PRECISION_MODE': 'force_fp16'})",
+        ("NP203", "error", 1),
+        "must_keep_origin_dtype",
+    ),
     ("torch.npu.set_option({'precision_mode': 'x'})", ("NP212", "error", 1), "ACL_PRECISION_MODE"),
-    ("torch.npu.set_option({'matmul.allow_hf32': True})", ("NP212", "error", 1), "torch.npu.matmul.allow_hf32 = True"),
+    (
+        "torch.npu.set_option({'matmul.allow_hf32': True})",
+        ("NP212", "error", 1),
+        "torch.npu.matmul.allow_hf32 = True",
+    ),
     ("torch.npu.set_option({'ACL_AICORE_NUM': 33})", ("NP203", "error", 1), "1"),
 ]
 
 
-@pytest.mark.parametrize(("lines", "expected", "hint"), JUDGED, ids=[str(number) for number in range(len(JUDGED))])
-def test_what_torch_npu_misreads_is_found_with_what_to_write(lines: str, expected: tuple[str, str, int], hint: str) -> None:
+@pytest.mark.parametrize(
+    ("lines", "expected", "hint"), JUDGED, ids=[str(number) for number in range(len(JUDGED))]
+)
+def test_what_torch_npu_misreads_is_found_with_what_to_write(
+    lines: str, expected: tuple[str, str, int], hint: str
+) -> None:
     assert judge(lines) == [expected]
     (finding,) = (one for one in findings(HEAD + lines) if one.severity != "info")
     assert hint in finding.hint
     assert finding.why or finding.code == "NP203"
 
 
-def test_a_setting_is_read_where_only_another_file_names_torch_or_hands_it_over(tmp_path: Path, run: Run) -> None:
-    write(tmp_path, {"compat.py": "from torch import npu\n", "a.py": 'from compat import npu\nnpu.set_option({"ACL_PRECISION_MODE": ""})'})
+def test_a_setting_is_read_where_only_another_file_names_torch_or_hands_it_over(
+    tmp_path: Path, run: Run
+) -> None:
+    write(
+        tmp_path,
+        {
+            "compat.py": "from torch import npu\n",
+            "a.py": 'from compat import npu\nnpu.set_option({"ACL_PRECISION_MODE": ""})',
+        },
+    )
     assert "NP203" in run("scan", "a.py").out
     helper = 'def opt(o):\n    o.set_option({"ACL_PRECISION_MODE": ""})  # torch_npu\n'
-    write(tmp_path, {"b.py": helper, "c.py": "import b\nb.opt(1)\n", "d.py": "import torch_npu, b\nb.opt(torch_npu.npu)\n"})
+    write(
+        tmp_path,
+        {
+            "b.py": helper,
+            "c.py": "import b\nb.opt(1)\n",
+            "d.py": "import torch_npu, b\nb.opt(torch_npu.npu)\n",
+        },
+    )
     assert "d.py:2" in run("scan", "c.py", "d.py").out
 
 
-def test_import_writes_a_section_that_check_accepts_and_lists_the_rest(tmp_path: Path, run: Run) -> None:
+def test_import_writes_a_section_that_check_accepts_and_lists_the_rest(
+    tmp_path: Path, run: Run
+) -> None:
     helper = (
-        f"{HEAD}def prepare(jit):\n    torch.npu.set_compile_mode(jit_compile=jit)\n    torch.npu.config.allow_internal_format = False\n"
+        f"{HEAD}def prepare(jit):\n    torch.npu.set_compile_mode(jit_compile=jit)\n"
+        "    torch.npu.config.allow_internal_format = False\n"
     )
-    lines = "torch.npu.matmul.allow_hf32 = True\ntorch.npu.set_option({'ACL_DEBUG_DIR': 'it\\'s \"here\"'})\n"
+    lines = (
+        "torch.npu.matmul.allow_hf32 = True\n"
+        "torch.npu.set_option({'ACL_DEBUG_DIR': 'it\\'s \"here\"'})\n"
+    )
     rest = "torch.npu.conv.allow_hf32 = FLAGS.x\ntorch.npu.config.speed = 1\n"
-    write(tmp_path, {"helper.py": helper, "train.py": f"{HEAD}from helper import prepare\nprepare(False)\n{lines}{rest}"})
+    write(
+        tmp_path,
+        {
+            "helper.py": helper,
+            "train.py": f"{HEAD}from helper import prepare\nprepare(False)\n{lines}{rest}",
+        },
+    )
     answer = run("import", "train.py")
     preset, _, left = answer.out.partition("# Not carried over:")
     assert npuprof.loads(preset)["torch_npu.matmul"] == {"allow_hf32": True}

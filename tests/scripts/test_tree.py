@@ -1,4 +1,6 @@
-"""What scan says of a script by what it imports from files of its tree: constants, tables, and functions with their arguments."""
+"""What scan says of a script by what it imports from files of its tree: constants, tables, and
+functions with their arguments.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +38,20 @@ def test_the_tree_of_an_imported_module_is_freed_as_soon_as_it_is_dropped() -> N
 
 
 def test_the_calls_of_an_expression_are_listed_innermost_first() -> None:
-    lines = {"a(b(1), c(), d=e()).f()[g(\n)]; h()": "bceafg", "[a(x) for x in b()]": "ab", "x; y()": "", "{a():\n b()}": "ab"}
-    for line in (*lines, "a if b() else c", "a(b=c(), *d())", "(a and\n b())", "lambda: a()", "f'{a()}'"):
+    lines = {
+        "a(b(1), c(), d=e()).f()[g(\n)]; h()": "bceafg",
+        "[a(x) for x in b()]": "ab",
+        "x; y()": "",
+        "{a():\n b()}": "ab",
+    }
+    for line in (
+        *lines,
+        "a if b() else c",
+        "a(b=c(), *d())",
+        "(a and\n b())",
+        "lambda: a()",
+        "f'{a()}'",
+    ):
         module = Module(Script("a.py", line.encode()), None)
         calls = module.index.list_calls(module.tree.body[0].value)  # type: ignore[attr-defined]
         assert (None if calls is None else "".join(map(name_callee, calls))) == lines.get(line)
@@ -73,7 +87,11 @@ SET = 'custom_op.parameter_map["precision_mode"].s = tf.compat.as_bytes({})\n'
 def scan(run: Run, *words: str) -> list[str]:
     """Return what is told as ``file:line code``."""
     answer = run("scan", *words, "--format", "json")
-    return [f"{one['path']}:{one['line']} {one['code']}" for one in json.loads(answer.out)["findings"] if one["severity"] != "info"]
+    return [
+        f"{one['path']}:{one['line']} {one['code']}"
+        for one in json.loads(answer.out)["findings"]
+        if one["severity"] != "info"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -85,18 +103,45 @@ def scan(run: Run, *words: str) -> list[str]:
         ('from utils import make\ns = tf.Session(config=make("mixed"))\n', ["utils.py:11 NP203"]),
         ('from utils import make\ns = tf.Session(config=make("force_fp16", "/dump"))\n', []),
         ("from utils import make\ns = tf.Session(config=make(FLAGS.mode, FLAGS.dump))\n", []),
-        (f"{OPEN}from utils import RUN\nc = NPURunConfig(**RUN)\n", ["train.py:4 NP203", "train.py:4 NP333"]),
-        (f'from utils import switch_dump, give_path\n{HEAD}switch_dump(custom_op)\ngive_path(custom_op, "/d")\n{TAIL}', []),
-        (f'from utils import switch_dump\n{HEAD}custom_op.parameter_map["dump_path"].s = b"/d"\nswitch_dump(custom_op)\n{TAIL}', []),
+        (
+            f"{OPEN}from utils import RUN\nc = NPURunConfig(**RUN)\n",
+            ["train.py:4 NP203", "train.py:4 NP333"],
+        ),
+        (
+            (
+                f"from utils import switch_dump, give_path\n{HEAD}switch_dump(custom_op)\n"
+                f'give_path(custom_op, "/d")\n{TAIL}'
+            ),
+            [],
+        ),
+        (
+            (
+                "from utils import switch_dump\n"
+                f'{HEAD}custom_op.parameter_map["dump_path"].s '
+                f'= b"/d"\nswitch_dump(custom_op)\n{TAIL}'
+            ),
+            [],
+        ),
     ],
-)  # fmt: skip
-def test_a_script_is_judged_with_what_it_imports_from_its_tree(lines: str, told: list[str], tmp_path: Path, run: Run) -> None:
+)
+def test_a_script_is_judged_with_what_it_imports_from_its_tree(
+    lines: str, told: list[str], tmp_path: Path, run: Run
+) -> None:
     write(tmp_path, {"train.py": lines, "utils.py": UTILS})
-    last = next((number for number, line in enumerate(lines.split("\n"), 1) if "MODE" in line and "import" not in line), 0)
+    last = next(
+        (
+            number
+            for number, line in enumerate(lines.split("\n"), 1)
+            if "MODE" in line and "import" not in line
+        ),
+        0,
+    )
     assert scan(run, "train.py") == [one.format(last=last) for one in told]
 
 
-def test_what_is_wrong_by_the_words_of_a_call_names_the_call_and_what_is_wrong_in_any_case_does_not(tmp_path: Path, run: Run) -> None:
+def test_what_is_wrong_by_the_words_of_a_call_names_the_call_and_what_is_wrong_in_any_case_does_not(
+    tmp_path: Path, run: Run
+) -> None:
     script = 'from utils import make\ns = tf.Session(config=make("mixed"))\n'
     write(tmp_path, {"a.py": script, "b.py": script, "utils.py": UTILS})
     found = json.loads(run("scan", ".", "--format", "json").out)["findings"]
@@ -104,21 +149,33 @@ def test_what_is_wrong_by_the_words_of_a_call_names_the_call_and_what_is_wrong_i
     assert found[0]["why"].endswith("The function is called in a.py:2.")
     write(tmp_path, {"utils.py": UTILS.replace("tf.compat.as_bytes(mode)", 'b"mixed"')})
     found = json.loads(run("scan", ".", "--format", "json").out)["findings"]
-    assert [(one["path"], one["line"], "called" in one["why"]) for one in found] == [("utils.py", 11, False)]
+    assert [(one["path"], one["line"], "called" in one["why"]) for one in found] == [
+        ("utils.py", 11, False)
+    ]
 
 
-def test_files_that_import_each_other_are_read_as_alone_and_parsed_once(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_import_each_other_are_read_as_alone_and_parsed_once(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     parsed: list[str] = []
     parse = syntax.parse_python
     monkeypatch.setattr(syntax, "parse_python", lambda text: parsed.append(text) or parse(text))
-    files = {name: f"from utils import make\ndef {name}(mode):\n    make(mode)\n{name}('mixed')\n" for name in ("a", "x")}
-    write(tmp_path, {"utils.py": f"{UTILS}import a\n", **{f"{name}.py": text for name, text in files.items()}})
+    files = {
+        name: f"from utils import make\ndef {name}(mode):\n    make(mode)\n{name}('mixed')\n"
+        for name in ("a", "x")
+    }
+    write(
+        tmp_path,
+        {"utils.py": f"{UTILS}import a\n", **{f"{name}.py": text for name, text in files.items()}},
+    )
     alone = {line for name in ("a.py", "utils.py", "x.py") for line in scan(run, name)}
     assert (bool(alone), len(parsed)) == (True, 5)
     assert (set(scan(run, ".")), len(parsed)) == (alone, 8)
 
 
-def test_a_large_tree_is_read_by_several_processes_with_the_same_answer(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_tree_is_read_by_several_processes_with_the_same_answer(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("npuprof.scripts.scanning._BATCH", 4)
     monkeypatch.setattr("threading.active_count", lambda: 1)  # other tests may have left threads
     forks: list[int] = []
@@ -127,16 +184,30 @@ def test_a_large_tree_is_read_by_several_processes_with_the_same_answer(tmp_path
     fault = f"from utils import MODE, make\n{HEAD}{SET.format('MODE')}{TAIL}make('mixed')\n"
     sidecar = 'custom_op.parameter_map["modify_mixlist"].s = tf.compat.as_bytes("ops.json")\n'
     for folder in ("a", "b", "c"):
-        write(tmp_path / folder, {"utils.py": UTILS, "named.py": f"{HEAD}{sidecar}{TAIL}", **{f"train{n}.py": fault for n in range(4)}})
+        write(
+            tmp_path / folder,
+            {
+                "utils.py": UTILS,
+                "named.py": f"{HEAD}{sidecar}{TAIL}",
+                **{f"train{n}.py": fault for n in range(4)},
+            },
+        )
     callers = {
-        f"{name}{n}.py": f"from {module} import {used}\n{used}('mixed')\n" for n in range(4) for name, module, used in ("ixm", "jyw")
+        f"{name}{n}.py": f"from {module} import {used}\n{used}('mixed')\n"
+        for n in range(4)
+        for name, module, used in ("ixm", "jyw")
     }
-    circle = {"x.py": UTILS.replace("make(", "m(") + "import y\n", "y.py": "from x import m\ndef w(mode):\n    return m(mode)\n"}
+    circle = {
+        "x.py": UTILS.replace("make(", "m(") + "import y\n",
+        "y.py": "from x import m\ndef w(mode):\n    return m(mode)\n",
+    }
     write(tmp_path / "ring", {**circle, **callers})
     write(tmp_path, {"ops.json": "{"})
     answers: list[tuple[Result, Result]] = []
     for processors in ({0}, {0, 1, 2}):
-        monkeypatch.setattr("os.sched_getaffinity", lambda process, processors=processors: processors, raising=False)
+        monkeypatch.setattr(
+            "os.sched_getaffinity", lambda process, processors=processors: processors, raising=False
+        )
         answers.append((run("scan", "."), run("scan", ".", "--statistics")))
     assert answers[0] == answers[1]
     assert answers[0][0].out.count("NP203") == 16

@@ -1,5 +1,6 @@
-# ruff: noqa: E501 (a script is told in a line)
-"""What a script sets and does not use, or uses somewhere else: reported, and not carried into a preset."""
+"""What a script sets and does not use, or uses somewhere else: reported, and not carried into a
+preset.
+"""
 
 from __future__ import annotations
 
@@ -24,22 +25,54 @@ def drafted(text: str, name: str = "x.py") -> tuple[dict[str, Any], dict[str, st
 @pytest.mark.parametrize(
     ("text", "dump", "why"),
     [
-        (f"dump = {DUMP}\nNPURunConfig(precision_mode='force_fp16')", None, "the DumpConfig is given to no NPURunConfig here"),
+        (
+            f"dump = {DUMP}\nNPURunConfig(precision_mode='force_fp16')",
+            None,
+            "the DumpConfig is given to no NPURunConfig here",
+        ),
         (f"def make():\n    return {DUMP}\nNPURunConfig(dump_config=make())", True, ""),
         (
-            f"class Net:\n    def __init__(self):\n        self.dump = {DUMP}\n    def run(self):\n        return NPURunConfig(dump_config=self.dump)",
-            True, ""),
+            (
+                f"class Net:\n    def __init__(self):\n        self.dump = {DUMP}\n"
+                "    def run(self):\n        return NPURunConfig(dump_config=self.dump)"
+            ),
+            True,
+            "",
+        ),
         (f"given = dict(dump_config={DUMP})\nNPURunConfig(**given)", True, ""),
         (f"given = {{'dump_config': {DUMP}}}\nNPURunConfig(**given)", True, ""),
         (f"ON = True\nif FLAGS.dump or ON:\n    NPURunConfig(dump_config={DUMP})", True, ""),
-        (f"OFF = False\nif FLAGS.dump and OFF:\n    NPURunConfig(dump_config={DUMP})", None, "never runs: FLAGS.dump and OFF"),
-        (f"dump = {DUMP}\ndef run():\n    NPURunConfig(dump_config=dump)\ndump = None\nrun()", None, "only if the argument is"),
-        (f"dump = None\nfor one in (1, 2):\n    dump = {DUMP} if one else dump\nNPURunConfig(dump_config=dump)", None, "only if"),
-        (f"try:\n    dump = {DUMP}\nexcept ImportError:\n    dump = None\nNPURunConfig(dump_config=dump)", None,
-            "only if the argument is"),
+        (
+            f"OFF = False\nif FLAGS.dump and OFF:\n    NPURunConfig(dump_config={DUMP})",
+            None,
+            "never runs: FLAGS.dump and OFF",
+        ),
+        (
+            f"dump = {DUMP}\ndef run():\n    NPURunConfig(dump_config=dump)\ndump = None\nrun()",
+            None,
+            "only if the argument is",
+        ),
+        (
+            (
+                f"dump = None\nfor one in (1, 2):\n    dump = {DUMP} if one else dump\n"
+                "NPURunConfig(dump_config=dump)"
+            ),
+            None,
+            "only if",
+        ),
+        (
+            (
+                f"try:\n    dump = {DUMP}\nexcept ImportError:\n    dump = None\n"
+                "NPURunConfig(dump_config=dump)"
+            ),
+            None,
+            "only if the argument is",
+        ),
     ],
-)  # fmt: skip
-def test_a_nested_configuration_counts_where_it_is_always_given(text: str, dump: bool | None, why: str) -> None:
+)
+def test_a_nested_configuration_counts_where_it_is_always_given(
+    text: str, dump: bool | None, why: str
+) -> None:
     settings, left = drafted(f"{NPU}{text}\n")
     assert settings.get("enable_dump") is dump
     assert left.get("enable_dump", "").startswith(why) if why else "enable_dump" not in left
@@ -56,13 +89,26 @@ def test_what_never_runs_is_told_wherever_it_stands() -> None:
 @pytest.mark.parametrize(
     ("expression", "path"),
     [
-        ('os.path.normpath(os.path.join(os.path.dirname(os.path.realpath(__file__)), "../dump"))', "../dump"),
-        ('os.path.dirname(os.path.dirname(__file__)) + "/dump"', "../dump"), ('"%s/dump" % HERE', "./dump"), ('f"{HERE}/dump"', "./dump"),
+        (
+            (
+                "os.path.normpath(os.path.join(os.path.dirname(os.path.realpath(__file__)), "
+                '"../dump"))'
+            ),
+            "../dump",
+        ),
+        ('os.path.dirname(os.path.dirname(__file__)) + "/dump"', "../dump"),
+        ('"%s/dump" % HERE', "./dump"),
+        ('f"{HERE}/dump"', "./dump"),
         ('"{}/dump".format(HERE)', "./dump"),
     ],
-)  # fmt: skip
-def test_a_path_from_the_folder_of_the_script_stays_in_the_script(expression: str, path: str) -> None:
-    text = f'import os\nHERE = os.path.dirname(os.path.abspath(__file__))\n{HEAD}custom_op.parameter_map["dump_path"].s = tf.compat.as_bytes({expression})\n'
+)
+def test_a_path_from_the_folder_of_the_script_stays_in_the_script(
+    expression: str, path: str
+) -> None:
+    text = (
+        "import os\nHERE = os.path.dirname(os.path.abspath(__file__))\n"
+        f'{HEAD}custom_op.parameter_map["dump_path"].s = tf.compat.as_bytes({expression})\n'
+    )
     settings, left = drafted(text)
     assert settings == {}
     assert left == {"dump_path": "begins in the folder of the script"}
@@ -88,20 +134,44 @@ def test_flags_come_from_an_array_where_it_is_certain(lines: str, frameworks: li
 T, L, P = "HCCL_CONNECT_TIMEOUT", "ASCEND_GLOBAL_LOG_LEVEL", "ASCEND_PROCESS_LOG_PATH"
 SHELL = [
     ("f() {\n  export {T}=700\n}\ntrap 'f; exit' USR1\nexport {L}=3\n", {L: "3", T: "700"}, ""),
-    ("f() {\n  export {T}=700\n}\nexport {L}=3\n", {L: "3"}, "f() is called nowhere, so this never runs"),
-    ("function f {\n  { export {T}=700; }\n}\nexport {L}=3\n", {L: "3"}, "f() is called nowhere, so this never runs"),
-    ("export {L}=3\nexit 0\nexport {T}=700\n", {L: "3"}, "the script ends in line 3, so this never runs"),
-    ("[ -f x ] || exit\n(exit 1)\nfor x in 1; do exit; done\ncase $1 in a) exit;; esac\nexport {T}=700\n", {T: "700"}, ""),
-    ("export {T}=700\nexport -n {T}\n", {}, "the script takes it back"), ("set -a\n{T}=700\nset +a\n{L}=3\n", {T: "700"}, ""),
-    ("set -o allexport\n{T}=700\nset +o allexport\n{L}=3\n", {T: "700"}, ""), ("export {P}=~/log\n", {}, "depends on ~"),
-    ("export {P}='~/log'\n", {P: "~/log"}, ""), ("export {P}=/a\nexport {P}=$" + "{P}/b\n", {P: "/a/b"}, ""),
+    (
+        "f() {\n  export {T}=700\n}\nexport {L}=3\n",
+        {L: "3"},
+        "f() is called nowhere, so this never runs",
+    ),
+    (
+        "function f {\n  { export {T}=700; }\n}\nexport {L}=3\n",
+        {L: "3"},
+        "f() is called nowhere, so this never runs",
+    ),
+    (
+        "export {L}=3\nexit 0\nexport {T}=700\n",
+        {L: "3"},
+        "the script ends in line 3, so this never runs",
+    ),
+    (
+        (
+            "[ -f x ] || exit\n(exit 1)\nfor x in 1; do exit; done\n"
+            "case $1 in a) exit;; esac\nexport {T}=700\n"
+        ),
+        {T: "700"},
+        "",
+    ),
+    ("export {T}=700\nexport -n {T}\n", {}, "the script takes it back"),
+    ("set -a\n{T}=700\nset +a\n{L}=3\n", {T: "700"}, ""),
+    ("set -o allexport\n{T}=700\nset +o allexport\n{L}=3\n", {T: "700"}, ""),
+    ("export {P}=~/log\n", {}, "depends on ~"),
+    ("export {P}='~/log'\n", {P: "~/log"}, ""),
+    ("export {P}=/a\nexport {P}=$" + "{P}/b\n", {P: "/a/b"}, ""),
     ("export {P}=/a\nexport {P}=$HOME/b\n", {}, "depends on $HOME"),
-]  # fmt: skip
+]
 _NAMES = {"{T}": T, "{L}": L, "{P}": P}
 
 
 @pytest.mark.parametrize(("lines", "settings", "why"), SHELL, ids=[lines for lines, _, _ in SHELL])
-def test_what_a_shell_script_sets_and_does_not_run_is_not_carried_over(lines: str, settings: dict[str, str], why: str) -> None:
+def test_what_a_shell_script_sets_and_does_not_run_is_not_carried_over(
+    lines: str, settings: dict[str, str], why: str
+) -> None:
     for mark, name in _NAMES.items():
         lines = lines.replace(mark, name)
     found, notes = drafted(f"#!/bin/bash\n{lines}", "x.sh")

@@ -1,4 +1,6 @@
-"""What scan calls an error is what the vendor's classes refuse: every name with right and wrong values, on each surface."""
+"""What scan calls an error is what the vendor's classes refuse: every name with right and wrong
+values, on each surface.
+"""
 
 from __future__ import annotations
 
@@ -24,25 +26,39 @@ PLAIN: tuple[Any, ...] = (None, True, False, 0, 1, -1, 1.5, "0", "true", "no_suc
 
 
 def has_errors(text: str) -> bool:
-    """Return whether scan calls something an error that has to do with one line, not with what is missing beside it."""
-    return any(found.severity == "error" and (not found.code.startswith("NP3") or found.code == "NP381") for found in findings(text))
+    """Return whether scan calls something an error that has to do with one line, not with what is
+    missing beside it.
+    """
+    return any(
+        found.severity == "error" and (not found.code.startswith("NP3") or found.code == "NP381")
+        for found in findings(text)
+    )
 
 
 def misspell(name: str) -> str:
     return name[:-2] + name[-1] + name[-2] if name[-1] != name[-2] else name + "x"
 
 
-def list_values(choices: tuple[Any, ...] | None, low: int | None = None, high: int | None = None) -> Iterator[Any]:
+def list_values(
+    choices: tuple[Any, ...] | None, low: int | None = None, high: int | None = None
+) -> Iterator[Any]:
     seen = set()
     ends = [value for end in (low, high) if end is not None for value in (end - 1, end, end + 1)]
-    for value in (*(choices or ()), *ends, *PLAIN, *(str(choice).upper() for choice in choices or ())):
+    for value in (
+        *(choices or ()),
+        *ends,
+        *PLAIN,
+        *(str(choice).upper() for choice in choices or ()),
+    ):
         if repr(value) not in seen:
             seen.add(repr(value))
             yield value
 
 
 def disagreements(cases: Iterator[tuple[str, str, bool]]) -> tuple[int, list[str]]:
-    """Return how many lines were judged, and those of which scan thinks otherwise than the vendor's class."""
+    """Return how many lines were judged, and those of which scan thinks otherwise than the vendor's
+    class.
+    """
     count, wrong = 0, []
     for head, line, taken in cases:
         count += 1
@@ -60,17 +76,35 @@ def list_attribute_lines() -> Iterator[tuple[str, str, bool]]:
 
 
 def list_argument_lines() -> Iterator[tuple[str, str, bool]]:
-    required = {"DynamicInputConfig": {"input_shape": "a:1,-1", "dynamic_dims": "2;3", "dynamic_node_type": 0, "compile_hybrid_mode": 0}}
+    required = {
+        "DynamicInputConfig": {
+            "input_shape": "a:1,-1",
+            "dynamic_dims": "2;3",
+            "dynamic_node_type": 0,
+            "compile_hybrid_mode": 0,
+        }
+    }
     for cls, name in sorted(ADAPTERS_OWN[0]):
         choices, low, high = SESSION.get(ARGUMENTS[cls][name][1], ("", (), None, None, ""))[1:4]
         for value in list_values(choices, low, high):
             given = {**required.get(cls, {}), name: value}
             written = ", ".join(f"{argument}={item!r}" for argument, item in given.items())
             yield ESTIMATOR, f"made = {cls}({written})", takes_argument(cls, name, value)
-        others = {misspell(name), *(argument for argument in ("enable_dump", "precision_mode") if (cls, argument) not in ADAPTERS_OWN[0])}
+        others = {
+            misspell(name),
+            *(
+                argument
+                for argument in ("enable_dump", "precision_mode")
+                if (cls, argument) not in ADAPTERS_OWN[0]
+            ),
+        }
         for other in sorted(others):
             given = {**required.get(cls, {}), other: "x"}
-            yield ESTIMATOR, f"made = {cls}({', '.join(f'{k}={v!r}' for k, v in given.items())})", False
+            yield (
+                ESTIMATOR,
+                f"made = {cls}({', '.join(f'{k}={v!r}' for k, v in given.items())})",
+                False,
+            )
 
 
 def list_parameter_lines() -> Iterator[tuple[str, str, bool]]:
@@ -91,13 +125,31 @@ def test_what_scan_says_to_store_instead_is_taken_and_means_the_same(value: str)
         for given in ("b", "i", "s"):
             line = f'custom_op.parameter_map["{name}"].{given} = {value}'
             for found in findings(f"{HEAD}{line}\n{TAIL}"):
-                match = re.fullmatch(r"write (?:parameter_map\[.*\]\.\w = )?(True|False|-?\d+|tf\.compat\.as_bytes\((.+)\))", found.hint)
-                if match is None or found.code not in ("NP802", "NP803") or match[2] in ("...", '"..."'):
+                match = re.fullmatch(
+                    (
+                        r"write (?:parameter_map\[.*\]\.\w = "
+                        r")?(True|False|-?\d+|tf\.compat\.as_bytes\((.+)\))"
+                    ),
+                    found.hint,
+                )
+                if (
+                    match is None
+                    or found.code not in ("NP802", "NP803")
+                    or match[2] in ("...", '"..."')
+                ):
                     continue
                 count += 1
-                told = ast.literal_eval(match[2]).encode() if match[2] else ast.literal_eval(match[1])
-                texts = [one.decode() if isinstance(one, bytes) else one for one in (ast.literal_eval(value), told)]
-                assert takes_parameter(name, field, told) or texts[0] == texts[1], (line, found.hint)  # a text is kept as it is
+                told = (
+                    ast.literal_eval(match[2]).encode() if match[2] else ast.literal_eval(match[1])
+                )
+                texts = [
+                    one.decode() if isinstance(one, bytes) else one
+                    for one in (ast.literal_eval(value), told)
+                ]
+                assert takes_parameter(name, field, told) or texts[0] == texts[1], (
+                    line,
+                    found.hint,
+                )  # a text is kept as it is
                 assert read_truth(texts[0]) in (None, read_truth(texts[1])), (line, found.hint)
     assert count >= 1
 
@@ -111,9 +163,19 @@ def test_a_variable_is_judged_in_a_script_as_in_a_preset() -> None:
             continue
         for value in {*variable.choices[:2], *variable.tolerated, "1", "-1", "on", "no_such_value"}:
             # a script that works is no error, what a preset holds is documented
-            bad = ("warning",) if variable.otherwise and variable.framework == "cann" else ("error",)
-            here = {one.code for one in findings(f"export {name}='{value}'\n", "x.sh") if one.severity in bad and one.code != "NP501"}
-            there = {fault.code for fault in find_setting_faults(f"env.{name}", value) if fault.severity == "error"}
+            bad = (
+                ("warning",) if variable.otherwise and variable.framework == "cann" else ("error",)
+            )
+            here = {
+                one.code
+                for one in findings(f"export {name}='{value}'\n", "x.sh")
+                if one.severity in bad and one.code != "NP501"
+            }
+            there = {
+                fault.code
+                for fault in find_setting_faults(f"env.{name}", value)
+                if fault.severity == "error"
+            }
             assert here == there, (name, value)
             judged += 1
     assert judged > 500

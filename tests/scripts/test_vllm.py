@@ -1,4 +1,6 @@
-"""Arguments of vLLM in scripts: shell, Docker, Compose, Kubernetes, Python, files of ``--config``."""
+"""Arguments of vLLM in scripts: shell, Docker, Compose, Kubernetes, Python, files of
+``--config``.
+"""
 
 from __future__ import annotations
 
@@ -27,17 +29,28 @@ LINES = {
     "equals.sh": f"exec vllm serve m --additional_config='{TEXT}' --port 80",
     "variable.sh": f"CONFIG='{TEXT}'\nvllm serve m --additional-config \"$CONFIG\"",
     "module.sh": f"python3 -m vllm.entrypoints.openai.api_server --model m --additional-config '{TEXT}'",
-    "dotted.sh": "vllm serve m --additional-config.weight_nz_mode 0 --additional_config.eplb_config.dynamic_eplb"
+    "dotted.sh": "vllm serve m --additional-config.weight_nz_mode 0 "
+    "--additional_config.eplb_config.dynamic_eplb"
     " --additional-config.eplb_config.num_redundant_experts=2",
     "Dockerfile": f"FROM x\nCMD vllm serve m --additional-config '{TEXT}'",
-    "run.md": f"```bash\n$ vllm serve m --additional-config '{TEXT}'\n```\n", "run.py": f"llm = LLM(model='m', additional_config={KEYS!r})",
-    "named.py": f"extra = dict(weight_nz_mode=0)\nextra2 = {KEYS!r}\nargs = EngineArgs('m', additional_config=extra2)",
-    "compose.yaml": "services:\n  a:\n    command: " + json.dumps(["vllm", "serve", "m", "--additional-config", TEXT]),
-    "text.yaml": "services:\n  a:\n    command: " + json.dumps(f"vllm serve m --additional-config '{TEXT}'"),
-    "pod.yaml": "spec:\n  containers:\n  - args: " + json.dumps([f"--additional-config={TEXT}"]) + "\n    command: [vllm, serve, m]",
-    "shell.yaml": "spec:\n  containers:\n  - command: [bash, -c]\n    args: " + json.dumps([f"vllm serve m --additional-config '{TEXT}'"]),
-    "config.yaml": f"model: m\nadditional-config: '{TEXT}'", "tables.yaml": f"model: m\nadditional_config: {TEXT}",
-}  # fmt: skip
+    "run.md": f"```bash\n$ vllm serve m --additional-config '{TEXT}'\n```\n",
+    "run.py": f"llm = LLM(model='m', additional_config={KEYS!r})",
+    "named.py": (
+        f"extra = dict(weight_nz_mode=0)\nextra2 = {KEYS!r}\n"
+        "args = EngineArgs('m', additional_config=extra2)"
+    ),
+    "compose.yaml": "services:\n  a:\n    command: "
+    + json.dumps(["vllm", "serve", "m", "--additional-config", TEXT]),
+    "text.yaml": "services:\n  a:\n    command: "
+    + json.dumps(f"vllm serve m --additional-config '{TEXT}'"),
+    "pod.yaml": "spec:\n  containers:\n  - args: "
+    + json.dumps([f"--additional-config={TEXT}"])
+    + "\n    command: [vllm, serve, m]",
+    "shell.yaml": "spec:\n  containers:\n  - command: [bash, -c]\n    args: "
+    + json.dumps([f"vllm serve m --additional-config '{TEXT}'"]),
+    "config.yaml": f"model: m\nadditional-config: '{TEXT}'",
+    "tables.yaml": f"model: m\nadditional_config: {TEXT}",
+}
 
 
 def read(name: str, text: str) -> Any:
@@ -51,17 +64,25 @@ def imported(name: str, text: str) -> dict[str, Any]:
 
 
 def faults(name: str, text: str) -> list[tuple[str, int, int]]:
-    return [(finding.code, finding.line, finding.column) for finding in check_script(read(name, text)) if finding.severity == "error"]
+    return [
+        (finding.code, finding.line, finding.column)
+        for finding in check_script(read(name, text))
+        if finding.severity == "error"
+    ]
 
 
 @pytest.mark.parametrize("name", LINES)
-def test_every_way_to_pass_additional_config_is_read_and_misspelt_keys_are_found_there(name: str) -> None:
+def test_every_way_to_pass_additional_config_is_read_and_misspelt_keys_are_found_there(
+    name: str,
+) -> None:
     assert imported(name, LINES[name])["vllm_ascend"] == KEYS
     assert faults(name, LINES[name]) == []
     broken = LINES[name].replace("weight_nz_mode", "weight_nz_mde")
     ((code, line, column),) = faults(name, broken)
     assert code == "NP212"
-    assert ('"$CONFIG"' if name == "variable.sh" else "weight_nz_mde") in broken.splitlines()[line - 1][column - 1 :]
+    assert ('"$CONFIG"' if name == "variable.sh" else "weight_nz_mde") in broken.splitlines()[
+        line - 1
+    ][column - 1 :]
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -78,18 +99,25 @@ def test_each_key_comes_back_from_a_script_a_module_and_the_rendered_file(name: 
 
 def test_other_arguments_are_carried_over_where_they_are_constant_and_listed_where_not() -> None:
     text = (
-        "vllm serve $MODEL --tensor_parallel_size 4 -dp 2 --served-model-name a b --no-enable-prefix-caching --api-key x \\\n"
+        "vllm serve $MODEL --tensor_parallel_size 4 -dp 2 --served-model-name a b "
+        "--no-enable-prefix-caching --api-key x \\\n"
         """  --port=$PORT --gpu-memory-utilization 0.9 --speculative-config '{"method": "mtp"}' -x\n"""
     )
     (draft,) = build_drafts(read("serve.sh", text))
     assert tomllib.loads(format_draft(draft))["vllm"] == {
-        "tensor-parallel-size": 4, "data-parallel-size": 2, "served-model-name": ["a", "b"], "no-enable-prefix-caching": True,
-        "gpu-memory-utilization": 0.9, "speculative-config": '{"method": "mtp"}',
-    }  # fmt: skip
+        "tensor-parallel-size": 4,
+        "data-parallel-size": 2,
+        "served-model-name": ["a", "b"],
+        "no-enable-prefix-caching": True,
+        "gpu-memory-utilization": 0.9,
+        "speculative-config": '{"method": "mtp"}',
+    }
     assert [(note.found.name, note.found.line, note.why) for note in draft.notes] == [
-        ("model", 1, "depends on $MODEL"), ("api-key", 1, "is a secret"), ("port", 2, "depends on $PORT"),
+        ("model", 1, "depends on $MODEL"),
+        ("api-key", 1, "is a secret"),
+        ("port", 2, "depends on $PORT"),
         ("-x", 2, "is not the full name of an argument"),
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize(
@@ -97,10 +125,12 @@ def test_other_arguments_are_carried_over_where_they_are_constant_and_listed_whe
     [
         ("a.sh", "vllm serve m --additional-config '{\"a\": 1 2}'", (1, 43)),
         ("a.sh", "vllm serve m --additional-config '{\n\"refresh\" true}'", (2, 11)),
-        ("a.sh", "vllm serve m --additional-config 7", (1, 34)), ("a.sh", "vllm serve m --additional-config {refresh:true}", (1, 35)),
-        ("a.yaml", "additional-config: '{'", (1, 20)), ("a.yaml", "a:\n  command: [vllm, serve, m, --additional-config, '[1]']", (2, 50)),
+        ("a.sh", "vllm serve m --additional-config 7", (1, 34)),
+        ("a.sh", "vllm serve m --additional-config {refresh:true}", (1, 35)),
+        ("a.yaml", "additional-config: '{'", (1, 20)),
+        ("a.yaml", "a:\n  command: [vllm, serve, m, --additional-config, '[1]']", (2, 50)),
     ],
-)  # fmt: skip
+)
 def test_broken_json_is_an_error_at_its_place(name: str, text: str, place: tuple[int, int]) -> None:
     assert faults(name, text) == [("NP203", *place)]
 
@@ -111,10 +141,14 @@ def test_broken_json_is_an_error_at_its_place(name: str, text: str, place: tuple
         ("a.sh", "vllm serve m --additional-config '{\"refresh\": '$X'}'", "depends on $X"),
         ("a.yaml", "spec:\n- args: [--additional-config, $(CONFIG)]", "depends on $(CONFIG)"),
         ("a.py", "LLM('m', additional_config=load())", "depends on the result of load()"),
-        ("a.py", "LLM('m', additional_config={'refresh': FLAGS.x})", "depends on the command line or its parameters (FLAGS.x)"),
+        (
+            "a.py",
+            "LLM('m', additional_config={'refresh': FLAGS.x})",
+            "depends on the command line or its parameters (FLAGS.x)",
+        ),
         ("a.py", "LLM('m', additional_config={**base, 'refresh': True})", "takes in another table"),
     ],
-)  # fmt: skip
+)
 def test_what_is_not_constant_is_listed_with_the_reason(name: str, text: str, reason: str) -> None:
     imported_file = read(name, text)
     assert reason in [setting.reason for setting in imported_file.found]
@@ -123,16 +157,26 @@ def test_what_is_not_constant_is_listed_with_the_reason(name: str, text: str, re
 
 @given(st.text(max_size=60))
 def test_any_text_of_additional_config_is_read_or_a_finding(text: str) -> None:
-    found = check_script(read("a.sh", f"vllm serve m --additional-config {quote_posix(text)}"), Context())
+    found = check_script(
+        read("a.sh", f"vllm serve m --additional-config {quote_posix(text)}"), Context()
+    )
     assert {finding.code for finding in found} <= {"NP203", "NP202", "NP212", "NP801"}
     assert found or isinstance(json.loads(text), dict)
 
 
-def test_a_file_that_config_names_is_read_and_the_command_line_overrides_it(tmp_path: Path, run: Run) -> None:
-    (tmp_path / "serving.yaml").write_text("port: 1\nadditional-config:\n  enable_mlpo: true\n  refresh: true\n")
-    (tmp_path / "serve.sh").write_text("vllm serve m --config serving.yaml --port 2\nvllm serve n --config absent.yaml\n")
+def test_a_file_that_config_names_is_read_and_the_command_line_overrides_it(
+    tmp_path: Path, run: Run
+) -> None:
+    (tmp_path / "serving.yaml").write_text(
+        "port: 1\nadditional-config:\n  enable_mlpo: true\n  refresh: true\n"
+    )
+    (tmp_path / "serve.sh").write_text(
+        "vllm serve m --config serving.yaml --port 2\nvllm serve n --config absent.yaml\n"
+    )
     assert "serving.yaml:3:3: error NP212" in run("scan", tmp_path).out
-    (tmp_path / "serving.yaml").write_text("port: 1\nadditional-config:\n  enable_mlapo: true\n  refresh: true\n")
+    (tmp_path / "serving.yaml").write_text(
+        "port: 1\nadditional-config:\n  enable_mlapo: true\n  refresh: true\n"
+    )
     assert run("import", tmp_path / "serve.sh", "-o", f"{tmp_path}/out/").code == 0
     (made,) = [text for file in (tmp_path / "out").iterdir() if '"m"' in (text := file.read_text())]
     assert tomllib.loads(made)["vllm"] == {"model": "m", "port": 2}
@@ -140,9 +184,19 @@ def test_a_file_that_config_names_is_read_and_the_command_line_overrides_it(tmp_
     assert "absent.yaml" not in made
 
 
-def test_arguments_that_npuprof_does_not_know_are_counted_as_passed_through(tmp_path: Path, run: Run) -> None:
-    words = '--max-model-len 4096 --seed $SEED --additional-config \'{"weight_nz_mode": 1, "weight_nz_mod": 1}\''
-    (tmp_path / "launch.sh").write_text(f"export TASK_QUEUE_ENABLE=1 FOO_X=1\nvllm serve m {words}\n")
-    counted = "7 settings: 2 checked, 1 dynamic, 2 unknown (FOO_X, weight_nz_mod), 2 passed through unchecked"
+def test_arguments_that_npuprof_does_not_know_are_counted_as_passed_through(
+    tmp_path: Path, run: Run
+) -> None:
+    words = (
+        "--max-model-len 4096 --seed $SEED --additional-config "
+        '\'{"weight_nz_mode": 1, "weight_nz_mod": 1}\''
+    )
+    (tmp_path / "launch.sh").write_text(
+        f"export TASK_QUEUE_ENABLE=1 FOO_X=1\nvllm serve m {words}\n"
+    )
+    counted = (
+        "7 settings: 2 checked, 1 dynamic, 2 unknown "
+        "(FOO_X, weight_nz_mod), 2 passed through unchecked"
+    )
     assert counted in run("scan", str(tmp_path / "launch.sh")).err
     assert counted in run("import", str(tmp_path / "launch.sh")).err

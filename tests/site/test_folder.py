@@ -1,4 +1,6 @@
-"""What ``site`` replaces and removes: files that npuprof wrote there and nobody edited, and files that are as in HEAD."""
+"""What ``site`` replaces and removes: files that npuprof wrote there and nobody edited, and files
+that are as in HEAD.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,11 @@ LIST = ".npuprof-site.json"
 
 
 def read_files(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
 def forget_records(tmp_path: Path) -> None:
@@ -51,7 +57,14 @@ def committed(site: Path, repo: Repo, tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("name", "has_record"),
-    [("presets/notes.txt", True), ("../outside/kept", False), ("out/kept", True), ("link", False), ("empty", True), ("notes.txt", False)],
+    [
+        ("presets/notes.txt", True),
+        ("../outside/kept", False),
+        ("out/kept", True),
+        ("link", False),
+        ("empty", True),
+        ("notes.txt", False),
+    ],
 )
 def test_a_forged_list_of_a_site_removes_nothing_of_yours(
     name: str, has_record: bool, committed: Path, run: Run, repo: Repo, tmp_path: Path
@@ -79,23 +92,34 @@ def test_a_forged_list_of_a_site_removes_nothing_of_yours(
 
 
 @pytest.mark.parametrize("page", ["index.html", "presets/job.html"])
-def test_a_page_that_somebody_edited_is_named_and_nothing_is_written(page: str, site: Path, run: Run, repo: Repo) -> None:
+def test_a_page_that_somebody_edited_is_named_and_nothing_is_written(
+    page: str, site: Path, run: Run, repo: Repo
+) -> None:
     (site / page).write_text("mine")
     (repo.folder / "profiles/other.toml").write_text("[options]\ndeterministic = 0\n")
     before = read_files(site)
     result = run("site", "public")
-    assert (result.code, f"public/{page} is not as npuprof wrote it" in result.err, f"rm public/{page}" in result.err) == (2, True, True)
+    assert (
+        result.code,
+        f"public/{page} is not as npuprof wrote it" in result.err,
+        f"rm public/{page}" in result.err,
+    ) == (2, True, True)
     assert read_files(site) == before
     (site / page).unlink()
     assert run("site", "public").code == 0
 
 
-def test_a_page_of_yours_that_a_committed_list_names_is_not_written_over(committed: Path, run: Run, repo: Repo) -> None:
+def test_a_page_of_yours_that_a_committed_list_names_is_not_written_over(
+    committed: Path, run: Run, repo: Repo
+) -> None:
     repo.git("rm", "-q", "--cached", "public/index.html")
     repo.git("commit", "-qm", "forged")
     (committed / "index.html").write_text("mine")
     result = run("site", "public")
-    assert (result.code, "public/index.html is not as npuprof wrote it" in result.err) == (2, True), result.err
+    assert (result.code, "public/index.html is not as npuprof wrote it" in result.err) == (
+        2,
+        True,
+    ), result.err
     assert (committed / "index.html").read_text() == "mine"
 
 
@@ -107,27 +131,45 @@ def test_pages_without_a_record_that_git_does_not_have_are_rejected_with_a_way_o
     forget_records(tmp_path)
     (repo.folder / "profiles/base.toml").write_text("[options]\nhccl_timeout = 600\n")
     result = run("site", "public")
-    assert (result.code, "NP980" in result.err, "name an empty folder" in result.err) == (2, True, True), result.err
+    assert (result.code, "NP980" in result.err, "name an empty folder" in result.err) == (
+        2,
+        True,
+        True,
+    ), result.err
     shutil.rmtree(site)
     assert run("site", "public").code == 0
 
 
-def test_a_committed_site_is_updated_in_another_clone(committed: Path, run: Run, repo: Repo) -> None:
+def test_a_committed_site_is_updated_in_another_clone(
+    committed: Path, run: Run, repo: Repo
+) -> None:
     (repo.folder / "profiles/base.toml").write_text("[options]\nhccl_timeout = 600\n")
     (repo.folder / "profiles/other.toml").unlink()
     result = run("site", "public")
-    assert (result.code, "public/presets/other.html is no longer part of the site" in result.err) == (0, True), result.err
+    assert (
+        result.code,
+        "public/presets/other.html is no longer part of the site" in result.err,
+    ) == (0, True), result.err
     assert run("site", "fresh").code == 0
     fresh = read_files(repo.folder / "fresh")
-    assert {name: content for name, content in read_files(committed).items() if name in fresh and name != LIST} == {
-        name: content for name, content in fresh.items() if name != LIST
-    }
-    (repo.folder / "profiles/base.toml").write_text("[options]\nhccl_timeout = 601\n")  # what npuprof wrote meanwhile is not in HEAD
+    assert {
+        name: content
+        for name, content in read_files(committed).items()
+        if name in fresh and name != LIST
+    } == {name: content for name, content in fresh.items() if name != LIST}
+    (repo.folder / "profiles/base.toml").write_text(
+        "[options]\nhccl_timeout = 601\n"
+    )  # what npuprof wrote meanwhile is not in HEAD
     assert run("site", "public").code == 0
 
 
-@pytest.mark.parametrize(("link", "target"), [("search.html", "notes.txt"), ("presets", "elsewhere"), ("data", "../out"), (LIST, "x.json")])
-def test_nothing_is_written_through_a_link_in_a_site(link: str, target: str, site: Path, run: Run, repo: Repo) -> None:
+@pytest.mark.parametrize(
+    ("link", "target"),
+    [("search.html", "notes.txt"), ("presets", "elsewhere"), ("data", "../out"), (LIST, "x.json")],
+)
+def test_nothing_is_written_through_a_link_in_a_site(
+    link: str, target: str, site: Path, run: Run, repo: Repo
+) -> None:
     there = (site / target).resolve()
     if (site / link).is_dir():
         (site / link).rename(there)
@@ -141,11 +183,17 @@ def test_nothing_is_written_through_a_link_in_a_site(link: str, target: str, sit
     (repo.folder / "profiles/base.toml").write_text("[options]\nhccl_timeout = 600\n")
     before = read_files(repo.folder)
     result = run("site", "public")
-    assert (result.code, f"public/{link} is a link" in result.err, f"rm public/{link}" in result.err) == (2, True, True), result.err
+    assert (
+        result.code,
+        f"public/{link} is a link" in result.err,
+        f"rm public/{link}" in result.err,
+    ) == (2, True, True), result.err
     assert read_files(repo.folder) == before
 
 
-def test_no_forged_page_or_script_of_a_committed_site_stays(committed: Path, run: Run, repo: Repo) -> None:
+def test_no_forged_page_or_script_of_a_committed_site_stays(
+    committed: Path, run: Run, repo: Repo
+) -> None:
     for path in committed.rglob("*.*"):
         if path.suffix in (".html", ".js", ".css"):
             path.write_text("<script>alert(1)</script>")
@@ -158,11 +206,16 @@ def test_no_forged_page_or_script_of_a_committed_site_stays(committed: Path, run
 @pytest.mark.parametrize(
     "said",
     [
-        '{"files": ' + "[" * 100_000, "3", '{"files": [3, null, [], {}]}', "\ud800",
+        '{"files": ' + "[" * 100_000,
+        "3",
+        '{"files": [3, null, [], {}]}',
+        "\ud800",
         *(json.dumps({"files": [name]}) for name in ("presets/./x.html", "a\nb", "\0")),
     ],
-)  # fmt: skip
-def test_whatever_the_list_of_a_site_contains_breaks_nothing(said: str, site: Path, run: Run, repo: Repo, tmp_path: Path) -> None:
+)
+def test_whatever_the_list_of_a_site_contains_breaks_nothing(
+    said: str, site: Path, run: Run, repo: Repo, tmp_path: Path
+) -> None:
     (site / LIST).write_text(said, errors="surrogatepass")
     repo.git("add", "-A")
     repo.git("commit", "-qm", "site")
@@ -170,14 +223,23 @@ def test_whatever_the_list_of_a_site_contains_breaks_nothing(said: str, site: Pa
     (site / LIST).write_text(said, errors="surrogatepass")
     (site / "presets/x.html").write_text("mine")
     told = run("site", "public")
-    assert (told.code, "public/presets/x.html is not as npuprof wrote it" in told.err) == (2, True), told.err
+    assert (told.code, "public/presets/x.html is not as npuprof wrote it" in told.err) == (
+        2,
+        True,
+    ), told.err
     forget_records(tmp_path)
     (site / "a\nb").write_text("mine")
-    assert (run("site", "public").code, (site / "a\nb").read_text(), (site / "presets/x.html").read_text()) == (2, "mine", "mine")
+    assert (
+        run("site", "public").code,
+        (site / "a\nb").read_text(),
+        (site / "presets/x.html").read_text(),
+    ) == (2, "mine", "mine")
 
 
 @pytest.mark.parametrize("record", ["", "\udc80", "0 index.html", f"{'0' * 64} ../x"])
-def test_a_record_that_is_damaged_proves_nothing(record: str, site: Path, run: Run, repo: Repo, tmp_path: Path) -> None:
+def test_a_record_that_is_damaged_proves_nothing(
+    record: str, site: Path, run: Run, repo: Repo, tmp_path: Path
+) -> None:
     (path,) = (tmp_path / "home/.local/state/npuprof/sites").iterdir()
     path.write_text(record, errors="surrogateescape")
     assert run("site", "public").code == 0
@@ -208,9 +270,13 @@ def test_a_run_that_is_killed_on_the_way_is_completed_by_the_next(
     assert read_files(site) == read_files(repo.folder / "fresh")
 
 
-def test_a_committed_site_whose_lines_git_gave_other_ends_is_replaced(committed: Path, repo: Repo, run: Run) -> None:
+def test_a_committed_site_whose_lines_git_gave_other_ends_is_replaced(
+    committed: Path, repo: Repo, run: Run
+) -> None:
     for path in committed.rglob("*.html"):
         path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
     repo.write({"job": PRESETS["job"].replace("mixed_float16", "fp16")})
     done = run("site", "public")
-    assert (done.code, b"\r\n" in (committed / "presets/job.html").read_bytes()) == (0, False), done.err
+    assert (done.code, b"\r\n" in (committed / "presets/job.html").read_bytes()) == (0, False), (
+        done.err
+    )

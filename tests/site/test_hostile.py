@@ -1,4 +1,6 @@
-"""Pages of stores in which all that somebody may write is hostile: read by a parser, opened in Chromium; shown, never run."""
+"""Pages of stores in which all that somebody may write is hostile: read by a parser, opened in
+Chromium; shown, never run.
+"""
 
 from __future__ import annotations
 
@@ -27,25 +29,40 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this ma
 
 @pytest.fixture(scope="module")
 def hostile_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A site of a store in which all that somebody may write is hostile, in presets, beside them, and in commits."""
+    """A site of a store in which all that somebody may write is hostile, in presets, beside them,
+    and in commits.
+    """
     from npuprof.__main__ import main
     from npuprof.document.keys import format_key_segment, format_toml_value
 
     folder = tmp_path_factory.mktemp("hostile")
-    presets = {"root": "[options]\nhccl_timeout = 1836\n", "syntax": f"[profile\n{hostile.TEXTS[0]}\n"}
+    presets = {
+        "root": "[options]\nhccl_timeout = 1836\n",
+        "syntax": f"[profile\n{hostile.TEXTS[0]}\n",
+    }
     for number, text in enumerate(hostile.TEXTS):
-        value, key, comment = format_toml_value(text), format_key_segment(text), "".join(filter(str.isprintable, text))
+        value, key, comment = (
+            format_toml_value(text),
+            format_key_segment(text),
+            "".join(filter(str.isprintable, text)),
+        )
         presets[f"h{number}"] = (
-            f'# {comment}\n[profile]\nextends = ["root"]\ndescription = {value}\nowner = {value}\ndeprecated = {value}\n'
-            f"[options]\nop_debug_config = {value}\ndump_path = {value} # {comment}\n{key} = {value}\n"
+            f'# {comment}\n[profile]\nextends = ["root"]\n'
+            f"description = {value}\nowner = {value}\ndeprecated = {value}\n"
+            f"[options]\nop_debug_config = {value}\n"
+            f"dump_path = {value} # {comment}\n{key} = {value}\n"
             f"[options.modify_mixlist.black-list]\nto-add = [{value}]\n"
             f"[env]\nX = {value}\nLD_PRELOAD = {value}\n"
-            f"[[override]]\nmatch = {{ product = 'atlas-a3' }}\noptions = {{ dump_path = 'x', {key} = 1 }}\n"
+            "[[override]]\nmatch = { product = 'atlas-a3' }\n"
+            f"options = {{ dump_path = 'x', {key} = 1 }}\n"
         )
         presets[f"b{number}"] = f"[profile]\nextends = [{value}, 'root']\ndescription = {value}\n"
     build_store(folder / "profiles", presets)
     (folder / "CODEOWNERS").write_text(
-        "".join(f"/profiles/h{number}.toml @{''.join(text.split())[:60]}\n" for number, text in enumerate(hostile.TEXTS))
+        "".join(
+            f"/profiles/h{number}.toml @{''.join(text.split())[:60]}\n"
+            for number, text in enumerate(hostile.TEXTS)
+        )
     )
     reason = format_toml_value(hostile.TEXTS[0])
     (folder / "npuprof.toml").write_text(
@@ -55,9 +72,20 @@ def hostile_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     repo = Repo(folder)
     for number, text in enumerate(hostile.TEXTS[:12]):
         author = "".join(char for char in text if char not in "<>\n") or "nobody"
-        (folder / "profiles/root.toml").write_text(f"# {number}\n[options]\nhccl_timeout = {1836 + number}\n")
+        (folder / "profiles/root.toml").write_text(
+            f"# {number}\n[options]\nhccl_timeout = {1836 + number}\n"
+        )
         repo.git("add", "-A")
-        repo.git("-c", f"user.name={author}", "commit", "-q", "--allow-empty", "-m", text, f"--author={author} <a@b>")
+        repo.git(
+            "-c",
+            f"user.name={author}",
+            "commit",
+            "-q",
+            "--allow-empty",
+            "-m",
+            text,
+            f"--author={author} <a@b>",
+        )
     assert main(["site", str(folder / "public"), "--store", str(folder / "profiles")]) == 0
     return folder / "public"
 
@@ -67,21 +95,48 @@ def test_pages_of_a_store_where_all_is_hostile_run_nothing_ask_for_nothing_and_s
     browser: Any, hostile_site: Path, third: int
 ) -> None:
     context = browser.new_context(viewport={"width": 360, "height": 800})
-    context.add_init_script("document.addEventListener('securitypolicyviolation', (event) => console.error('policy', event.blockedURI))")
+    context.add_init_script(
+        "document.addEventListener('securitypolicyviolation', "
+        "(event) => console.error('policy', event.blockedURI))"
+    )
     page = context.new_page()
     said: list[str] = []
     page.on("console", lambda message: said.append(f"{page.url} {message.text}"))
     page.on("pageerror", lambda error: said.append(f"{page.url} {error}"))
     page.on("dialog", lambda dialog: said.append(f"{page.url} {dialog.message}"))
-    page.on("request", lambda request: said.append(request.url) if not request.url.startswith(f"file://{hostile_site}/") else None)
-    presets = [f"presets/{kind}{number}.html" for number in range(len(hostile.TEXTS)) for kind in "hb" if kind == "h" or not number % 4]
+    page.on(
+        "request",
+        lambda request: (
+            said.append(request.url)
+            if not request.url.startswith(f"file://{hostile_site}/")
+            else None
+        ),
+    )
+    presets = [
+        f"presets/{kind}{number}.html"
+        for number in range(len(hostile.TEXTS))
+        for kind in "hb"
+        if kind == "h" or not number % 4
+    ]
     lists = [
-        "index.html", "compatibility.html", "rules.html", "catalogue.html", "family.html", "family.html#b0",
+        "index.html",
+        "compatibility.html",
+        "rules.html",
+        "catalogue.html",
+        "family.html",
+        "family.html#b0",
         "compare.html#" + "&".join(f"h{n}" for n in range(8)),
-    ]  # fmt: skip
+    ]
     searched = ("search.html", "index.html", "family.html#x", "compare.html")
-    searches = [f"{searched[number % 4]}#q={quote(text, safe='')}" for number, text in enumerate(hostile.TEXTS[:24])]
-    plain = {number: text for number, text in enumerate(hostile.TEXTS) if text.isprintable() and text == " ".join(text.split())}
+    searches = [
+        f"{searched[number % 4]}#q={quote(text, safe='')}"
+        for number, text in enumerate(hostile.TEXTS[:24])
+    ]
+    plain = {
+        number: text
+        for number, text in enumerate(hostile.TEXTS)
+        if text.isprintable() and text == " ".join(text.split())
+    }
     shown = {f"presets/h{number}.html": text for number, text in plain.items()}
     assert len(shown) > 20
     for path in [*presets, *lists, *searches, "search.html#q=dump"][third::3]:
@@ -90,7 +145,13 @@ def test_pages_of_a_store_where_all_is_hostile_run_nothing_ask_for_nothing_and_s
         page.goto(f"file://{hostile_site}/{path}")
         page.evaluate("new Promise((done) => setTimeout(done, 20))")
         assert page.title().endswith(" · npuprof"), path
-        assert page.locator("img, iframe, object, base, form[action], main script:not([src]), [onerror], [onload]").count() == 0, path
+        assert (
+            page.locator(
+                "img, iframe, object, base, form[action], "
+                "main script:not([src]), [onerror], [onload]"
+            ).count()
+            == 0
+        ), path
         assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
         if path in shown:
             assert shown[path] in page.locator("main p").first.text_content()
@@ -99,7 +160,18 @@ def test_pages_of_a_store_where_all_is_hostile_run_nothing_ask_for_nothing_and_s
 
 
 #: What stays as it is in a record, for that to be one.
-_KEPT = ("schema", "npuprof", "by", "state", "digest", "preset_digest", "layer", "commit", "start", "end")
+_KEPT = (
+    "schema",
+    "npuprof",
+    "by",
+    "state",
+    "digest",
+    "preset_digest",
+    "layer",
+    "commit",
+    "start",
+    "end",
+)
 
 
 def put_text(value: Any, text: str, key: str = "") -> Any:
@@ -115,11 +187,15 @@ def name_file(text: str, number: int) -> str:
     return f"{number}{''.join(char for char in text if char.isprintable() and char != '/')[:40]}"
 
 
-def test_what_records_logs_scripts_and_versions_say_is_shown_and_never_run(browser: Any, run: Run, repo: Repo, monkeypatch: Any) -> None:
+def test_what_records_logs_scripts_and_versions_say_is_shown_and_never_run(
+    browser: Any, run: Run, repo: Repo, monkeypatch: Any
+) -> None:
     repo.commit({"job": "[options]\nhccl_timeout = 600\n"})
     monkeypatch.chdir(repo.folder)
     command = [sys.executable, "-m", "npuprof", "run", "job", "--record", "runs", "--", "true"]
-    subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": str(REPOSITORY)})  # it forks
+    subprocess.run(
+        command, check=True, env={**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    )  # it forks
     (record,) = repo.folder.glob("runs/*.run.json")
     said, scripts = json.loads(record.read_text()), repo.folder / "scripts"
     scripts.mkdir()
@@ -127,11 +203,17 @@ def test_what_records_logs_scripts_and_versions_say_is_shown_and_never_run(brows
     texts = [text for text in hostile.TEXTS if text.isprintable()][:10]
     for number, text in enumerate(texts):
         put = put_text(said, text)
-        put["settings"] += [{**put["settings"][0], "key": key} for key in ("dump_path", "env.X", "modify_mixlist")]
+        put["settings"] += [
+            {**put["settings"][0], "key": key} for key in ("dump_path", "env.X", "modify_mixlist")
+        ]
         name = name_file(text, number)
         (repo.folder / f"runs/{name}.run.json").write_text(json.dumps(put))
-        (repo.folder / f"runs/{name}.log").write_text(write_run({"dump_path": text, "ge.exec.dumpPath": text, text: text}, pid=7))
-        (scripts / f"{name}.py").write_text(f'custom_op.parameter_map["op_debug_level"].i = 1  # {text}\n')
+        (repo.folder / f"runs/{name}.log").write_text(
+            write_run({"dump_path": text, "ge.exec.dumpPath": text, text: text}, pid=7)
+        )
+        (scripts / f"{name}.py").write_text(
+            f'custom_op.parameter_map["op_debug_level"].i = 1  # {text}\n'
+        )
         for spec in (f"runs/{name}.run.json", f"runs/{name}.log"):
             if run("show", spec).code == 0:  # some texts are no key, and their records none
                 words += ["--also", spec]
@@ -145,14 +227,31 @@ def test_what_records_logs_scripts_and_versions_say_is_shown_and_never_run(brows
     page.on("console", lambda message: told.append(message.text))
     page.on("pageerror", lambda error: told.append(str(error)))
     page.on("dialog", lambda dialog: told.append(dialog.message))
-    page.on("request", lambda request: told.append(request.url) if not request.url.startswith(f"file://{repo.folder}/") else None)
+    page.on(
+        "request",
+        lambda request: (
+            told.append(request.url)
+            if not request.url.startswith(f"file://{repo.folder}/")
+            else None
+        ),
+    )
     sides = [word for word in words if word.startswith("runs/")]
-    for path in ("compare.html#" + "&".join(quote(one, safe="") for one in ["job", *sides]), "compatibility.html", "presets/job.html"):
+    for path in (
+        "compare.html#" + "&".join(quote(one, safe="") for one in ["job", *sides]),
+        "compatibility.html",
+        "presets/job.html",
+    ):
         page.goto("about:blank")
         page.goto(f"file://{repo.folder}/public/{path}")
         page.wait_for_timeout(300)
         assert page.title().endswith(" · npuprof"), path
-        assert page.locator("img, iframe, object, base, form[action], main script:not([src]), [onerror], [onload]").count() == 0, path
+        assert (
+            page.locator(
+                "img, iframe, object, base, form[action], "
+                "main script:not([src]), [onerror], [onload]"
+            ).count()
+            == 0
+        ), path
         if path.startswith("compare"):
             assert page.locator("#compared thead th").count() == 2 + len(sides)
         elif path == "presets/job.html":

@@ -57,7 +57,9 @@ class Page(HTMLParser):
         self.links: list[str] = []
         self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.ids: set[str] = set()
-        self.plain: list[bool] = []  # of the spans that are open: those without attributes are parts of a path
+        self.plain: list[
+            bool
+        ] = []  # of the spans that are open: those without attributes are parts of a path
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -80,7 +82,11 @@ class Page(HTMLParser):
 
 
 def read_files(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
 @pytest.fixture
@@ -91,33 +97,55 @@ def site(repo: Repo, run: Run) -> Path:
     return repo.folder / "public"
 
 
-def test_settings_are_the_same_whether_another_preset_that_inherits_them_was_there_before_or_not() -> None:
+def test_settings_are_the_same_whether_another_preset_that_inherits_them_was_there_before_or_not() -> (
+    None
+):
     workspace = spec.Workspace(str(REPOSITORY / "profiles"))
     inherited: dict[Any, Setting] = {}
     kept: list[Any] = []
     for config in map(workspace.resolve_spec, workspace.listed_store.names()):
         first, again = build_settings(config, inherited), build_settings(config, {})
-        assert [(one.rows, one.fields) for one in first] == [(one.rows, one.fields) for one in again]
+        assert [(one.rows, one.fields) for one in first] == [
+            (one.rows, one.fields) for one in again
+        ]
         kept += [mark for mark, setting in inherited.items() if setting in first]
     assert len(kept) > 2 * len(inherited) > 60
 
 
-def test_each_preset_has_a_page_that_says_what_it_is_who_wrote_what_and_what_is_wrong(site: Path) -> None:
+def test_each_preset_has_a_page_that_says_what_it_is_who_wrote_what_and_what_is_wrong(
+    site: Path,
+) -> None:
     page = Page(site / "presets/job.html").text
-    for said in ("team-a", "training", "hccl_timeout", "1904", "1836", "profiles/base/training.toml:6", "profiles/job.toml:4", "one"):
+    for said in (
+        "team-a",
+        "training",
+        "hccl_timeout",
+        "1904",
+        "1836",
+        "profiles/base/training.toml:6",
+        "profiles/job.toml:4",
+        "one",
+    ):
         assert said in page, said
     assert "NP301" in Page(site / "presets/other.html").text
     broken = Page(site / "presets/broken.html").text
     assert "cannot be resolved" in broken
     assert "nowhere" in broken
-    assert Page(site / "index.html").text.index("broken") < Page(site / "index.html").text.index("base/training")
+    assert Page(site / "index.html").text.index("broken") < Page(site / "index.html").text.index(
+        "base/training"
+    )
 
 
 TOLD = {  # what is in the store, and what the page of "job" says of it
     "each place of a table has its own author": (
         {
-            "mix": '[options.modify_mixlist.black-list]\nto-add = ["SoftmaxV2"]\nto-remove = ["Add"]\n',
-            "job": 'profile.extends = ["mix"]\n[append.options.modify_mixlist.black-list]\nto-add = ["LayerNorm", "MatMul"]\n',
+            "mix": (
+                '[options.modify_mixlist.black-list]\nto-add = ["SoftmaxV2"]\nto-remove = ["Add"]\n'
+            ),
+            "job": (
+                'profile.extends = ["mix"]\n[append.options.modify_mixlist.black-list]\n'
+                'to-add = ["LayerNorm", "MatMul"]\n'
+            ),
         },
         [
             'modify_mixlist.black-list.to-add ["SoftmaxV2", "LayerNorm", "MatMul"]',
@@ -127,64 +155,112 @@ TOLD = {  # what is in the store, and what the page of "job" says of it
     ),
     "what holds for some only stands apart": (
         {
-            "base": '[options]\nhccl_timeout = 1836\n[[override]]\nmatch = { product = ["atlas-a3"] }\noptions = { hccl_timeout = 1904 }\n',
+            "base": (
+                "[options]\nhccl_timeout = 1836\n[[override]]\n"
+                'match = { product = ["atlas-a3"] }\noptions = { hccl_timeout = 1904 }\n'
+            ),
             "job": 'profile.extends = ["base"]\n',
         },
         ["Only for some product atlas-a3", "hccl_timeout 1836 1904 base profiles/base.toml:5"],
     ),
     "an override that changes nothing is not told": (
-        {"job": '[options]\nhccl_timeout = 1836\n[[override]]\nmatch = { product = ["atlas-a3"] }\noptions = { hccl_timeout = 1836 }\n'},
+        {
+            "job": (
+                "[options]\nhccl_timeout = 1836\n[[override]]\n"
+                'match = { product = ["atlas-a3"] }\noptions = { hccl_timeout = 1836 }\n'
+            )
+        },
         ["Rendered code", "!Only for some"],
     ),
     "exports stand there for each shell": (
-        {"job": "[env]\nTMPDIR = \"it's\"\n"},
+        {"job": '[env]\nTMPDIR = "it\'s"\n'},
         [
-            "exports for bash, zsh, sh", "export TMPDIR='it'\\''s'", "exports for fish", "set -gx TMPDIR 'it\\'s';",
-            "exports for tcsh", "exports for pwsh", "${env:TMPDIR} = 'it''s'",
+            "exports for bash, zsh, sh",
+            "export TMPDIR='it'\\''s'",
+            "exports for fish",
+            "set -gx TMPDIR 'it\\'s';",
+            "exports for tcsh",
+            "exports for pwsh",
+            "${env:TMPDIR} = 'it''s'",
         ],
     ),
     "exports remove what the preset unsets": (
-        {"base": 'env.HCCL_ALGO = "level0:NA;level1:ring"\n', "job": 'profile.extends = ["base"]\nprofile.unset = ["env.HCCL_ALGO"]\n'},
+        {
+            "base": 'env.HCCL_ALGO = "level0:NA;level1:ring"\n',
+            "job": 'profile.extends = ["base"]\nprofile.unset = ["env.HCCL_ALGO"]\n',
+        },
         ["unset HCCL_ALGO export NPUPROF_PROFILE", "set -e HCCL_ALGO;", "unsetenv HCCL_ALGO;"],
     ),
     "a shell that cannot take a value says so": (
         {"job": '[env]\nTMPDIR = "a\\nb"\n'},
-        ["1 target cannot be written exports for tcsh TMPDIR: tcsh cannot take a line end through eval", "export TMPDIR='a b'"],
+        [
+            (
+                "1 target cannot be written exports for tcsh "
+                "TMPDIR: tcsh cannot take a line end through eval"
+            ),
+            "export TMPDIR='a b'",
+        ],
     ),
     "what render refuses is not offered, and why is told": (
         {"job": '[options]\nmodify_mixlist = { black-list = { to-add = ["Add"] } }\n'},
         [
             "cannot be written session modify_mixlist is set without a mixed precision mode",
-            "exports modify_mixlist is set without", "!import tensorflow",
+            "exports modify_mixlist is set without",
+            "!import tensorflow",
         ],
     ),
     "a file that the code needs stands there once": (
-        {"job": '[options]\nprecision_mode_v2 = "mixed_float16"\nmodify_mixlist = { black-list = { to-add = ["Add"] } }\n'},
+        {
+            "job": (
+                '[options]\nprecision_mode_v2 = "mixed_float16"\n'
+                'modify_mixlist = { black-list = { to-add = ["Add"] } }\n'
+            )
+        },
         ['ops_info.json, a sidecar file { "black-list": { "to-add": [ "Add" ] } } exports for'],
     ),
     "each target is written with the overrides for it": (
         {
-            "job": "[options]\nhccl_timeout = 1836\n[[override]]\nmatch = { target = \"session\" }\noptions = { hccl_timeout = 1904 }\n"
-            "[[override]]\nmatch = { target = \"env\" }\noptions = { hccl_timeout = 1908 }\n"
+            "job": '[options]\nhccl_timeout = 1836\n[[override]]\nmatch = { target = "session" }\n'
+            "options = { hccl_timeout = 1904 }\n"
+            '[[override]]\nmatch = { target = "env" }\noptions = { hccl_timeout = 1908 }\n'
         },
-        ['parameter_map["hccl_timeout"].i = 1904', "hccl_timeout=1836", "NPUPROF_HCCL_TIMEOUT='1908'", '"target": "json"'],
+        [
+            'parameter_map["hccl_timeout"].i = 1904',
+            "hccl_timeout=1836",
+            "NPUPROF_HCCL_TIMEOUT='1908'",
+            '"target": "json"',
+        ],
     ),
-    "a backslash in a text stays one": ({"job": "[env]\nTMPDIR = 'C:\\new'\n"}, ['"C:\\\\new"', "export TMPDIR='C:\\new'"]),
-}  # fmt: skip
+    "a backslash in a text stays one": (
+        {"job": "[env]\nTMPDIR = 'C:\\new'\n"},
+        ['"C:\\\\new"', "export TMPDIR='C:\\new'"],
+    ),
+}
 
 
-def test_the_history_of_a_preset_stands_newest_first_whoever_was_touched(repo: Repo, run: Run) -> None:
+def test_the_history_of_a_preset_stands_newest_first_whoever_was_touched(
+    repo: Repo, run: Run
+) -> None:
     repo.commit({**PRESETS, "last": "[options]\ndeterministic = 1\n"}, message="all of them")
-    repo.commit({"base/training": PRESETS["base/training"].replace("1836", "1840")}, message="the parent")
+    repo.commit(
+        {"base/training": PRESETS["base/training"].replace("1836", "1840")}, message="the parent"
+    )
     repo.commit({"job": PRESETS["job"].replace("1904", "1908")}, message="itself")
     repo.commit({"last": "[options]\ndeterministic = 0\n"}, message="another")
     assert run("site", "public").code == 0
     text = Page(repo.folder / "public/presets/job.html").text
     told = sorted(["all of them", "the parent", "itself"], key=text.index)
-    assert told == repo.git("log", "--format=%s", "--", "profiles/job.toml", "profiles/base/training.toml").splitlines()
+    assert (
+        told
+        == repo.git(
+            "log", "--format=%s", "--", "profiles/job.toml", "profiles/base/training.toml"
+        ).splitlines()
+    )
 
 
-def test_versions_stand_newest_first_and_say_which_were_yanked_and_why(repo: Repo, run: Run) -> None:
+def test_versions_stand_newest_first_and_say_which_were_yanked_and_why(
+    repo: Repo, run: Run
+) -> None:
     for version in ("1.9.0", "1.10.0", "2.0.0"):
         repo.commit({"job": f"# {version}\n[options]\nhccl_timeout = 600\n"})
         repo.release("job", version)
@@ -193,15 +269,24 @@ def test_versions_stand_newest_first_and_say_which_were_yanked_and_why(repo: Rep
     for folder in ("public", "again"):
         assert run("site", folder).code == 0
     text = Page(repo.folder / "public/presets/job.html").text
-    assert "versions 2.0.0 2026-01-04 1.10.0 2026-01-03 , yanked: <b>hangs</b> 1.9.0 2026-01-02" in text
+    assert (
+        "versions 2.0.0 2026-01-04 1.10.0 2026-01-03 , yanked: <b>hangs</b> 1.9.0 2026-01-02"
+        in text
+    )
     before = read_files(repo.folder / "public")
     assert run("yank", "job@2.0.0", "--why", "slow").code == 0
     assert run("site", "public").code == 0
-    assert {path for path, content in read_files(repo.folder / "public").items() if content != before[path]} == {"presets/job.html"}
+    assert {
+        path
+        for path, content in read_files(repo.folder / "public").items()
+        if content != before[path]
+    } == {"presets/job.html"}
 
 
 @pytest.mark.parametrize("title", TOLD)
-def test_the_page_of_a_preset_tells(title: str, store: Callable[..., Path], run: Run, tmp_path: Path) -> None:
+def test_the_page_of_a_preset_tells(
+    title: str, store: Callable[..., Path], run: Run, tmp_path: Path
+) -> None:
     presets, told = TOLD[title]
     store(presets)
     run("trust", "profiles")  # presets with faults in them cannot be trusted
@@ -211,15 +296,28 @@ def test_the_page_of_a_preset_tells(title: str, store: Callable[..., Path], run:
         assert (said[1:] not in text) if said.startswith("!") else (said in text), (said, text)
 
 
-def test_a_platform_on_which_a_preset_cannot_be_resolved_is_an_error_in_its_own_column(store: Callable[..., Path]) -> None:
-    append = '[[override]]\nmatch = { product = "atlas-a3" }\nappend = { options = { hccl_timeout = [1] } }\n'
-    home = spec.Workspace(str(store({"job": f'profile.scenario = "training"\noptions.hccl_timeout = 1904\n{append}'})))
+def test_a_platform_on_which_a_preset_cannot_be_resolved_is_an_error_in_its_own_column(
+    store: Callable[..., Path],
+) -> None:
+    append = (
+        '[[override]]\nmatch = { product = "atlas-a3" }\n'
+        "append = { options = { hccl_timeout = [1] } }\n"
+    )
+    home = spec.Workspace(
+        str(store({"job": f'profile.scenario = "training"\noptions.hccl_timeout = 1904\n{append}'}))
+    )
     matrix = build_matrices({"job": judge_everywhere(home.resolve_spec("job"), ())})[1]
     (row,) = matrix.rows
-    assert [column for column, cell in zip(matrix.columns, row.cells, strict=True) if cell.errors and not cell.codes] == ["atlas-a3"]
+    assert [
+        column
+        for column, cell in zip(matrix.columns, row.cells, strict=True)
+        if cell.errors and not cell.codes
+    ] == ["atlas-a3"]
 
 
-def test_a_folder_may_be_reached_through_a_link(store: Callable[..., Path], run: Run, tmp_path: Path) -> None:
+def test_a_folder_may_be_reached_through_a_link(
+    store: Callable[..., Path], run: Run, tmp_path: Path
+) -> None:
     store(PRESETS)
     (tmp_path / "there").mkdir()
     (tmp_path / "public").symlink_to("there")
@@ -237,7 +335,9 @@ OWNERS = [
 
 
 @pytest.mark.parametrize(("rules", "preset", "said"), OWNERS)
-def test_owners_are_those_of_the_preset_and_of_codeowners(repo: Repo, run: Run, rules: str | None, preset: str, said: str) -> None:
+def test_owners_are_those_of_the_preset_and_of_codeowners(
+    repo: Repo, run: Run, rules: str | None, preset: str, said: str
+) -> None:
     if rules is not None:
         (repo.folder / "CODEOWNERS").write_text(rules)
     repo.commit({"job": f"{preset}[options]\nhccl_timeout = 1836\n"})
@@ -255,7 +355,9 @@ def test_every_link_of_every_page_leads_to_a_file_and_a_place_in_it(site: Path) 
             target, _, place = link.partition("#")
             there = Path(os.path.normpath(path.parent / target)) if target else path
             assert there.is_file(), (path, link)
-            if place and (there.name in ("catalogue.html", "rules.html") or there.parent.name == "docs"):
+            if place and (
+                there.name in ("catalogue.html", "rules.html") or there.parent.name == "docs"
+            ):
                 assert place in shown[there].ids, (path, link)
 
 
@@ -268,24 +370,37 @@ def test_no_two_regions_of_a_page_have_one_name(repo: Repo, run: Run) -> None:
         text = path.read_text()
         regions = re.findall(r'role="region" aria-label="([^"]*)"', text)
         regions += [
-            html.escape(re.search(rf'id="{one}">([^<]*)', text)[1]) for one in re.findall(r'<section aria-labelledby="([^"]*)"', text)
+            html.escape(re.search(rf'id="{one}">([^<]*)', text)[1])
+            for one in re.findall(r'<section aria-labelledby="([^"]*)"', text)
         ]
         assert len(set(regions)) == len(regions), (path, regions)
 
 
-def test_the_catalogue_says_how_many_presets_have_each_setting_in_force(repo: Repo, run: Run) -> None:
+def test_the_catalogue_says_how_many_presets_have_each_setting_in_force(
+    repo: Repo, run: Run
+) -> None:
     mixlist = 'modify_mixlist = { black-list = { to-add = ["Add"], to-remove = ["Mul"] } }\n'
     repo.commit({**PRESETS, "mix": f"[options]\n{mixlist}[env]\nHCCL_ALGO = 'x'\n"})
     assert run("site", "public").code == 0
     rows = (repo.folder / "public/catalogue.html").read_text().split("<tr id=")
     told = {row.split('"')[1]: re.search(r">in (\d+) preset", row) for row in rows[1:]}
     shown = {key: int(found[1]) for key, found in told.items() if found}
-    assert shown == {"hccl_timeout": 3, "precision_mode": 1, "precision_mode_v2": 2, "modify_mixlist": 1, "env.HCCL_ALGO": 1}
+    assert shown == {
+        "hccl_timeout": 3,
+        "precision_mode": 1,
+        "precision_mode_v2": 2,
+        "modify_mixlist": 1,
+        "env.HCCL_ALGO": 1,
+    }
 
 
 @pytest.mark.parametrize("apart", [False, True])
 def test_the_text_of_a_big_family_is_a_page_of_its_own(
-    apart: bool, store: Callable[..., Path], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    apart: bool,
+    store: Callable[..., Path],
+    run: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(pages, "_MOST_BELOW", 4 - apart)
     store({"base": "[options]\n", **dict.fromkeys(("a", "b", "c"), 'profile.extends = ["base"]\n')})
@@ -301,9 +416,11 @@ def test_the_documentation_is_part_of_a_site(site: Path) -> None:
 
     topics = load_topics()
     listed = Page(site / "docs/index.html")
-    assert [link for link in listed.links if f"{link}".startswith("../docs/") and link != "../docs/index.html"] == [
-        f"../docs/{topic.name}.html" for topic in topics
-    ]
+    assert [
+        link
+        for link in listed.links
+        if f"{link}".startswith("../docs/") and link != "../docs/index.html"
+    ] == [f"../docs/{topic.name}.html" for topic in topics]
     for topic in topics:
         text = (site / f"docs/{topic.name}.html").read_text(encoding="utf-8")
         assert f"<h1>{topic.title}</h1>" in html.unescape(text)
@@ -323,13 +440,16 @@ def test_the_documentation_is_part_of_a_site(site: Path) -> None:
         ("```sh\na <b>\n```", '<pre tabindex="0"><code>a &lt;b&gt;\n</code></pre>'),
         (
             "| a | b |\n|---|---:|\n| c | 1 |",
-            '<div class="wide" role="region" aria-label="One, table" tabindex="0"><table>\n<thead>\n<tr>\n<th scope="col">a</th>\n'
-            '<th class="number" scope="col">b</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td>c</td>\n<td class="number">1</td>\n</tr>\n'
+            '<div class="wide" role="region" aria-label="One, table" tabindex="0"><table>\n'
+            '<thead>\n<tr>\n<th scope="col">a</th>\n'
+            '<th class="number" scope="col">b</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td>c</td>\n'
+            '<td class="number">1</td>\n</tr>\n'
             "</tbody>\n</table></div>",
         ),
         (
             "| | b |\n|---|---|",
-            '<div class="wide" role="region" aria-label="One, table" tabindex="0"><table>\n<thead>\n<tr>\n<td></td>\n'
+            '<div class="wide" role="region" aria-label="One, table" tabindex="0"><table>\n'
+            "<thead>\n<tr>\n<td></td>\n"
             '<th scope="col">b</th>\n</tr>\n</thead>\n</table></div>',
         ),
     ],
@@ -346,7 +466,9 @@ def test_markdown_becomes_markup_that_the_policy_takes(written: str, html: str) 
     assert next(iter(build_topic_pages(topics))).html == f"{html}\n"
 
 
-def test_the_same_presets_give_the_same_bytes_and_a_second_run_writes_nothing(site: Path, run: Run, repo: Repo) -> None:
+def test_the_same_presets_give_the_same_bytes_and_a_second_run_writes_nothing(
+    site: Path, run: Run, repo: Repo
+) -> None:
     before = {name: (site / name).stat().st_mtime_ns for name in read_files(site)}
     assert " 0 written, 0 removed" in run("site", "public").err
     assert {name: (site / name).stat().st_mtime_ns for name in read_files(site)} == before
@@ -358,10 +480,16 @@ def test_presets_whose_names_are_those_of_pages_and_differ_in_case_only_have_pag
     store: Callable[..., Path], run: Run, tmp_path: Path
 ) -> None:
     names = ["a", "a.html/b", "a.HTML/b", "A", "a.html/b.html/c", "index", "x.y..z"]
-    store({name: f'profile.description = "this is {number}"\n' for number, name in enumerate(names)})
+    store(
+        {name: f'profile.description = "this is {number}"\n' for number, name in enumerate(names)}
+    )
     assert run("site", "public").code == 0
     for number in range(len(names)):
-        found = [path for path in (tmp_path / "public/presets").rglob("*.html") if f"this is {number}" in path.read_text()]
+        found = [
+            path
+            for path in (tmp_path / "public/presets").rglob("*.html")
+            if f"this is {number}" in path.read_text()
+        ]
         assert len(found) == 1, names[number]
     files = [str(path) for path in (tmp_path / "public").rglob("*") if path.is_file()]
     assert len({path.lower() for path in files}) == len(files)
@@ -395,8 +523,13 @@ def test_a_page_goes_with_its_preset_unless_git_tracks_it(site: Path, run: Run, 
     assert (site / "presets/job.html").exists()
 
 
-@pytest.mark.parametrize("mark", [None, "{", '{"schema": "other"}', '{"schema": "npuprof.site/1", "files": ["../job.toml"]}'])
-def test_a_folder_that_holds_something_else_is_refused(repo: Repo, run: Run, mark: str | None) -> None:
+@pytest.mark.parametrize(
+    "mark",
+    [None, "{", '{"schema": "other"}', '{"schema": "npuprof.site/1", "files": ["../job.toml"]}'],
+)
+def test_a_folder_that_holds_something_else_is_refused(
+    repo: Repo, run: Run, mark: str | None
+) -> None:
     repo.commit(PRESETS)
     folder = repo.folder / "docs"
     folder.mkdir()
@@ -416,7 +549,9 @@ def test_no_page_names_a_folder_of_this_machine(site: Path, run: Run, repo: Repo
     assert there == read_files(site)
 
 
-def test_a_store_outside_of_git_has_pages_without_a_history(store: Callable[..., Path], run: Run, tmp_path: Path) -> None:
+def test_a_store_outside_of_git_has_pages_without_a_history(
+    store: Callable[..., Path], run: Run, tmp_path: Path
+) -> None:
     store(PRESETS)
     assert run("site", "public").code == 0
     assert "History" not in Page(tmp_path / "public/presets/job.html").text
@@ -443,14 +578,18 @@ CHAINS = [
 
 
 @pytest.mark.parametrize(("parents", "boxes", "lines"), CHAINS)
-def test_presets_that_extend_the_same_share_a_box(parents: dict[str, list[str]], boxes: int, lines: int) -> None:
+def test_presets_that_extend_the_same_share_a_box(
+    parents: dict[str, list[str]], boxes: int, lines: int
+) -> None:
     family = draw_family(parents)
     assert (len(family.boxes), len(family.lines)) == (boxes, lines)
 
 
 def test_no_two_boxes_overlap_and_parents_stand_to_the_left() -> None:
     parents = {f"base{number}": [f"base{number // 3}"] if number else [] for number in range(40)}
-    parents |= {f"leaf{number}": [f"base{number % 40}", f"base{number % 7}"] for number in range(260)}
+    parents |= {
+        f"leaf{number}": [f"base{number % 40}", f"base{number % 7}"] for number in range(260)
+    }
     family = draw_family(parents)
     home = {name: box for box in family.boxes for name in box.names}
     assert set(home) == set(parents)
@@ -463,4 +602,9 @@ def test_no_two_boxes_overlap_and_parents_stand_to_the_left() -> None:
                 or other.y + other.height <= one.y
             )
             assert apart, (one, other)
-    assert all(home[above].x < home[name].x for name, those in parents.items() for above in those if above != name)
+    assert all(
+        home[above].x < home[name].x
+        for name, those in parents.items()
+        for above in those
+        if above != name
+    )

@@ -1,4 +1,6 @@
-"""Repositories without a work tree, and the hooks of a server: presets are read from commits, of the user's own repositories only."""
+"""Repositories without a work tree, and the hooks of a server: presets are read from commits, of
+the user's own repositories only.
+"""
 
 from __future__ import annotations
 
@@ -40,22 +42,38 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 #: What is asked in the bare repository, the exit code, and what is said.
 ASKED = {
-    "show leaf@HEAD~1": (0, "hccl_timeout = 600"), "show leaf@1.0.0 --origin": (0, "profiles/base.toml:2"),
-    "show leaf@HEAD+base@HEAD": (0, "hccl_timeout = 700"), "env leaf@main": (0, "NPUPROF_HCCL_TIMEOUT"),
-    "log leaf": (0, "hccl_timeout 1800 → 600"), "blame leaf@HEAD": (0, "Ada"), "explain leaf@HEAD hccl_timeout": (0, "hccl_timeout = 700"),
-    "diff --rev HEAD~2..HEAD~1": (0, "hccl_timeout 1800 → 600"), "list --versions": (0, "1.0.0"), "check --rev HEAD": (1, "NP203"),
-    "check --rev HEAD leaf": (0, "1 preset checked"), "check --rev main --store team/presets": (0, "1 preset checked"),
+    "show leaf@HEAD~1": (0, "hccl_timeout = 600"),
+    "show leaf@1.0.0 --origin": (0, "profiles/base.toml:2"),
+    "show leaf@HEAD+base@HEAD": (0, "hccl_timeout = 700"),
+    "env leaf@main": (0, "NPUPROF_HCCL_TIMEOUT"),
+    "log leaf": (0, "hccl_timeout 1800 → 600"),
+    "blame leaf@HEAD": (0, "Ada"),
+    "explain leaf@HEAD hccl_timeout": (0, "hccl_timeout = 700"),
+    "diff --rev HEAD~2..HEAD~1": (0, "hccl_timeout 1800 → 600"),
+    "list --versions": (0, "1.0.0"),
+    "check --rev HEAD": (1, "NP203"),
+    "check --rev HEAD leaf": (0, "1 preset checked"),
+    "check --rev main --store team/presets": (0, "1 preset checked"),
     "show own@main --store team/presets": (0, "hccl_timeout = 7"),
-    "check --rev main --store nowhere": (2, "there are no profiles in nowhere at"), "list": (2, "has no work tree"),
-    "show leaf": (2, "npuprof show leaf@HEAD"), "check": (2, "npuprof check --rev HEAD"), "diff --rev HEAD~1": (2, "has no work tree"),
-    "set leaf hccl_timeout=5": (2, "has no work tree"), "commit": (2, "has no work tree"), "release leaf 2.0.0": (2, "has no work tree"),
-    "restore leaf@HEAD~1 -o -": (0, "extends"), "new fresh --extends leaf": (2, "has no work tree"),
-    "migrate leaf --cann 9.0.0": (2, "has no work tree"), "trust": (2, "has no work tree"),
+    "check --rev main --store nowhere": (2, "there are no profiles in nowhere at"),
+    "list": (2, "has no work tree"),
+    "show leaf": (2, "npuprof show leaf@HEAD"),
+    "check": (2, "npuprof check --rev HEAD"),
+    "diff --rev HEAD~1": (2, "has no work tree"),
+    "set leaf hccl_timeout=5": (2, "has no work tree"),
+    "commit": (2, "has no work tree"),
+    "release leaf 2.0.0": (2, "has no work tree"),
+    "restore leaf@HEAD~1 -o -": (0, "extends"),
+    "new fresh --extends leaf": (2, "has no work tree"),
+    "migrate leaf --cann 9.0.0": (2, "has no work tree"),
+    "trust": (2, "has no work tree"),
     "show bert-training --store builtin:": (0, "BERT"),
-}  # fmt: skip
+}
 
 
-@pytest.mark.parametrize(("words", "place"), [*zip(ASKED, ["top", "inside", "named by GIT_DIR"] * 9, strict=False)])
+@pytest.mark.parametrize(
+    ("words", "place"), [*zip(ASKED, ["top", "inside", "named by GIT_DIR"] * 9, strict=False)]
+)
 def test_revisions_are_read_where_there_is_no_work_tree(
     hub: Path, run: Run, monkeypatch: pytest.MonkeyPatch, words: str, place: str
 ) -> None:
@@ -77,14 +95,20 @@ def test_a_bare_repository_of_somebody_else_is_refused_until_it_is_called_safe(
     hub: Path, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
-    subprocess.run(["git", "--git-dir=.", "config", "safe.directory", "*"], check=True)  # its own word counts for nothing
+    subprocess.run(
+        ["git", "--git-dir=.", "config", "safe.directory", "*"], check=True
+    )  # its own word counts for nothing
     for words in ("show leaf@HEAD", "log leaf", "check --rev HEAD~1"):
         expect(run(*words.split()), 2, "safe.directory")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "config"))
     for lines, code in (
-        (f"directory = {hub}\n", 0), ("directory = *\n", 0), (f"directory = {hub}\ndirectory =\n", 2),
-        (f"directory = {hub}x\n", 2), (f"directory = {hub.parent}/*\n", 0), ("directory = ~/hub.git\n", 2),
-    ):  # fmt: skip
+        (f"directory = {hub}\n", 0),
+        ("directory = *\n", 0),
+        (f"directory = {hub}\ndirectory =\n", 2),
+        (f"directory = {hub}x\n", 2),
+        (f"directory = {hub.parent}/*\n", 0),
+        ("directory = ~/hub.git\n", 2),
+    ):
         (tmp_path / "config").write_text(f"[safe]\n{lines}")
         assert run("show", "leaf@HEAD").code == code, lines
 
@@ -100,13 +124,19 @@ def test_what_lies_in_a_work_tree_is_no_repository_of_its_own_unless_it_is_named
     assert run("show", "leaf@HEAD").code == 0
 
 
-# -- the hook of a server ---------------------------------------------------------------------------------------------
+# -- the hook of a server -------------------------------------------------------------------------
 
 
 @pytest.fixture
 def server(repo: Repo, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A bare repository with our hook, and nothing else in it; the pushing repository is worked in."""
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])]))
+    """A bare repository with our hook, and nothing else in it.
+
+    The pushing repository is worked in.
+    """
+    monkeypatch.setenv(
+        "PYTHONPATH",
+        os.pathsep.join([str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])]),
+    )
     folder = tmp_path / "it's a server.git"
     repo.git("init", "-q", "--bare", str(folder))
     monkeypatch.chdir(folder)
@@ -118,7 +148,14 @@ def server(repo: Repo, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 
 def push(repo: Repo, server: Path, *words: str) -> subprocess.CompletedProcess[str]:
     command = ["git", "push", str(server), *words]
-    return subprocess.run(command, cwd=repo.folder, capture_output=True, text=True, check=False, env={**os.environ, **ENVIRONMENT})
+    return subprocess.run(
+        command,
+        cwd=repo.folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **ENVIRONMENT},
+    )
 
 
 def test_a_server_takes_no_branch_whose_presets_have_errors(server: Path, repo: Repo) -> None:
@@ -134,7 +171,9 @@ def test_a_server_takes_no_branch_whose_presets_have_errors(server: Path, repo: 
     assert push(repo, server, "main").returncode == 0, "the tip counts, not each commit on the way"
     repo.commit({"base": None}, "deleted")
     done = push(repo, server, "main")
-    assert (done.returncode == 0, "leaf.toml" in done.stderr) == (False, True), "an heir loses its parent"
+    assert (done.returncode == 0, "leaf.toml" in done.stderr) == (False, True), (
+        "an heir loses its parent"
+    )
 
 
 def test_what_was_wrong_already_is_no_reason_to_refuse_a_push(server: Path, repo: Repo) -> None:
@@ -147,7 +186,9 @@ def test_what_was_wrong_already_is_no_reason_to_refuse_a_push(server: Path, repo
     hook.chmod(0o755)
     repo.commit({"base": BASE.format(700)})
     assert push(repo, server, "main").returncode == 0, "the branch had that error"
-    assert push(repo, server, "main:refs/heads/new").returncode == 0, "and so had the commit that it begins at"
+    assert push(repo, server, "main:refs/heads/new").returncode == 0, (
+        "and so had the commit that it begins at"
+    )
     repo.commit({"other": "[options]\nhccl_timeout = 'x'\n"})
     done = push(repo, server, "main")
     assert done.returncode != 0
@@ -156,9 +197,17 @@ def test_what_was_wrong_already_is_no_reason_to_refuse_a_push(server: Path, repo
 
 
 @pytest.mark.parametrize("line", ["garbage", "0 1 refs/heads/x"])
-def test_what_is_no_line_of_a_hook_is_refused(line: str, server: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_no_line_of_a_hook_is_refused(
+    line: str, server: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(server)
-    expect(run("git", "receive", stdin=f"{line}\n".encode()), 2, "NP902", f'"{line[:60]}', "is not input of a git hook")
+    expect(
+        run("git", "receive", stdin=f"{line}\n".encode()),
+        2,
+        "NP902",
+        f'"{line[:60]}',
+        "is not input of a git hook",
+    )
 
 
 @pytest.mark.parametrize("name", ["$(touch>x)", "a;b'c\"d", "x\u202ey"])
@@ -173,7 +222,9 @@ def test_a_branch_may_have_any_name(server: Path, repo: Repo, name: str) -> None
     assert not (server / "x").exists()
 
 
-def test_the_hook_of_a_server_is_written_once_and_taken_away(server: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_hook_of_a_server_is_written_once_and_taken_away(
+    server: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     hook = server / "hooks/pre-receive"
     before = hook.read_text()
     monkeypatch.chdir(server)
@@ -186,23 +237,41 @@ def test_the_hook_of_a_server_is_written_once_and_taken_away(server: Path, run: 
     assert "nothing was set up" in run("git", "uninstall", "--server").err
 
 
-def test_only_a_server_gets_the_hook_of_one(repo: Repo, run: Run, server: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_a_server_gets_the_hook_of_one(
+    repo: Repo, run: Run, server: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert "without a work tree" in run("git", "install", "--server").err
     monkeypatch.chdir(server)
     expect(run("git", "install", "--server", "--hook"), 2, "--server goes with no other option")
 
 
-# -- a whole tree at a revision -----------------------------------------------------------------------------------
+# -- a whole tree at a revision -------------------------------------------------------------------
 
 
 def test_a_tree_is_checked_at_a_revision_as_it_is_in_a_work_tree(repo: Repo, run: Run) -> None:
-    repo.commit({"base": BASE.format(1800), "leaf": LEAF.replace("base", "gone"), "wrong": WRONG, "torn": "x = ["})
+    repo.commit(
+        {
+            "base": BASE.format(1800),
+            "leaf": LEAF.replace("base", "gone"),
+            "wrong": WRONG,
+            "torn": "x = [",
+        }
+    )
     (repo.folder / "profiles/a b.toml").write_text("")
     repo.commit({}, "stray")
-    for words in ([], ["--severity", "info"], ["leaf", "wrong"], ["--cann", "8.0.0", "--cann", "9.0.0"]):
+    for words in (
+        [],
+        ["--severity", "info"],
+        ["leaf", "wrong"],
+        ["--cann", "8.0.0", "--cann", "9.0.0"],
+    ):
         now = run("check", *words, "--format", "json")
         then = run("check", *words, "--rev", "HEAD", "--format", "json")
-        cited = then.out.replace(f'"{repo.head[:7]}:', '"').replace(f"profiles at {repo.head[:7]}", "profiles").replace("NP023", "NP008")
+        cited = (
+            then.out.replace(f'"{repo.head[:7]}:', '"')
+            .replace(f"profiles at {repo.head[:7]}", "profiles")
+            .replace("NP023", "NP008")
+        )
         assert then.code == now.code, words
         assert [row | {"hint": ""} for row in json.loads(cited)["findings"]] == [
             row | {"hint": ""} for row in json.loads(now.out)["findings"]
@@ -212,4 +281,6 @@ def test_a_tree_is_checked_at_a_revision_as_it_is_in_a_work_tree(repo: Repo, run
     assert run("check", "--rev", "HEAD", "profiles/base.toml").code == 0
     assert run("check", "--rev", "HEAD", "nope").code == 2
     assert run("check", "--rev", "nope").code == 2
-    assert '"profiles/wrong.toml"' in run("check", "--rev", "HEAD", "wrong", "--format", "sarif").out
+    assert (
+        '"profiles/wrong.toml"' in run("check", "--rev", "HEAD", "wrong", "--format", "sarif").out
+    )

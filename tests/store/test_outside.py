@@ -1,4 +1,6 @@
-"""Presets outside the store that npuprof.toml names: what they are called, where they are found, and that every verb knows them."""
+"""Presets outside the store that npuprof.toml names: what they are called, where they are found,
+and that every verb knows them.
+"""
 
 from __future__ import annotations
 
@@ -38,23 +40,37 @@ def team(repo: Repo) -> Repo:
 @pytest.mark.parametrize(
     ("glob", "taken", "left"),
     [
-        ("jobs/*/preset.toml", "jobs/x/preset", "jobs/preset jobs/x/y/preset jobs/x/presets a/jobs/x/preset jobs/.x/preset"),
-        ("**/preset.toml", "preset a/preset a/b/c/preset", "profiles/preset a/.b/preset .a/preset a/.preset apreset"),
+        (
+            "jobs/*/preset.toml",
+            "jobs/x/preset",
+            "jobs/preset jobs/x/y/preset jobs/x/presets a/jobs/x/preset jobs/.x/preset",
+        ),
+        (
+            "**/preset.toml",
+            "preset a/preset a/b/c/preset",
+            "profiles/preset a/.b/preset .a/preset a/.preset apreset",
+        ),
         ("jobs/**/*.toml", "jobs/a jobs/x/a jobs/x/y/a", "a jobs x/jobs/a"),
-        ("**/jobs/**/p.toml", "jobs/p jobs/jobs/p a/jobs/b/p", "p a/p"), ("*.toml", "a pyproject", "npuprof x/a .a"),
-        ("a*b*c/p.toml", "abc/p axbxc/p abbcc/p", "ac/p acb/p ab/c/p"), ("profiles/**/*.toml", "", "profiles/a profiles/x/a"),
+        ("**/jobs/**/p.toml", "jobs/p jobs/jobs/p a/jobs/b/p", "p a/p"),
+        ("*.toml", "a pyproject", "npuprof x/a .a"),
+        ("a*b*c/p.toml", "abc/p axbxc/p abbcc/p", "ac/p acb/p ab/c/p"),
+        ("profiles/**/*.toml", "", "profiles/a profiles/x/a"),
         ("profiles2/*.toml", "profiles2/a", "profiles/a"),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("prefix", ["profiles/", "mono/profiles/"])
-def test_a_glob_names_files_outside_the_store(glob: str, taken: str, left: str, prefix: str) -> None:
+def test_a_glob_names_files_outside_the_store(
+    glob: str, taken: str, left: str, prefix: str
+) -> None:
     layout = Layout(prefix, (glob,))
     assert find_glob_fault(glob) == ""
     for name in taken.split():
         path = layout.path_of(name, outside=True)
         assert (layout.takes(name), layout.locate(path)) == (True, Located(name, True)), name
     assert [name for name in left.split() if layout.takes(name)] == []
-    assert not any(Layout("", (glob,)).takes(name) for name in taken.split()), "at the top every path is in the store"
+    assert not any(Layout("", (glob,)).takes(name) for name in taken.split()), (
+        "at the top every path is in the store"
+    )
     assert layout.name_of(layout.path_of("x/y")) == "x/y"
     assert Layout("", (glob,)).locate("jobs/a.toml") == Located("jobs/a", False)
 
@@ -62,12 +78,21 @@ def test_a_glob_names_files_outside_the_store(glob: str, taken: str, left: str, 
 @pytest.mark.parametrize(
     ("glob", "fault"),
     [
-        ("jobs/x", "must end in .toml"), ("/jobs/x.toml", "not a path"), ("../x.toml", "not a path"), ("a//x.toml", "not a path"),
-        ("a/?.toml", "contains '?'"), ("a/[xy].toml", "contains '['"), ("a**/x.toml", "next to other characters"),
-        ("jobs/**.toml", "next to other characters"), (".ci/x.toml", "begins with '.'"), ("jobs/-x/p.toml", "begins with '.' or '-'"),
+        ("jobs/x", "must end in .toml"),
+        ("/jobs/x.toml", "not a path"),
+        ("../x.toml", "not a path"),
+        ("a//x.toml", "not a path"),
+        ("a/?.toml", "contains '?'"),
+        ("a/[xy].toml", "contains '['"),
+        ("a**/x.toml", "next to other characters"),
+        ("jobs/**.toml", "next to other characters"),
+        (".ci/x.toml", "begins with '.'"),
+        ("jobs/-x/p.toml", "begins with '.' or '-'"),
     ],
-)  # fmt: skip
-def test_a_glob_that_could_take_nothing_is_an_error(glob: str, fault: str, repo: Repo, run: Run) -> None:
+)
+def test_a_glob_that_could_take_nothing_is_an_error(
+    glob: str, fault: str, repo: Repo, run: Run
+) -> None:
     write(repo.folder, {"npuprof.toml": f"presets = [{json.dumps(glob)}]\n"})
     repo.commit({"base": BASE})
     assert fault in find_glob_fault(glob)
@@ -79,24 +104,35 @@ def test_a_glob_that_could_take_nothing_is_an_error(glob: str, fault: str, repo:
 @pytest.mark.parametrize(
     ("words", "code", "expected"),
     [
-        (("list",), 0, "jobs/x/preset"), (("list", "--tree"), 0, "`-- jobs/x/preset"),
-        (("show", "jobs/x/preset", "--origin"), 0, "# jobs/x/preset.toml:4"), (("show", "jobs/x/preset.toml"), 0, "hccl_timeout = 1800"),
+        (("list",), 0, "jobs/x/preset"),
+        (("list", "--tree"), 0, "`-- jobs/x/preset"),
+        (("show", "jobs/x/preset", "--origin"), 0, "# jobs/x/preset.toml:4"),
+        (("show", "jobs/x/preset.toml"), 0, "hccl_timeout = 1800"),
         (("show", "jobs/x/preset@HEAD", "--origin"), 0, ":jobs/x/preset.toml:4"),
-        (("explain", "jobs/x/preset", "hccl_timeout"), 0, "base (profiles/base.toml:4)"), (("check",), 0, "2 presets checked"),
-        (("check", "jobs/x/preset.toml"), 0, "1 preset checked"), (("check", "--rev", "HEAD", "jobs/x/preset.toml"), 0, "1 preset checked"),
+        (("explain", "jobs/x/preset", "hccl_timeout"), 0, "base (profiles/base.toml:4)"),
+        (("check",), 0, "2 presets checked"),
+        (("check", "jobs/x/preset.toml"), 0, "1 preset checked"),
+        (("check", "--rev", "HEAD", "jobs/x/preset.toml"), 0, "1 preset checked"),
         (("render", "jobs/x/preset", "--to", "json"), 0, '"hccl_timeout": 1800'),
-        (("diff", "base", "jobs/x/preset"), 0, "+ deterministic 1"), (("diff", "--rev", "HEAD"), 0, "0 presets differ, 2 do not"),
-        (("log", "jobs/x/preset"), 0, "via jobs/x/preset.toml:4"), (("blame", "jobs/x/preset"), 0, "jobs/x/preset.toml:4"),
+        (("diff", "base", "jobs/x/preset"), 0, "+ deterministic 1"),
+        (("diff", "--rev", "HEAD"), 0, "0 presets differ, 2 do not"),
+        (("log", "jobs/x/preset"), 0, "via jobs/x/preset.toml:4"),
+        (("blame", "jobs/x/preset"), 0, "jobs/x/preset.toml:4"),
         (("release", "jobs/x/preset", "--dry-run"), 0, "jobs/x/preset/v1.0.0"),
         (("restore", "jobs/x/preset@HEAD", "--dry-run"), 0, "deterministic = 1"),
-        (("show", "jobs/y/preset"), 2, "no preset 'jobs/y/preset'"), (("show", "jobs/x/presett"), 2, "did you mean 'jobs/x/preset'"),
+        (("show", "jobs/y/preset"), 2, "no preset 'jobs/y/preset'"),
+        (("show", "jobs/x/presett"), 2, "did you mean 'jobs/x/preset'"),
     ],
-)  # fmt: skip
-def test_every_verb_knows_a_preset_outside_the_store(words: tuple[str, ...], code: int, expected: str, team: Repo, run: Run) -> None:
+)
+def test_every_verb_knows_a_preset_outside_the_store(
+    words: tuple[str, ...], code: int, expected: str, team: Repo, run: Run
+) -> None:
     expect(run(*words), code, expected)
 
 
-def test_its_path_means_it_from_any_folder(team: Repo, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_its_path_means_it_from_any_folder(
+    team: Repo, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(team.folder / "jobs/x")
     assert run("show", "preset.toml", "--origin").out.count("preset.toml:4") == 1
     expect(run("set", "preset.toml", "hccl_timeout=9"), 0)
@@ -135,7 +171,10 @@ def test_a_move_of_the_store_leaves_what_lies_outside_in_its_place(team: Repo, r
     write(team.folder, {"jobs/x/preset.toml": LEAF.replace("= 1", "= 0")})
     team.commit(message="move")
     told = run("log", "jobs/x/preset", "--store", "conf").out
-    assert [line.split("  ")[1] for line in told.splitlines() if not line.startswith(" ")] == ["move", "change"]
+    assert [line.split("  ")[1] for line in told.splitlines() if not line.startswith(" ")] == [
+        "move",
+        "change",
+    ]
     assert "~ deterministic 1 → 0" in told
     assert "1 preset differs, 1 does not" in run("diff", "--rev", "HEAD~1", "--store", "conf").out
 
@@ -148,8 +187,18 @@ def test_what_the_last_commit_does_not_name_is_left_out(repo: Repo, run: Run) ->
     assert repo.git("show", "--name-only", "--format=") == "profiles/base.toml"
     assert run("commit", "jobs/x/preset").out.endswith(" Add jobs/x/preset\n")
     assert repo.git("show", "--name-only", "--format=") == "jobs/x/preset.toml\nnpuprof.toml"
-    assert (run("show", "jobs/x/preset@HEAD").code, run("show", "jobs/x/preset@HEAD~1").code) == (0, 2)
-    write(repo.folder, {"npuprof.toml": "presets = ['jobs/y/*.toml']\n", "jobs/y/a.toml": LEAF, "other.toml": "x = 1"})
+    assert (run("show", "jobs/x/preset@HEAD").code, run("show", "jobs/x/preset@HEAD~1").code) == (
+        0,
+        2,
+    )
+    write(
+        repo.folder,
+        {
+            "npuprof.toml": "presets = ['jobs/y/*.toml']\n",
+            "jobs/y/a.toml": LEAF,
+            "other.toml": "x = 1",
+        },
+    )
     (repo.folder / "jobs/x/preset.toml").unlink()
     assert run("commit").out.endswith(" Rename jobs/x/preset to jobs/y/a\n")
     assert repo.git("status", "--porcelain") == "?? other.toml"
@@ -158,7 +207,12 @@ def test_what_the_last_commit_does_not_name_is_left_out(repo: Repo, run: Run) ->
 def test_one_name_for_two_presets_is_an_error_with_both_places(team: Repo, run: Run) -> None:
     team.commit({"jobs/x/preset": LEAF})
     both = "profiles/jobs/x/preset.toml and jobs/x/preset.toml"
-    for words in (("show", "jobs/x/preset"), ("check",), ("check", "jobs/x/preset.toml"), ("set", "jobs/x/preset", "hccl_timeout=9")):
+    for words in (
+        ("show", "jobs/x/preset"),
+        ("check",),
+        ("check", "jobs/x/preset.toml"),
+        ("set", "jobs/x/preset", "hccl_timeout=9"),
+    ):
         expect(run(*words), 2, "NP014", both)
     then = team.head[:7]
     for words in (("show", "jobs/x/preset@HEAD"), ("check", "--rev", "HEAD")):
@@ -166,10 +220,21 @@ def test_one_name_for_two_presets_is_an_error_with_both_places(team: Repo, run: 
     assert run("check", "base").code == 0
 
 
-def test_nothing_is_found_through_links_nor_in_hidden_or_foreign_folders(team: Repo, run: Run, tmp_path: Path) -> None:
-    write(team.folder, {"npuprof.toml": 'presets = ["jobs/**/preset.toml", "**/deep/*.toml"]\n', "jobs/.x/preset.toml": LEAF})
+def test_nothing_is_found_through_links_nor_in_hidden_or_foreign_folders(
+    team: Repo, run: Run, tmp_path: Path
+) -> None:
+    write(
+        team.folder,
+        {
+            "npuprof.toml": 'presets = ["jobs/**/preset.toml", "**/deep/*.toml"]\n',
+            "jobs/.x/preset.toml": LEAF,
+        },
+    )
     write(tmp_path, {"away/preset.toml": LEAF, "away/deep/a.toml": LEAF})
-    write(team.folder, {"jobs/other/preset.toml": LEAF, ".git/deep/a.toml": LEAF, "profiles/deep/in.toml": LEAF})
+    write(
+        team.folder,
+        {"jobs/other/preset.toml": LEAF, ".git/deep/a.toml": LEAF, "profiles/deep/in.toml": LEAF},
+    )
     (team.folder / "jobs/other/.git").write_text("gitdir: elsewhere\n")
     (team.folder / "jobs/out").symlink_to(tmp_path / "away")
     (team.folder / "jobs/loop").symlink_to(".")
@@ -177,8 +242,15 @@ def test_nothing_is_found_through_links_nor_in_hidden_or_foreign_folders(team: R
     (team.folder / "jobs/folder/preset.toml").mkdir(parents=True)
     home = Folder("profiles")
     assert home.names() == ["base", "deep/in", "jobs/folder/preset", "jobs/x/preset"]
-    assert run("show", "jobs/out/preset").err.splitlines()[0].endswith("jobs/out/preset.toml is a link, or lies below one")
-    assert "cannot read jobs/folder/preset.toml: is a directory" in run("show", "jobs/folder/preset").err
+    assert (
+        run("show", "jobs/out/preset")
+        .err.splitlines()[0]
+        .endswith("jobs/out/preset.toml is a link, or lies below one")
+    )
+    assert (
+        "cannot read jobs/folder/preset.toml: is a directory"
+        in run("show", "jobs/folder/preset").err
+    )
     (team.folder / "jobs/folder/preset.toml").rmdir()
     (team.folder / "jobs/folder/preset.toml").symlink_to("../x/preset.toml")
     assert "NP005" in run("check").out
@@ -215,11 +287,21 @@ def test_a_store_at_the_top_reserves_npuprof_toml(tmp_path: Path, run: Run) -> N
 
 
 def test_a_merge_of_it_is_judged_with_its_store(team: Repo) -> None:
-    sides = [LEAF, LEAF + "hccl_timeout = 3000\n", "# x\n" + LEAF + "stream_sync_timeout = 2000000\n"]
+    sides = [
+        LEAF,
+        LEAF + "hccl_timeout = 3000\n",
+        "# x\n" + LEAF + "stream_sync_timeout = 2000000\n",
+    ]
     unfit = find_unfit_changes(merge_texts(*sides), sides, "jobs/x/preset.toml")
     assert any("NP378" in remark for remark in unfit.remarks), unfit
-    bad, lost = LEAF + "static_memory_policy = 2\n[env]\nGE_USE_STATIC_MEMORY = 2\n", LEAF.replace("base", "gone")
-    for sides in ([LEAF, bad, "# x\n" + LEAF], [lost, bad.replace("base", "gone"), LEAF]):  # the error is there, or may be, on one side
+    bad, lost = (
+        LEAF + "static_memory_policy = 2\n[env]\nGE_USE_STATIC_MEMORY = 2\n",
+        LEAF.replace("base", "gone"),
+    )
+    for sides in (
+        [LEAF, bad, "# x\n" + LEAF],
+        [lost, bad.replace("base", "gone"), LEAF],
+    ):  # the error is there, or may be, on one side
         assert find_unfit_changes(merge_texts(*sides), sides, "jobs/x/preset.toml") == ([], [])
 
 
@@ -231,22 +313,34 @@ def test_a_fault_of_the_file_is_told_where_presets_are_looked_for(team: Repo, ru
         Folder("profiles").profile("jobs/x/preset")
 
 
-def test_a_source_shares_its_store_and_nothing_beside_it(team: Repo, run: Run, tmp_path: Path) -> None:
+def test_a_source_shares_its_store_and_nothing_beside_it(
+    team: Repo, run: Run, tmp_path: Path
+) -> None:
     there = Repo(tmp_path / "there")
     write(there.folder, {"npuprof.toml": GLOBS, "jobs/theirs/preset.toml": LEAF})
     there.commit({"base": BASE})
     assert run("source", "add", "team", f"file://{there.folder}").code == 0
-    assert [line.split()[0] for line in run("list", "--store", "team:").out.splitlines()] == ["team:base"]
-    expect(run("show", "team:jobs/theirs/preset"), 2, "NP008", "no preset 'team:jobs/theirs/preset'")
+    assert [line.split()[0] for line in run("list", "--store", "team:").out.splitlines()] == [
+        "team:base"
+    ]
+    expect(
+        run("show", "team:jobs/theirs/preset"), 2, "NP008", "no preset 'team:jobs/theirs/preset'"
+    )
     expect(run("source", "vendor", "team", "--into", "team"), 0)
-    assert sorted(path.name for path in (team.folder / "team").rglob("*.toml")) == [".npuprof.toml", "base.toml"]
+    assert sorted(path.name for path in (team.folder / "team").rglob("*.toml")) == [
+        ".npuprof.toml",
+        "base.toml",
+    ]
     expect(run("show", "team:jobs/x/preset"), 2, "NP008", "no preset 'team:jobs/x/preset'")
     assert run("show", "team:base").code == 0
 
 
 @pytest.mark.parametrize("folder", ["a [b]*", ":(top)"])
 def test_the_folder_of_npuprof_toml_may_have_any_name(folder: str, repo: Repo, run: Run) -> None:
-    write(repo.folder / folder, {"npuprof.toml": GLOBS, "jobs/x/preset.toml": LEAF, "profiles/base.toml": BASE})
+    write(
+        repo.folder / folder,
+        {"npuprof.toml": GLOBS, "jobs/x/preset.toml": LEAF, "profiles/base.toml": BASE},
+    )
     repo.commit()
     write(repo.folder / folder, {"jobs/x/preset.toml": LEAF.replace("= 1", "= 0")})
     store = ("--store", f"./{folder}/profiles")
@@ -257,7 +351,17 @@ def test_the_folder_of_npuprof_toml_may_have_any_name(folder: str, repo: Repo, r
 
 
 def test_presets_whose_names_differ_in_case_only_are_told(store: Store, run: Run) -> None:
-    store({"Bert": "options.deterministic = 1\n", "bert": "options.deterministic = 1\n", "other": "options.deterministic = 1\n"})
+    store(
+        {
+            "Bert": "options.deterministic = 1\n",
+            "bert": "options.deterministic = 1\n",
+            "other": "options.deterministic = 1\n",
+        }
+    )
     result = run("check")
-    assert (result.code, result.out.count("NP016"), "profiles/bert.toml" in result.out) == (0, 1, True)
+    assert (result.code, result.out.count("NP016"), "profiles/bert.toml" in result.out) == (
+        0,
+        1,
+        True,
+    )
     assert "NP016" not in run("check", "bert").out

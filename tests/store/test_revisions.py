@@ -1,4 +1,6 @@
-"""Presets at revisions and versions: what a spec with @ means, and what is said where it means nothing."""
+"""Presets at revisions and versions: what a spec with @ means, and what is said where it means
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -32,11 +34,23 @@ def two(repo: Repo) -> Repo:
 @pytest.mark.parametrize(
     ("asked", "timeout"),
     [
-        ("leaf", 60), ("leaf@HEAD", 60), ("leaf@HEAD~3", 1800), ("leaf@main~2", 600), ("leaf@1.0.0", 1800), ("leaf@v1.0.0", 1800),
-        ("leaf@1", 600), ("leaf@1.2", 600), ("leaf@2", 60), ("leaf@leaf/v1.0.0", 1800), ("leaf@:/second", 600), ("leaf@@", 60),
+        ("leaf", 60),
+        ("leaf@HEAD", 60),
+        ("leaf@HEAD~3", 1800),
+        ("leaf@main~2", 600),
+        ("leaf@1.0.0", 1800),
+        ("leaf@v1.0.0", 1800),
+        ("leaf@1", 600),
+        ("leaf@1.2", 600),
+        ("leaf@2", 60),
+        ("leaf@leaf/v1.0.0", 1800),
+        ("leaf@:/second", 600),
+        ("leaf@@", 60),
     ],
-)  # fmt: skip
-def test_a_spec_with_a_revision_resolves_with_its_parents_as_they_were(two: Repo, asked: str, timeout: int) -> None:
+)
+def test_a_spec_with_a_revision_resolves_with_its_parents_as_they_were(
+    two: Repo, asked: str, timeout: int
+) -> None:
     assert npuprof.open_store().resolve(asked).options["hccl_timeout"] == timeout
 
 
@@ -64,12 +78,17 @@ def test_an_empty_repository_has_no_revisions(repo: Repo, run: Run) -> None:
 
 def test_presets_outside_a_repository_have_no_revisions(store: Store, run: Run) -> None:
     store({"leaf": "[options]\n"})
-    reading = "show leaf@HEAD,diff,diff --rev HEAD,log leaf,blame leaf,commit,release leaf,restore leaf@HEAD,list --versions"
+    reading = (
+        "show leaf@HEAD,diff,diff --rev HEAD,log leaf,blame "
+        "leaf,commit,release leaf,restore leaf@HEAD,list --versions"
+    )
     for words in reading.split(","):
         expect(run(*words.split()), 2, "not in a git repository")
 
 
-def test_without_git_only_what_needs_it_fails(two: Repo, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_git_only_what_needs_it_fails(
+    two: Repo, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(two.folder))
     assert run("show", "leaf").code == 0
     for command in (("show", "leaf@HEAD"), ("diff",), ("log", "leaf")):
@@ -78,19 +97,29 @@ def test_without_git_only_what_needs_it_fails(two: Repo, run: Run, monkeypatch: 
         assert "NP020: git was not found" in done.err
 
 
-def test_a_shallow_clone_says_that_it_is_shallow(two: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shallow_clone_says_that_it_is_shallow(
+    two: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     two.git("clone", "-q", "--depth", "1", f"file://{two.folder}", str(tmp_path / "shallow"))
     monkeypatch.chdir(tmp_path / "shallow")
     assert run("show", "leaf@HEAD").code == 0
     done = run("show", "leaf@HEAD~2")
     assert (done.code, done.out) == (2, "")
     assert "git fetch --unshallow" in done.err
-    assert "this clone is shallow, so its oldest commit seems to have made everything" in run("log", "leaf").err
-    assert "this clone is shallow, older commits were not looked at: git fetch --unshallow" in run("whatran", "0" * 16).err
+    assert (
+        "this clone is shallow, so its oldest commit seems to have made everything"
+        in run("log", "leaf").err
+    )
+    assert (
+        "this clone is shallow, older commits were not looked at: git fetch --unshallow"
+        in run("whatran", "0" * 16).err
+    )
     assert "shallow" not in run("whatran", npuprof.open_store().resolve("leaf").digest).err
 
 
-def test_one_git_process_reads_a_preset_at_a_revision(two: Repo, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_git_process_reads_a_preset_at_a_revision(
+    two: Repo, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     trace = tmp_path / "trace"
     monkeypatch.setenv("GIT_TRACE2_EVENT", str(trace))
     assert run("show", "leaf@HEAD~2").code == 0
@@ -100,26 +129,44 @@ def test_one_git_process_reads_a_preset_at_a_revision(two: Repo, tmp_path: Path,
     assert trace.read_text().count('"event":"start"') == 2
 
 
-def test_a_history_is_read_in_batches_and_its_first_step_alone(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    repo = import_versions(tmp_path / "repo", [{"leaf": BASE.format(number)} for number in range(600)])
+def test_a_history_is_read_in_batches_and_its_first_step_alone(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo = import_versions(
+        tmp_path / "repo", [{"leaf": BASE.format(number)} for number in range(600)]
+    )
     monkeypatch.chdir(repo.folder)
     asked: list[int] = []
     read = Git._read_object_batch
-    monkeypatch.setattr(Git, "_read_object_batch", lambda git, names: (asked.append(len(names)), read(git, names))[1])
+    monkeypatch.setattr(
+        Git,
+        "_read_object_batch",
+        lambda git, names: (asked.append(len(names)), read(git, names))[1],
+    )
     for words, sizes in ((["-n", "1"], [2]), ([], [2, 4, 16, 64, 256, 256, 2])):
         asked.clear()
         assert run("log", "leaf", *words).out.count("hccl_timeout") == (1 if words else 600)
         assert [size for size in asked if size > 1] == sizes  # texts; commits and trees are single
 
 
-def test_a_text_is_read_once_where_a_preset_had_many_parents_earlier(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_is_read_once_where_a_preset_had_many_parents_earlier(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     names = [f"p{number}" for number in range(12)]
-    parents = [{name: BASE.format(100 * place + number) for place, name in enumerate(names)} for number in range(40)]
+    parents = [
+        {name: BASE.format(100 * place + number) for place, name in enumerate(names)}
+        for number in range(40)
+    ]
     old = [{**tree, "leaf": f"[profile]\nextends = {names}\n"} for tree in parents]
-    repo = import_versions(tmp_path / "repo", [*old, *({**parents[-1], "leaf": BASE.format(number)} for number in range(9))])
+    repo = import_versions(
+        tmp_path / "repo",
+        [*old, *({**parents[-1], "leaf": BASE.format(number)} for number in range(9))],
+    )
     monkeypatch.chdir(repo.folder)
     asked: list[str] = []
     read = Git._read_object_batch
-    monkeypatch.setattr(Git, "_read_object_batch", lambda git, names: (asked.extend(names), read(git, names))[1])
+    monkeypatch.setattr(
+        Git, "_read_object_batch", lambda git, names: (asked.extend(names), read(git, names))[1]
+    )
     assert run("log", "leaf", "hccl_timeout").out.count("hccl_timeout") > 40
     assert len(asked) <= 1.2 * len({*asked})

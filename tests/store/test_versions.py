@@ -1,4 +1,6 @@
-"""Revisions with a plus, versions in lists, dates of releases, long messages and merges under way."""
+"""Revisions with a plus, versions in lists, dates of releases, long messages and merges
+under way.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,10 @@ def test_list_shows_the_newest_version_of_each_preset(repo: Repo, run: Run) -> N
     for version in ("1.9.0", "1.10.0", "0.5.0"):
         repo.release("leaf", version)
     repo.git("tag", "base/v9.0.0")  # no annotated tag: no release
-    assert run("list").out.splitlines() == ["base  abstract  -       -     -", "leaf  training  1.10.0  base  -"]
+    assert run("list").out.splitlines() == [
+        "base  abstract  -       -     -",
+        "leaf  training  1.10.0  base  -",
+    ]
     rows = json.loads(run("list", "--format", "json").out)["presets"]
     assert [row["version"] for row in rows] == [None, "1.10.0"]
     repo.git("pack-refs", "--all", "--prune")
@@ -44,7 +49,9 @@ def test_list_shows_the_newest_version_of_each_preset(repo: Repo, run: Run) -> N
     assert "1.10.0" in run("list", "--store", "../other/profiles").out
 
 
-def test_list_works_where_git_cannot_be_used(repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_list_works_where_git_cannot_be_used(
+    repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     repo.release("leaf", "1.0.0")
     monkeypatch.setenv("PATH", "/nonexistent")
     result = run("list")
@@ -53,25 +60,39 @@ def test_list_works_where_git_cannot_be_used(repo: Repo, run: Run, monkeypatch: 
 
 def test_more_requests_than_a_pipe_holds_are_answered(repo: Repo) -> None:
     head = repo.head
-    assert {commit.oid for commit in Git(str(repo.folder)).read_objects([head] * 20_000) if commit} == {head}
+    assert {
+        commit.oid for commit in Git(str(repo.folder)).read_objects([head] * 20_000) if commit
+    } == {head}
 
 
 @pytest.mark.parametrize(
     ("stamp", "zone", "date"),
     [
-        (0, "+0000", "1970-01-01T00:00:00+00:00"), (1767225599, "+0530", "2026-01-01T05:29:59+05:30"),
-        (0, "-0100", "1969-12-31T23:00:00-01:00"), (10**18, "+0000", str(10**18)),
+        (0, "+0000", "1970-01-01T00:00:00+00:00"),
+        (1767225599, "+0530", "2026-01-01T05:29:59+05:30"),
+        (0, "-0100", "1969-12-31T23:00:00-01:00"),
+        (10**18, "+0000", str(10**18)),
     ],
-)  # fmt: skip
+)
 def test_dates_are_those_of_the_author(stamp: int, zone: str, date: str) -> None:
     assert format_tag_date(stamp, zone) == date
 
 
 def test_a_message_longer_than_a_command_line_is_committed(repo: Repo, run: Run) -> None:
-    repo.write({f"p{number}": f'[profile]\nextends = ["base"]\n[env]\nA = "{number}{"x" * 700}"\n' for number in range(300)})
+    repo.write(
+        {
+            f"p{number}": f'[profile]\nextends = ["base"]\n[env]\nA = "{number}{"x" * 700}"\n'
+            for number in range(300)
+        }
+    )
     repo.git("add", "-A")
     repo.git("commit", "-qm", "many")
-    repo.write({f"p{number}": f'[profile]\nextends = ["base"]\n[env]\nA = "{number}{"y" * 700}"\n' for number in range(300)})
+    repo.write(
+        {
+            f"p{number}": f'[profile]\nextends = ["base"]\n[env]\nA = "{number}{"y" * 700}"\n'
+            for number in range(300)
+        }
+    )
     expect(run("commit"), 0)
     assert len(repo.git("log", "-1", "--format=%B")) > 200_000
 

@@ -1,4 +1,7 @@
-"""Work trees of every kind: sparse, with filters, with links. What git takes for unchanged is so, and no filter is run to tell."""
+"""Work trees of every kind: sparse, with filters, with links.
+
+What git takes for unchanged is so, and no filter is run to tell.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,9 @@ def keep_out_by_hand(repo: Repo) -> None:
         (repo.folder / f"profiles/far/{name}.toml").unlink()
 
 
-@pytest.fixture(params=[keep_out_by_sparse_checkout, keep_out_by_hand], ids=lambda keep: keep.__name__)
+@pytest.fixture(
+    params=[keep_out_by_sparse_checkout, keep_out_by_hand], ids=lambda keep: keep.__name__
+)
 def sparse(repo: Repo, request: pytest.FixtureRequest) -> Repo:
     """A repository of which the presets below ``far`` are not in the work tree."""
     far = {"far/base": BASE.format(5), "far/own": BASE.format(5)}
@@ -36,15 +41,23 @@ def sparse(repo: Repo, request: pytest.FixtureRequest) -> Repo:
     return repo
 
 
-def test_what_a_sparse_checkout_keeps_out_is_neither_removed_nor_missing(sparse: Repo, run: Run) -> None:
+def test_what_a_sparse_checkout_keeps_out_is_neither_removed_nor_missing(
+    sparse: Repo, run: Run
+) -> None:
     assert run("diff", "--rev", "HEAD").out == "0 presets differ, 5 do not\n"
-    assert json.loads(run("diff", "--rev", "HEAD~1", "--format", "json").out)["presets"][0]["preset"] == "far/own"
+    assert (
+        json.loads(run("diff", "--rev", "HEAD~1", "--format", "json").out)["presets"][0]["preset"]
+        == "far/own"
+    )
     assert run("diff", "--rev", "HEAD~1", "--name-only").out == "far/own\n"
     assert run("commit").code == 1
     sparse.write({"leaf": LEAF + "hccl_timeout = 9\n"})
     assert "~ hccl_timeout 5 → 9 s" in run("diff", "--rev", "HEAD").out
     expect(run("commit"), 0)
-    assert sparse.git("show", "--name-status", "--format=%s") == "leaf: hccl_timeout 5 → 9 s\n\nM\tprofiles/leaf.toml"
+    assert (
+        sparse.git("show", "--name-status", "--format=%s")
+        == "leaf: hccl_timeout 5 → 9 s\n\nM\tprofiles/leaf.toml"
+    )
     assert sparse.git("status", "--porcelain") == ""
     assert run("release", "leaf").code == 0
     assert run("check", "--rev", "HEAD").code == 0
@@ -52,14 +65,19 @@ def test_what_a_sparse_checkout_keeps_out_is_neither_removed_nor_missing(sparse:
 
 #: The attribute, and what the work tree has.
 CONVERTED = {
-    "a filter, run before": ("filter=mark", b"# HERE\nx\n"), "an id put in": ("ident", b"# $Id$\n"),
-    "an encoding": ("working-tree-encoding=UTF-8", b"# a\n"), "mixed line endings": ("text", b"# a\r\n# b\n"),
-    "carriage returns on checkout": ("text eol=crlf", b"# a\n# b\n"), "no conversion": ("-text", b"# a\r\n# b\n"),
-}  # fmt: skip
+    "a filter, run before": ("filter=mark", b"# HERE\nx\n"),
+    "an id put in": ("ident", b"# $Id$\n"),
+    "an encoding": ("working-tree-encoding=UTF-8", b"# a\n"),
+    "mixed line endings": ("text", b"# a\r\n# b\n"),
+    "carriage returns on checkout": ("text eol=crlf", b"# a\n# b\n"),
+    "no conversion": ("-text", b"# a\r\n# b\n"),
+}
 
 
 @pytest.mark.parametrize("told", CONVERTED)
-def test_a_file_that_git_stores_as_other_bytes_is_as_it_was_committed(repo: Repo, run: Run, tmp_path: Path, told: str) -> None:
+def test_a_file_that_git_stores_as_other_bytes_is_as_it_was_committed(
+    repo: Repo, run: Run, tmp_path: Path, told: str
+) -> None:
     attribute, remark = CONVERTED[told]
     (repo.folder / ".gitattributes").write_text(f"profiles/base.toml {attribute}\n")
     repo.git("config", "filter.mark.clean", f"touch '{tmp_path}/ran'; sed s/HERE/there/")
@@ -78,7 +96,9 @@ def test_a_file_that_git_stores_as_other_bytes_is_as_it_was_committed(repo: Repo
     assert run("release", "leaf").code == 0
 
 
-def test_links_are_committed_released_and_compared_as_what_they_lead_to(repo: Repo, run: Run) -> None:
+def test_links_are_committed_released_and_compared_as_what_they_lead_to(
+    repo: Repo, run: Run
+) -> None:
     repo.commit({"base": BASE.format(5), "sub/own": BASE.format(8)})
     folder = repo.folder / "profiles"
     (folder / "link.toml").symlink_to("base.toml")
@@ -96,17 +116,26 @@ def test_links_are_committed_released_and_compared_as_what_they_lead_to(repo: Re
     (folder / "link.toml").unlink()
     (folder / "link.toml").symlink_to("sub/own.toml")
     assert run("commit", "link").code == 0
-    assert repo.git("log", "-1", "--format=%s") == "link: hccl_timeout 5 → 8 s; sub/up: hccl_timeout 5 → 8 s"
+    assert (
+        repo.git("log", "-1", "--format=%s")
+        == "link: hccl_timeout 5 → 8 s; sub/up: hccl_timeout 5 → 8 s"
+    )
     (folder / "out.toml").symlink_to("../../elsewhere.toml")
     expect(run("commit", "out"), 2, "NP005")
 
 
 @pytest.mark.parametrize("kind", ["shallow", "sha256", "submodule", "worktree"])
-def test_other_kinds_of_repositories_answer_alike(repo: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+def test_other_kinds_of_repositories_answer_alike(
+    repo: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
     base, there = repo, tmp_path / "there"
     if kind == "sha256":
         (tmp_path / "long").mkdir()
-        subprocess.run(["git", "init", "-q", "-b", "main", "--object-format=sha256"], cwd=tmp_path / "long", check=True)
+        subprocess.run(
+            ["git", "init", "-q", "-b", "main", "--object-format=sha256"],
+            cwd=tmp_path / "long",
+            check=True,
+        )
         base = Repo(tmp_path / "long", init=False)
     for number in (5, 6, 7):
         base.commit({"far/base": BASE.format(number), "leaf": LEAF})
@@ -114,7 +143,9 @@ def test_other_kinds_of_repositories_answer_alike(repo: Repo, run: Run, tmp_path
         repo.git("clone", "-q", "--depth", "2", f"file://{repo.folder}", str(there))
     elif kind == "submodule":
         outer = Repo(there)
-        outer.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(repo.folder), "inner")
+        outer.git(
+            "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(repo.folder), "inner"
+        )
         there = outer.folder / "inner"
     elif kind == "worktree":
         repo.git("worktree", "add", "-q", str(there))

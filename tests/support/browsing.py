@@ -9,7 +9,9 @@ from typing import Any
 
 from support.waiting import PATIENCE
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+CHROMIUM = (
+    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+)
 
 
 def open_browser() -> Iterator[Any]:
@@ -25,7 +27,8 @@ def open_browser() -> Iterator[Any]:
 def wait_until(page: Any, condition: str) -> None:
     """Wait until an expression of a page holds. Raises AssertionError where it never does.
 
-    What Playwright has for it, ``wait_for_function``, asks a second time from within the page: its policy forbids that.
+    What Playwright has for it, ``wait_for_function``, asks a second time from within the page: its
+    policy forbids that.
     """
     ends = time.monotonic() + PATIENCE
     while not page.evaluate(condition):

@@ -1,4 +1,6 @@
-"""What the tests are made of: stores from tables of text, configs from text, values that TOML can hold."""
+"""What the tests are made of: stores from tables of text, configs from text, values that TOML can
+hold.
+"""
 
 from __future__ import annotations
 
@@ -42,16 +44,28 @@ def toml(document: Mapping[str, Any]) -> str:
             for block in value:
                 lines += [
                     "[[override]]",
-                    *(f"{keys.format_key_segment(key)} = {keys.format_toml_value(item)}" for key, item in block.items()),
+                    *(
+                        f"{keys.format_key_segment(key)} = {keys.format_toml_value(item)}"
+                        for key, item in block.items()
+                    ),
                 ]
         elif name == "append":
             for section, block in value.items():
                 lines += [
                     f"[append.{section}]",
-                    *(f"{keys.format_key_segment(key)} = {keys.format_toml_value(item)}" for key, item in block.items()),
+                    *(
+                        f"{keys.format_key_segment(key)} = {keys.format_toml_value(item)}"
+                        for key, item in block.items()
+                    ),
                 ]
         else:
-            lines += [f"[{name}]", *(f"{keys.format_key_segment(key)} = {keys.format_toml_value(item)}" for key, item in value.items())]
+            lines += [
+                f"[{name}]",
+                *(
+                    f"{keys.format_key_segment(key)} = {keys.format_toml_value(item)}"
+                    for key, item in value.items()
+                ),
+            ]
     return "\n".join([*lines, ""])
 
 
@@ -71,9 +85,15 @@ def options(**named: Any) -> Config:
 
 
 def render_unchecked(config: Config, target: str, inline: bool = False) -> str:
-    """Return a config as the text of a target, a folder as its files one after the other, whatever the checks say of it."""
+    """Return a config as the text of a target, a folder as its files one after the other, whatever
+    the checks say of it.
+    """
     rendered = npuprof.render(config, target, inline, check=False)
-    return rendered if isinstance(rendered, str) else "".join(f"# {name}\n{text}" for name, text in rendered.items())
+    return (
+        rendered
+        if isinstance(rendered, str)
+        else "".join(f"# {name}\n{text}" for name, text in rendered.items())
+    )
 
 
 def apply_unchecked(config: Config, config_proto: Any, folder: str | None = None) -> Any:
@@ -98,7 +118,9 @@ class Checkout:
         self.folder = folder
         self.package = folder / "npuprof"
         self.catalogue = self.package / "catalog"
-        shutil.copytree(REPOSITORY / "npuprof", self.package, ignore=shutil.ignore_patterns("_built"))
+        shutil.copytree(
+            REPOSITORY / "npuprof", self.package, ignore=shutil.ignore_patterns("_built")
+        )
 
     def run(self, *words: str, code: int = 0, stdin: str = "") -> str:
         """Return what the copy's command prints, errors included."""
@@ -110,23 +132,34 @@ class Checkout:
         """Run the copy's command; errors go where the answer goes."""
         return subprocess.run(
             [sys.executable, "-m", "npuprof", *words],
-            cwd=self.folder, env={**os.environ, "PYTHONPATH": str(self.folder)}, input=stdin,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
-        )  # fmt: skip
+            cwd=self.folder,
+            env={**os.environ, "PYTHONPATH": str(self.folder)},
+            input=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
 
 
 def examples(count: int) -> settings:
-    """Let a property test have so many examples in the gate, and as many more or fewer in another lane as others have there."""
+    """Let a property test have so many examples in the gate, and as many more or fewer in another
+    lane as others have there.
+    """
     return settings(max_examples=max(1, count * settings.default.max_examples // 60))
 
 
-# -- hypothesis: what TOML can hold ------------------------------------------------------------------------------
+# -- hypothesis: what TOML can hold ---------------------------------------------------------------
 
 #: Every character TOML strings can hold: no surrogates.
 characters = st.characters(exclude_categories=["Cs"])
 texts = st.text(characters, max_size=20) | st.text(string.printable, max_size=20)
 bare_names = st.text(string.ascii_letters + string.digits + "_-", min_size=1, max_size=8)
-names = bare_names | st.text(characters, max_size=6) | st.sampled_from(["a.b", "", " ", "ʎǝʞ", '"', "'", "\\", "\n", "\t", "a b"])
+names = (
+    bare_names
+    | st.text(characters, max_size=6)
+    | st.sampled_from(["a.b", "", " ", "ʎǝʞ", '"', "'", "\\", "\n", "\t", "a b"])
+)
 scalars = (
     texts
     | st.integers(-(2**63), 2**63 - 1)
@@ -135,6 +168,10 @@ scalars = (
     | st.dates()
     | st.times()
     | st.datetimes()
-)  # fmt: skip
-toml_values = st.recursive(scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(names, inner, max_size=4), max_leaves=8)
+)
+toml_values = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(names, inner, max_size=4),
+    max_leaves=8,
+)
 documents = st.dictionaries(names, toml_values, max_size=6)

@@ -1,4 +1,6 @@
-"""The pages of the documentation and the README, as the tests read them: their blocks, the world each runs in, their generated parts."""
+"""The pages of the documentation and the README, as the tests read them: their blocks, the world
+each runs in, their generated parts.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,15 @@ from support.building import REPOSITORY
 README = REPOSITORY / "README.md"
 FOLDER = REPOSITORY / "npuprof" / "docs"
 #: All pages by the names that the tests have for them.
-PAGES = {"README": README, **{str(FOLDER.joinpath(one.path).relative_to(FOLDER)): FOLDER / one.path for one in docs.load_topics()}}
-#: The languages of blocks, so that none escapes the tests by its name; what is ``text`` is not tried.
+PAGES = {
+    "README": README,
+    **{
+        str(FOLDER.joinpath(one.path).relative_to(FOLDER)): FOLDER / one.path
+        for one in docs.load_topics()
+    },
+}
+#: The languages of blocks, so that none escapes the tests by its name; what is ``text`` is not
+#: tried.
 LANGUAGES = ("console", "sh", "toml", "python", "yaml", "json", "text")
 
 _PRESETS = f"cp -r '{REPOSITORY}/profiles' . && git init -q -b main"
@@ -40,7 +49,9 @@ WORLDS = {
 
 
 class Block(NamedTuple):
-    """A block of code: its language, its text, and the path that its first line names, where the page shows a file."""
+    """A block of code: its language, its text, and the path that its first line names, where the
+    page shows a file.
+    """
 
     language: str
     text: str
@@ -59,11 +70,17 @@ def read_blocks(text: str) -> Iterator[Block]:
 
 def list_blocks(page: str, language: str) -> list[str]:
     """Return the blocks of a page in one language."""
-    return [block.text for block in read_blocks(PAGES[page].read_text(encoding="utf-8")) if block.language == language]
+    return [
+        block.text
+        for block in read_blocks(PAGES[page].read_text(encoding="utf-8"))
+        if block.language == language
+    ]
 
 
 def find_world(text: str) -> str | None:
-    """Return what makes the world of a page, None where it does not say in which one its commands run."""
+    """Return what makes the world of a page, None where it does not say in which one
+    its commands run.
+    """
     said = " ".join(text.split()).lower()
     found = [made for phrase, made in WORLDS.items() if phrase in said]
     assert len(found) <= 1, "a page has one world"
@@ -75,7 +92,10 @@ _COMMIT_ID = re.compile(r"(?<![0-9a-f:])(?=[0-9a-f]*\d)[0-9a-f]{7,40}(?![0-9a-f]
 
 
 class World:
-    """A folder of somebody called Ada, in a home of her own; what is printed there names no folder of this machine."""
+    """A folder of somebody called Ada, in a home of her own.
+
+    What is printed there names no folder of this machine.
+    """
 
     def __init__(self, root: Path, made: str) -> None:
         self.root = root
@@ -86,7 +106,9 @@ class World:
         #: Commit ids that the page shows with those that were printed, and the other way round.
         self.commits: tuple[dict[str, str], dict[str, str]] = ({}, {})
         who = {
-            f"GIT_{one}_{what}": value for one in ("AUTHOR", "COMMITTER") for what, value in (("NAME", "Ada"), ("EMAIL", "ada@example.org"))
+            f"GIT_{one}_{what}": value
+            for one in ("AUTHOR", "COMMITTER")
+            for what, value in (("NAME", "Ada"), ("EMAIL", "ada@example.org"))
         }
         self.environment = {
             "PYTHONPATH": str(REPOSITORY),
@@ -113,9 +135,17 @@ class World:
 
     def has_commits(self, shown: str, printed: str) -> bool:
         """Return whether a page shows each commit by one id of its own, also in other blocks."""
-        pairs = [(one[:7], other[:7]) for one, other in zip(_COMMIT_ID.findall(shown), _COMMIT_ID.findall(printed), strict=False)]
+        pairs = [
+            (one[:7], other[:7])
+            for one, other in zip(
+                _COMMIT_ID.findall(shown), _COMMIT_ID.findall(printed), strict=False
+            )
+        ]
         there, back = self.commits
-        return all(there.setdefault(one, other) == other and back.setdefault(other, one) == one for one, other in pairs)
+        return all(
+            there.setdefault(one, other) == other and back.setdefault(other, one) == one
+            for one, other in pairs
+        )
 
     def start(self, words: list[str], stdin: str = "") -> subprocess.CompletedProcess[str]:
         """Run a command in the folder."""
@@ -138,24 +168,38 @@ class World:
 
 
 def read_transcript(block: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the commands of a console block: as they stand there, as a shell reads them, and what is printed below each."""
+    """Yield the commands of a console block: as they stand there, as a shell reads them, and what
+    is printed below each.
+    """
     assert block.startswith("$ "), "a console block begins with a command"
-    for asked, expected in re.findall(r"^(\$ .*(?:\n>.*)*\n)((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
+    for asked, expected in re.findall(
+        r"^(\$ .*(?:\n>.*)*\n)((?:(?!\$ ).*\n)*)", block, re.MULTILINE
+    ):
         yield asked, re.sub(r"\n> ?", "\n", asked[2:]), expected
 
 
-def run_console(world: World, block: str, refused: list[str] | None = None, outputs: list[str] | None = None) -> str:
-    """Return a console block with what its commands print; where that is as it was expected, as it stands.
+def run_console(
+    world: World, block: str, refused: list[str] | None = None, outputs: list[str] | None = None
+) -> str:
+    """Return a console block with what its commands print.
 
-    ``refused`` is given the commands that could not do what they were asked for, ``outputs`` the block with all that was printed.
+    Where that is as it was expected, as it stands.
+
+    ``refused`` is given the commands that could not do what they were asked for, ``outputs`` the
+    block with all that was printed.
     """
     found, typed = [], []
     for asked, command, expected in read_transcript(block):
         done = world.type(command)
         printed = done.stdout.replace(str(world.root), "")
-        if refused is not None and done.returncode not in (0, 1):  # 1 is an answer: not clean, not equal
+        if refused is not None and done.returncode not in (
+            0,
+            1,
+        ):  # 1 is an answer: not clean, not equal
             refused.append(command)
-        same = re.fullmatch(make_pattern(expected), printed) is not None and world.has_commits(expected, printed)
+        same = re.fullmatch(make_pattern(expected), printed) is not None and world.has_commits(
+            expected, printed
+        )
         found += [asked, expected if same else printed]
         typed += [asked, printed]
     if outputs is not None:
@@ -164,14 +208,20 @@ def run_console(world: World, block: str, refused: list[str] | None = None, outp
 
 
 def make_pattern(expected: str) -> str:
-    """Return the expected text as a pattern: commit ids, dates and durations are whatever they are."""
+    """Return the expected text as a pattern: commit ids, dates and durations are
+    whatever they are.
+    """
     text = re.escape(expected)
     text = re.sub(r"(?<![0-9a-f:])(?=[0-9a-f]*\d)[0-9a-f]{7}(?![0-9a-f])", "[0-9a-f]{7,}", text)
     text = re.sub(r"(?<![0-9a-f:])(?=[0-9a-f]*\d)[0-9a-f]{40}(?![0-9a-f])", "[0-9a-f]{40}", text)
     text = re.sub(r"(?<=presets\\-)[0-9a-f]{8}", "[0-9a-f]{8}", text)  # a checkout by its place
     text = re.sub(r"\d+\\\.\d+\\ s\b", r"\\d+\\.\\d+ s", text)
     text = re.sub(r"(?<=\\ )\d\\\.\d{3}(?=\\ )", r"\\d\\.\\d{3}", text)  # seconds in a table
-    return re.sub(r"\d{4}\\-\d\d\\-\d\d(T[\d:]+(\\\+\d\d:\d\d|Z))?", r"\\d{4}-\\d\\d-\\d\\d(T[\\d:]+(\\+\\d\\d:\\d\\d|Z))?", text)
+    return re.sub(
+        r"\d{4}\\-\d\d\\-\d\d(T[\d:]+(\\\+\d\d:\d\d|Z))?",
+        r"\\d{4}-\\d\\d-\\d\\d(T[\\d:]+(\\+\\d\\d:\\d\\d|Z))?",
+        text,
+    )
 
 
 def format_counts() -> str:
@@ -187,12 +237,20 @@ def format_formats() -> str:
 
 def format_targets() -> str:
     """Return a table of the targets."""
-    return format_table(("target", "form"), ((f"`{name}`", renderers.load_target(name).summary) for name in renderers.load_target_index()))
+    return format_table(
+        ("target", "form"),
+        (
+            (f"`{name}`", renderers.load_target(name).summary)
+            for name in renderers.load_target_index()
+        ),
+    )
 
 
 def format_shells() -> str:
     """Return a table of the shells, with what is typed in each."""
-    return format_table(("shell", "line to type"), ((name, f"`` {shell.use} ``") for name, shell in SHELLS.items()))
+    return format_table(
+        ("shell", "line to type"), ((name, f"`` {shell.use} ``") for name, shell in SHELLS.items())
+    )
 
 
 def format_verbs() -> str:
@@ -200,7 +258,14 @@ def format_verbs() -> str:
     rows = []
     for names, verb in list_verbs():
         if not verb.hidden:
-            words = [*names, *(_format_usage(one) for one in verb.parameters.values() if one.required or one.kind.startswith("argument"))]
+            words = [
+                *names,
+                *(
+                    _format_usage(one)
+                    for one in verb.parameters.values()
+                    if one.required or one.kind.startswith("argument")
+                ),
+            ]
             rows.append((f"`{' '.join(words)}`", str(inspect.getdoc(verb)).partition("\n")[0]))
     return format_table(("verb", "does"), rows)
 
@@ -214,26 +279,49 @@ def format_table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     """Return a table in Markdown, on lines of its own."""
     cells = [[cell.replace("|", r"\|") for cell in row] for row in rows]
     return "\n".join(
-        ["", *(f"| {' | '.join(row)} |" for row in (head,)), f"|{'---|' * len(head)}", *(f"| {' | '.join(row)} |" for row in cells), ""]
+        [
+            "",
+            *(f"| {' | '.join(row)} |" for row in (head,)),
+            f"|{'---|' * len(head)}",
+            *(f"| {' | '.join(row)} |" for row in cells),
+            "",
+        ]
     )
 
 
 def format_profile_keys() -> str:
     """Return a table of the keys of ``[profile]``, as the schema explains them."""
-    return format_table(("key", "meaning"), ((f"`{name}`", f"{key.help.rstrip('.')}.") for name, key in PROFILE_KEYS.items()))
+    return format_table(
+        ("key", "meaning"),
+        ((f"`{name}`", f"{key.help.rstrip('.')}.") for name, key in PROFILE_KEYS.items()),
+    )
 
 
 def format_library() -> str:
-    """Return a table of what the library has, from its docstrings: functions with what they take, then classes."""
+    """Return a table of what the library has, from its docstrings: functions with what they take,
+    then classes.
+    """
     rows = []
-    for name in sorted(npuprof.__all__, key=lambda name: (not inspect.isfunction(getattr(npuprof, name)), name)):
+    for name in sorted(
+        npuprof.__all__, key=lambda name: (not inspect.isfunction(getattr(npuprof, name)), name)
+    ):
         found = getattr(npuprof, name)
         if inspect.isfunction(found):
-            rows.append((f"`{name}({', '.join(inspect.signature(found).parameters)})`", _read_purpose(found)))
+            rows.append(
+                (
+                    f"`{name}({', '.join(inspect.signature(found).parameters)})`",
+                    _read_purpose(found),
+                )
+            )
         elif inspect.isclass(found):
             rows.append((f"`{name}`", _read_purpose(found)))
     resolve = npuprof.Library.resolve
-    rows.append((f"`Library.resolve({', '.join([*inspect.signature(resolve).parameters][1:])})`", _read_purpose(resolve)))
+    rows.append(
+        (
+            f"`Library.resolve({', '.join([*inspect.signature(resolve).parameters][1:])})`",
+            _read_purpose(resolve),
+        )
+    )
     return format_table(("name", "what it is"), rows)
 
 

@@ -1,6 +1,8 @@
-"""What pages of the documentation tell of the code, written from the code: checks, catalogue, library, speed.
+"""What pages of the documentation tell of the code, written from the code: checks, catalogue,
+library, speed.
 
-A page holds the words around it and parts between ``<!-- generated: NAME -->`` and ``<!-- end -->``; ``PARTS`` says what writes them.
+A page holds the words around it and parts between ``<!-- generated: NAME -->`` and
+``<!-- end -->``; ``PARTS`` says what writes them.
 ``python -m pytest tests/docs/test_docs.py --update-golden`` writes the pages anew.
 """
 
@@ -26,11 +28,17 @@ from support.building import REPOSITORY
 
 #: The families of codes by how they begin.
 FAMILIES = {
-    "NP0": "Files, names, revisions and sources", "NP1": "Inheritance", "NP2": "Settings, one at a time",
-    "NP3": "Rules between settings", "NP4": "Releases, products, scenarios", "NP5": "Age and effect",
-    "NP6": "What does not belong in a shared preset", "NP7": "Dead lines, and findings that are accepted",
-    "NP8": "Scripts, and blocks in them", "NP9": "Targets and commands",
-}  # fmt: skip
+    "NP0": "Files, names, revisions and sources",
+    "NP1": "Inheritance",
+    "NP2": "Settings, one at a time",
+    "NP3": "Rules between settings",
+    "NP4": "Releases, products, scenarios",
+    "NP5": "Age and effect",
+    "NP6": "What does not belong in a shared preset",
+    "NP7": "Dead lines, and findings that are accepted",
+    "NP8": "Scripts, and blocks in them",
+    "NP9": "Targets and commands",
+}
 #: The surfaces that have a name of their own for an option.
 SURFACES = {"run_config": "NPURunConfig", "global_options": "global_options", "atc": "ATC"}
 #: A flag of so many verbs is explained once.
@@ -45,15 +53,26 @@ def format_checks() -> str:
     return _format_groups(
         (
             title,
-            [f"- **{row.code}** ({row.severity}): {_escape(row.title)}. {_escape(row.why)}" for row in rows if row.code.startswith(family)],
+            [
+                f"- **{row.code}** ({row.severity}): {_escape(row.title)}. {_escape(row.why)}"
+                for row in rows
+                if row.code.startswith(family)
+            ],
         )
         for family, title in FAMILIES.items()
     )
 
 
 def format_options() -> str:
-    """Return the session options by their page in the catalogue, and the arguments of NPURunConfig beside them."""
-    return _format_groups([*_group_records("option", "page"), ("Arguments of NPURunConfig", _format_records("argument"))])
+    """Return the session options by their page in the catalogue, and the arguments of NPURunConfig
+    beside them.
+    """
+    return _format_groups(
+        [
+            *_group_records("option", "page"),
+            ("Arguments of NPURunConfig", _format_records("argument")),
+        ]
+    )
 
 
 def format_variables() -> str:
@@ -70,7 +89,9 @@ def format_settings() -> str:
     """Return the settings of frameworks by their section."""
     rows = [row for row in list_catalogue_rows() if row.kind == "setting"]
     groups = groupby(rows, key=lambda row: row.key.partition(".")[0])
-    return _format_groups((f"`[{section}]`", [_format_record(row) for row in group]) for section, group in groups)
+    return _format_groups(
+        (f"`[{section}]`", [_format_record(row) for row in group]) for section, group in groups
+    )
 
 
 def format_products() -> str:
@@ -88,19 +109,30 @@ _CHIP_PATTERN = re.compile(r"(?:\[0-9\][+*](?:\.\*)?|\.\*)$")
 
 def _group_records(kind: str, by: str) -> Iterator[tuple[str, list[str]]]:
     """Yield the records of a kind by a field of theirs, as it first occurs."""
-    rows = [(_find_field(row, by), _format_record(row)) for row in list_catalogue_rows() if row.kind == kind]
+    rows = [
+        (_find_field(row, by), _format_record(row))
+        for row in list_catalogue_rows()
+        if row.kind == kind
+    ]
     first = list(dict.fromkeys(field for field, _ in rows))
-    for field, group in groupby(sorted(rows, key=lambda row: first.index(row[0])), key=lambda row: row[0]):
+    for field, group in groupby(
+        sorted(rows, key=lambda row: first.index(row[0])), key=lambda row: row[0]
+    ):
         yield _write_title(field), [line for _, line in group]
 
 
 def _find_field(row: CatalogueRow, field: str) -> str:
     place = keys.split_section_and_name(row.key)
-    return str(getattr(catalog.find_record(*place), field, "") or catalog.find_record_texts(*place).get(field, ""))
+    return str(
+        getattr(catalog.find_record(*place), field, "")
+        or catalog.find_record_texts(*place).get(field, "")
+    )
 
 
 def _write_title(field: str) -> str:
-    return {"aoe": "AOE", "io": "Inputs and outputs", "required-if": "Required for some"}.get(field, field.replace("-", " ").capitalize())
+    return {"aoe": "AOE", "io": "Inputs and outputs", "required-if": "Required for some"}.get(
+        field, field.replace("-", " ").capitalize()
+    )
 
 
 def _format_records(kind: str) -> list[str]:
@@ -108,18 +140,29 @@ def _format_records(kind: str) -> list[str]:
 
 
 def _format_record(row: CatalogueRow) -> str:
-    """Return a record in a line: what it does, what it takes, where it holds, what a change of it may alter."""
+    """Return a record in a line: what it does, what it takes, where it holds, what a change of it
+    may alter.
+    """
     name = row.key.partition(".")[2] if row.kind != "option" else row.key
     facts = [
         f"`{row.value}`{f' in {row.unit}' if row.unit else ''}" if row.value else "",
         f"default `{row.default}`" if row.default else "",
-        f"{row.state}{f', use `{row.replacement}`' if row.replacement else ''}" if row.state else "",
+        f"{row.state}{f', use `{row.replacement}`' if row.replacement else ''}"
+        if row.state
+        else "",
         _write_span(row.since, row.until, "" if row.kind == "setting" else "CANN "),
         f"only {', '.join(row.products)}" if row.products else "",
-        *(f"{SURFACES[surface]} `{said}`" for surface, said in row.spelling if surface in SURFACES and said != name),
+        *(
+            f"{SURFACES[surface]} `{said}`"
+            for surface, said in row.spelling
+            if surface in SURFACES and said != name
+        ),
         f"at risk: {', '.join(row.risk)}" if row.risk else "",
     ]
-    return f"- `{'--' if row.kind == 'flag' else ''}{name}`: {_escape(row.summary)} _{'; '.join(filter(None, facts))}_"
+    return (
+        f"- `{'--' if row.kind == 'flag' else ''}{name}`: {_escape(row.summary)} "
+        f"_{'; '.join(filter(None, facts))}_"
+    )
 
 
 def _write_span(since: str, until: str, of: str = "CANN ") -> str:
@@ -131,11 +174,16 @@ def _write_span(since: str, until: str, of: str = "CANN ") -> str:
 
 
 def format_reference() -> str:
-    """Return what ``import npuprof`` gives, from its signatures and docstrings: functions first, then what they return."""
+    """Return what ``import npuprof`` gives, from its signatures and docstrings: functions first,
+    then what they return.
+    """
     functions = [name for name in npuprof.__all__ if inspect.isfunction(getattr(npuprof, name))]
     examples = _make_examples()
     assert {*functions, *examples, "TARGETS"} == set(npuprof.__all__)
-    parts = [*(_format_function(name, getattr(npuprof, name)) for name in functions), *(_format_class(one) for one in examples.values())]
+    parts = [
+        *(_format_function(name, getattr(npuprof, name)) for name in functions),
+        *(_format_class(one) for one in examples.values()),
+    ]
     return "\n\n" + "\n\n".join(parts) + "\n\n"
 
 
@@ -145,7 +193,14 @@ def _make_examples() -> dict[str, Any]:
     other = npuprof.loads("options.hccl_timeout = 600")
     (finding, *_) = npuprof.check(config)
     (change, *_) = npuprof.diff(config, other)
-    made = [npuprof.open_store("builtin:"), config, config.origins("hccl_timeot")[0], finding, change, npuprof.NpuprofError([finding])]
+    made = [
+        npuprof.open_store("builtin:"),
+        config,
+        config.origins("hccl_timeot")[0],
+        finding,
+        change,
+        npuprof.NpuprofError([finding]),
+    ]
     return {type(one).__name__: one for one in made}
 
 
@@ -159,20 +214,35 @@ def _format_class(one: Any) -> str:
     parts = [f"### `{kind.__name__}`", _format_docstring(inspect.getdoc(kind) or "")]
     for name in dir(one):
         member = vars(kind).get(name)
-        if name.startswith("_") or not inspect.getdoc(member) or not (isinstance(member, property) or inspect.isfunction(member)):
+        if (
+            name.startswith("_")
+            or not inspect.getdoc(member)
+            or not (isinstance(member, property) or inspect.isfunction(member))
+        ):
             continue
         plain = inspect.unwrap(member) if inspect.isfunction(member) else None
         shown = f"`{name}{_format_signature(plain)}`" if plain else f"`{name}`"
         first, _, rest = _format_docstring(inspect.getdoc(member) or "").partition("\n\n")
-        parts.append(f"- {shown}: {first}" + "".join(f"\n\n  {line}" for line in [rest.replace("\n", "\n  ")] if rest))
-    fields = [f"`{name}`" for name in kind.__annotations__ if not name.startswith("_")] if issubclass(kind, Record) else []
+        parts.append(
+            f"- {shown}: {first}"
+            + "".join(f"\n\n  {line}" for line in [rest.replace("\n", "\n  ")] if rest)
+        )
+    fields = (
+        [f"`{name}`" for name in kind.__annotations__ if not name.startswith("_")]
+        if issubclass(kind, Record)
+        else []
+    )
     head = [*parts[:2], f"Fields: {', '.join(fields)}."] if fields else parts[:2]
     return "\n\n".join(head) + ("\n\n" + "\n".join(parts[2:]) if parts[2:] else "")
 
 
 def _format_signature(function: Callable[..., Any], width: int = 1000) -> str:
-    parameters = [one for one in inspect.signature(function).parameters.values() if one.name != "self"]
-    whole = inspect.Signature(parameters, return_annotation=inspect.signature(function).return_annotation)
+    parameters = [
+        one for one in inspect.signature(function).parameters.values() if one.name != "self"
+    ]
+    whole = inspect.Signature(
+        parameters, return_annotation=inspect.signature(function).return_annotation
+    )
     told = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(whole))
     if len(told) <= width:
         return told
@@ -191,9 +261,16 @@ def format_speed() -> str:
     """Return the figures that benchmarks kept, a table for each."""
     parts = []
     for bench, kept in _load_figures().items():
-        rows = [(title, f"{figure:.2f}", _judge_figure(figure, line, more)) for title, figure, line, more in kept["rows"]]
+        rows = [
+            (title, f"{figure:.2f}", _judge_figure(figure, line, more))
+            for title, figure, line, more in kept["rows"]
+        ]
         head = f"`tests/bench/bench_{bench}.py`, {kept['day']}, {kept['machine']}:"
-        table = ["| what | measured | limit |", "|---|--:|--:|", *(f"| {_escape(' | '.join(row))} |" for row in rows)]
+        table = [
+            "| what | measured | limit |",
+            "|---|--:|--:|",
+            *(f"| {_escape(' | '.join(row))} |" for row in rows),
+        ]
         parts.append("\n".join([head, "", *table]))
     return "\n\n" + "\n\n".join(parts) + "\n\n"
 
@@ -206,15 +283,32 @@ def _judge_figure(figure: float, line: float | None, more: bool) -> str:
 
 
 def draw_speed() -> str:
-    """Return a plot of what commands cost in multiples of a bare interpreter, and others with the same settings, as SVG."""
+    """Return a plot of what commands cost in multiples of a bare interpreter, and others with the
+    same settings, as SVG.
+    """
     rows = {title: figure for title, figure, _, _ in _load_figures()["engine"]["rows"]}
-    bars = [("npuprof " + title.removesuffix(" / bare"), figure) for title, figure in rows.items() if title.endswith(" / bare")]
-    render = next(figure for title, figure in rows.items() if title.startswith("render ") and title.endswith(" / bare"))
-    bars += [(title.removesuffix(" / render"), figure * render) for title, figure in rows.items() if title.endswith(" / render")]
+    bars = [
+        ("npuprof " + title.removesuffix(" / bare"), figure)
+        for title, figure in rows.items()
+        if title.endswith(" / bare")
+    ]
+    render = next(
+        figure
+        for title, figure in rows.items()
+        if title.startswith("render ") and title.endswith(" / bare")
+    )
+    bars += [
+        (title.removesuffix(" / render"), figure * render)
+        for title, figure in rows.items()
+        if title.endswith(" / render")
+    ]
     most = max(figure for _, figure in bars)
     height = 22 * len(bars) + 30
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="720" height="{height}" font-family="sans-serif" font-size="12" role="img">',
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="720" height="{height}" '
+            'font-family="sans-serif" font-size="12" role="img">'
+        ),
         "<title>What commands cost, in multiples of a bare Python</title>",
         f"<desc>{'; '.join(f'{title}: {figure:.1f}' for title, figure in bars)}</desc>",
         f'<rect width="720" height="{height}" fill="#fff"/>',
@@ -233,15 +327,28 @@ def draw_speed() -> str:
 def format_usage() -> str:
     """Return what each verb takes; what many of them share is told once."""
     verbs = [(" ".join(names), verb) for names, verb in list_verbs() if not verb.hidden]
-    counts = Counter(_format_parameter(one) for _, verb in verbs for one in verb.parameters.values() if one.flags)
+    counts = Counter(
+        _format_parameter(one) for _, verb in verbs for one in verb.parameters.values() if one.flags
+    )
     shared = [line for line, count in counts.items() if count >= _SHARED_BY]
     found = []
     for name, verb in verbs:
         told = [(one, _format_parameter(one)) for one in verb.parameters.values()]
         also = [f"`{one.flags[0]}`" for one, line in told if line in shared]
-        lines = [_escape(str(inspect.getdoc(verb))), "", *(line for _, line in told if line not in shared)]
-        found.append((f"`npuprof {name}`", [*lines, *([f"- Common flags: {', '.join(also)}"] if also else [])]))
-    return _format_groups([*found, ("What many verbs share", sorted(shared, key=lambda line: line.lstrip("- `")))])
+        lines = [
+            _escape(str(inspect.getdoc(verb))),
+            "",
+            *(line for _, line in told if line not in shared),
+        ]
+        found.append(
+            (
+                f"`npuprof {name}`",
+                [*lines, *([f"- Common flags: {', '.join(also)}"] if also else [])],
+            )
+        )
+    return _format_groups(
+        [*found, ("What many verbs share", sorted(shared, key=lambda line: line.lstrip("- `")))]
+    )
 
 
 def _format_parameter(one: Parameter) -> str:
@@ -256,7 +363,11 @@ def _load_figures() -> dict[str, Any]:
 
 
 def _format_groups(groups: Iterable[tuple[str, list[str]]]) -> str:
-    return "\n\n" + "\n\n".join(f"## {title}\n\n" + "\n".join(lines) for title, lines in groups) + "\n\n"
+    return (
+        "\n\n"
+        + "\n\n".join(f"## {title}\n\n" + "\n".join(lines) for title, lines in groups)
+        + "\n\n"
+    )
 
 
 def _escape(text: str) -> str:

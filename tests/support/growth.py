@@ -1,4 +1,6 @@
-"""How the work of a function grows with its input: in calls, which are the same on every machine."""
+"""How the work of a function grows with its input: in calls, which are the same on
+every machine.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,22 @@ def count_calls(function: Callable[[], object]) -> int:
     return sum(entry.callcount for entry in profile.getstats())
 
 
-def measure_growth(function: Callable[[int], Callable[[], object]], size: int, times: int = 4) -> float:
-    """Return how many times the work grows, in relation to the input, when that is ``times`` as long: 1.0 is linear."""
+def measure_growth(
+    function: Callable[[int], Callable[[], object]], size: int, times: int = 4
+) -> float:
+    """Return how many times the work grows, in relation to the input, when that is ``times`` as
+    long: 1.0 is linear.
+    """
     return count_calls(function(size * times)) / count_calls(function(size)) / times
 
 
-def measure_time_growth(function: Callable[[int], Callable[[], object]], size: int, times: int = 4) -> float:
-    """Return the same of the processor's time, for work within one call; the best of three, which what else runs disturbs least."""
+def measure_time_growth(
+    function: Callable[[int], Callable[[], object]], size: int, times: int = 4
+) -> float:
+    """Return the same of the processor's time, for work within one call.
+
+    The best of three, which what else runs disturbs least.
+    """
 
     def measure(call: Callable[[], object]) -> float:
         taken = []

@@ -18,30 +18,53 @@ def walk_history(folder: Path, key: str, context: Context, name: str = "leaf") -
     """Return the commits that the history of a setting tells, the newest first."""
     repository = StoreRepository(str(folder / "profiles"))
     full, tail = keys.parse_key(key) or ("", ())
-    steps = Timeline(repository, repository.resolve_commit("HEAD"), name, context).walk_steps(full, tail)
+    steps = Timeline(repository, repository.resolve_commit("HEAD"), name, context).walk_steps(
+        full, tail
+    )
     return [step.commit.id for step in steps]
 
 
 def describe_history(folder: Path, key: str) -> list[Any]:
-    """Return the steps of the history of a setting as plain values, each change with the places it cites."""
+    """Return the steps of the history of a setting as plain values, each change with the places it
+    cites.
+    """
     repository = StoreRepository(str(folder / "profiles"))
     full, tail = keys.parse_key(key) or ("", ())
     return [
-        (step.commit.id, step.kind, step.findings, [
-            (change._replace(origins=(None, None)), *[origin and (str(origin), origin.column, origin.layer) for origin in change.origins])
-            for change in step.changes
-        ])
-        for step in Timeline(repository, repository.resolve_commit("HEAD"), "leaf", Context()).walk_steps(full, tail)
-    ]  # fmt: skip
+        (
+            step.commit.id,
+            step.kind,
+            step.findings,
+            [
+                (
+                    change._replace(origins=(None, None)),
+                    *[
+                        origin and (str(origin), origin.column, origin.layer)
+                        for origin in change.origins
+                    ],
+                )
+                for change in step.changes
+            ],
+        )
+        for step in Timeline(
+            repository, repository.resolve_commit("HEAD"), "leaf", Context()
+        ).walk_steps(full, tail)
+    ]
 
 
-def resolve_setting(folder: Path, revisions: Iterable[str], key: str, context: Context) -> dict[str, Any]:
-    """Return what a setting is at each commit, resolved for itself: its value, or why there is none."""
+def resolve_setting(
+    folder: Path, revisions: Iterable[str], key: str, context: Context
+) -> dict[str, Any]:
+    """Return what a setting is at each commit, resolved for itself: its value, or why
+    there is none.
+    """
     store = npuprof.open_store(str(folder / "profiles"))
     full, found = (keys.parse_key(key) or ("",))[0], {}
     for oid in revisions:
         try:
-            settings = store.resolve(f"leaf@{oid}", cann=context.cann, product=context.product, target=context.target).settings
+            settings = store.resolve(
+                f"leaf@{oid}", cann=context.cann, product=context.product, target=context.target
+            ).settings
             found[oid] = settings.get(full, "not set")
         except NpuprofError as error:
             found[oid] = "absent" if error.findings[0].code == "NP023" else "broken"
@@ -50,4 +73,6 @@ def resolve_setting(folder: Path, revisions: Iterable[str], key: str, context: C
 
 def import_versions(folder: Path, trees: Sequence[Mapping[str, str]]) -> Repo:
     """Make a repository with one commit for each tree, one after the other."""
-    return import_graph(folder, [Node((number - 1,) if number else (), tree) for number, tree in enumerate(trees)])
+    return import_graph(
+        folder, [Node((number - 1,) if number else (), tree) for number, tree in enumerate(trees)]
+    )

@@ -31,7 +31,11 @@ def imported(text: str | bytes, name: str = "x.py") -> ImportedFile:
 
 def settings(text: str | bytes, name: str = "x.py") -> dict[str, Any]:
     """Return the values found, by key; where there is none in force, the reason."""
-    found = [(one, one.reason or (one.unused if one.surface == "env" else "")) for one in imported(text, name).found if not one.commented]
+    found = [
+        (one, one.reason or (one.unused if one.surface == "env" else ""))
+        for one in imported(text, name).found
+        if not one.commented
+    ]
     return {one.key or "?": f"<{why}>" if why else one.value for one, why in found}
 
 
@@ -46,9 +50,13 @@ def findings(text: str | bytes, name: str = "x.py", **asked: str) -> list[Findin
 
 
 def told(lines: str, **asked: str) -> list[tuple[str, int]]:
-    """Return code and line (counted in ``lines``) of what is said of a script with these lines in the middle; notes are left out."""
+    """Return code and line (counted in ``lines``) of what is said of a script with these lines in
+    the middle; notes are left out.
+    """
     text = f"{HEAD}{lines}{TAIL}"
-    return [(f.code, f.line - HEAD.count("\n")) for f in findings(text, **asked) if f.severity != "info"]
+    return [
+        (f.code, f.line - HEAD.count("\n")) for f in findings(text, **asked) if f.severity != "info"
+    ]
 
 
 def write(folder: Path, files: dict[str, str | bytes]) -> None:

@@ -1,7 +1,9 @@
-"""Stand-ins for the vendor's classes that only judge: what they take and what they refuse, apart from the catalogue.
+"""Stand-ins for the vendor's classes that only judge: what they take and what they refuse, apart
+from the catalogue.
 
-The tables were made from the adapter's sources and pages, not from the catalogue: an option's protobuf field, the values the adapter
-knows, the ends of its range and its documented format; for arguments also what NPUEstimator does with None.
+The tables were made from the adapter's sources and pages, not from the catalogue: an option's
+protobuf field, the values the adapter knows, the ends of its range and its documented format; for
+arguments also what NPUEstimator does with None.
 """
 
 from __future__ import annotations
@@ -13,41 +15,77 @@ from typing import Any
 
 from support.recorders import ADAPTERS_OWN, ARGUMENTS, LEAVES, NESTED, read_table
 
-#: For each option the adapter reads: its protobuf field, its values (none: any of the type), the lowest and the highest, its format.
+#: For each option the adapter reads: its protobuf field, its values (none: any of the type), the
+#: lowest and the highest, its format.
 SESSION: dict[str, tuple[str, tuple[Any, ...], int | None, int | None, str]] = {
-    name: (field, tuple(literal_eval(taken or "[]")), int(low) if low else None, int(high) if high else None, form)
+    name: (
+        field,
+        tuple(literal_eval(taken or "[]")),
+        int(low) if low else None,
+        int(high) if high else None,
+        form,
+    )
     for name, field, taken, low, high, form in read_table("session.txt")
 }
 
 #: Arguments that are stored without asking whether they are None.
 STORED = {
     "NPURunConfig": [
-        "deterministic", "device_type", "enable_compress_weight", "enable_data_pre_proc", "enable_exception_dump",
-        "enable_reduce_precision", "enable_small_channel", "event_sync_timeout", "external_weight", "frozen_variable", "graph_run_mode",
-        "hcom_multi_mode", "hcom_parallel", "input_fusion_size", "is_tailing_optimization", "iterations_per_loop", "jit_compile",
-        "mix_compile_mode", "stream_sync_timeout", "variable_placement",
+        "deterministic",
+        "device_type",
+        "enable_compress_weight",
+        "enable_data_pre_proc",
+        "enable_exception_dump",
+        "enable_reduce_precision",
+        "enable_small_channel",
+        "event_sync_timeout",
+        "external_weight",
+        "frozen_variable",
+        "graph_run_mode",
+        "hcom_multi_mode",
+        "hcom_parallel",
+        "input_fusion_size",
+        "is_tailing_optimization",
+        "iterations_per_loop",
+        "jit_compile",
+        "mix_compile_mode",
+        "stream_sync_timeout",
+        "variable_placement",
     ],
     "ProfilingConfig": ["enable_profiling"],
     "MemoryConfig": ["atomic_clean_policy"],
     "DumpConfig": ["enable_dump", "enable_dump_debug", "dump_debug_mode"],
-}  # fmt: skip
-#: Arguments whose type the class itself looks at, exactly; those that become text by ``str()``; those RunConfig compares with 0.
+}
+#: Arguments whose type the class itself looks at, exactly; those that become text by ``str()``;
+#: those RunConfig compares with 0.
 EXACT = {"mix_compile_mode": bool, "horovod_mode": bool, "jit_compile": str}
 TEXTS = ("graph_memory_max_size", "variable_memory_max_size")
 NUMBERS = {
-    "save_summary_steps": 0, "save_checkpoints_steps": 0, "save_checkpoints_secs": 0, "keep_checkpoint_max": 0,
-    "keep_checkpoint_every_n_hours": 1, "log_step_count_steps": 1,
-}  # fmt: skip
+    "save_summary_steps": 0,
+    "save_checkpoints_steps": 0,
+    "save_checkpoints_secs": 0,
+    "keep_checkpoint_max": 0,
+    "keep_checkpoint_every_n_hours": 1,
+    "log_step_count_steps": 1,
+}
 #: Attributes of TF 2 whose class takes None beside its choices.
 NONE_TOO = ("topo_sorting_mode",)
-#: What the C++ lets pass beyond the documented values: a negative graph_run_mode is not rejected, 1 counts as 2.
-LET_PASS: dict[str, tuple[Any, ...]] = {"graph_run_mode": (-1,), "static_memory_policy": (1,), "aicore_num": ("1",)}
+#: What the C++ lets pass beyond the documented values: a negative graph_run_mode is not rejected, 1
+#: counts as 2.
+LET_PASS: dict[str, tuple[Any, ...]] = {
+    "graph_run_mode": (-1,),
+    "static_memory_policy": (1,),
+    "aicore_num": ("1",),
+}
 #: The adapter aborts, because the estimator always writes enable_compress_weight beside it.
 ABORTS = ("compress_weight_conf",)
 
 
 def takes_field(field: str, value: Any) -> bool:
-    """Return whether protobuf stores a value in a field: bytes, whole numbers and truth values; never None."""
+    """Return whether protobuf stores a value in a field: bytes, whole numbers and truth values.
+
+    Never None.
+    """
     if field == "s":
         return isinstance(value, bytes)
     return isinstance(value, int) and -(2**63) <= value < 2**63
@@ -66,7 +104,9 @@ def _is_known_value(name: str, value: Any) -> bool:
         return value in choices or value in LET_PASS.get(name, ())
     if isinstance(value, str) and form and value not in LET_PASS.get(name, ()):
         return _is_json_object(value) if form == ".json" else re.fullmatch(form, value) is not None
-    return not isinstance(value, int) or ((low is None or value >= low) and (high is None or value <= high))
+    return not isinstance(value, int) or (
+        (low is None or value >= low) and (high is None or value <= high)
+    )
 
 
 def _is_json_object(text: str) -> bool:
@@ -102,12 +142,18 @@ def takes_argument(cls: str, name: str, value: Any) -> bool:
     if field == "s":
         if not isinstance(value, (bytes,) if name == "insert_op_file" else (str, bytes)):
             return False
-        return key not in SESSION or _is_known_value(key, value.decode() if isinstance(value, bytes) else value)
-    return takes_field(field, value) and (key not in SESSION or field == "b" or _is_known_value(key, value))
+        return key not in SESSION or _is_known_value(
+            key, value.decode() if isinstance(value, bytes) else value
+        )
+    return takes_field(field, value) and (
+        key not in SESSION or field == "b" or _is_known_value(key, value)
+    )
 
 
 def takes_attribute(path: str, value: Any) -> bool:
-    """Return whether ``global_options()`` takes a value: what Python calls equal to one of the choices, or anything without choices."""
+    """Return whether ``global_options()`` takes a value: what Python calls equal to one of the
+    choices, or anything without choices.
+    """
     if path not in ADAPTERS_OWN[1]:
         return False
     choices = LEAVES[path][0]

@@ -1,7 +1,10 @@
-"""Which tests run: the fast lane, the gate, the nightly lane; on how many processes; and what may be left out.
+"""Which tests run: the fast lane, the gate, the nightly lane; on how many processes.
 
-The gate is what ``python -m pytest`` runs. ``--fast`` runs what of it is done in a moment, by the durations that are kept in
-``durations.tsv``. ``--nightly`` runs what takes long: tests marked ``nightly``, and all property tests with many fresh examples.
+And what may be left out.
+
+The gate is what ``python -m pytest`` runs. ``--fast`` runs what of it is done in a moment, by the
+durations that are kept in ``durations.tsv``. ``--nightly`` runs what takes long: tests marked
+``nightly``, and all property tests with many fresh examples.
 """
 
 from __future__ import annotations
@@ -23,33 +26,68 @@ DURATIONS = TESTS / "durations.tsv"
 ACCEPT = "where that is meant to be: python -m pytest --update-golden"
 #: How long the tests of the fast lane may take together, one after the other, in seconds.
 FAST_BUDGET = 20
-#: Why a test may be skipped where CI runs it, with what its skip says then. A skip that says anything else fails there.
+#: Why a test may be skipped where CI runs it, with what its skip says then. A skip that says
+#: anything else fails there.
 MAY_BE_SKIPPED = {
-    "the program is in none of the registries that CI reaches": ("pwsh is not installed", "pyright is not installed"),
-    "CI is root, whom no rights stop": ("root may write everywhere", "root writes everywhere", "root reads everything"),
-    "CI is not root": ("only root can give a folder away", "can be made by root only", "are started as root only", "can be mounted here"),
+    "the program is in none of the registries that CI reaches": (
+        "pwsh is not installed",
+        "pyright is not installed",
+    ),
+    "CI is root, whom no rights stop": (
+        "root may write everywhere",
+        "root writes everywhere",
+        "root reads everything",
+    ),
+    "CI is not root": (
+        "only root can give a folder away",
+        "can be made by root only",
+        "are started as root only",
+        "can be mounted here",
+    ),
     "CI reaches the package index by pip alone": ("no source distribution in reach",),
     "CI has a shallow clone": ("this checkout does not reach back to",),
-}  # fmt: skip
+}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--update-golden", action="store_true", help="accept what is written now as golden files")
+    parser.addoption(
+        "--update-golden", action="store_true", help="accept what is written now as golden files"
+    )
     lanes = parser.getgroup("lanes")
-    lanes.addoption("--fast", action="store_true", help="run what is done in a moment, for every save")
-    lanes.addoption("--nightly", action="store_true", help="run what takes long: property tests with many examples, full products")
-    lanes.addoption("--keep-durations", action="store_true", help=f"write the CPU seconds of each test to {DURATIONS.name}")
+    lanes.addoption(
+        "--fast", action="store_true", help="run what is done in a moment, for every save"
+    )
+    lanes.addoption(
+        "--nightly",
+        action="store_true",
+        help="run what takes long: property tests with many examples, full products",
+    )
+    lanes.addoption(
+        "--keep-durations",
+        action="store_true",
+        help=f"write the CPU seconds of each test to {DURATIONS.name}",
+    )
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """Return None, for one process a core, or 0, for this process alone, where files or tests are named, or files are written."""
-    is_whole = config.args_source is not config.ArgsSource.ARGS or any(Path(word).is_dir() for word in config.args)
+    """Return None, for one process a core, or 0, for this process alone, where files or tests are
+    named, or files are written.
+    """
+    is_whole = config.args_source is not config.ArgsSource.ARGS or any(
+        Path(word).is_dir() for word in config.args
+    )
     return None if is_whole and not config.getoption("--update-golden") else 0
 
 
 def more_at_night(gate: Iterable[object], nightly: Iterable[object]) -> list[object]:
     """Return the rows of a test: of those of the night the ones of the gate are a sample."""
-    return [*gate, *(pytest.param(*(row if type(row) is tuple else (row,)), marks=pytest.mark.at_night) for row in nightly)]
+    return [
+        *gate,
+        *(
+            pytest.param(*(row if type(row) is tuple else (row,)), marks=pytest.mark.at_night)
+            for row in nightly
+        ),
+    ]
 
 
 def rest_at_night(one_in: int, rows: Iterable[object]) -> list[object]:
@@ -59,18 +97,26 @@ def rest_at_night(one_in: int, rows: Iterable[object]) -> list[object]:
     return more_at_night(listed[::one_in], nightly)
 
 
-# -- lanes -------------------------------------------------------------------------------------------------------
+# -- lanes ----------------------------------------------------------------------------------------
 
 
 def read_durations() -> dict[str, float]:
-    """Return how many seconds of CPU the tests of a function took together, by ``FILE::FUNCTION``."""
-    rows = [line.split("\t") for line in DURATIONS.read_text().splitlines()] if DURATIONS.exists() else []
+    """Return how many seconds of CPU the tests of a function took together, by
+    ``FILE::FUNCTION``.
+    """
+    rows = (
+        [line.split("\t") for line in DURATIONS.read_text().splitlines()]
+        if DURATIONS.exists()
+        else []
+    )
     return {name: float(seconds) for seconds, name in rows}
 
 
 @cache
 def find_slow() -> frozenset[str]:
-    """Return the functions that are not in the fast lane: the ones that take longest, down to what the others may take."""
+    """Return the functions that are not in the fast lane: the ones that take longest, down to what
+    the others may take.
+    """
     left = float(FAST_BUDGET)
     slow = []
     for name, seconds in sorted(read_durations().items(), key=lambda row: (row[1], row[0])):
@@ -80,9 +126,14 @@ def find_slow() -> frozenset[str]:
     return frozenset(slow)
 
 
-def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str) -> list[pytest.Item] | None:
+def pytest_pycollect_makeitem(
+    collector: pytest.Module | pytest.Class, name: str
+) -> list[pytest.Item] | None:
     """Make no rows of a function that the fast lane leaves out."""
-    if collector.config.getoption("--fast") and f"{collector.path.relative_to(TESTS).as_posix()}::{name}" in find_slow():
+    if (
+        collector.config.getoption("--fast")
+        and f"{collector.path.relative_to(TESTS).as_posix()}::{name}" in find_slow()
+    ):
         return []
     return None
 
@@ -93,7 +144,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     def is_wanted(item: pytest.Item) -> bool:
         if config.getoption("--update-golden"):
-            return bool(item.get_closest_marker("accepted")) or "golden" in getattr(item, "fixturenames", ())
+            return bool(item.get_closest_marker("accepted")) or "golden" in getattr(
+                item, "fixturenames", ()
+            )
         if config.getoption("--fast") and "tensorflow" in getattr(item, "fixturenames", ()):
             return False
         if item.get_closest_marker("nightly") or item.get_closest_marker("at_night"):
@@ -106,7 +159,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = kept
 
 
-# -- shares of the suite's CPU -----------------------------------------------------------------------------------
+# -- shares of the suite's CPU --------------------------------------------------------------------
 
 _TAKEN: dict[str, float] = defaultdict(float)
 #: A file may take this many times its kept share of the CPU, or so many percentage points more.
@@ -115,7 +168,9 @@ _clock = [0.0]
 
 
 def take_cpu() -> float:
-    """Return the CPU seconds since the last call, of this process and of its children that have ended."""
+    """Return the CPU seconds since the last call, of this process and of its children
+    that have ended.
+    """
     before, _clock[0] = _clock[0], sum(os.times()[:4])
     return _clock[0] - before
 
@@ -130,12 +185,18 @@ def sum_shares(durations: dict[str, float]) -> dict[str, float]:
 
 
 def find_excesses(taken: dict[str, float], kept: dict[str, float]) -> list[str]:
-    """Return a line for each file that takes more than its share of the CPU; none if a tenth of the tests did not run."""
+    """Return a line for each file that takes more than its share of the CPU.
+
+    None if a tenth of the tests did not run.
+    """
     if len(taken.keys() & kept.keys()) < 0.9 * len(kept):
         return []
     shares = sum_shares(kept)
     return [
-        f"{file} takes {share:.1f} % of the CPU of all tests, kept are {shares.get(file, 0.0):.1f} %"
+        (
+            f"{file} takes {share:.1f} % of the CPU of all tests, kept are "
+            f"{shares.get(file, 0.0):.1f} %"
+        )
         for file, share in sorted(sum_shares(taken).items())
         if share > max(MOST_TIMES * shares.get(file, 0.0), shares.get(file, 0.0) + MOST_PERCENT)
     ]
@@ -146,24 +207,36 @@ def pytest_runtest_logstart() -> None:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Add up the CPU of a test without its teardown, which includes the session fixtures for the last test of a process."""
+    """Add up the CPU of a test without its teardown, which includes the session fixtures for the
+    last test of a process.
+    """
     if report.when == "teardown":
         return
     path, _, name = report.nodeid.partition("::")
-    _TAKEN[f"{path.removeprefix('tests/')}::{name.partition('[')[0]}"] += getattr(report, "cpu", 0.0)
+    _TAKEN[f"{path.removeprefix('tests/')}::{name.partition('[')[0]}"] += getattr(
+        report, "cpu", 0.0
+    )
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_sessionfinish(session: pytest.Session) -> Generator[None, object, object]:
-    """Write the CPU seconds of the tests, or fail if a file takes more than its share of the whole gate."""
+    """Write the CPU seconds of the tests, or fail if a file takes more than its share of the whole
+    gate.
+    """
     config = session.config
     lane = config.getoption("--fast") or config.getoption("--nightly")
     is_whole = config.args_source is not config.ArgsSource.ARGS and not lane
     if not hasattr(config, "workerinput"):
         if config.getoption("--keep-durations"):
             kept = {**({} if is_whole else read_durations()), **_TAKEN}
-            DURATIONS.write_text("".join(f"{seconds:.2f}\t{name}\n" for name, seconds in sorted(kept.items())))
-        elif is_whole and session.exitstatus == pytest.ExitCode.OK and (excesses := find_excesses(_TAKEN, read_durations())):
+            DURATIONS.write_text(
+                "".join(f"{seconds:.2f}\t{name}\n" for name, seconds in sorted(kept.items()))
+            )
+        elif (
+            is_whole
+            and session.exitstatus == pytest.ExitCode.OK
+            and (excesses := find_excesses(_TAKEN, read_durations()))
+        ):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
             hint = "make them cheaper, or accept that: python -m pytest --keep-durations"
             config.stash[_EXCESSES] = [*excesses, hint]
@@ -173,17 +246,22 @@ def pytest_sessionfinish(session: pytest.Session) -> Generator[None, object, obj
 _EXCESSES = pytest.StashKey[list[str]]()
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
     for line in config.stash.get(_EXCESSES, []):
         terminalreporter.write_line(line, red=True)
 
 
-# -- skips -------------------------------------------------------------------------------------------------------
+# -- skips ----------------------------------------------------------------------------------------
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Say what CPU a phase of a test took; let a test that is skipped for no listed reason fail where CI runs it."""
+    """Say what CPU a phase of a test took.
+
+    Let a test that is skipped for no listed reason fail where CI runs it.
+    """
     report = yield
     report.cpu = take_cpu()
     return _judge_skip(report)
@@ -200,5 +278,8 @@ def _judge_skip(report: R) -> R:
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
         if not any(said in reason for said in chain(*MAY_BE_SKIPPED.values())):
             report.outcome = "failed"
-            report.longrepr = f"{reason}\nIn CI that is no reason to skip it: see MAY_BE_SKIPPED in {Path(__file__).name}."
+            report.longrepr = (
+                f"{reason}\nIn CI that is no reason to skip it: "
+                f"see MAY_BE_SKIPPED in {Path(__file__).name}."
+            )
     return report

@@ -1,4 +1,6 @@
-"""TOML as nobody expects it, written down and made by chance: comments, blank lines, dotted keys, tables in every form."""
+"""TOML as nobody expects it, written down and made by chance: comments, blank lines, dotted keys,
+tables in every form.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,10 @@ TEXTS = {
     "tables out of order": "[a.x]\nk = 1\n\n[b]\nk = 1\n\n[a.y]\nk = 2\n[b.z]\nq = 1\n[a]\nt = 1\n",
     "a table after what is deep in it": "[x.y.z.w]\n[x]\nk = 1\n",
     "dotted keys": "a.b.c = 1\na.b.d = 2\na.e = 3\n[t]\nx.y.z = 1\nx.y.w = 2\nx.v = 3\n",
-    "dotted keys and a sub-table": "[fruit]\napple.color = 'red'\napple.taste.sweet = true\n\n[fruit.apple.texture]\nsmooth = true\n",
+    "dotted keys and a sub-table": (
+        "[fruit]\napple.color = 'red'\napple.taste.sweet = true\n"
+        "\n[fruit.apple.texture]\nsmooth = true\n"
+    ),
     "blanks in keys": "[ a . b ] # c\nx . y  =  1 # d\n\"q r\" . 's' = 2\n",
     "keys in quotes": '["a.b"]\n"c.d" = 1\n\'e"f\' = 2\n"" = 3\n"\\u00e9\\n" = 4\n[a.\'c\']\n"b" = 1\n',
     "keys like values": "1 = 1\n2.2 = 3\n[3]\n4 = 5\n[true]\ninf = 1\n",
@@ -28,18 +33,32 @@ TEXTS = {
     "an array in another": "[[a]]\n[[a.b]]\nx = 1\n[[a.b]]\nx = 2\n[a.b.c]\nz = 1\n[[a]]\nn = 2\n[[a.b]]\nx = 3\n",
     "an array with a table between": "[[a]]\nx = 1\n\n[o]\nk = 1\n\n[[a]]\nx = 2\n",
     "an array below a table": "[t]\nk = 1\n[[t.l]]\nx = 1\n\n[[t.l]]\nx = 2\n",
-    "inline tables": "t = { a = 1, b = { c = [1, { d = 2 }] }, 'e f'.g = 3 }\nu = {}\nv = { }\nl = [{ a = 1 }, { b = 2 }, ]\n",
-    "lists": "a = []\nb = [ ]\nc = [\n]\nd = [ # c\n  1, # one\n  # two\n  2\n  # end\n]\ne = [1,2\n,3\n]\nf = [[1, 2], [], [[3]]]\n",
-    "strings of several lines": 's = """\n[no header]\nx = 1\n"""\nt = \'\'\'\n# no comment\n\'\'\'\nu = """a\\\n   b\\"""" \n',
+    "inline tables": (
+        "t = { a = 1, b = { c = [1, { d = 2 }] }, 'e f'.g = 3 }\nu = {}\nv = { }\n"
+        "l = [{ a = 1 }, { b = 2 }, ]\n"
+    ),
+    "lists": (
+        "a = []\nb = [ ]\nc = [\n]\nd = [ # c\n  1, # one\n  # two\n  2\n  # end\n]\ne = [1,2\n"
+        ",3\n]\nf = [[1, 2], [], [[3]]]\n"
+    ),
+    "strings of several lines": (
+        's = """\n[no header]\nx = 1\n"""\nt = \'\'\'\n'
+        '# no comment\n\'\'\'\nu = """a\\\n   b\\"""" \n'
+    ),
     "quotes in strings": 'v = """"q""""\nw = "\\"# no comment"\nx = \'"\'\n',
     "brackets in comments": 'a = "[b]" # [c]\n[b] # [d] # ] "\'\nx = 1\n',
-    "every type": "i = 0xff\nu = 1_000\nf = 1e3\ng = -inf\nn = nan\nt = 07:32:00\nd = 1979-05-27\ne = 1979-05-27 07:32:00Z\nz = -0.0\n",
+    "every type": (
+        "i = 0xff\nu = 1_000\nf = 1e3\ng = -inf\nn = nan\nt = 07:32:00\nd = 1979-05-27\n"
+        "e = 1979-05-27 07:32:00Z\nz = -0.0\n"
+    ),
     "empty tables": "[a]\n[a.b]\n[c.d]\n",
     "no last newline": "[a]\nx = 1",
     "a comment without newline": "[a]\nx = 1\n# end",
     "only a header": "[a]",
     "nothing": "",
-    "lines that end in CRLF": '# c\r\n[a]\r\nx = [\r\n  1, # one\r\n  2,\r\n]\r\ns = """a\r\nb"""\r\n\r\n[b]\r\ny = 1\r\n',
+    "lines that end in CRLF": (
+        '# c\r\n[a]\r\nx = [\r\n  1, # one\r\n  2,\r\n]\r\ns = """a\r\nb"""\r\n\r\n[b]\r\ny = 1\r\n'
+    ),
     "lines that end in both": "[a]\r\nx = 1\ny = 2\r\n\n[b]\nz = 3\r\n",
     "what other languages end lines with": "# a\x85b\u2028c\n[a] # \u2029\nx = 'a\x85b\u2028' # \x85\ny = 1\n# \u2028\nz = 2\n",
     "tabs": "\t[a]\t\n\t\tx\t=\t1\t# c\n\t\ty = 2\n",
@@ -49,8 +68,14 @@ TEXTS = {
     "appended to one table": "[append.options.modify_mixlist]\nx = [1]\n",
     "appended with dotted keys": "append.options.a = [1]\n",
     "appended in both ways": "[append]\noptions.x = [1]\n[append.env]\ny = [2]\n",
-    "overrides": "[[override]]\nmatch.product = 'b'\noptions.a = 1\n\n[[override]]\nmatch.cann = 'a'\n[override.options.deep]\nx = 1\n",
-    "overrides inline": "override = [{ match = { product = 'a' }, options = { a = 1 } }]\noptions = { a = 1, b = [1, 2] } # c\nenv.A = 1\n",
+    "overrides": (
+        "[[override]]\nmatch.product = 'b'\noptions.a = 1\n\n[[override]]\nmatch.cann = 'a'\n"
+        "[override.options.deep]\nx = 1\n"
+    ),
+    "overrides inline": (
+        "override = [{ match = { product = 'a' }, options = { a = 1 } }]\n"
+        "options = { a = 1, b = [1, 2] } # c\nenv.A = 1\n"
+    ),
 }
 
 
@@ -88,13 +113,19 @@ def remark(dice: random.Random) -> str:
 
 
 def statements(dice: random.Random) -> str:
-    """Return valid TOML made of any statements: headers and keys in no order, dotted, quoted, indented, with any line endings."""
+    """Return valid TOML made of any statements: headers and keys in no order, dotted, quoted,
+    indented, with any line endings.
+    """
     names = ["a", "b", '"d.e"', "'f g'", "options", "append", "override"]
     text = ""
     for _ in range(dice.randrange(1, 14)):
-        before = dice.choice(["", "", "", "\n", f"{remark(dice)}\n", f"\n{remark(dice)}\n", f"{remark(dice)}\n\n"])
+        before = dice.choice(
+            ["", "", "", "\n", f"{remark(dice)}\n", f"\n{remark(dice)}\n", f"{remark(dice)}\n\n"]
+        )
         kind = dice.random()
-        key = dice.choice([".", ".", ". ", " ."]).join(dice.choices(names, k=dice.choice([1, 1, 2, 3])))
+        key = dice.choice([".", ".", ". ", " ."]).join(
+            dice.choices(names, k=dice.choice([1, 1, 2, 3]))
+        )
         held = value(dice)
         line = (
             f"{key}{dice.choice([' = ', '=', '  =  '])}{written(dice, held)}"
@@ -124,5 +155,11 @@ def nodes(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """Yield the path of everything in a document."""
     if path:
         yield path
-    for part, item in data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ():
+    for part, item in (
+        data.items()
+        if isinstance(data, dict)
+        else enumerate(data)
+        if isinstance(data, list)
+        else ()
+    ):
         yield from nodes(item, (*path, part))

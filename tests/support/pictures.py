@@ -29,30 +29,56 @@ _SCHEMES = {
     },
 }
 _TOKENS = re.compile(
-    r"""(?P<quiet>^\#.*)|(?P<prompt>^\$ )|(?P<text>"[^"]*"|'[^']*')|(?P<name>^\[[^\]]+\]|^export|^[A-Za-z0-9_.]+(?=\ =))""", re.VERBOSE
+    r"""(?P<quiet>^\#.*)|(?P<prompt>^\$ )|(?P<text>"[^"]*"|'[^']*')|(?P<name>^\[[^\]]+\]|^export|^[A-Za-z0-9_.]+(?=\ =))""",
+    re.VERBOSE,
 )
 
 
 def draw_recording(steps: Sequence[tuple[float, str, str]], scheme: str, title: str) -> str:
-    """Return the SVG of steps, each a second at which it appears, a command and what it prints; it starts again after ten seconds."""
-    groups = [(second, [f"$ {command}", *output.rstrip("\n").split("\n"), ""]) for second, command, output in steps]
+    """Return the SVG of steps, each a second at which it appears, a command and what it prints.
+
+    It starts again after ten seconds.
+    """
+    groups = [
+        (second, [f"$ {command}", *output.rstrip("\n").split("\n"), ""])
+        for second, command, output in steps
+    ]
     lines = [line for _, group in groups for line in group][:-1]
     width, height = round(max(map(len, lines)) * _LETTER) + _PAD * 2, len(lines) * _LINE + _PAD * 2
     colours = _SCHEMES[scheme]
-    style = [f"text {{ font: 13px ui-monospace, Menlo, Consolas, monospace; fill: {colours['ink']}; white-space: pre; }}"]
-    style += [f".{name} {{ fill: {colours[name]}; }}" for name in ("quiet", "text", "name", "prompt")]
+    style = [
+        (
+            "text { font: 13px ui-monospace, Menlo, Consolas, monospace; fill: "
+            f"{colours['ink']}; white-space: pre; }}"
+        )
+    ]
+    style += [
+        f".{name} {{ fill: {colours[name]}; }}" for name in ("quiet", "text", "name", "prompt")
+    ]
     for number, (second, _) in enumerate(groups):
         start = 100 * second / _LOOP
         if start:
-            style.append(f"@keyframes s{number} {{ 0%, {start:g}% {{ opacity: 0; }} {start + 1:g}%, 100% {{ opacity: 1; }} }}")
+            style.append(
+                f"@keyframes s{number} {{ 0%, {start:g}% {{ opacity: "
+                f"0; }} {start + 1:g}%, 100% {{ opacity: 1; }} }}"
+            )
             style.append(f".s{number} {{ animation: s{number} {_LOOP}s infinite; }}")
     style.append("@media (prefers-reduced-motion: reduce) { g { animation: none !important; } }")
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img">',
-        f"<title>{escape(title)}</title>", f"<style>{' '.join(style)}</style>",
-        f'<rect x=".5" y=".5" width="{width - 1}" height="{height - 1}" rx="8" fill="{colours["paper"]}" stroke="{colours["line"]}"/>',
-        *_draw_groups(groups), "</svg>", "",
-    ]  # fmt: skip
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+            f'viewBox="0 0 {width} {height}" role="img">'
+        ),
+        f"<title>{escape(title)}</title>",
+        f"<style>{' '.join(style)}</style>",
+        (
+            f'<rect x=".5" y=".5" width="{width - 1}" height="{height - 1}" rx="8" '
+            f'fill="{colours["paper"]}" stroke="{colours["line"]}"/>'
+        ),
+        *_draw_groups(groups),
+        "</svg>",
+        "",
+    ]
     return "\n".join(parts)
 
 
@@ -62,7 +88,10 @@ def _draw_groups(groups: Sequence[tuple[float, Sequence[str]]]) -> Iterator[str]
         yield f'<g class="s{number}">'
         for line in lines:
             if line:
-                yield f'<text x="{_PAD}" y="{y}" textLength="{len(line) * _LETTER:g}" xml:space="preserve">{_colour_line(line)}</text>'
+                yield (
+                    f'<text x="{_PAD}" y="{y}" textLength="{len(line) * _LETTER:g}" '
+                    f'xml:space="preserve">{_colour_line(line)}</text>'
+                )
             y += _LINE
         yield "</g>"
 

@@ -1,7 +1,8 @@
-"""The logs that a run leaves, for pages that look at some: ``python tests/support/played.py FOLDER PRESET KEY=VALUE...``.
+"""The logs that a run leaves, for pages that look at some:
+``python tests/support/played.py FOLDER PRESET KEY=VALUE...``.
 
-The process was given what a preset of ``profiles/`` says, but for the values that are named; it is made by the facts that are known of the
-adapter, since no NPU was at hand.
+The process was given what a preset of ``profiles/`` says, but for the values that are named; it is
+made by the facts that are known of the adapter, since no NPU was at hand.
 """
 
 from __future__ import annotations
@@ -19,9 +20,14 @@ def write_log(folder: Path, preset: str, changed: dict[str, object]) -> None:
     """Write the folder of logs of one process."""
     config = npuprof.open_store("profiles").resolve(preset)
     texts = npuprof.env(config)
-    plain = {name: texts[f"NPUPROF_{name.upper()}"] if isinstance(value, (dict, list)) else value for name, value in config.options.items()}
+    plain = {
+        name: texts[f"NPUPROF_{name.upper()}"] if isinstance(value, (dict, list)) else value
+        for name, value in config.options.items()
+    }
     known = wire.list_options()
-    process.write_log(folder, {name: value for name, value in {**plain, **changed}.items() if name in known})
+    process.write_log(
+        folder, {name: value for name, value in {**plain, **changed}.items() if name in known}
+    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""Stand-ins for the adapter's modules: they take exactly the arguments of the real ones, and keep what they were given.
+"""Stand-ins for the adapter's modules: they take exactly the arguments of the real ones, and keep
+what they were given.
 
-The tables in ``tables/`` are the adapter's own: every argument of NPURunConfig and its helpers with its default, and every leaf of the
-options of TF 2 with the values its class takes.
+The tables in ``tables/`` are the adapter's own: every argument of NPURunConfig and its helpers with
+its default, and every leaf of the options of TF 2 with the values its class takes.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ _REQUIRED = object()
 
 
 def read_table(name: str) -> Iterator[list[str]]:
-    """Yield the rows of a file of ``tables/``: cells between bars, of which the last may be missing; ``#`` begins what they are."""
+    """Yield the rows of a file of ``tables/``: cells between bars, of which the last may be
+    missing; ``#`` begins what they are.
+    """
     width = 0
     for line in (Path(__file__).parent / "tables" / name).read_text().splitlines():
         cells = [cell.strip() for cell in line.split(" | ")]
@@ -29,7 +32,8 @@ def read_table(name: str) -> Iterator[list[str]]:
             yield cells + [""] * (width - len(cells))
 
 
-#: For each class its arguments: default, the key NPUEstimator writes ("" for none), the protobuf field.
+#: For each class its arguments: default, the key NPUEstimator writes ("" for none), the protobuf
+#: field.
 ARGUMENTS: dict[str, dict[str, tuple[Any, str, str]]] = {}
 for _class, _argument, _default, _key, _field in read_table("arguments.txt"):
     ARGUMENTS.setdefault(_class, {})[_argument] = (
@@ -47,12 +51,15 @@ NESTED = {
 }
 #: For each leaf of the options of TF 2 the values its class takes (None: any) and its default.
 LEAVES: dict[str, tuple[tuple[Any, ...] | None, Any]] = {
-    leaf: (tuple(literal_eval(taken)) if taken else None, literal_eval(default)) for leaf, taken, default in read_table("leaves.txt")
+    leaf: (tuple(literal_eval(taken)) if taken else None, literal_eval(default))
+    for leaf, taken, default in read_table("leaves.txt")
 }
 
 
 def _add_later_options() -> None:
-    """Let the stand-ins take what the catalogue has learnt since: options that the tables above do not name yet."""
+    """Let the stand-ins take what the catalogue has learnt since: options that the tables above do
+    not name yet.
+    """
     for option in filter(None, map(catalog.find_option, catalog.record_names())):
         group, _, argument = option.spelling.get("run_config", "").rpartition(".")
         if argument:
@@ -64,7 +71,10 @@ def _add_later_options() -> None:
 
 
 #: What the tables above say themselves, for those who compare the catalogue with them.
-ADAPTERS_OWN = ({(kind, argument) for kind, table in ARGUMENTS.items() for argument in table}, set(LEAVES))
+ADAPTERS_OWN = (
+    {(kind, argument) for kind, table in ARGUMENTS.items() for argument in table},
+    set(LEAVES),
+)
 _add_later_options()
 
 
@@ -77,7 +87,11 @@ def _recorder(name: str) -> type:
 
     def init(self: Any, **given: Any) -> None:
         unknown = [argument for argument in given if argument not in table]
-        missing = [argument for argument, (default, _, _) in table.items() if default is _REQUIRED and argument not in given]
+        missing = [
+            argument
+            for argument, (default, _, _) in table.items()
+            if default is _REQUIRED and argument not in given
+        ]
         if unknown or missing:
             raise TypeError(f"{name}: unexpected {unknown}, missing {missing}")
         for argument, (default, _, _) in table.items():
@@ -94,11 +108,19 @@ def _recorder(name: str) -> type:
 def _check(made: Any, name: str) -> None:
     """Raise what the constructors of the adapter raise."""
     if name == "NPURunConfig":
-        if type(made.iterations_per_loop) is not int or type(made.jit_compile) is not str or type(made.graph_run_mode) is not int:
+        if (
+            type(made.iterations_per_loop) is not int
+            or type(made.jit_compile) is not str
+            or type(made.graph_run_mode) is not int
+        ):
             raise TypeError(name)
         if type(made.mix_compile_mode) is not bool or type(made.enable_exception_dump) is not int:
             raise TypeError(name)
-        if made.iterations_per_loop < 1 or not 0 <= made.graph_run_mode <= 1 or made.enable_exception_dump < 0:
+        if (
+            made.iterations_per_loop < 1
+            or not 0 <= made.graph_run_mode <= 1
+            or made.enable_exception_dump < 0
+        ):
             raise ValueError(name)
         if made.mix_compile_mode and made.iterations_per_loop != 1:
             raise ValueError("mix_compile_mode with iterations_per_loop")
@@ -111,7 +133,8 @@ def _check(made: Any, name: str) -> None:
 
 
 def written(config: Any) -> dict[str, Any]:
-    """Return the parameter map that NPUEstimator writes for the arguments that were given, key to value.
+    """Return the parameter map that NPUEstimator writes for the arguments that were given, key to
+    value.
 
     Raises RefusedError where the estimator or the adapter behind it would not go on.
     """
@@ -127,7 +150,12 @@ def written(config: Any) -> dict[str, Any]:
     if not found.get("profiling_mode", False):
         found.pop("profiling_options", None)
     dynamic = config.dynamic_input_config
-    if dynamic is not None and None in (dynamic.input_shape, dynamic.dynamic_dims, dynamic.dynamic_node_type, dynamic.compile_hybrid_mode):
+    if dynamic is not None and None in (
+        dynamic.input_shape,
+        dynamic.dynamic_dims,
+        dynamic.dynamic_node_type,
+        dynamic.compile_hybrid_mode,
+    ):
         for name in ("input_shape", "dynamic_dims", "dynamic_node_type", "compile_hybrid_mode"):
             found.pop(name, None)
     return found
@@ -147,7 +175,9 @@ def _collect(made: Any, found: dict[str, Any]) -> None:
 
 
 class Options:
-    """``npu.global_options()``: unknown names raise, values outside of the choices raise, groups cannot be assigned."""
+    """``npu.global_options()``: unknown names raise, values outside of the choices raise, groups
+    cannot be assigned.
+    """
 
     def __init__(self, prefix: str = "", assigned: dict[str, Any] | None = None) -> None:
         object.__setattr__(self, "_prefix", prefix)
@@ -164,7 +194,9 @@ class Options:
         if path not in LEAVES:
             raise ValueError(f"no option {path}")
         choices = LEAVES[path][0]
-        if choices is not None and not any(type(value) is type(choice) and value == choice for choice in choices):
+        if choices is not None and not any(
+            type(value) is type(choice) and value == choice for choice in choices
+        ):
             raise ValueError(f"{path} = {value!r} is not in {choices}")
         self.assigned[path] = value
 
@@ -208,10 +240,23 @@ class RunConfig:
     """tf.estimator.RunConfig: these arguments and no others."""
 
     FIELDS = (
-        "model_dir", "tf_random_seed", "save_summary_steps", "save_checkpoints_steps", "save_checkpoints_secs", "session_config",
-        "keep_checkpoint_max", "keep_checkpoint_every_n_hours", "log_step_count_steps", "train_distribute", "device_fn", "protocol",
-        "eval_distribute", "experimental_distribute", "experimental_max_worker_delay_secs", "session_creation_timeout_secs",
-    )  # fmt: skip
+        "model_dir",
+        "tf_random_seed",
+        "save_summary_steps",
+        "save_checkpoints_steps",
+        "save_checkpoints_secs",
+        "session_config",
+        "keep_checkpoint_max",
+        "keep_checkpoint_every_n_hours",
+        "log_step_count_steps",
+        "train_distribute",
+        "device_fn",
+        "protocol",
+        "eval_distribute",
+        "experimental_distribute",
+        "experimental_max_worker_delay_secs",
+        "session_creation_timeout_secs",
+    )
 
     def __init__(self, **given: Any) -> None:
         unknown = [name for name in given if name not in self.FIELDS]
@@ -265,14 +310,28 @@ def _bridge(journal: Journal, tf: Any) -> dict[str, types.ModuleType]:
         journal.calls.append(("close_session", None))
 
     npu_init = types.ModuleType("npu_bridge.npu_init")
-    for function in (npu_config_proto, npu_run_config_init, set_keras_session_npu_config, init_resource, shutdown_resource, close_session):
+    for function in (
+        npu_config_proto,
+        npu_run_config_init,
+        set_keras_session_npu_config,
+        init_resource,
+        shutdown_resource,
+        close_session,
+    ):
         setattr(npu_init, function.__name__, function)
-    npu_init.npu_ops = types.SimpleNamespace(initialize_system=lambda name=None: "initialize", shutdown_system=lambda name=None: "shutdown")  # type: ignore[attr-defined]
+    npu_init.npu_ops = types.SimpleNamespace(
+        initialize_system=lambda name=None: "initialize",
+        shutdown_system=lambda name=None: "shutdown",
+    )  # type: ignore[attr-defined]
     npu_config = types.ModuleType("npu_bridge.estimator.npu.npu_config")
     for name in ARGUMENTS:
         setattr(npu_config, name, _recorder(name))
     packages = ("npu_bridge", "npu_bridge.estimator", "npu_bridge.estimator.npu")
-    return {**{name: types.ModuleType(name) for name in packages}, npu_init.__name__: npu_init, npu_config.__name__: npu_config}
+    return {
+        **{name: types.ModuleType(name) for name in packages},
+        npu_init.__name__: npu_init,
+        npu_config.__name__: npu_config,
+    }
 
 
 @contextmanager
@@ -285,7 +344,9 @@ def adapter(tf: Any) -> Iterator[Journal]:
 
     def opened(device_id: int | None = None) -> Any:
         journal.calls.append(("open", dict(options.assigned)))
-        return types.SimpleNamespace(as_default=lambda: journal.calls.append(("as_default", device_id)))
+        return types.SimpleNamespace(
+            as_default=lambda: journal.calls.append(("as_default", device_id))
+        )
 
     device.open = opened  # type: ignore[attr-defined]
     modules = {**_bridge(journal, tf), "npu_device": device}
@@ -315,7 +376,9 @@ def _opened(journal: Journal, config: Any) -> Session:
     return Session(journal, config)
 
 
-def execute(source: str, file: str = "rendered.py", names: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def execute(
+    source: str, file: str = "rendered.py", names: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """Run rendered source as a module; return what it defines."""
     module: dict[str, Any] = {"__name__": "rendered", "__file__": file, **(names or {})}
     exec(compile(source, file, "exec", dont_inherit=True), module)
@@ -323,7 +386,9 @@ def execute(source: str, file: str = "rendered.py", names: Mapping[str, Any] | N
 
 
 def parameter_map(config: Any) -> dict[str, tuple[str, Any]]:
-    """Return the parameter map of the NpuOptimizer entries of a ConfigProto: key to field and value."""
+    """Return the parameter map of the NpuOptimizer entries of a ConfigProto: key to
+    field and value.
+    """
     found: dict[str, tuple[str, Any]] = {}
     for entry in config.graph_options.rewrite_options.custom_optimizers:
         if entry.name == "NpuOptimizer":

@@ -1,4 +1,6 @@
-"""Real repositories for tests and benchmarks: built step by step, or ten thousand commits at once."""
+"""Real repositories for tests and benchmarks: built step by step, or ten thousand
+commits at once.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +13,21 @@ from typing import NamedTuple
 from support.templates import copy_empty_repository
 
 ENVIRONMENT = {
-    "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_AUTHOR_NAME": "Ada Lovelace",
-    "GIT_AUTHOR_EMAIL": "ada@example.org", "GIT_COMMITTER_NAME": "Ada Lovelace", "GIT_COMMITTER_EMAIL": "ada@example.org",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_AUTHOR_NAME": "Ada Lovelace",
+    "GIT_AUTHOR_EMAIL": "ada@example.org",
+    "GIT_COMMITTER_NAME": "Ada Lovelace",
+    "GIT_COMMITTER_EMAIL": "ada@example.org",
     "LC_ALL": "C",
-}  # fmt: skip
+}
 #: Git neither waits for the disk nor tidies up behind a commit.
-_QUICK = {"GIT_TEST_FSYNC": "0", "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "maintenance.auto", "GIT_CONFIG_VALUE_0": "false"}
+_QUICK = {
+    "GIT_TEST_FSYNC": "0",
+    "GIT_CONFIG_COUNT": "1",
+    "GIT_CONFIG_KEY_0": "maintenance.auto",
+    "GIT_CONFIG_VALUE_0": "false",
+}
 
 
 class Repo:
@@ -31,8 +42,21 @@ class Repo:
     def git(self, *words: str, stdin: bytes | None = None, check: bool = True) -> str:
         """Run git there; return what it prints, without the last newline."""
         stamp = f"2026-01-{self.day:02d}T12:00:00+00:00"
-        environ = {**os.environ, **_QUICK, **ENVIRONMENT, "GIT_AUTHOR_DATE": stamp, "GIT_COMMITTER_DATE": stamp}
-        done = subprocess.run(["git", *words], cwd=self.folder, env=environ, input=stdin, capture_output=True, check=False)
+        environ = {
+            **os.environ,
+            **_QUICK,
+            **ENVIRONMENT,
+            "GIT_AUTHOR_DATE": stamp,
+            "GIT_COMMITTER_DATE": stamp,
+        }
+        done = subprocess.run(
+            ["git", *words],
+            cwd=self.folder,
+            env=environ,
+            input=stdin,
+            capture_output=True,
+            check=False,
+        )
         assert not check or done.returncode == 0, done.stderr.decode()
         return done.stdout.decode().rstrip("\n")
 
@@ -46,7 +70,9 @@ class Repo:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(text.encode() if isinstance(text, str) else text)
 
-    def commit(self, presets: Mapping[str, str | bytes | None] | None = None, message: str = "change") -> str:
+    def commit(
+        self, presets: Mapping[str, str | bytes | None] | None = None, message: str = "change"
+    ) -> str:
         """Write presets and commit everything; return the commit's id."""
         self.write(presets or {})
         self.git("add", "-A")
@@ -72,11 +98,14 @@ def fast_import(folder: Path, history: Iterable[Mapping[str, str]]) -> Repo:
         stamp = 1767225600 + 60 * number
         message = f"step {number}"
         stream.append(
-            f"commit refs/heads/main\nauthor Ada <ada@example.org> {stamp} +0000\ncommitter Ada <ada@example.org> {stamp} +0000\n"
+            f"commit refs/heads/main\nauthor Ada <ada@example.org> {stamp} +0000\n"
+            f"committer Ada <ada@example.org> {stamp} +0000\n"
             f"data {len(message)}\n{message}\n"
         )
         for name, text in presets.items():
-            stream.append(f"M 100644 inline profiles/{name}.toml\ndata {len(text.encode())}\n{text}\n")
+            stream.append(
+                f"M 100644 inline profiles/{name}.toml\ndata {len(text.encode())}\n{text}\n"
+            )
     made.git("fast-import", "--quiet", stdin="".join(stream).encode())
     made.git("checkout", "-q", "-f", "main")
     return made
@@ -87,7 +116,9 @@ class Link(str):
 
 
 class Node(NamedTuple):
-    """One commit of a graph: its parents, by their numbers, all presets of its tree, and the versions released at it."""
+    """One commit of a graph: its parents, by their numbers, all presets of its tree, and the
+    versions released at it.
+    """
 
     parents: Sequence[int]
     presets: Mapping[str, str]
@@ -102,12 +133,20 @@ def import_graph(folder: Path, nodes: Sequence[Node]) -> Repo:
         who = f"Ada <ada@example.org> {1767225600 + 60 * number} +0000"
         stream += ["reset refs/heads/main\n"] * (not node.parents)
         stream.append(f"commit refs/heads/main\nmark :{number + 1}\ncommitter {who}\ndata 0\n")
-        stream += [f"{'merge' if place else 'from'} :{parent + 1}\n" for place, parent in enumerate(node.parents)]
+        stream += [
+            f"{'merge' if place else 'from'} :{parent + 1}\n"
+            for place, parent in enumerate(node.parents)
+        ]
         stream.append("deleteall\n")
         for name, text in node.presets.items():
             mode = "120000" if isinstance(text, Link) else "100644"
-            stream.append(f"M {mode} inline profiles/{name}.toml\ndata {len(text.encode())}\n{text}\n")
-        stream += [f"tag {version}\nfrom :{number + 1}\ntagger {who}\ndata 0\n" for version in node.released]
+            stream.append(
+                f"M {mode} inline profiles/{name}.toml\ndata {len(text.encode())}\n{text}\n"
+            )
+        stream += [
+            f"tag {version}\nfrom :{number + 1}\ntagger {who}\ndata 0\n"
+            for version in node.released
+        ]
     made.git("fast-import", "--quiet", "--force", stdin="".join(stream).encode())
     made.git("checkout", "-q", "-f", "main")
     return made

@@ -1,4 +1,6 @@
-"""What an editor must underline in a preset and in npuprof.toml, and what it must not: the texts of ``tables/schemas.toml``."""
+"""What an editor must underline in a preset and in npuprof.toml, and what it must not: the texts of
+``tables/schemas.toml``.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,9 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-_TEXTS: dict[str, Any] = tomllib.loads((Path(__file__).parent / "tables" / "schemas.toml").read_text())
+_TEXTS: dict[str, Any] = tomllib.loads(
+    (Path(__file__).parent / "tables" / "schemas.toml").read_text()
+)
 UNDERLINED, LET_PASS = _TEXTS["underlined"], _TEXTS["let_pass"]
 PROJECT_UNDERLINED, PROJECT_LET_PASS = _TEXTS["project_underlined"], _TEXTS["project_let_pass"]
 RULES: str = _TEXTS["rules"]

@@ -1,4 +1,6 @@
-"""Stand-ins for the services that hold pull requests: they ask for the token, know rights, and refuse what the real ones refuse."""
+"""Stand-ins for the services that hold pull requests: they ask for the token, know rights, and
+refuse what the real ones refuse.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,10 @@ class Token(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """What is answered instead, once; ``done`` says whether the request is carried out all the same."""
+    """What is answered instead, once.
+
+    ``done`` says whether the request is carried out all the same.
+    """
 
     method: str
     status: int
@@ -46,7 +51,8 @@ class RefusalError(Exception):
 class StandIn:
     """A service with one pull request; ``comments`` are on it, ``calls`` is all that was asked."""
 
-    #: Where the API begins, the comments of the request and each of them below that; how one is edited, the key of its author.
+    #: Where the API begins, the comments of the request and each of them below that; how one is
+    #: edited, the key of its author.
     prefix, listed, edited, edits, who = "", "", "", "", ("", "")
     denied = "Must have admin rights to Repository."
 
@@ -74,7 +80,9 @@ class StandIn:
         ident = next((one.ident for one in self.tokens.values() if one.author == author), 9)
         kind = "Bot" if author.endswith("[bot]") else "User"
         person = {self.who[1]: author, "id": ident, "type": kind}
-        self.comments.append({"id": 100 + len(self.comments), "body": body, self.who[0]: person, "system": False})
+        self.comments.append(
+            {"id": 100 + len(self.comments), "body": body, self.who[0]: person, "system": False}
+        )
         return self.comments[-1]
 
     def find_token(self, headers: Any) -> Token:
@@ -92,7 +100,9 @@ class StandIn:
             raise RefusalError(422, "body is too long (maximum is 65536 characters)")
         return data["body"]
 
-    def answer(self, method: str, path: str, query: dict[str, str], token: Token, data: Any) -> tuple[Any, dict[str, str]]:
+    def answer(
+        self, method: str, path: str, query: dict[str, str], token: Token, data: Any
+    ) -> tuple[Any, dict[str, str]]:
         asked = path.removeprefix(self.prefix)
         if (method, asked) == ("GET", "/user"):
             if token.app:
@@ -135,7 +145,10 @@ class GitHub(StandIn):
         return self.tokens[text]
 
     def tell_next(self, path: str, after: int) -> dict[str, str]:
-        link = f'<{self.url}{path}?per_page=100&page={after}>; rel="next", <{self.url}{path}?page=9>; rel="last"'
+        link = (
+            f'<{self.url}{path}?per_page=100&page={after}>; rel="next", '
+            f'<{self.url}{path}?page=9>; rel="last"'
+        )
         return {"Link": link} if after else {}
 
 
@@ -160,7 +173,10 @@ class GitLab(StandIn):
 
 @contextmanager
 def serve(service: StandIn, certificate: Path | None = None) -> Iterator[StandIn]:
-    """Let a stand-in answer at an address of this machine; with a certificate and its key, in one file, as https."""
+    """Let a stand-in answer at an address of this machine.
+
+    With a certificate and its key, in one file, as https.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -171,10 +187,14 @@ def serve(service: StandIn, certificate: Path | None = None) -> Iterator[StandIn
             try:
                 if fault is None or fault.done:
                     token = service.find_token(self.headers)
-                    if not self.headers["User-Agent"] or (raw and self.headers["Content-Type"] != "application/json"):
+                    if not self.headers["User-Agent"] or (
+                        raw and self.headers["Content-Type"] != "application/json"
+                    ):
                         raise RefusalError(400, "Problems parsing JSON")
                     query = {name: values[0] for name, values in parse_qs(url.query).items()}
-                    answer, headers = service.answer(self.command, url.path, query, token, json.loads(raw) if raw else None)
+                    answer, headers = service.answer(
+                        self.command, url.path, query, token, json.loads(raw) if raw else None
+                    )
                     status = 201 if self.command == "POST" else 200
                 if fault is not None:
                     service.faults.remove(fault)
@@ -226,7 +246,9 @@ def describe_gitlab_job(service: GitLab, base: str, head: str) -> dict[str, str]
 
 
 def describe_github_job(service: GitHub, folder: Path) -> dict[str, str]:
-    """Return what the environment of a job of GitHub says, for a pull request that is told in a folder."""
+    """Return what the environment of a job of GitHub says, for a pull request that is told in a
+    folder.
+    """
     return {
         "GITHUB_ACTIONS": "true",
         "GITHUB_EVENT_NAME": "pull_request",

@@ -1,4 +1,6 @@
-"""Run scripts of users with the adapter's stand-ins, and record what each session, estimator and device was given."""
+"""Run scripts of users with the adapter's stand-ins, and record what each session, estimator and
+device was given.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from support.recorders import ARGUMENTS, adapter, execute
 
 
 def record(source: str, tf: Any, **flags: Any) -> list[Any]:
-    """Return what a script gives to sessions, to NPURunConfig and to the options of TF 2, in order; ``FLAGS`` has these attributes."""
+    """Return what a script gives to sessions, to NPURunConfig and to the options of TF 2, in order;
+    ``FLAGS`` has these attributes.
+    """
     told: list[Any] = []
     with adapter(tf) as journal:
         fake: Any = sys.modules["tensorflow"]
@@ -33,15 +37,29 @@ def record(source: str, tf: Any, **flags: Any) -> list[Any]:
             def run(self, *given: Any) -> None:
                 pass
 
-        fake.Session, fake.ConfigProto, fake.compat.v1.Session = Session, tf.compat.v1.ConfigProto, Session
+        fake.Session, fake.ConfigProto, fake.compat.v1.Session = (
+            Session,
+            tf.compat.v1.ConfigProto,
+            Session,
+        )
         fake.logging = types.SimpleNamespace(info=lambda *given: None)
         fake.estimator.Estimator = lambda **given: None
         init.RewriterConfig, init.tf = RewriterConfig, fake
         for name in ARGUMENTS:
-            kind = _watch(getattr(made, name), told) if name == "NPURunConfig" else getattr(made, name)
+            kind = (
+                _watch(getattr(made, name), told) if name == "NPURunConfig" else getattr(made, name)
+            )
             setattr(init, name, kind)
             setattr(made, name, kind)
-        execute(source, "train.py", {"__name__": "__main__", "FLAGS": types.SimpleNamespace(**flags), "RewriterConfig": RewriterConfig})
+        execute(
+            source,
+            "train.py",
+            {
+                "__name__": "__main__",
+                "FLAGS": types.SimpleNamespace(**flags),
+                "RewriterConfig": RewriterConfig,
+            },
+        )
         told += [("open", given) for name, given in journal.calls if name == "open"]
         told.append(("options", dict(npu.global_options().assigned)))
     return told
@@ -49,7 +67,10 @@ def record(source: str, tf: Any, **flags: Any) -> list[Any]:
 
 def record_all(source: str, tf: Any, *names: str) -> list[Any]:
     """Return what a script does for each way its switches can stand."""
-    return [record(source, tf, **dict(zip(names, states, strict=True))) for states in itertools.product((False, True), repeat=len(names))]
+    return [
+        record(source, tf, **dict(zip(names, states, strict=True)))
+        for states in itertools.product((False, True), repeat=len(names))
+    ]
 
 
 def describe(config: Any) -> Any:
@@ -60,7 +81,8 @@ def describe(config: Any) -> Any:
         (
             entry.name,
             sorted(
-                (key, value.WhichOneof("value"), getattr(value, value.WhichOneof("value"))) for key, value in entry.parameter_map.items()
+                (key, value.WhichOneof("value"), getattr(value, value.WhichOneof("value")))
+                for key, value in entry.parameter_map.items()
             ),
         )
         for entry in rewrite.custom_optimizers
@@ -81,7 +103,11 @@ def _watch(kind: type, told: list[Any]) -> type:
 
 def _describe_given(given: dict[str, Any]) -> dict[str, Any]:
     return {
-        name: _describe_given(value.given) if hasattr(value, "given") else describe(value) if hasattr(value, "graph_options") else value
+        name: _describe_given(value.given)
+        if hasattr(value, "given")
+        else describe(value)
+        if hasattr(value, "graph_options")
+        else value
         for name, value in sorted(given.items())
         if value is not None  # the class has that anyway
     }

@@ -1,4 +1,6 @@
-"""A team that shares its presets: the repository where they are kept, and the bare one that others take them from."""
+"""A team that shares its presets: the repository where they are kept, and the bare one that others
+take them from.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ class Team:
             copy_empty_repository(self.bare, "--bare")
         self.url = f"file://{self.bare}"
 
-    def publish(self, presets: dict[str, str | bytes | None], version: str = "", *presets_released: str) -> str:
+    def publish(
+        self, presets: dict[str, str | bytes | None], version: str = "", *presets_released: str
+    ) -> str:
         commit = self.repo.commit(presets)
         if version:
             self.repo.git("tag", "-a", f"v{version}", "-m", version)
@@ -49,7 +53,9 @@ class Shared(NamedTuple):
 
 def publish_first(team: Team) -> None:
     """Publish two presets as 1.0.0."""
-    team.publish({"base": BASE.format(600), "other": "options.deterministic = 1\n"}, "1.0.0", "base/v1.0.0")
+    team.publish(
+        {"base": BASE.format(600), "other": "options.deterministic = 1\n"}, "1.0.0", "base/v1.0.0"
+    )
 
 
 def copy_team(folder: Path, begin: Callable[[Team], None] = publish_first) -> Team:
@@ -67,8 +73,14 @@ def stay(shared: Shared) -> None:
     """Make nothing further."""
 
 
-def copy_shared(folder: Path, run: Run, go_on: Callable[[Shared], None] = stay, begin: Callable[[Team], None] = publish_first) -> Shared:
-    """Have a team in a folder, and in ``app`` a repository that uses its presets at 1.0.0, both as ``go_on`` made them further.
+def copy_shared(
+    folder: Path,
+    run: Run,
+    go_on: Callable[[Shared], None] = stay,
+    begin: Callable[[Team], None] = publish_first,
+) -> Shared:
+    """Have a team in a folder, and in ``app`` a repository that uses its presets at 1.0.0, both as
+    ``go_on`` made them further.
 
     That is called once in a process, in the folder of the repository.
     """

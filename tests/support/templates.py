@@ -1,7 +1,8 @@
-"""Repositories that many tests begin with: each is built once a process, by git and the command themselves, and copied for a test.
+"""Repositories that many tests begin with: each is built once a process, by git and the command
+themselves, and copied for a test.
 
-What is built may hold the address of a repository. So that the address is the same in every copy, it leads through a link to the
-folder of the test that runs.
+What is built may hold the address of a repository. So that the address is the same in every copy,
+it leads through a link to the folder of the test that runs.
 """
 
 from __future__ import annotations
@@ -47,14 +48,19 @@ def copy_empty_repository(target: Path, *flags: str) -> None:
     if not kept.exists():
         environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
         environ |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-        subprocess.run(["git", "init", "-q", "-b", "main", *flags, str(kept)], check=True, env=environ)
+        subprocess.run(
+            ["git", "init", "-q", "-b", "main", *flags, str(kept)], check=True, env=environ
+        )
     shutil.copytree(kept, target, symlinks=True, dirs_exist_ok=True)
 
 
 def copy_built(name: str, target: Path, build: Callable[[Path], T]) -> T:
-    """Have in a folder what ``build`` makes in an empty one, which it is given; return what it returned.
+    """Have in a folder what ``build`` makes in an empty one, which it is given.
 
-    It is called once in a process. The link leads to its folder meanwhile, and to ``target`` afterwards.
+    Return what it returned.
+
+    It is called once in a process. The link leads to its folder meanwhile, and to ``target``
+    afterwards.
     """
     kept = find_folder() / name
     if name not in _RETURNED:

@@ -1,4 +1,6 @@
-"""The lanes of the tests: what stands for the nightly ones, what may be skipped, and what the tests are not to do."""
+"""The lanes of the tests: what stands for the nightly ones, what may be skipped, and what the tests
+are not to do.
+"""
 
 from __future__ import annotations
 
@@ -19,17 +21,29 @@ MODULES = {path.relative_to(TESTS).as_posix(): ast.parse(path.read_text()) for p
 
 
 def list_functions(name: str) -> Iterator[ast.FunctionDef]:
-    yield from (node for node in ast.walk(MODULES[name]) if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"))
+    yield from (
+        node
+        for node in ast.walk(MODULES[name])
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+    )
 
 
 def find_nightly(node: ast.AST) -> list[str]:
     """Return the gate tests that the nightly marks below a node name."""
-    calls = [part for part in ast.walk(node) if isinstance(part, ast.Call) and ast.unparse(part.func).endswith("mark.nightly")]
+    calls = [
+        part
+        for part in ast.walk(node)
+        if isinstance(part, ast.Call) and ast.unparse(part.func).endswith("mark.nightly")
+    ]
     return [ast.literal_eval(call.args[0]) for call in calls]
 
 
 FUNCTIONS = {f"{name}::{node.name}": node for name in MODULES for node in list_functions(name)}
-NIGHTLY = {name: find_nightly(node) for name, node in FUNCTIONS.items() if any(map(find_nightly, node.decorator_list))}
+NIGHTLY = {
+    name: find_nightly(node)
+    for name, node in FUNCTIONS.items()
+    if any(map(find_nightly, node.decorator_list))
+}
 
 
 def test_each_nightly_test_names_a_test_of_the_gate() -> None:
@@ -47,11 +61,20 @@ def test_most_tests_have_a_duration_and_those_that_have_one_are_there() -> None:
 KEPT = {"a.py::test_x": 60.0, "a.py::test_y": 30.0, "b.py::test_z": 10.0}
 
 
-@pytest.mark.parametrize(("taken", "files"), [
-    ({}, []), ({"b.py::test_z": 15.0}, []), ({"b.py::test_z": 19.0}, ["b.py"]), ({"a.py::test_x": 600.0}, []),
-    ({"c.py::test_new": 1.4}, []), ({"c.py::test_new": 5.0}, ["c.py"]),
-])  # fmt: skip
-def test_a_file_that_takes_more_than_its_share_of_the_cpu_is_named(taken: dict[str, float], files: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("taken", "files"),
+    [
+        ({}, []),
+        ({"b.py::test_z": 15.0}, []),
+        ({"b.py::test_z": 19.0}, ["b.py"]),
+        ({"a.py::test_x": 600.0}, []),
+        ({"c.py::test_new": 1.4}, []),
+        ({"c.py::test_new": 5.0}, ["c.py"]),
+    ],
+)
+def test_a_file_that_takes_more_than_its_share_of_the_cpu_is_named(
+    taken: dict[str, float], files: list[str]
+) -> None:
     assert [line.split()[0] for line in find_excesses(KEPT | taken, KEPT)] == files
     assert find_excesses(taken, KEPT) == []  # most tests did not run
     assert sum_shares(KEPT) == {"a.py": 90.0, "b.py": 10.0}
@@ -62,16 +85,25 @@ CLOCKS = re.compile(r"\btime\.(time|monotonic|perf_counter|process_time|thread_t
 
 
 def test_no_test_asserts_on_a_clock() -> None:
-    assert CLOCKS.search((TESTS / "support/waiting.py").read_text()), "so clocks are found where they are"
+    assert CLOCKS.search((TESTS / "support/waiting.py").read_text()), (
+        "so clocks are found where they are"
+    )
     names = [name for name in MODULES if name.rpartition("/")[2].startswith("test_")]
     assert [name for name in names if CLOCKS.search((TESTS / name).read_text())] == []
 
 
 def test_no_test_waits_for_a_file_without_end() -> None:
-    loops = [(name, node) for name, tree in MODULES.items() for node in ast.walk(tree) if isinstance(node, ast.While)]
+    loops = [
+        (name, node)
+        for name, tree in MODULES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.While)
+    ]
     assert len(loops) > 10
     for name, node in loops:
-        assert not re.search(r"exists\(|is_file\(|st_size|poll\(", ast.unparse(node.test)), f"{name}:{node.lineno}: use wait_for"
+        assert not re.search(r"exists\(|is_file\(|st_size|poll\(", ast.unparse(node.test)), (
+            f"{name}:{node.lineno}: use wait_for"
+        )
 
 
 #: What tests say that are skipped for a reason that is listed nowhere, and for one that is.
@@ -85,14 +117,35 @@ SKIPPED = {
 }
 
 
-@pytest.mark.parametrize(("ci", "ended"), [("1", "1 failed, 1 skipped, 2 errors"), ("", "4 skipped")], ids=["in CI", "elsewhere"])
+@pytest.mark.parametrize(
+    ("ci", "ended"),
+    [("1", "1 failed, 1 skipped, 2 errors"), ("", "4 skipped")],
+    ids=["in CI", "elsewhere"],
+)
 def test_a_skip_without_a_listed_reason_fails_in_ci(ci: str, ended: str, tmp_path: Path) -> None:
     for kind, texts in SKIPPED.items():
         for number, text in enumerate(texts):
             (tmp_path / f"test_{kind}{number}.py").write_text(f"import pytest\n\n{text}")
     (tmp_path / "conftest.py").write_text("from support.lanes import *\n")
     environ = {**os.environ, "PYTHONPATH": str(TESTS), "CI": ci}
-    words = ["-m", "pytest", "-p", "no:cacheprovider", "--continue-on-collection-errors", "--rootdir", ".", "-n", "0"]
-    done = subprocess.run([sys.executable, *words], cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
+    words = [
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        "--continue-on-collection-errors",
+        "--rootdir",
+        ".",
+        "-n",
+        "0",
+    ]
+    done = subprocess.run(
+        [sys.executable, *words],
+        cwd=tmp_path,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert f" {ended} in " in done.stdout, done.stdout
     assert ("MAY_BE_SKIPPED" in done.stdout) == bool(ci)

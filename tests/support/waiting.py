@@ -26,9 +26,12 @@ def wait_for(test: Callable[[], object], pause: float = 0.02) -> None:
 
 
 def read_line(process: subprocess.Popen[str], wait: float = PATIENCE) -> str:
-    """Return the next line that a process writes, without its end; what there is of it where nothing comes for a while.
+    """Return the next line that a process writes, without its end.
 
-    It is read a byte at a time: a line that waits in a buffer here is one that `select` does not see.
+    What there is of it where nothing comes for a while.
+
+    It is read a byte at a time: a line that waits in a buffer here is one that `select` does not
+    see.
     """
     assert process.stdout is not None
     line = b""
@@ -41,7 +44,10 @@ def read_line(process: subprocess.Popen[str], wait: float = PATIENCE) -> str:
 
 
 def read_until(terminal: int, text: bytes) -> bytes:
-    """Return what a terminal shows up to a text and a little further. Fails where it is closed before."""
+    """Return what a terminal shows up to a text and a little further.
+
+    Fails where it is closed before.
+    """
     shown = b""
     while text not in shown:
         piece = b""

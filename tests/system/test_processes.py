@@ -1,4 +1,7 @@
-"""Child processes: which may start in a clone of a stranger, with which flags; none that hangs is waited for without end."""
+"""Child processes: which may start in a clone of a stranger, with which flags.
+
+None that hangs is waited for without end.
+"""
 
 from __future__ import annotations
 
@@ -31,31 +34,56 @@ from support.running import Run
 
 #: Calls that start a process, by module.
 STARTING = {
-    "os": ("system", "popen", "fork", "forkpty", "posix_spawn", "posix_spawnp", "startfile"), "pty": ("fork", "spawn"),
-    "subprocess": ("Popen", "run", "call", "check_call", "check_output", "getoutput", "getstatusoutput"),
-}  # fmt: skip
+    "os": ("system", "popen", "fork", "forkpty", "posix_spawn", "posix_spawnp", "startfile"),
+    "pty": ("fork", "spawn"),
+    "subprocess": (
+        "Popen",
+        "run",
+        "call",
+        "check_call",
+        "check_output",
+        "getoutput",
+        "getstatusoutput",
+    ),
+}
 
 
 def list_starts(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and isinstance(node.func.value, ast.Name)
+        ):
             module, name = node.func.value.id, node.func.attr
-            if name in STARTING.get(module, ()) or (module == "os" and name.startswith(("exec", "spawn"))):
+            if name in STARTING.get(module, ()) or (
+                module == "os" and name.startswith(("exec", "spawn"))
+            ):
                 yield f"{module}.{name}"
         if isinstance(node, (ast.Import, ast.ImportFrom)):
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
-            yield from (f"import {name}" for name in names if name.split(".")[0] in ("multiprocessing", "asyncio", "concurrent"))
+            names = (
+                [alias.name for alias in node.names]
+                if isinstance(node, ast.Import)
+                else [node.module or ""]
+            )
+            yield from (
+                f"import {name}"
+                for name in names
+                if name.split(".")[0] in ("multiprocessing", "asyncio", "concurrent")
+            )
 
 
 def test_processes_start_in_one_module() -> None:
     starting = {
-        str(path.relative_to(REPOSITORY)): found for path in (REPOSITORY / "npuprof").rglob("*.py") if (found := [*list_starts(path)])
+        str(path.relative_to(REPOSITORY)): found
+        for path in (REPOSITORY / "npuprof").rglob("*.py")
+        if (found := [*list_starts(path)])
     }
     assert set(starting) == {"npuprof/system/processes.py"}, starting
     assert len(starting["npuprof/system/processes.py"]) >= 5
 
 
-# -- a clone of a stranger -----------------------------------------------------------------------------------------
+# -- a clone of a stranger ------------------------------------------------------------------------
 
 #: Writes down with which words it was started, and is the program that it stands for.
 RECORDER = """\
@@ -67,28 +95,81 @@ os.execv({real!r}, [{real!r}, *sys.argv[1:]])
 """
 #: What has to stand on the command line of any git, and of one that reads.
 ALWAYS = {"safe.bareRepository=explicit", "core.fsmonitor=false"}
-OFFLINE = {"GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
-READING = {"core.hooksPath=/dev/null", "core.pager=cat", "diff.external=", "log.showSignature=false"}
-#: git of the user's own, asked for a path in the repository: where the hooks are is what the configuration says.
+OFFLINE = {
+    "GIT_ALLOW_PROTOCOL": "",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+}
+READING = {
+    "core.hooksPath=/dev/null",
+    "core.pager=cat",
+    "diff.external=",
+    "log.showSignature=false",
+}
+#: git of the user's own, asked for a path in the repository: where the hooks are is what the
+#: configuration says.
 PLAIN = [["rev-parse", "--git-path"], ["config", "--show-scope", "-z", "--get-all"]]
 #: What each verb is given; most of them end in an error of their own.
 VERBS = {
-    "list": "--versions", "show": "leaf@HEAD", "explain": "leaf hccl_timeout", "check": "--rev HEAD", "diff": "--rev HEAD~1",
-    "render": "leaf", "env": "leaf", "log": "leaf", "blame": "leaf", "verify": "--tags", "whatran": "leaf", "doctor": "leaf",
-    "scan": ".", "import": "train.py", "adopt": "train.py --dry-run", "inject": ". --all --check", "review": "",
-    "migrate": "--all --cann 9.0.0 --dry-run", "release": "leaf --dry-run", "restore": "leaf@HEAD --dry-run",
-    "set": "leaf hccl_timeout=900", "unset": "leaf hccl_timeout", "new": "other", "rename": "leaf twig", "copy": "leaf twig",
-    "yank": "leaf@1.0.0 --why x --dry-run", "init": "", "option": "hccl_timeout", "options": "", "rule": "NP202",
-    "help": "usage", "schema": "", "trust": "", "site": "out", "git status": "", "git uninstall": "", "source list": "",
-    "source remove": "team", "source vendor": "",
-}  # fmt: skip
+    "list": "--versions",
+    "show": "leaf@HEAD",
+    "explain": "leaf hccl_timeout",
+    "check": "--rev HEAD",
+    "diff": "--rev HEAD~1",
+    "render": "leaf",
+    "env": "leaf",
+    "log": "leaf",
+    "blame": "leaf",
+    "verify": "--tags",
+    "whatran": "leaf",
+    "doctor": "leaf",
+    "scan": ".",
+    "import": "train.py",
+    "adopt": "train.py --dry-run",
+    "inject": ". --all --check",
+    "review": "",
+    "migrate": "--all --cann 9.0.0 --dry-run",
+    "release": "leaf --dry-run",
+    "restore": "leaf@HEAD --dry-run",
+    "set": "leaf hccl_timeout=900",
+    "unset": "leaf hccl_timeout",
+    "new": "other",
+    "rename": "leaf twig",
+    "copy": "leaf twig",
+    "yank": "leaf@1.0.0 --why x --dry-run",
+    "init": "",
+    "option": "hccl_timeout",
+    "options": "",
+    "rule": "NP202",
+    "help": "usage",
+    "schema": "",
+    "trust": "",
+    "site": "out",
+    "git status": "",
+    "git uninstall": "",
+    "source list": "",
+    "source remove": "team",
+    "source vendor": "",
+}
 #: They start what the user names, have hooks and filters run as git does, or talk to a remote.
-OTHERS = {"run", "bisect", "sweep", "commit", "git install", "source add", "source sync", "source update"}
+OTHERS = {
+    "run",
+    "bisect",
+    "sweep",
+    "commit",
+    "git install",
+    "source add",
+    "source sync",
+    "source update",
+}
 
 
 @pytest.fixture
 def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
-    """A repository of a stranger that names a program wherever one could be named, and brings modules of Python's own names."""
+    """A repository of a stranger that names a program wherever one could be named, and brings
+    modules of Python's own names.
+    """
     repo = Repo(tmp_path / "clone")
     repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
     repo.commit({"leaf": "[options]\nhccl_timeout = 700\n"})
@@ -99,9 +180,13 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
     configure_everything(repo, program)
     (repo.folder / "planted").mkdir()
     plant_bare_repository(repo.folder / "planted", program)
-    (repo.folder / "train.py").write_text('import npu_bridge\ncustom_op.parameter_map["precision_mode"].s = b"x"\n')
+    (repo.folder / "train.py").write_text(
+        'import npu_bridge\ncustom_op.parameter_map["precision_mode"].s = b"x"\n'
+    )
     for name in ("json", "site", "subprocess", "sitecustomize", "usercustomize", "git", "tomlkit"):
-        (repo.folder / f"{name}.py").write_text(f"open({str(tmp_path / 'started')!r}, 'a').write('{name}.py')\n")
+        (repo.folder / f"{name}.py").write_text(
+            f"open({str(tmp_path / 'started')!r}, 'a').write('{name}.py')\n"
+        )
     for name in ("git", "python3", "less", "ssh", "sh"):
         shutil.copy(program, repo.folder / name)
     monkeypatch.chdir(repo.folder)
@@ -110,12 +195,17 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
 
 @pytest.fixture
 def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[Any]]:
-    """Put recorders on PATH, behind a folder of the clone; return what tells what they were started with since the last time."""
+    """Put recorders on PATH, behind a folder of the clone.
+
+    Return what tells what they were started with since the last time.
+    """
     folder, log = tmp_path / "recorders", tmp_path / "log"
     folder.mkdir()
     for name in ("git", "python3", "python", "less", "ssh", "sh", "gpg", "tput", "stty", "uname"):
         if real := shutil.which(name):
-            text = RECORDER.format(python=sys.executable, log=str(log), name=name, watched=list(OFFLINE), real=real)
+            text = RECORDER.format(
+                python=sys.executable, log=str(log), name=name, watched=list(OFFLINE), real=real
+            )
             (folder / name).write_text(text)
             (folder / name).chmod(0o755)
     monkeypatch.setenv("PATH", f".:{folder}")
@@ -128,30 +218,49 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], li
     return take
 
 
-#: Names of filters: words that git also prints for the state of an attribute, bytes that are no text, and a plain one.
+#: Names of filters: words that git also prints for the state of an attribute, bytes that are no
+#: text, and a plain one.
 FILTERS = (b"evil", b"set", b"\xff", b"a=b")
 #: Verbs that compare or read files of a work tree, and what they are given.
-COMPARING = ("whatran {digest}", "restore job@1.0.0", "commit --dry-run", "release --all --dry-run", "diff --rev HEAD", "log job", "list")
+COMPARING = (
+    "whatran {digest}",
+    "restore job@1.0.0",
+    "commit --dry-run",
+    "release --all --dry-run",
+    "diff --rev HEAD",
+    "log job",
+    "list",
+)
 
 
 @pytest.mark.parametrize("name", FILTERS)
-def test_a_verb_that_reads_runs_no_filter_of_the_clone(name: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+def test_a_verb_that_reads_runs_no_filter_of_the_clone(
+    name: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
     repo = Repo(tmp_path / "clone")
     repo.commit({"job": "[options]\nhccl_timeout = 600\n"})
     repo.release("job", "1.0.0")
     monkeypatch.chdir(repo.folder)
     digest = json.loads(run("show", "job@1.0.0", "--format", "json").out)["digest"]
-    repo.git("mv", "profiles/job.toml", "profiles/other.toml")  # a staged rename, and an index that knows another time
+    repo.git(
+        "mv", "profiles/job.toml", "profiles/other.toml"
+    )  # a staged rename, and an index that knows another time
     os.utime(repo.folder / "profiles/other.toml", (10**9, 10**9))
     (repo.folder / "profiles/job.toml").write_text("[options]\nhccl_timeout = 700\n")
     marker = tmp_path / "ran"
     (repo.folder / ".gitattributes").write_bytes(b"* filter=" + name + b"\n")
     with (repo.folder / ".git/config").open("ab") as file:
-        file.write(b'[filter "' + name + f'"]\n\tclean = "echo >> {marker}; cat"\n\tsmudge = "echo >> {marker}; cat"\n'.encode())
+        file.write(
+            b'[filter "'
+            + name
+            + f'"]\n\tclean = "echo >> {marker}; cat"\n\tsmudge = "echo >> {marker}; cat"\n'.encode()
+        )
     for words in COMPARING:
         run(*words.format(digest=digest).split())
         assert not marker.exists(), words
-    subprocess.run(["git", "add", "profiles/job.toml"], cwd=repo.folder, check=True, capture_output=True)
+    subprocess.run(
+        ["git", "add", "profiles/job.toml"], cwd=repo.folder, check=True, capture_output=True
+    )
     assert marker.exists()  # git itself runs it
 
 
@@ -161,7 +270,11 @@ def test_every_verb_is_tried_in_the_clone() -> None:
 
 @pytest.mark.parametrize("verb", rest_at_night(2, VERBS))
 def test_in_a_clone_of_a_stranger_nothing_starts_but_git_that_reads_and_python_apart(
-    verb: str, clone: Repo, recorded: Callable[[], list[Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    verb: str,
+    clone: Repo,
+    recorded: Callable[[], list[Any]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     words = [sys.executable, "-P", "-m", "npuprof", *verb.split(), *VERBS[verb].split()]
     environ = {**os.environ, **ENVIRONMENT, "PYTHONPATH": str(REPOSITORY)}
@@ -181,13 +294,23 @@ def test_in_a_clone_of_a_stranger_nothing_starts_but_git_that_reads_and_python_a
 def test_the_recorders_see_what_starts(clone: Repo, recorded: Callable[[], list[Any]]) -> None:
     environ = {**os.environ, **ENVIRONMENT, "PYTHONPATH": str(REPOSITORY)}
     for words in (["log", "leaf"], ["doctor"]):
-        subprocess.run([sys.executable, "-P", "-m", "npuprof", *words], capture_output=True, env=environ, check=False)
+        subprocess.run(
+            [sys.executable, "-P", "-m", "npuprof", *words],
+            capture_output=True,
+            env=environ,
+            check=False,
+        )
     assert {name for name, _, _ in recorded()} == {"git", "python3"}
 
 
 @pytest.mark.parametrize(
     ("scope", "started"),
-    [("--local", set()), ("--worktree", set()), ("--global", {"ssh", "every", "host"}), ("command", {"ssh", "every", "host"})],
+    [
+        ("--local", set()),
+        ("--worktree", set()),
+        ("--global", {"ssh", "every", "host"}),
+        ("command", {"ssh", "every", "host"}),
+    ],
 )
 def test_a_transport_starts_the_ssh_and_the_credential_helpers_of_the_user_and_none_of_a_repository(
     scope: str, started: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -195,11 +318,19 @@ def test_a_transport_starts_the_ssh_and_the_credential_helpers_of_the_user_and_n
     repo = Repo(tmp_path / "clone")
     repo.git("config", "extensions.worktreeConfig", "true")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
-    marks = {"core.sshCommand": "ssh", "credential.helper": "every", "credential.https://h.helper": "host"}
+    marks = {
+        "core.sshCommand": "ssh",
+        "credential.helper": "every",
+        "credential.https://h.helper": "host",
+    }
     for number, (name, mark) in enumerate(marks.items()):
         program = f"{'!' if mark != 'ssh' else ''}touch {tmp_path}/started-{mark};:"
         if scope == "command":
-            for key, text in {"COUNT": f"{number + 1}", f"KEY_{number}": name, f"VALUE_{number}": program}.items():
+            for key, text in {
+                "COUNT": f"{number + 1}",
+                f"KEY_{number}": name,
+                f"VALUE_{number}": program,
+            }.items():
                 monkeypatch.setenv(f"GIT_CONFIG_{key}", text)
         else:
             subprocess.run(["git", "config", scope, name, program], cwd=repo.folder, check=True)
@@ -207,21 +338,39 @@ def test_a_transport_starts_the_ssh_and_the_credential_helpers_of_the_user_and_n
         monkeypatch.setenv("GIT_SSH", program)
         (tmp_path / "own").write_text("#!/bin/sh\n")
         (tmp_path / "own").chmod(0o755)
-        git = Git(str(repo.folder), build_program_variables(Git(str(repo.folder)), 1.0), profile=processes.NETWORK)
+        git = Git(
+            str(repo.folder),
+            build_program_variables(Git(str(repo.folder)), 1.0),
+            profile=processes.NETWORK,
+        )
         assert git.try_command("ls-remote", "ssh://127.0.0.1:9/x").code
         assert git.try_command("credential", "fill", stdin=b"protocol=https\nhost=h\n\n").code
         assert {path.name.partition("-")[2] for path in tmp_path.glob("started-*")} == started
 
 
-# -- what would be waited for ------------------------------------------------------------------------------------------
+# -- what would be waited for ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "verb"), [
-    ("HEAD", "list"), ("packed-refs", "log leaf"), ("shallow", "diff --rev HEAD"), ("index", "scan ."), ("info/exclude", "log leaf"),
-    ("config", "list"), ("refs/heads/x", "diff --rev HEAD"), ("logs/HEAD", "log leaf"), ("objects/info/alternates", "log leaf"),
-    ("objects/info/commit-graphs/commit-graph-chain", "diff --rev HEAD"), ("objects/pack/multi-pack-index", "log leaf"),
-    (".", "list"), (".", "log leaf"), (".", "diff --rev HEAD"), (".", "scan ."),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "verb"),
+    [
+        ("HEAD", "list"),
+        ("packed-refs", "log leaf"),
+        ("shallow", "diff --rev HEAD"),
+        ("index", "scan ."),
+        ("info/exclude", "log leaf"),
+        ("config", "list"),
+        ("refs/heads/x", "diff --rev HEAD"),
+        ("logs/HEAD", "log leaf"),
+        ("objects/info/alternates", "log leaf"),
+        ("objects/info/commit-graphs/commit-graph-chain", "diff --rev HEAD"),
+        ("objects/pack/multi-pack-index", "log leaf"),
+        (".", "list"),
+        (".", "log leaf"),
+        (".", "diff --rev HEAD"),
+        (".", "scan ."),
+    ],
+)
 def test_a_pipe_in_git_s_folder_is_told_and_not_waited_for(
     name: str, verb: str, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,9 +385,10 @@ def test_a_pipe_in_git_s_folder_is_told_and_not_waited_for(
     os.mkfifo(repo.folder / ".git" if name == "." else path)
     monkeypatch.setattr(processes, "PATIENCE", 5.0)
     done = run(*verb.split())  # list asks git only if there are tags
-    assert (done.code, "a named pipe" in done.err) == (2 if verb.startswith(("log", "diff")) else 0, name not in ("HEAD", "config")), (
-        done.err
-    )
+    assert (done.code, "a named pipe" in done.err) == (
+        2 if verb.startswith(("log", "diff")) else 0,
+        name not in ("HEAD", "config"),
+    ), done.err
 
 
 def test_git_that_says_nothing_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,7 +396,14 @@ def test_git_that_says_nothing_is_ended(tmp_path: Path, monkeypatch: pytest.Monk
     repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
     os.mkfifo(repo.folder / "never")
     monkeypatch.setattr(processes, "PATIENCE", 0.05)
-    git = Git(str(repo.folder), {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "include.path", "GIT_CONFIG_VALUE_0": f"{repo.folder}/never"})
+    git = Git(
+        str(repo.folder),
+        {
+            "GIT_CONFIG_COUNT": "1",
+            "GIT_CONFIG_KEY_0": "include.path",
+            "GIT_CONFIG_VALUE_0": f"{repo.folder}/never",
+        },
+    )
     with pytest.raises(NpuprofError, match="it did not answer"):
         git.run_command("log")
     with pytest.raises(NpuprofError, match="it did not answer"):
@@ -255,10 +412,22 @@ def test_git_that_says_nothing_is_ended(tmp_path: Path, monkeypatch: pytest.Monk
         list(git.stream_output("log"))
 
 
-@pytest.mark.parametrize(("verb", "code"), [
-    ("list", 0), ("list --versions", 2), ("show leaf@1.0.0", 2), ("check --rev HEAD", 2), ("diff --rev HEAD", 2), ("log leaf", 2),
-    ("verify --tags", 2), ("site out", 0), ("scan .", 0), ("git status", 2), ("explain leaf hccl_timeout", 0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("verb", "code"),
+    [
+        ("list", 0),
+        ("list --versions", 2),
+        ("show leaf@1.0.0", 2),
+        ("check --rev HEAD", 2),
+        ("diff --rev HEAD", 2),
+        ("log leaf", 2),
+        ("verify --tags", 2),
+        ("site out", 0),
+        ("scan .", 0),
+        ("git status", 2),
+        ("explain leaf hccl_timeout", 0),
+    ],
+)
 def test_what_a_silent_git_would_have_answered_is_reported_by_each_verb(
     verb: str, code: int, repo: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -284,26 +453,47 @@ def plant_pipe(path: Path) -> None:
     os.mkfifo(path)
 
 
-@pytest.mark.parametrize("name", [
-    ".git/logs/HEAD", ".git/logs/refs/heads/main", ".git/objects/info/commit-graphs/commit-graph-chain", ".gitattributes",
-    "profiles/.gitignore",
-])  # fmt: skip
-def test_a_pipe_is_rejected_by_name_before_a_verb_that_writes_starts_git(name: str, repo: Repo, run: Run) -> None:
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".git/logs/HEAD",
+        ".git/logs/refs/heads/main",
+        ".git/objects/info/commit-graphs/commit-graph-chain",
+        ".gitattributes",
+        "profiles/.gitignore",
+    ],
+)
+def test_a_pipe_is_rejected_by_name_before_a_verb_that_writes_starts_git(
+    name: str, repo: Repo, run: Run
+) -> None:
     repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
     repo.release("leaf", "1.0.0")
     repo.write({"leaf": "[options]\nhccl_timeout = 700\n"})
     plant_pipe(repo.folder / name)
-    for words in (("commit", "leaf"), ("yank", "leaf@1.0.0", "--why", "x"), ("release", "leaf", "2.0.0"), ("restore", "leaf@HEAD")):
+    for words in (
+        ("commit", "leaf"),
+        ("yank", "leaf@1.0.0", "--why", "x"),
+        ("release", "leaf", "2.0.0"),
+        ("restore", "leaf@HEAD"),
+    ):
         done = run(*words)
-        assert (done.code, f"{repo.folder / name}: it is a named pipe" in done.err) == (2, True), done.err
+        assert (done.code, f"{repo.folder / name}: it is a named pipe" in done.err) == (2, True), (
+            done.err
+        )
 
 
 #: Lines of a configuration that name the file ``odd`` at the top of the repository.
 NAMING = [
-    "[include]\n\tpath = ../odd", "[Include] PATH = ../odd ; a comment", '[includeIf "gitdir:**"]\npath = "../o"dd',
-    "[a] [include] path = ../odd", "[include]\r\npath = ../o\\\r\ndd\r", "[include]\npath = ~/odd", "[core]\nexcludesFile = odd",
-    '[core]\nattributesfile = "{top}/odd"', "[include]\npath = ../other",
-]  # fmt: skip
+    "[include]\n\tpath = ../odd",
+    "[Include] PATH = ../odd ; a comment",
+    '[includeIf "gitdir:**"]\npath = "../o"dd',
+    "[a] [include] path = ../odd",
+    "[include]\r\npath = ../o\\\r\ndd\r",
+    "[include]\npath = ~/odd",
+    "[core]\nexcludesFile = odd",
+    '[core]\nattributesfile = "{top}/odd"',
+    "[include]\npath = ../other",
+]
 
 
 @pytest.mark.parametrize("line", NAMING)
@@ -315,23 +505,44 @@ def test_a_pipe_that_a_configuration_names_is_rejected_by_name(
     repo.git("config", "extensions.worktreeConfig", "true")
     monkeypatch.setenv("HOME", str(repo.folder))
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(repo.folder / ".git/user"))
-    named = {"--local": ".git/config", "--worktree": ".git/config.worktree", "--global": ".git/user", "nested": ".git/inner"}[scope]
+    named = {
+        "--local": ".git/config",
+        "--worktree": ".git/config.worktree",
+        "--global": ".git/user",
+        "nested": ".git/inner",
+    }[scope]
     if scope == "nested":
         repo.git("config", "include.path", "inner")
     plant_pipe(repo.folder / "odd")
     (repo.folder / "other").write_text("[include]\npath = odd\n")
     with (repo.folder / named).open("a", newline="") as file:
-        file.write(f"{line.replace('{top}', str(repo.folder).replace(chr(34), chr(92) + chr(34)))}\n")
+        file.write(
+            f"{line.replace('{top}', str(repo.folder).replace(chr(34), chr(92) + chr(34)))}\n"
+        )
     monkeypatch.setattr(processes, "PATIENCE", 5.0)
     done = run("log", "leaf")
-    assert (done.code, "odd: it is a named pipe" in done.err, "rm " in done.err) == (2, True, False), done.err
+    assert (done.code, "odd: it is a named pipe" in done.err, "rm " in done.err) == (
+        2,
+        True,
+        False,
+    ), done.err
 
 
 @pytest.mark.parametrize("kind", ["pipe", "/dev/zero", "/dev/tty"])
-@pytest.mark.parametrize("name", [
-    ".git/refs/tags", ".git/refs/tags/leaf/v2.0.0", ".git/refs/replace", ".git/reftable/tables.list", ".git/objects/ab/cd", ".gitignore",
-    "profiles/deep/.gitignore", "profiles/deep/.gitattributes", "profiles/inner/.git/HEAD",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".git/refs/tags",
+        ".git/refs/tags/leaf/v2.0.0",
+        ".git/refs/replace",
+        ".git/reftable/tables.list",
+        ".git/objects/ab/cd",
+        ".gitignore",
+        "profiles/deep/.gitignore",
+        "profiles/deep/.gitattributes",
+        "profiles/inner/.git/HEAD",
+    ],
+)
 def test_list_shows_presets_and_names_the_special_file_that_hides_their_versions(
     name: str, kind: str, repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -346,11 +557,16 @@ def test_list_shows_presets_and_names_the_special_file_that_hides_their_versions
         path.symlink_to(kind)
     monkeypatch.setattr(processes, "PATIENCE", 5.0)
     done = run("list")
-    assert ("leaf" in done.out, f"warning NP021: git cannot use {path}: it is a" in done.err) == (True, True), done
+    assert ("leaf" in done.out, f"warning NP021: git cannot use {path}: it is a" in done.err) == (
+        True,
+        True,
+    ), done
     assert run("list", "--versions").code == 2
 
 
-def test_special_files_that_git_does_not_wait_for_are_no_error(repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_special_files_that_git_does_not_wait_for_are_no_error(
+    repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
     repo.release("leaf", "1.0.0")
     for name in ("core.excludesFile", "core.attributesFile", "include.path"):
@@ -363,7 +579,13 @@ def test_special_files_that_git_does_not_wait_for_are_no_error(repo: Repo, run: 
         made.bind("fsmonitor--daemon.ipc")
     monkeypatch.chdir(repo.folder)
     monkeypatch.setattr(processes, "PATIENCE", 5.0)
-    for words in (("list",), ("list", "--versions"), ("log", "leaf"), ("diff", "--rev", "HEAD"), ("scan", ".")):
+    for words in (
+        ("list",),
+        ("list", "--versions"),
+        ("log", "leaf"),
+        ("diff", "--rev", "HEAD"),
+        ("scan", "."),
+    ):
         done = run(*words)
         assert (done.code, "warning" in done.err) == (0, False), done.err
     assert "1.0.0" in run("list").out
@@ -387,15 +609,22 @@ def test_versions_are_listed_without_the_folder_of_loose_tags(repo: Repo, run: R
     assert "1.0.0" in run("list").out
 
 
-@pytest.mark.parametrize(("kind", "level"), [("pipe", 0), ("device", 3), ("pipe", 6), ("circle", 2), ("quoted", 1), ("long", 0)])
-def test_alternates_are_looked_at_as_deep_as_git_follows_them(kind: str, level: int, repo: Repo, run: Run) -> None:
+@pytest.mark.parametrize(
+    ("kind", "level"),
+    [("pipe", 0), ("device", 3), ("pipe", 6), ("circle", 2), ("quoted", 1), ("long", 0)],
+)
+def test_alternates_are_looked_at_as_deep_as_git_follows_them(
+    kind: str, level: int, repo: Repo, run: Run
+) -> None:
     repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
     here = repo.folder / ".git/objects"
     for number in range(level):
         there = repo.folder / f'store "{number}"'
         (there / "info").mkdir(parents=True)
         quoted = f'"{there}"'.replace(' "', ' \\"').replace('""', '\\""')
-        (here / "info/alternates").write_text(f"# others\n{quoted if kind == 'quoted' else there}\n")
+        (here / "info/alternates").write_text(
+            f"# others\n{quoted if kind == 'quoted' else there}\n"
+        )
         here = there
     listed = here / "info/alternates"
     if kind == "device":
@@ -407,7 +636,9 @@ def test_alternates_are_looked_at_as_deep_as_git_follows_them(kind: str, level: 
     else:
         plant_pipe(listed)
     done = run("log", "leaf")
-    assert (done.code, str(listed) in done.err) == ((0, False) if kind == "circle" else (2, True)), done.err
+    assert (done.code, str(listed) in done.err) == (
+        (0, False) if kind == "circle" else (2, True)
+    ), done.err
 
 
 @pytest.mark.parametrize("lines", ['"\\x"', '"abc\\"', '"\\000a"'])
@@ -417,20 +648,30 @@ def test_a_quoted_alternate_that_is_no_path_is_a_finding(lines: str, repo: Repo,
     assert (run("log", "leaf").code, "NP021" in run("log", "leaf").err) == (2, True)
 
 
-def test_settings_of_a_repository_give_no_password_to_another_server_and_write_no_file(repo: Repo) -> None:
+def test_settings_of_a_repository_give_no_password_to_another_server_and_write_no_file(
+    repo: Repo,
+) -> None:
     theirs = {
-        "http.sslVerify": "false", "http.https://h/.sslVerify": "false", "http.curloptResolve": "h:443:127.0.0.1",
-        "http.saveCookies": "true", "http.cookieFile": "/home/ada/.bashrc",
+        "http.sslVerify": "false",
+        "http.https://h/.sslVerify": "false",
+        "http.curloptResolve": "h:443:127.0.0.1",
+        "http.saveCookies": "true",
+        "http.cookieFile": "/home/ada/.bashrc",
         "http.proxy": "http://evil",
         "http.https://h/.extraHeader": "X: 1",
-    }  # fmt: skip
+    }
     for name, value in theirs.items():
         repo.git("config", name, value)
     git = Git(str(repo.folder))
     asked = Git(str(repo.folder), build_program_variables(git, 5))
     said = {name: asked.run_command("config", "--get", name).decode().strip() for name in theirs}
-    assert said == {**dict.fromkeys(theirs, ""), "http.sslVerify": "true", "http.https://h/.sslVerify": "true", "http.saveCookies": "false",
-                    "http.https://h/.extraHeader": "X: 1"}  # fmt: skip
+    assert said == {
+        **dict.fromkeys(theirs, ""),
+        "http.sslVerify": "true",
+        "http.https://h/.sslVerify": "true",
+        "http.saveCookies": "false",
+        "http.https://h/.extraHeader": "X: 1",
+    }
 
 
 @pytest.mark.parametrize("name", [".git", ".git/commondir", ".git/objects/info/alternates"])
@@ -439,13 +680,22 @@ def test_a_path_of_git_with_a_nul_byte_in_it_is_a_finding(name: str, repo: Repo,
     if name == ".git":
         (repo.folder / ".git").rename(repo.folder / "meta")
     (repo.folder / name).write_bytes(b"gitdir: a\0b\n")
-    for words in (("list", "--versions"), ("diff",), ("commit",), ("git", "install"), ("scan", "."), ("log", "leaf")):
+    for words in (
+        ("list", "--versions"),
+        ("diff",),
+        ("commit",),
+        ("git", "install"),
+        ("scan", "."),
+        ("log", "leaf"),
+    ):
         done = run(*words)
         assert done.code in (0, 1, 2), done.err
     assert f"{repo.folder / name}: it contains a NUL byte" in done.err
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the system limits no memory of another process")
+@pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="the system limits no memory of another process"
+)
 def test_git_that_reads_takes_a_bounded_memory_whatever_file_the_configuration_names(
     repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -453,19 +703,36 @@ def test_git_that_reads_takes_a_bounded_memory_whatever_file_the_configuration_n
     monkeypatch.setattr(processes, "MEMORY", 64 << 20)
     repo.git("config", "diff.orderFile", "/dev/zero")
     assert run("log", "leaf").code == 0
-    for name, text in {"COUNT": "1", "KEY_0": "core.attributesFile", "VALUE_0": "/dev/zero"}.items():
+    for name, text in {
+        "COUNT": "1",
+        "KEY_0": "core.attributesFile",
+        "VALUE_0": "/dev/zero",
+    }.items():
         monkeypatch.setenv(f"GIT_CONFIG_{name}", text)
     done = run("git", "status")
     assert (done.code, "Out of memory" in done.err) == (2, True), done.err
 
 
-# -- what would be written elsewhere -----------------------------------------------------------------------------------
+# -- what would be written elsewhere --------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [
-    "COMMIT_EDITMSG", "index", "config", "logs", "logs/HEAD", "refs/tags", "refs/heads/main", "objects", "objects/00",
-])  # fmt: skip
-def test_nothing_is_written_through_a_link_of_git_s_folder(name: str, repo: Repo, run: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "name",
+    [
+        "COMMIT_EDITMSG",
+        "index",
+        "config",
+        "logs",
+        "logs/HEAD",
+        "refs/tags",
+        "refs/heads/main",
+        "objects",
+        "objects/00",
+    ],
+)
+def test_nothing_is_written_through_a_link_of_git_s_folder(
+    name: str, repo: Repo, run: Run, tmp_path: Path
+) -> None:
     repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
     repo.release("leaf", "1.0.0")
     repo.commit({"leaf": "[options]\nhccl_timeout = 700\n"})
@@ -475,13 +742,22 @@ def test_nothing_is_written_through_a_link_of_git_s_folder(name: str, repo: Repo
         link.rename(outside)
     link.symlink_to(outside)
     before = read_all(outside)
-    for words in (("commit", "other"), ("yank", "leaf@1.0.0", "--why", "x"), ("release", "leaf", "2.0.0"), ("git", "install")):
+    for words in (
+        ("commit", "other"),
+        ("yank", "leaf@1.0.0", "--why", "x"),
+        ("release", "leaf", "2.0.0"),
+        ("git", "install"),
+    ):
         done = run(*words)
-        assert (done.code, f"NP941: {link} is a link to {outside}" in done.err) == (2, True), done.err
+        assert (done.code, f"NP941: {link} is a link to {outside}" in done.err) == (2, True), (
+            done.err
+        )
     assert read_all(outside) == before
 
 
-def test_a_program_is_looked_for_in_absolute_folders_of_path_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_is_looked_for_in_absolute_folders_of_path_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "git").write_text("#!/bin/sh\n")
     (tmp_path / "git").chmod(0o755)
@@ -494,22 +770,36 @@ def test_a_program_is_looked_for_in_absolute_folders_of_path_alone(tmp_path: Pat
 
 def test_what_a_process_takes_and_says_may_be_long() -> None:
     given = os.urandom(3 << 20)
-    process = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        ["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     assert processes.finish(process, given) == (given, b"")
     assert process.returncode == 0
-    process = subprocess.Popen(["true"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        ["true"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     assert processes.finish(process, given) == (b"", b"")
 
 
 def start_shell(script: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(["sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return subprocess.Popen(
+        ["sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
 
 
 @pytest.mark.parametrize(
     "script",
-    ["exec sleep 100", "echo a; exec sleep 100", "echo a >&2; exec sleep 100", "exec >&-; exec sleep 100", "exec sleep 100 >&- 2>&-"],
+    [
+        "exec sleep 100",
+        "echo a; exec sleep 100",
+        "echo a >&2; exec sleep 100",
+        "exec >&-; exec sleep 100",
+        "exec sleep 100 >&- 2>&-",
+    ],
 )
-def test_a_child_without_a_byte_is_ended_whatever_it_has_closed(script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_child_without_a_byte_is_ended_whatever_it_has_closed(
+    script: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(processes, "PATIENCE", 0.05)
     process = start_shell(f"exec 3>&-; {script}")
     with pytest.raises(processes.SilentError):
@@ -518,7 +808,9 @@ def test_a_child_without_a_byte_is_ended_whatever_it_has_closed(script: str, mon
 
 
 @pytest.mark.parametrize("script", ["yes", "yes >&2", "while echo a >&2; do sleep 0.01; done"])
-def test_a_child_that_writes_without_end_is_ended(script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_child_that_writes_without_end_is_ended(
+    script: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(processes, "MEMORY", 1 << 20)
     monkeypatch.setattr(processes, "_LONGEST", 0.01)
     process = start_shell(script)
@@ -529,7 +821,9 @@ def test_a_child_that_writes_without_end_is_ended(script: str, monkeypatch: pyte
 
 def test_each_byte_of_a_child_restarts_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "PATIENCE", 1.0)
-    process = start_shell("for number in 1 2; do sleep 0.4; echo $number; sleep 0.4; echo $number >&2; done")
+    process = start_shell(
+        "for number in 1 2; do sleep 0.4; echo $number; sleep 0.4; echo $number >&2; done"
+    )
     assert processes.finish(process) == (b"1\n2\n", b"1\n2\n")
     monkeypatch.setattr(processes, "PATIENCE", 0.05)
     assert processes.finish(start_shell("sleep 0.2; echo a"), patience=100) == (b"a\n", b"")
@@ -544,7 +838,9 @@ def test_a_child_with_many_messages_is_read_and_not_waited_for() -> None:
     assert (code, len(messages) < 2 << 20) == (0, True)
 
 
-def test_the_output_of_a_child_is_whole_although_one_that_it_left_behind_has_its_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_output_of_a_child_is_whole_although_one_that_it_left_behind_has_its_pipe(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(processes, "PATIENCE", 0.5)
     process = start_shell("sleep 5 & echo a")
     assert (processes.finish(process), process.returncode) == ((b"a\n", b""), 0)
@@ -562,7 +858,9 @@ def test_a_child_that_cannot_be_ended_is_left(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.fixture
 def two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two processors, and no threads but those that the test starts: other tests of this process may have left some."""
+    """Two processors, and no threads but those that the test starts: other tests of this process
+    may have left some.
+    """
     before, count_threads = threading.active_count(), threading.active_count
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1}, raising=False)
     monkeypatch.setattr(threading, "active_count", lambda: count_threads() - before + 1)

@@ -1,4 +1,6 @@
-"""The one writer: what is there is old or new and whole, nobody's work is written over, and killed runs leave nothing."""
+"""The one writer: what is there is old or new and whole, nobody's work is written over, and killed
+runs leave nothing.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,12 @@ from support.running import Run, Store
 
 PRESET = "[options]\nhccl_timeout = 1836\n"
 SCRIPT = "#!/bin/bash\n# >>> npuprof good >>>\n# <<< npuprof <<<\n"
-LISTS = '[options]\nprecision_mode_v2 = "mixed_float16"\nmodify_mixlist = { black-list = { to-add = ["MatMul"] } }\n'
-#: Dies, or finds the disk full, at the call of that number; prints how many there were where it came through.
+LISTS = (
+    '[options]\nprecision_mode_v2 = "mixed_float16"\n'
+    'modify_mixlist = { black-list = { to-add = ["MatMul"] } }\n'
+)
+#: Dies, or finds the disk full, at the call of that number; prints how many there were where it
+#: came through.
 FAILING = """\
 import os, signal, sys
 sys.path.insert(0, {root!r})
@@ -49,14 +55,21 @@ os._exit(code)
 """
 
 
-def start(*words: str | Path, code: str = "from npuprof.__main__ import script; script()") -> subprocess.Popen[bytes]:
+def start(
+    *words: str | Path, code: str = "from npuprof.__main__ import script; script()"
+) -> subprocess.Popen[bytes]:
     environ = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     command = [sys.executable, "-c", code, *map(str, words)]
     return subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
 def fail_at(number: int, how: str, names: tuple[str, ...], *words: str) -> subprocess.Popen[bytes]:
-    done = start(str(number), how, *words, code=FAILING.format(root=str(REPOSITORY), full=errno.ENOSPC, names=names))
+    done = start(
+        str(number),
+        how,
+        *words,
+        code=FAILING.format(root=str(REPOSITORY), full=errno.ENOSPC, names=names),
+    )
     done.wait()
     return done
 
@@ -67,16 +80,24 @@ def leftovers(folder: Path) -> list[str]:
 
 def content(folder: Path) -> dict[str, str]:
     """Return the text of each file, without the cache of npuprof."""
-    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file() and "cache" not in path.parts}
+    return {
+        str(path.relative_to(folder)): path.read_text()
+        for path in folder.rglob("*")
+        if path.is_file() and "cache" not in path.parts
+    }
 
 
 #: The calls at which a run may be killed, and those of them that give a file a name.
 CALLS = ("open", "fsync", "fchmod", "link", "replace", "unlink")
 RENAMING = ("link", "replace")
 VERBS = {
-    "set": ["set", "good", "hccl_timeout=3604"], "inject --all": ["inject", ".", "--all"], "render -o": ["render", "lists", "-o", "out"],
-    "import -o": ["import", "env.sh", "-o", "made.toml"], "init": ["init", "made"], "migrate": ["migrate", "old", "--cann", "9.0.0"],
-}  # fmt: skip
+    "set": ["set", "good", "hccl_timeout=3604"],
+    "inject --all": ["inject", ".", "--all"],
+    "render -o": ["render", "lists", "-o", "out"],
+    "import -o": ["import", "env.sh", "-o", "made.toml"],
+    "init": ["init", "made"],
+    "migrate": ["migrate", "old", "--cann", "9.0.0"],
+}
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -97,7 +118,9 @@ def test_a_run_that_is_killed_leaves_old_or_new_and_the_next_one_cleans(
         done = fail_at(number, "kill", names, *VERBS[verb])
         assert done.returncode == -signal.SIGKILL, number
         found = {name: text for name, text in content(tmp_path).items() if ".npuprof-" not in name}
-        assert all(text in (before.get(name), after.get(name)) for name, text in found.items()), number
+        assert all(text in (before.get(name), after.get(name)) for name, text in found.items()), (
+            number
+        )
         assert set(before) <= set(found), number
         if verb not in ("init", "import -o"):  # those refuse what a killed run has made
             fail_at(0, "kill", names, *VERBS[verb])
@@ -147,11 +170,18 @@ def test_writers_at_once_lose_nothing(verb: str, number: int, tmp_path: Path, st
     store({"all": "[options]\n", **{f"p{index}": PRESET for index in range(number)}})
     marks = "".join(f"# >>> npuprof p{index} >>>\n# <<< npuprof <<<\n" for index in range(number))
     (tmp_path / "run.sh").write_text(f"#!/bin/bash\n{marks}")
-    words = {"set": ("set", "all", "env.V{0}={0}", "--no-check"), "inject": ("inject", "run.sh", "p{0}"), "new": ("new", "only")}[verb]
+    words = {
+        "set": ("set", "all", "env.V{0}={0}", "--no-check"),
+        "inject": ("inject", "run.sh", "p{0}"),
+        "new": ("new", "only"),
+    }[verb]
     running = [start(*(word.format(index) for word in words)) for index in range(number)]
     told = [one.communicate()[1].decode() for one in running]
     wrote = sum("wrote" in one for one in told)
-    assert all(one.returncode == 0 or ("NP923" in text or "NP922" in text) for one, text in zip(running, told, strict=True)), told
+    assert all(
+        one.returncode == 0 or ("NP923" in text or "NP922" in text)
+        for one, text in zip(running, told, strict=True)
+    ), told
     if verb == "set":
         assert wrote == (tmp_path / "profiles/all.toml").read_text().count("\nV") == number
     elif verb == "inject":
@@ -173,7 +203,9 @@ def test_what_was_written_since_it_was_read_is_not_written_over(tmp_path: Path) 
         assert leftovers(tmp_path) == []
 
 
-def test_new_files_are_there_before_old_ones_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_files_are_there_before_old_ones_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "old").write_text("text")
     seen: list[bool] = []
     remove = Tree.remove_file
@@ -184,11 +216,15 @@ def test_new_files_are_there_before_old_ones_go(tmp_path: Path, monkeypatch: pyt
         remove(tree, name)
 
     monkeypatch.setattr(Tree, "remove_file", look)
-    writing.write_wanted_files([Wanted(str(tmp_path / "old"), None), Wanted(str(tmp_path / "new"), b"text")])
+    writing.write_wanted_files(
+        [Wanted(str(tmp_path / "old"), None), Wanted(str(tmp_path / "new"), b"text")]
+    )
     assert (seen, content(tmp_path)) == ([True], {"new": "text"})
 
 
-def test_a_file_that_somebody_makes_at_the_last_moment_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_somebody_makes_at_the_last_moment_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sync = os.fsync
 
     def save(handle: int) -> None:
@@ -197,13 +233,20 @@ def test_a_file_that_somebody_makes_at_the_last_moment_stays(tmp_path: Path, mon
 
     monkeypatch.setattr(os, "fsync", save)
     with pytest.raises(NpuprofError, match="meanwhile"):
-        writing.write_wanted_files([Wanted(str(tmp_path / name), b"ours", None) for name in ("a", "b")])
+        writing.write_wanted_files(
+            [Wanted(str(tmp_path / name), b"ours", None) for name in ("a", "b")]
+        )
     assert content(tmp_path) == {"b": "somebody's"}
 
 
-@pytest.mark.parametrize(("way", "moment"), [("in place", "fsync"), ("by another file", "fsync"), ("in place", "replace")])
+@pytest.mark.parametrize(
+    ("way", "moment"),
+    [("in place", "fsync"), ("by another file", "fsync"), ("in place", "replace")],
+)
 @pytest.mark.parametrize("count", [1, 2])
-def test_a_save_while_ours_is_written_stays(way: str, moment: str, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_save_while_ours_is_written_stays(
+    way: str, moment: str, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in "ab":
         (tmp_path / name).write_text("read")
     real = getattr(os, moment)
@@ -219,11 +262,15 @@ def test_a_save_while_ours_is_written_stays(way: str, moment: str, count: int, t
 
     monkeypatch.setattr(os, moment, save)
     with pytest.raises(NpuprofError, match="has changed meanwhile"):
-        writing.write_wanted_files([Wanted(str(tmp_path / name), b"ours", b"read") for name in "ab"[:count]])
+        writing.write_wanted_files(
+            [Wanted(str(tmp_path / name), b"ours", b"read") for name in "ab"[:count]]
+        )
     assert content(tmp_path) == {"a": "saved", "b": "read"}
 
 
-def test_an_interruption_after_the_replacement_removes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interruption_after_the_replacement_removes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "a").write_text("old")
     real = os.replace
 
@@ -238,7 +285,10 @@ def test_an_interruption_after_the_replacement_removes_nothing(tmp_path: Path, m
 
 
 def test_what_a_killed_run_left_goes_and_what_a_living_one_holds_stays(tmp_path: Path) -> None:
-    left = [tmp_path / f".npuprof-{'0' * 15}{number}.{ending}" for number, ending in enumerate(("new", "old"))]
+    left = [
+        tmp_path / f".npuprof-{'0' * 15}{number}.{ending}"
+        for number, ending in enumerate(("new", "old"))
+    ]
     held = tmp_path / f".npuprof-{'a' * 16}.new"
     others = [tmp_path / ".npuprof-notes", tmp_path / ".npuprof-0000000000000000.bak"]
     for path in (*left, held, *others):
@@ -249,14 +299,21 @@ def test_what_a_killed_run_left_goes_and_what_a_living_one_holds_stays(tmp_path:
     with locks.lock_folders([str(tmp_path)]):
         pass
     os.close(handle)
-    assert {path for path in tmp_path.iterdir() if path.name != "home"} == {held, *others, tmp_path / f".npuprof-{'b' * 16}.new"}
+    assert {path for path in tmp_path.iterdir() if path.name != "home"} == {
+        held,
+        *others,
+        tmp_path / f".npuprof-{'b' * 16}.new",
+    }
 
 
 def test_a_lock_that_another_run_keeps_is_told_and_waited_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(locks, "PATIENCE", 0.1)
-    code = "import fcntl, os, sys, time; fcntl.flock(os.open(sys.argv[1], os.O_RDONLY), fcntl.LOCK_EX); print(flush=True); time.sleep(1)"
+    code = (
+        "import fcntl, os, sys, time; fcntl.flock(os.open(sys.argv[1], os.O_RDONLY), "
+        "fcntl.LOCK_EX); print(flush=True); time.sleep(1)"
+    )
     keeper = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE)
     assert keeper.stdout is not None
     keeper.stdout.readline()
@@ -265,7 +322,9 @@ def test_a_lock_that_another_run_keeps_is_told_and_waited_for(
     assert keeper.wait() == 0
 
 
-def test_a_lock_that_is_never_given_back_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_that_is_never_given_back_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(locks, "LONGEST_WAIT", 0.1)
     handle = os.open(tmp_path, os.O_RDONLY)
     locks.fcntl.flock(handle, locks.fcntl.LOCK_EX)
@@ -288,14 +347,24 @@ def test_a_hard_link_is_told_and_broken(run: Run, store: Store, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    "words", [("set", "good", "hccl_timeout=3604"), ("restore", "good@HEAD~1"), ("show", "good", "-o", "profiles/good.toml")]
+    "words",
+    [
+        ("set", "good", "hccl_timeout=3604"),
+        ("restore", "good@HEAD~1"),
+        ("show", "good", "-o", "profiles/good.toml"),
+    ],
 )
-def test_a_file_that_is_read_only_is_not_replaced(words: tuple[str, ...], run: Run, repo: Repo) -> None:
+def test_a_file_that_is_read_only_is_not_replaced(
+    words: tuple[str, ...], run: Run, repo: Repo
+) -> None:
     repo.commit({"good": "[options]\nhccl_timeout = 68\n"})
     repo.commit({"good": PRESET})
     os.chmod("profiles/good.toml", 0o444)
     said = run(*words)
-    assert (said.code, "error NP012: cannot write profiles/good.toml: it is read-only" in said.err) == (2, True)
+    assert (
+        said.code,
+        "error NP012: cannot write profiles/good.toml: it is read-only" in said.err,
+    ) == (2, True)
     assert Path("profiles/good.toml").read_text() == PRESET
     os.chmod("profiles/good.toml", 0o644)
     assert run(*words).code == 0
@@ -309,7 +378,11 @@ def test_mode_and_owner_stay(run: Run, store: Store) -> None:
     before = os.stat(path)
     assert run("set", "good", "hccl_timeout=3604").code == 0
     after = os.stat(path)
-    assert (after.st_mode, after.st_uid, after.st_gid) == (before.st_mode, before.st_uid, before.st_gid)
+    assert (after.st_mode, after.st_uid, after.st_gid) == (
+        before.st_mode,
+        before.st_uid,
+        before.st_gid,
+    )
 
 
 @pytest.mark.parametrize("path", ["/dev/stdout", "/dev/fd/1"])
@@ -318,7 +391,12 @@ def test_what_a_shell_appends_to_is_appended_to(path: str, store: Store) -> None
     Path("log").write_text("before\n")
     environ = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     with open("log", "ab") as log:
-        subprocess.run([sys.executable, "-m", "npuprof", "show", "good", "-o", path], check=True, env=environ, stdout=log)
+        subprocess.run(
+            [sys.executable, "-m", "npuprof", "show", "good", "-o", path],
+            check=True,
+            env=environ,
+            stdout=log,
+        )
     assert Path("log").read_text().startswith("before\n[profile]\n")
 
 
@@ -329,11 +407,24 @@ def test_a_pipe_that_nobody_reads_is_told_and_not_waited_for(run: Run, store: St
     assert (said.code, "without a reader" in said.err) == (2, True)
 
 
-@pytest.mark.parametrize("words", [("init", "file/b"), ("render", "good", "-o", "file/b/"), ("show", "good", "-o", "file/b"),
-                                   ("import", "env.sh", "-o", "file/b/c.toml"), ("import", "env.sh", "-o", "file/b/"), ("scan", "file/b"),
-                                   ("inject", "file/b.py", "good"), ("show", "file/b.toml"), ("show", "good", "--store", "file/b"),
-                                   ("render", "good", "--check", "file/b")])  # fmt: skip
-def test_a_file_in_the_place_of_a_folder_is_told_in_words(words: tuple[str, ...], run: Run, store: Store) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("init", "file/b"),
+        ("render", "good", "-o", "file/b/"),
+        ("show", "good", "-o", "file/b"),
+        ("import", "env.sh", "-o", "file/b/c.toml"),
+        ("import", "env.sh", "-o", "file/b/"),
+        ("scan", "file/b"),
+        ("inject", "file/b.py", "good"),
+        ("show", "file/b.toml"),
+        ("show", "good", "--store", "file/b"),
+        ("render", "good", "--check", "file/b"),
+    ],
+)
+def test_a_file_in_the_place_of_a_folder_is_told_in_words(
+    words: tuple[str, ...], run: Run, store: Store
+) -> None:
     store({"good": PRESET})
     Path("file").write_text("mine")
     Path("env.sh").write_text("export HCCL_CONNECT_TIMEOUT=600\n")
@@ -347,7 +438,9 @@ def test_a_file_in_the_place_of_a_folder_is_told_in_words(words: tuple[str, ...]
 
 def test_more_files_than_a_process_may_open_are_written(tmp_path: Path) -> None:
     resource = pytest.importorskip("resource")
-    wanted = [Wanted(str(tmp_path / f"{number}"), b"old", writing.ANYTHING) for number in range(700)]
+    wanted = [
+        Wanted(str(tmp_path / f"{number}"), b"old", writing.ANYTHING) for number in range(700)
+    ]
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (400, hard))
     try:
@@ -368,7 +461,13 @@ def test_a_file_under_two_names_is_written_once_or_refused(tmp_path: Path) -> No
     assert file.read_bytes() == b"new"
     assert link.is_symlink()
     with pytest.raises(NpuprofError) as caught:
-        writing.write_wanted_files([Wanted(str(file), b"one", b"new"), Wanted(str(link), b"two", b"new")])
+        writing.write_wanted_files(
+            [Wanted(str(file), b"one", b"new"), Wanted(str(link), b"two", b"new")]
+        )
     assert caught.value.findings[0].code == "NP942"
     assert file.read_bytes() == b"new"
-    assert {path.name for path in tmp_path.iterdir() if not path.name.startswith(".")} <= {"a", "b", "home"}
+    assert {path.name for path in tmp_path.iterdir() if not path.name.startswith(".")} <= {
+        "a",
+        "b",
+        "home",
+    }

@@ -15,28 +15,49 @@ METRICS = {"loss": r"loss=(\S+)", "line": r"^it (\d+)$", "acc": ""}
 
 
 def test_the_last_number_of_a_long_output_counts(tmp_path: Path) -> None:
-    lines = [b"noise noise noise\n" * 15_000 + b'loss=0.%d\n{"acc": %d}\n' % (turn, turn) for turn in range(1, 30)]
-    (tmp_path / "log").write_bytes(b"".join(lines) + b"it 7 of 8\n" + b'{"acc": "none"}\n' + b"x" * 3_000_000)
+    lines = [
+        b"noise noise noise\n" * 15_000 + b'loss=0.%d\n{"acc": %d}\n' % (turn, turn)
+        for turn in range(1, 30)
+    ]
+    (tmp_path / "log").write_bytes(
+        b"".join(lines) + b"it 7 of 8\n" + b'{"acc": "none"}\n' + b"x" * 3_000_000
+    )
     assert read_metrics(Tree(str(tmp_path)), "log", METRICS) == {"loss": 0.29, "acc": 29}
     assert read_metrics(Tree(str(tmp_path)), "gone", METRICS) == {}
 
 
-@pytest.mark.parametrize(("text", "found"), [
-    ("loss=1 loss=2", {"loss": 2}), ("loss=1 loss=nothing", {}), ("loss=nan\n", {"loss": "nan"}),
-    ('{"acc": 1}\n{"acc": true}\n{"acc', {"acc": 1}), ('  {"acc": 2, "more": {"acc": 3}}\n', {"acc": 2}), ('said {"acc": 2}\n', {}),
-    ("it 5\nit 6 of 7\n", {"line": 5}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("loss=1 loss=2", {"loss": 2}),
+        ("loss=1 loss=nothing", {}),
+        ("loss=nan\n", {"loss": "nan"}),
+        ('{"acc": 1}\n{"acc": true}\n{"acc', {"acc": 1}),
+        ('  {"acc": 2, "more": {"acc": 3}}\n', {"acc": 2}),
+        ('said {"acc": 2}\n', {}),
+        ("it 5\nit 6 of 7\n", {"line": 5}),
+    ],
+)
 def test_what_is_a_number_of_a_metric(text: str, found: dict[str, float]) -> None:
     reader = MetricReader(METRICS)
     for line in text.encode().splitlines(keepends=True):
         reader.add(line)
-    assert {name: value if value == value else "nan" for name, value in reader.found.items()} == found
+    assert {
+        name: value if value == value else "nan" for name, value in reader.found.items()
+    } == found
 
 
-@pytest.mark.parametrize(("good", "bad", "tolerance", "value", "verdict"), [
-    (100, 90, 0.9, 90.9, "bad"), (100, 90, 0.9, 90.91, "good"), (0.1, 0.3, 0.1, 0.2, "bad"), (0.1, 0.3, 0.1, 0.1999, "good"),
-    (1.0, 1.1, 1.1 * 0.01, 1.089, "bad"), (100, 90, 0.9, 89, "bad"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("good", "bad", "tolerance", "value", "verdict"),
+    [
+        (100, 90, 0.9, 90.9, "bad"),
+        (100, 90, 0.9, 90.91, "good"),
+        (0.1, 0.3, 0.1, 0.2, "bad"),
+        (0.1, 0.3, 0.1, 0.1999, "good"),
+        (1.0, 1.1, 1.1 * 0.01, 1.089, "bad"),
+        (100, 90, 0.9, 89, "bad"),
+    ],
+)
 def test_the_edge_of_a_tolerance_is_bad_on_either_side_whatever_floats_are_rounded_to(
     good: float, bad: float, tolerance: float, value: float, verdict: str
 ) -> None:
@@ -44,15 +65,39 @@ def test_the_edge_of_a_tolerance_is_bad_on_either_side_whatever_floats_are_round
 
 
 WHOLE = {
-    "digest": "d", "exit": 0, "signal": None, "seconds": 0.1, "hung": False, "metrics": {"a": 1.0}, "log": "", "device": "", "files": {},
-}  # fmt: skip
+    "digest": "d",
+    "exit": 0,
+    "signal": None,
+    "seconds": 0.1,
+    "hung": False,
+    "metrics": {"a": 1.0},
+    "log": "",
+    "device": "",
+    "files": {},
+}
 
 
-@pytest.mark.parametrize(("name", "value"), [
-    ("digest", 7), ("digest", None), ("exit", "0"), ("exit", True), ("exit", None), ("signal", "9"), ("seconds", "1"), ("seconds", None),
-    ("hung", 1), ("hung", "no"), ("metrics", []), ("metrics", {"a": "1"}), ("metrics", None), ("log", 3), ("device", 0),
-    ("files", {"a": 1}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("digest", 7),
+        ("digest", None),
+        ("exit", "0"),
+        ("exit", True),
+        ("exit", None),
+        ("signal", "9"),
+        ("seconds", "1"),
+        ("seconds", None),
+        ("hung", 1),
+        ("hung", "no"),
+        ("metrics", []),
+        ("metrics", {"a": "1"}),
+        ("metrics", None),
+        ("log", 3),
+        ("device", 0),
+        ("files", {"a": 1}),
+    ],
+)
 def test_a_kept_result_of_a_wrong_kind_is_none(name: str, value: object) -> None:
     assert _read_result(WHOLE) is not None
     assert _read_result({**WHOLE, name: value}) is None

@@ -22,9 +22,15 @@ def is_running(pid: str) -> bool:
         return False
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="the system does not show processes")
-def test_a_stopped_command_is_ended_with_its_process_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    script = "trap '' TERM; echo $$ >> pids; sh -c 'echo $$ >> pids; sleep 61; sleep 61' & wait; wait"
+@pytest.mark.skipif(
+    not os.path.exists("/proc/self/stat"), reason="the system does not show processes"
+)
+def test_a_stopped_command_is_ended_with_its_process_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = (
+        "trap '' TERM; echo $$ >> pids; sh -c 'echo $$ >> pids; sleep 61; sleep 61' & wait; wait"
+    )
     monkeypatch.setattr("npuprof.trials.processes.GRACE", 0.2)
     pool, pids = Pool(), tmp_path / "pids"
     pool.start("one", ["sh", "-c", f"cd {tmp_path}; {script}"], os.environ, DEVNULL)
@@ -34,7 +40,9 @@ def test_a_stopped_command_is_ended_with_its_process_group(tmp_path: Path, monke
     assert not any(map(is_running, pids.read_text().split()))
 
 
-def test_a_command_that_starts_as_the_user_interrupts_is_ended_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_that_starts_as_the_user_interrupts_is_ended_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     pool, started = Pool(), []
 
     def start_and_interrupt(command: list[str], **how: Any) -> object:
@@ -52,8 +60,17 @@ def test_a_command_that_starts_as_the_user_interrupts_is_ended_too(monkeypatch: 
 
 def test_a_process_that_leaves_the_group_does_not_hold_a_command_up(tmp_path: Path) -> None:
     pool, log = Pool(), os.open(tmp_path / "log", os.O_WRONLY | os.O_CREAT)
-    pool.start("one", ["sh", "-c", f"setsid sh -c 'echo $$ > {tmp_path}/pid; exec sleep 5' & wait_for={tmp_path}/pid; "
-               "while [ ! -s $wait_for ]; do sleep 0.01; done; echo done"], os.environ, log)  # fmt: skip
+    pool.start(
+        "one",
+        [
+            "sh",
+            "-c",
+            f"setsid sh -c 'echo $$ > {tmp_path}/pid; exec sleep 5' & wait_for={tmp_path}/pid; "
+            "while [ ! -s $wait_for ]; do sleep 0.01; done; echo done",
+        ],
+        os.environ,
+        log,
+    )
     ended = [how for _ in range(20) for _, how in pool.wait()]
     os.close(log)
     assert [how.exit for how in ended] == [0]

@@ -1,4 +1,6 @@
-"""The search for causes: what it finds of planted ones, how many trials it asks for, and that the same answers give the same questions."""
+"""The search for causes: what it finds of planted ones, how many trials it asks for, and that the
+same answers give the same questions.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ def bits(*places: int) -> int:
 
 
 def search(count: int, truth: Truth) -> tuple[Cause, list[int]]:
-    """Return what is found among so many units, and the trials that were asked for, the ends first."""
+    """Return what is found among so many units, and the trials that were asked for, the
+    ends first.
+    """
     asked = [0, (1 << count) - 1]
 
     def ask(units: int) -> str:
@@ -37,7 +41,19 @@ def together(*causes: int) -> Truth:
 A, B, C, D = (1 << place for place in (1, 6, 11, 13))
 
 
-@pytest.mark.parametrize("causes", [[A], [A | B], [A | B | C], [A, B], [A, B, C], [A | B, A | C], [A | B, C | D], [bits(*range(14))]])
+@pytest.mark.parametrize(
+    "causes",
+    [
+        [A],
+        [A | B],
+        [A | B | C],
+        [A, B],
+        [A, B, C],
+        [A | B, A | C],
+        [A | B, C | D],
+        [bits(*range(14))],
+    ],
+)
 def test_a_smallest_cause_is_found(causes: list[int]) -> None:
     cause, _ = search(14, together(*causes))
     assert cause.units in causes
@@ -45,17 +61,23 @@ def test_a_smallest_cause_is_found(causes: list[int]) -> None:
 
 
 @given(st.data())
-def test_no_placing_of_needed_units_takes_more_trials_than_are_promised(data: st.DataObject) -> None:
+def test_no_placing_of_needed_units_takes_more_trials_than_are_promised(
+    data: st.DataObject,
+) -> None:
     count = data.draw(st.integers(4, 96))
     needed = data.draw(st.sets(st.integers(0, count - 1), min_size=1, max_size=count // 4))
     cause, asked = search(count, together(bits(*needed)))
     assert cause.units == bits(*needed)
     most = 2 * len(needed) * math.log2(count / len(needed)) + 2 * len(needed) + 4
-    assert len(asked) <= (most if len(needed) > 1 else 4 + math.ceil(math.log2(count)))  # one is found by halving
+    assert len(asked) <= (
+        most if len(needed) > 1 else 4 + math.ceil(math.log2(count))
+    )  # one is found by halving
 
 
 @given(st.data())
-def test_a_cause_is_bad_and_without_any_member_good_whatever_the_truth_is(data: st.DataObject) -> None:
+def test_a_cause_is_bad_and_without_any_member_good_whatever_the_truth_is(
+    data: st.DataObject,
+) -> None:
     """Also where a combination is good although a part of it is bad."""
     count = data.draw(st.integers(1, 7))
     every = (1 << count) - 1
@@ -96,5 +118,9 @@ def test_what_cannot_stand_without_a_unit_goes_with_it() -> None:
         return together(bits(2, 7))(units)
 
     units = [1 << place for place in range(10)]
-    cause = find_cause(units, lambda mask: UNKNOWN if mask & bits(2) and not mask & bits(7) else truth(mask), {bits(7): bits(2, 7)})
+    cause = find_cause(
+        units,
+        lambda mask: UNKNOWN if mask & bits(2) and not mask & bits(7) else truth(mask),
+        {bits(7): bits(2, 7)},
+    )
     assert (cause.units, cause.undecided) == (bits(2, 7), 0)

@@ -1,4 +1,6 @@
-"""What a combination is made of: each change alone gives back itself, all of them the other end, on the presets of this repository."""
+"""What a combination is made of: each change alone gives back itself, all of them the other end, on
+the presets of this repository.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,16 @@ def describe(difference: Difference, mask: int) -> list[tuple[str, str, str]]:
     """Return what came and what went, leaf by leaf: a list that came whole is its elements."""
     found = []
     for change in difference.select(mask):
-        sides = (("-", change.before, change.kind != "added"), ("+", change.after, change.kind != "removed"))
-        found += [(sign, change.setting, leaf) for sign, value, there in sides if there for leaf in list_leaves(value, change.tail)]
+        sides = (
+            ("-", change.before, change.kind != "added"),
+            ("+", change.after, change.kind != "removed"),
+        )
+        found += [
+            (sign, change.setting, leaf)
+            for sign, value, there in sides
+            if there
+            for leaf in list_leaves(value, change.tail)
+        ]
     return sorted(found)
 
 
@@ -35,15 +45,26 @@ def load(text: str) -> Config:
     return npuprof.loads(text)
 
 
-LISTS = "options.modify_mixlist = {{ black-list = {{ to-add = [{}] }}, white-list = {{ to-add = [{}] }} }}\n"
+LISTS = (
+    "options.modify_mixlist = {{ black-list = {{ to-add "
+    "= [{}] }}, white-list = {{ to-add = [{}] }} }}\n"
+)
 PAIRS = {
     "lists that differ": (LISTS.format('"A", "B"', '"C"'), LISTS.format('"B", "D"', '"E", "F"')),
     "an element that went over": (LISTS.format('"A", "B"', '"C"'), LISTS.format('"A"', '"C", "B"')),
-    "text beside the structured form": ("options.fusion_switch_file = './a.cfg'\n", "options.fusion_switch_file = './b.cfg'\n"),
-    "a table of members": ("options.profiling_options = { output = '/a', training_trace = 'on' }\n",
-                           "options.profiling_options = { output = '/b', task_trace = 'on' }\n"),
-    "what a launcher says": ("env.A = { launcher = 'rank' }\n", "env.A = { launcher = 'local-rank' }\nenv.B = 1\n"),
-}  # fmt: skip
+    "text beside the structured form": (
+        "options.fusion_switch_file = './a.cfg'\n",
+        "options.fusion_switch_file = './b.cfg'\n",
+    ),
+    "a table of members": (
+        "options.profiling_options = { output = '/a', training_trace = 'on' }\n",
+        "options.profiling_options = { output = '/b', task_trace = 'on' }\n",
+    ),
+    "what a launcher says": (
+        "env.A = { launcher = 'rank' }\n",
+        "env.A = { launcher = 'local-rank' }\nenv.B = 1\n",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -62,11 +83,15 @@ def test_every_combination_differs_from_the_first_end_in_its_changes_alone(name:
 
 
 def test_nothing_that_goes_with_what_it_needs_breaks_a_rule() -> None:
-    """Of each rule of the catalogue, from nothing to its good example: taking any unit away leaves what the checks allow."""
+    """Of each rule of the catalogue, from nothing to its good example: taking any unit away leaves
+    what the checks allow.
+    """
     tried = 0
     for rule in load_rules():
         text = load_built_part("rule_texts")["rules"][rule.code]["good"]
-        difference = Difference(load(""), load(text if isinstance(text, str) else next(iter(text.values()))))
+        difference = Difference(
+            load(""), load(text if isinstance(text, str) else next(iter(text.values())))
+        )
         combinations = Combinations(difference, "trial")
         units, drops = tie_changes(combinations)
         assert sum(units) == difference.every
@@ -76,17 +101,36 @@ def test_nothing_that_goes_with_what_it_needs_breaks_a_rule() -> None:
     assert tried > 50
 
 
-@pytest.mark.parametrize(("before", "after", "needed_by"), [
-    ("options.precision_mode = 'allow_fp32_to_fp16'", "options.precision_mode_v2 = 'fp16'", {"precision_mode": {"precision_mode_v2"}}),
-    ("", "options.precision_mode_v2 = 'mixed_float16'\n" + LISTS.format('"A"', '"B"'),
-        {"precision_mode_v2": {"modify_mixlist.black-list.to-add", "modify_mixlist.white-list.to-add"}}),
-    ("options.hccl_timeout = 600", "options.hccl_timeout = 900\nenv.X = 1", {}),
-])  # fmt: skip
-def test_what_a_change_needs_is_found_from_the_rules(before: str, after: str, needed_by: dict[str, set[str]]) -> None:
+@pytest.mark.parametrize(
+    ("before", "after", "needed_by"),
+    [
+        (
+            "options.precision_mode = 'allow_fp32_to_fp16'",
+            "options.precision_mode_v2 = 'fp16'",
+            {"precision_mode": {"precision_mode_v2"}},
+        ),
+        (
+            "",
+            "options.precision_mode_v2 = 'mixed_float16'\n" + LISTS.format('"A"', '"B"'),
+            {
+                "precision_mode_v2": {
+                    "modify_mixlist.black-list.to-add",
+                    "modify_mixlist.white-list.to-add",
+                }
+            },
+        ),
+        ("options.hccl_timeout = 600", "options.hccl_timeout = 900\nenv.X = 1", {}),
+    ],
+)
+def test_what_a_change_needs_is_found_from_the_rules(
+    before: str, after: str, needed_by: dict[str, set[str]]
+) -> None:
     difference = Difference(load(before), load(after))
     units, drops = tie_changes(Combinations(difference, "trial"))
     found = {
-        difference.select(unit)[0].key: {change.key for change in difference.select(drops[unit] & ~unit)}
+        difference.select(unit)[0].key: {
+            change.key for change in difference.select(drops[unit] & ~unit)
+        }
         for unit in units
         if drops[unit] != unit
     }

@@ -1,8 +1,8 @@
 """Shell completion: presets, keys, values, targets, revisions, verbs and flags, for four shells.
 
-The shells call npuprof through the functions that ``--install-completion`` installs; the output is one word per line,
-or code that the function evaluates. Only words of harmless characters are offered: names in a repository may be
-malicious.
+The shells call npuprof through the functions that ``--install-completion`` installs; the output is
+one word per line, or code that the function evaluates. Only words of harmless characters are
+offered: names in a repository may be malicious.
 """
 
 from __future__ import annotations
@@ -12,25 +12,39 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 
-from npuprof.commands.completion.places import Candidate, describe_wanted_words, find_place, first_sentence, offer
+from npuprof.commands.completion.places import (
+    Candidate,
+    describe_wanted_words,
+    find_place,
+    first_sentence,
+    offer,
+)
 from npuprof.commands.framework import list_families, list_verb_names
 from npuprof.model import NpuprofError
 from npuprof.system import lazy_pattern
 
 _HARMLESS = lazy_pattern(r"[A-Za-z0-9_./@+=:,~^-]+")
-#: Characters that may split words in bash, by its COMP_WORDBREAKS: only the part after the last of them is completed.
+#: Characters that may split words in bash, by its COMP_WORDBREAKS: only the part after the last of
+#: them is completed.
 _BREAKS = "=:@"
 #: The break character that readline keeps at the start of the completed part.
 _KEPT_BREAK = "@"
 
 
 def answer_shell(instruction: str, environ: Mapping[str, str]) -> int:
-    """Print completions for a shell (``complete_bash``); return the exit code. Errors offer nothing."""
+    """Print completions for a shell (``complete_bash``); return the exit code.
+
+    Errors offer nothing.
+    """
     shell, current = instruction.removeprefix("complete_"), ""
     wanted, prefix_length = "", 0
     try:
         words, current, prefix_length = _read_words(shell, environ)
-        candidates = [item for item in find_candidates(words, current) if item[0].startswith(current) and _HARMLESS.fullmatch(item[0])]
+        candidates = [
+            item
+            for item in find_candidates(words, current)
+            if item[0].startswith(current) and _HARMLESS.fullmatch(item[0])
+        ]
         wanted = "" if candidates else describe_wanted_words(words, current)
     except (NpuprofError, ValueError, OSError):
         candidates = []
@@ -46,15 +60,20 @@ def answer_shell(instruction: str, environ: Mapping[str, str]) -> int:
 
 
 def _read_words(shell: str, environ: Mapping[str, str]) -> tuple[list[str], str, int]:
-    """Return the words before the cursor without the command, the word to complete, and how much of it the shell keeps.
+    """Return the words before the cursor without the command, the word to complete, and how much of
+    it the shell keeps.
 
     Raises ValueError.
     """
     if shell == "bash":
         typed = environ.get("COMP_WORDS", "")
-        words = [_unquote(word) for word in typed.split("\n")] if "\n" in typed else _split(typed)  # separated by the function's IFS
+        words = (
+            [_unquote(word) for word in typed.split("\n")] if "\n" in typed else _split(typed)
+        )  # separated by the function's IFS
         place = int(environ.get("COMP_CWORD", "0"))
-        merged, prefix_length = _merge_broken_words([*words[:place], words[place] if place < len(words) else ""])
+        merged, prefix_length = _merge_broken_words(
+            [*words[:place], words[place] if place < len(words) else ""]
+        )
         return merged[1:-1], merged[-1], prefix_length
     line = environ.get("_TYPER_COMPLETE_ARGS", "")
     words = _split(line)[1:]
@@ -80,9 +99,11 @@ def _unquote(word: str) -> str:
 
 
 def _merge_broken_words(words: Sequence[str]) -> tuple[list[str], int]:
-    """Return the words as typed, joining the parts that bash split, and the length of the last word before the completed part.
+    """Return the words as typed, joining the parts that bash split, and the length of the last word
+    before the completed part.
 
-    COMP_WORDBREAKS is configurable, and quoted text is not split: so the parts decide, not the text.
+    COMP_WORDBREAKS is configurable, and quoted text is not split: so the parts decide, not the
+    text.
     """
     merged: list[str] = []
     joined, prefix_length = False, 0
@@ -100,7 +121,9 @@ def _merge_broken_words(words: Sequence[str]) -> tuple[list[str], int]:
     return merged, prefix_length
 
 
-def _format_candidates(shell: str, candidates: Sequence[Candidate], current: str, prefix_length: int) -> str:
+def _format_candidates(
+    shell: str, candidates: Sequence[Candidate], current: str, prefix_length: int
+) -> str:
     if shell == "bash":
         if len(candidates) == 1 and candidates[0][0].endswith("="):  # bash would append a blank
             candidates = [*candidates, (f"{candidates[0][0]}VALUE", "")]
@@ -110,7 +133,10 @@ def _format_candidates(shell: str, candidates: Sequence[Candidate], current: str
             return "compset -P '*='; _files" if "=" in current else "_files"
         if all(word.endswith("=") for word, _ in candidates):
             return "compadd -S '' -- " + " ".join(f"'{word}'" for word, _ in candidates)
-        rows = [f'"{_escape_zsh(word)}":"{_escape_zsh(text)}"' if text else f'"{_escape_zsh(word)}"' for word, text in candidates]
+        rows = [
+            f'"{_escape_zsh(word)}":"{_escape_zsh(text)}"' if text else f'"{_escape_zsh(word)}"'
+            for word, text in candidates
+        ]
         return "_arguments '*: :((" + "\n".join(rows) + "))'"
     if shell == "fish":
         return "\n".join(f"{word}\t{text}" if text else word for word, text in candidates)
@@ -118,10 +144,17 @@ def _format_candidates(shell: str, candidates: Sequence[Candidate], current: str
 
 
 def _format_baseline_change_words(shell: str, wanted: str, rest: str) -> str:
-    """Return output that prevents file completion and shows the hint ``wanted``; ``rest`` is the part to complete."""
+    """Return output that prevents file completion and shows the hint ``wanted``.
+
+    ``rest`` is the part to complete.
+    """
     if shell == "zsh":
         return f"_message -r '{_escape_zsh(wanted)}'"
-    if shell == "bash":  # bash offers file names if there are no candidates, and inserts the common prefix of several
+    if (
+        shell == "bash"
+        # bash offers file names if there are no candidates, and inserts the common prefix of
+        # several
+    ):
         shown = rest or re.sub(r"[^A-Z0-9]+", "-", wanted.upper()).strip("-")
         return f"{shown}\n{shown}...\n" if rest else f"{shown}\n...\n"
     return ""
@@ -133,10 +166,15 @@ def _escape_zsh(text: str) -> str:
 
 
 def find_candidates(words: Sequence[str], current: str) -> Iterator[Candidate]:
-    """Yield the candidates after some words; not only those that begin with ``current``. Raises NpuprofError."""
+    """Yield the candidates after some words; not only those that begin with ``current``.
+
+    Raises NpuprofError.
+    """
     place = find_place(words, current)
     if place is None:
-        listed = {names[-1]: purpose for names, purpose in list_verb_names() if [*names[:-1]] == [*words]}
+        listed = {
+            names[-1]: purpose for names, purpose in list_verb_names() if [*names[:-1]] == [*words]
+        }
         if not words:
             listed |= {**list_families(), "--help": "", "--version": ""}
         yield from ((name, first_sentence(purpose)) for name, purpose in listed.items())
@@ -145,11 +183,19 @@ def find_candidates(words: Sequence[str], current: str) -> Iterator[Candidate]:
     if parameter is None:
         if current.startswith("-"):
             flags = place.verb.spellings.items()
-            yield from ((flag, first_sentence(option.describe())) for flag, option in flags if flag.startswith("--"))
+            yield from (
+                (flag, first_sentence(option.describe()))
+                for flag, option in flags
+                if flag.startswith("--")
+            )
             yield "--help", "Show the help"
     elif parameter.choices:
         yield from offer(parameter.list_choices(), place.prefix)
     elif parameter.complete:
-        from npuprof.commands.completion.offering import COMPLETERS  # not needed for flags and verbs
+        from npuprof.commands.completion.offering import (
+            COMPLETERS,
+        )  # not needed for flags and verbs
 
-        yield from ((place.prefix + word, text) for word, text in COMPLETERS[parameter.complete](place))
+        yield from (
+            (place.prefix + word, text) for word, text in COMPLETERS[parameter.complete](place)
+        )

@@ -1,4 +1,6 @@
-"""Completion candidates for the values of parameters, read from files without starting a program."""
+"""Completion candidates for the values of parameters, read from files without starting
+a program.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,13 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
-from npuprof.commands.completion.places import Candidate, Place, find_key_record, first_sentence, offer
+from npuprof.commands.completion.places import (
+    Candidate,
+    Place,
+    find_key_record,
+    first_sentence,
+    offer,
+)
 from npuprof.commands.framework import list_verb_names
 from npuprof.document.keys import format_plain_value
 from npuprof.document.profile import PROFILE_KEYS, RELEASES
@@ -18,7 +26,10 @@ from npuprof.system import find_repository_top
 
 
 def _find_specs(place: Place) -> Iterator[Candidate]:
-    """Yield presets; after ``@`` the versions and revisions of one; after ``+`` presets to compose with."""
+    """Yield presets; after ``@`` the versions and revisions of one.
+
+    After ``+`` presets to compose with.
+    """
     from npuprof.store import is_source_reference
 
     store = place.store
@@ -36,7 +47,10 @@ def _find_specs(place: Place) -> Iterator[Candidate]:
     if at:
         refs = _list_refs(store)
         versions = [ref.rpartition("/v")[2] for ref in refs if ref.startswith(f"{name}/v")]
-        yield from offer((*reversed(versions), "HEAD", *(ref for ref in refs if "/v" not in ref)), f"{before}{name}@")
+        yield from offer(
+            (*reversed(versions), "HEAD", *(ref for ref in refs if "/v" not in ref)),
+            f"{before}{name}@",
+        )
         return
     home = find_store(store, os.environ)
     yield from offer(home.list_names_beginning(last), before)
@@ -50,11 +64,17 @@ def _find_released_versions(place: Place) -> Iterator[Candidate]:
 
 
 def _list_next_versions(place: Place) -> Iterator[Candidate]:
-    """Yield possible next version numbers of the preset that is named before, based on the names of tags."""
+    """Yield possible next version numbers of the preset that is named before, based on the names of
+    tags.
+    """
     from npuprof.store.versions import parse_version_text
 
     name, *_ = place.placed
-    tags = [ref.removeprefix(f"{name}/") for ref in _list_refs(place.store) if ref.startswith(f"{name}/v")]
+    tags = [
+        ref.removeprefix(f"{name}/")
+        for ref in _list_refs(place.store)
+        if ref.startswith(f"{name}/v")
+    ]
     released = [version.number for tag in tags if (version := parse_version_text(tag))]
     if not released:
         yield "1.0.0", "the first"
@@ -73,7 +93,11 @@ def _find_stores(place: Place) -> Iterator[Candidate]:
     yield from offer(names)
     if not place.current:
         with os.scandir() as entries:
-            yield from offer(f"{entry.name}/" for entry in entries if entry.is_dir() and not entry.name.startswith("."))
+            yield from offer(
+                f"{entry.name}/"
+                for entry in entries
+                if entry.is_dir() and not entry.name.startswith(".")
+            )
 
 
 def _list_sources(place: Place) -> Iterator[Candidate]:
@@ -100,13 +124,23 @@ def _list_source_words(store: str | None, current: str) -> Iterator[str]:
     from npuprof.store.sources.released import read_kept_tags
 
     tags = read_kept_tags(there.locked)  # versions as of the time when the source was locked
-    refs = sorted(item.tag for item in tags) if tags is not None else _list_folder_refs(find_mirror_folder(there.locked.url))
+    refs = (
+        sorted(item.tag for item in tags)
+        if tags is not None
+        else _list_folder_refs(find_mirror_folder(there.locked.url))
+    )
     refs = [ref for ref in refs if not ref.endswith(".yanked")]
-    yield from (f"{source}:{name}@{ref.rpartition('/v')[2]}" for ref in reversed(refs) if ref.startswith(f"{name}/v"))
+    yield from (
+        f"{source}:{name}@{ref.rpartition('/v')[2]}"
+        for ref in reversed(refs)
+        if ref.startswith(f"{name}/v")
+    )
 
 
 def _list_refs(store: str | None) -> list[str]:
-    """Return the tags and branches of the store's repository, read from its files without starting a program."""
+    """Return the tags and branches of the store's repository, read from its files without starting
+    a program.
+    """
     top = find_repository_top(os.path.realpath(find_store(store, os.environ).root))
     git = os.path.join(top, ".git")
     return _list_folder_refs(git) if top and os.path.isdir(git) else []
@@ -115,13 +149,20 @@ def _list_refs(store: str | None) -> list[str]:
 def _list_folder_refs(git: str) -> list[str]:
     """Return the tags and branches in a .git folder."""
     refs: set[str] = set()
-    with suppress(OSError), open(os.path.join(git, "packed-refs"), encoding="utf-8", errors="replace") as file:
+    with (
+        suppress(OSError),
+        open(os.path.join(git, "packed-refs"), encoding="utf-8", errors="replace") as file,
+    ):
         refs.update(line.split(" ", 1)[1].strip() for line in file if " refs/" in line)
     for kind in ("refs/tags", "refs/heads"):
         base = os.path.join(git, kind)
         for folder, _, names in os.walk(base):
-            refs.update(f"{kind}/{os.path.relpath(os.path.join(folder, name), base)}" for name in names)
-    return sorted(ref.split("/", 2)[2] for ref in refs if ref.startswith(("refs/tags/", "refs/heads/")))
+            refs.update(
+                f"{kind}/{os.path.relpath(os.path.join(folder, name), base)}" for name in names
+            )
+    return sorted(
+        ref.split("/", 2)[2] for ref in refs if ref.startswith(("refs/tags/", "refs/heads/"))
+    )
 
 
 def _find_revisions(place: Place) -> Iterator[Candidate]:
@@ -139,13 +180,17 @@ def _find_assignments(place: Place) -> Iterator[Candidate]:
 
     key, equals, _ = place.current.partition("=")
     if not equals:
-        yield from offer(f"{word}=" for listed in (_list_catalogue(), _list_profile_keys()) for word, _ in listed)
+        yield from offer(
+            f"{word}=" for listed in (_list_catalogue(), _list_profile_keys()) for word, _ in listed
+        )
         return
     record = find_key_record(key)
     if key == "profile.scenario":
         yield from offer(SCENARIOS, f"{key}=")
     if record is not None:
-        is_boolean = getattr(record, "field", "") == "b" or (isinstance(record, catalog.Setting) and record.kind == "bool")
+        is_boolean = getattr(record, "field", "") == "b" or (
+            isinstance(record, catalog.Setting) and record.kind == "bool"
+        )
         choices = (*record.choices, *(("true", "false") if is_boolean else ()))
         if not choices and isinstance(record.default, (int, float, str)) and record.default != "":
             yield f"{key}={record.default}", "the default"
@@ -157,7 +202,9 @@ def _list_keys(place: Place) -> Iterator[Candidate]:
     if place.placed:
         name = place.placed[0].partition("@")[0].partition("+")[0]
         with suppress(NpuprofError):
-            yield from offer(step.key for step in find_store(place.store, os.environ).profile(name).steps)
+            yield from offer(
+                step.key for step in find_store(place.store, os.environ).profile(name).steps
+            )
         yield from _list_profile_keys()
     yield from _list_catalogue()
 
@@ -172,7 +219,9 @@ def _list_catalogue() -> Iterator[Candidate]:
     from npuprof import catalog
 
     for section in SECTIONS:
-        yield from offer(catalog.record_names(section), "" if section == "options" else f"{section}.")
+        yield from offer(
+            catalog.record_names(section), "" if section == "options" else f"{section}."
+        )
 
 
 def _list_profile_keys() -> Iterator[Candidate]:
@@ -180,7 +229,10 @@ def _list_profile_keys() -> Iterator[Candidate]:
 
     plain = {name: key for name, key in PROFILE_KEYS.items() if key.kind != RELEASES}
     yield from ((f"profile.{name}", first_sentence(key.help)) for name, key in plain.items())
-    yield from ((f"profile.versions.{name}", f"Releases of {name} it is meant for") for name in list_frameworks())
+    yield from (
+        (f"profile.versions.{name}", f"Releases of {name} it is meant for")
+        for name in list_frameworks()
+    )
 
 
 def _list_releases(place: Place) -> Iterator[Candidate]:
@@ -194,13 +246,20 @@ def _find_framework_releases(place: Place) -> Iterator[Candidate]:
     from npuprof.catalog.releases import list_frameworks, load_releases
 
     name, equals, _ = place.current.partition("=")
-    return offer(reversed(load_releases(name)), f"{name}=") if equals else offer(f"{framework}=" for framework in list_frameworks())
+    return (
+        offer(reversed(load_releases(name)), f"{name}=")
+        if equals
+        else offer(f"{framework}=" for framework in list_frameworks())
+    )
 
 
 def _list_products(place: Place) -> Iterator[Candidate]:
     from npuprof.catalog import products
 
-    yield from ((name, str(products.load_products().get(name, {}).get("title", ""))) for name in products.product_names())
+    yield from (
+        (name, str(products.load_products().get(name, {}).get("title", "")))
+        for name in products.product_names()
+    )
 
 
 def _list_codes(place: Place) -> Iterator[Candidate]:

@@ -28,8 +28,8 @@ def first_sentence(text: str) -> str:
 class Place(NamedTuple):
     """A position on a command line: its verb, its parameter, and the words of the verb before it.
 
-    The parameter is None if a flag or nothing is expected. ``current`` is the beginning of its value, ``prefix`` the text
-    before it in the same word.
+    The parameter is None if a flag or nothing is expected. ``current`` is the beginning of its
+    value, ``prefix`` the text before it in the same word.
     """
 
     verb: type[Verb]
@@ -81,7 +81,10 @@ def find_place(words: Sequence[str], current: str) -> Place | None:
 
 
 def describe_wanted_words(words: Sequence[str], current: str) -> str:
-    """Return a short description of the value at a position without candidates; empty if it may be a file."""
+    """Return a short description of the value at a position without candidates.
+
+    Empty if it may be a file.
+    """
     place = find_place(words, current)
     if place is None or place.verb.takes_any_word:
         return ""
@@ -92,7 +95,11 @@ def describe_wanted_words(words: Sequence[str], current: str) -> str:
         return _describe_value(place.current.partition("=")[0])
     if parameter.choices:
         return f"one of {', '.join(parameter.list_choices())}"
-    return "" if parameter.complete in _WITH_FILES and parameter.kind != "number" else parameter.metavar.rstrip(".,")
+    return (
+        ""
+        if parameter.complete in _WITH_FILES and parameter.kind != "number"
+        else parameter.metavar.rstrip(".,")
+    )
 
 
 def find_key_record(key: str) -> Any:

@@ -1,8 +1,11 @@
-"""The Verb class and the registry of verbs. A verb's fields are its parameters, declared as data; its body returns an answer.
+"""The Verb class and the registry of verbs.
 
-Declarations import no command-line framework, which would take longer than most verbs. Plain commands are parsed from
-the declaration; Typer commands are built from it for help, completion and usage errors. The registry is the folder
-``commands``: each module with a ``VERB`` is a verb, named after the module.
+A verb's fields are its parameters, declared as data; its body returns an answer.
+
+Declarations import no command-line framework, which would take longer than most verbs. Plain
+commands are parsed from the declaration; Typer commands are built from it for help, completion and
+usage errors. The registry is the folder ``commands``: each module with a ``VERB`` is a verb, named
+after the module.
 """
 
 from __future__ import annotations
@@ -26,19 +29,25 @@ Names = tuple[str, ...]
 
 #: The groups of verbs in the order of the help, with their headings.
 GROUPS = {
-    "presets": "Presets", "output": "Output", "versions": "Versions", "team": "Team", "scripts": "Scripts", "runs": "Runs",
+    "presets": "Presets",
+    "output": "Output",
+    "versions": "Versions",
+    "team": "Team",
+    "scripts": "Scripts",
+    "runs": "Runs",
     "reference": "Reference",
-}  # fmt: skip
+}
 
 
 class Parameter(Record):
     """One parameter of a verb.
 
-    ``kind`` is ``argument`` (``arguments`` takes all remaining words), ``text``, ``many`` (a repeatable text), ``number``
-    or ``flag``; ``flags`` are its spellings, ``metavar`` is the name of its value in the help. ``choices`` are its valid
-    values, or a function that returns them; ``{choices}`` in the help lists them, and ``noun`` is the word for a value in
-    error messages. ``least`` is the minimum of a number. ``complete`` names what completes its values, in ``COMPLETERS`` of
-    ``completion.offering``; by default shells complete files.
+    ``kind`` is ``argument`` (``arguments`` takes all remaining words), ``text``, ``many`` (a
+    repeatable text), ``number`` or ``flag``; ``flags`` are its spellings, ``metavar`` is the name
+    of its value in the help. ``choices`` are its valid values, or a function that returns them;
+    ``{choices}`` in the help lists them, and ``noun`` is the word for a value in error messages.
+    ``least`` is the minimum of a number. ``complete`` names what completes its values, in
+    ``COMPLETERS`` of ``completion.offering``; by default shells complete files.
     """
 
     kind: str
@@ -75,7 +84,9 @@ class Parameter(Record):
             shown = self.flags[0] if self.flags else self.metavar.rstrip(".")
             hint = "check how the shell expanded a variable"
             if self.flags:
-                hint = f"give {shown} {self.metavar.rstrip('.')}" + ("" if self.required else ", or omit it")
+                hint = f"give {shown} {self.metavar.rstrip('.')}" + (
+                    "" if self.required else ", or omit it"
+                )
             raise build_usage_error(f"{shown} is empty", hint, "An empty text names nothing.")
 
     def require_choice(self, value: Any) -> None:
@@ -84,19 +95,30 @@ class Parameter(Record):
             return
         known = self.list_choices()
         if value not in known:
-            what = f"unknown {self.noun} {value!r}" if self.noun else f"{self.flags[0]} {value!r} is unknown"
+            what = (
+                f"unknown {self.noun} {value!r}"
+                if self.noun
+                else f"{self.flags[0]} {value!r} is unknown"
+            )
             more = "; npuprof help targets describes each" if self.noun == "target" else ""
-            raise build_usage_error(what, did_you_mean(value, known, f"known are {', '.join(known)}{more}"))
+            raise build_usage_error(
+                what, did_you_mean(value, known, f"known are {', '.join(known)}{more}")
+            )
 
 
 def _declare(*fields: Any, **named: Any) -> Any:
-    """Return a parameter. ``Verb`` replaces it by a value, so the functions below have the type of the value."""
+    """Return a parameter.
+
+    ``Verb`` replaces it by a value, so the functions below have the type of the value.
+    """
     return Parameter(*fields, **named)
 
 
 def argument(metavar: str, text: str, complete: str = "", default: str | None = None) -> str:
     """Declare a positional parameter, required unless it has a default."""
-    declared: str = _declare("argument", text, (), metavar, default, default is None, complete=complete)
+    declared: str = _declare(
+        "argument", text, (), metavar, default, default is None, complete=complete
+    )
     return declared
 
 
@@ -108,17 +130,25 @@ def optional_argument(metavar: str, text: str, complete: str = "") -> str | None
 
 def arguments(metavar: str, text: str, complete: str = "", required: bool = False) -> list[str]:
     """Declare a parameter that takes all remaining words."""
-    declared: list[str] = _declare("arguments", text, (), metavar, None, required, complete=complete)
+    declared: list[str] = _declare(
+        "arguments", text, (), metavar, None, required, complete=complete
+    )
     return declared
 
 
-def option(*flags: str, metavar: str, text: str, choices: Choices = (), noun: str = "", complete: str = "") -> str | None:
+def option(
+    *flags: str, metavar: str, text: str, choices: Choices = (), noun: str = "", complete: str = ""
+) -> str | None:
     """Declare an option with a value."""
-    declared: str | None = _declare("text", text, flags, metavar, None, False, choices, noun, complete=complete)
+    declared: str | None = _declare(
+        "text", text, flags, metavar, None, False, choices, noun, complete=complete
+    )
     return declared
 
 
-def option_with_default(*flags: str, metavar: str, text: str, default: str, choices: Choices = (), noun: str = "") -> str:
+def option_with_default(
+    *flags: str, metavar: str, text: str, default: str, choices: Choices = (), noun: str = ""
+) -> str:
     """Declare an option that always has a value."""
     declared: str = _declare("text", text, flags, metavar, default, False, choices, noun)
     return declared
@@ -151,9 +181,9 @@ def flag(*flags: str, text: str) -> bool:
 class Verb:
     """A verb of the command line; its module is its name, its docstring its help.
 
-    ``group`` is its section in the help. ``hidden`` verbs are called by programs, ``usage_hint`` is printed with a usage
-    error, ``takes_any_word`` allows arguments that look like flags. On a terminal, the text of ``prose`` answers is
-    wrapped.
+    ``group`` is its section in the help. ``hidden`` verbs are called by programs, ``usage_hint`` is
+    printed with a usage error, ``takes_any_word`` allows arguments that look like flags. On a
+    terminal, the text of ``prose`` answers is wrapped.
     """
 
     parameters: ClassVar[dict[str, Parameter]] = {}
@@ -169,12 +199,27 @@ class Verb:
     color = "never"
 
     def __init_subclass__(cls) -> None:
-        declared = [(name, value) for base in cls.__mro__ for name, value in vars(base).items() if isinstance(value, Parameter)]
-        cls.parameters = {**dict(declared), **dict(reversed(declared))}  # in the order of the first declarations, which count
-        cls.spellings = {spelling: parameter for parameter in cls.parameters.values() for spelling in parameter.flags}
+        declared = [
+            (name, value)
+            for base in cls.__mro__
+            for name, value in vars(base).items()
+            if isinstance(value, Parameter)
+        ]
+        cls.parameters = {
+            **dict(declared),
+            **dict(reversed(declared)),
+        }  # in the order of the first declarations, which count
+        cls.spellings = {
+            spelling: parameter
+            for parameter in cls.parameters.values()
+            for spelling in parameter.flags
+        }
 
     def __init__(self, given: Mapping[str, Any]) -> None:
-        """Set the given parameters, and defaults for the others. Raises NpuprofError (NP902) for an invalid choice."""
+        """Set the given parameters, and defaults for the others.
+
+        Raises NpuprofError (NP902) for an invalid choice.
+        """
         for name, parameter in self.parameters.items():
             value = given.get(name)
             setattr(self, name, parameter.copy_default() if value is None else value)
@@ -193,8 +238,15 @@ class Verb:
 
 
 def parse_plain_words(verb: type[Verb], words: Sequence[str]) -> dict[str, Any] | None:
-    """Return the parameters parsed from plain words, None if the words need the framework's parser."""
-    by_flag = {spelling: name for name, parameter in verb.parameters.items() for spelling in parameter.flags}
+    """Return the parameters parsed from plain words.
+
+    None if the words need the framework's parser.
+    """
+    by_flag = {
+        spelling: name
+        for name, parameter in verb.parameters.items()
+        for spelling in parameter.flags
+    }
     given: dict[str, Any] = {}
     places: list[str] = []
     rest = iter(words)
@@ -251,7 +303,10 @@ def _take_places(verb: type[Verb], places: list[str], given: dict[str, Any]) -> 
 
 
 def load_verb(words: Sequence[str]) -> tuple[Names, type[Verb], list[str]] | None:
-    """Return the verb of a command line, its words, and the words after them; None if there is no such verb."""
+    """Return the verb of a command line, its words, and the words after them.
+
+    None if there is no such verb.
+    """
     module = commands.__name__
     for place, word in enumerate(words[:2]):
         if not word.isascii() or not word.replace("-", "").isalpha() or word != word.lower():
@@ -278,7 +333,10 @@ def _load_module(name: str) -> type[Verb] | None:
 
 
 def list_verb_names() -> Iterator[tuple[Names, str]]:
-    """Yield the words of all visible verbs, by group, with the first line of their help; no verb is imported."""
+    """Yield the words of all visible verbs, by group, with the first line of their help.
+
+    No verb is imported.
+    """
     for _, names, purpose, hidden in _load_index():
         if not hidden:
             yield names, purpose
@@ -287,7 +345,9 @@ def list_verb_names() -> Iterator[tuple[Names, str]]:
 def list_groups() -> dict[str, list[str]]:
     """Return the first words of the visible verbs by the heading of their group."""
     headings = [*GROUPS.values()]
-    return group_pairs((headings[place], names[0]) for place, names, _, hidden in _load_index() if not hidden)
+    return group_pairs(
+        (headings[place], names[0]) for place, names, _, hidden in _load_index() if not hidden
+    )
 
 
 def list_verbs() -> Iterator[tuple[Names, type[Verb]]]:
@@ -297,11 +357,20 @@ def list_verbs() -> Iterator[tuple[Names, type[Verb]]]:
 
 def list_families() -> dict[str, str]:
     """Return the descriptions that two-word verbs share, by their first words."""
-    names = {names[0]: f"{commands.__name__}.{names[0]}" for names, _ in list_verb_names() if len(names) > 1}
-    return {name: str(__import__(package, fromlist=["__doc__"]).__doc__) for name, package in names.items()}
+    names = {
+        names[0]: f"{commands.__name__}.{names[0]}"
+        for names, _ in list_verb_names()
+        if len(names) > 1
+    }
+    return {
+        name: str(__import__(package, fromlist=["__doc__"]).__doc__)
+        for name, package in names.items()
+    }
 
 
 def _load_index() -> list[tuple[int, Names, str, bool]]:
-    """Return the index of the group, words, first help line and hidden flag of each verb, sorted."""
+    """Return the index of the group, words, first help line and hidden flag of each
+    verb, sorted.
+    """
     index: list[tuple[int, Names, str, bool]] = load_built_part("commands", "verbs")
     return index

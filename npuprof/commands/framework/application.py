@@ -13,7 +13,16 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from npuprof.commands.framework import Names, Parameter, Verb, list_families, list_groups, list_verb_names, list_verbs, load_verb
+from npuprof.commands.framework import (
+    Names,
+    Parameter,
+    Verb,
+    list_families,
+    list_groups,
+    list_verb_names,
+    list_verbs,
+    load_verb,
+)
 from npuprof.commands.framework.usage import explain_usage, suggest_flag, suggest_verb
 from npuprof.model import NpuprofError, __version__, build_usage_error, shorten_values
 from npuprof.report import output
@@ -34,7 +43,9 @@ class _Verbs(TyperGroup):
             return super().resolve_command(ctx, args)
         except Exception as error:
             shown = [name for name, command in self.commands.items() if not command.hidden]
-            vars(error)["message"] = f"{vars(error).get('message', '')} {suggest_verb(args[0], shown)}".rstrip()
+            vars(error)["message"] = (
+                f"{vars(error).get('message', '')} {suggest_verb(args[0], shown)}".rstrip()
+            )
             raise
 
 
@@ -44,36 +55,59 @@ class _GroupedVerbs(_Verbs):
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         width = max(map(len, self.commands))
         for heading, words in list_groups().items():
-            listed = [(word, self.commands[word]) for word in dict.fromkeys(words) if word in self.commands]
+            listed = [
+                (word, self.commands[word])
+                for word in dict.fromkeys(words)
+                if word in self.commands
+            ]
             if listed:
                 with formatter.section(heading):
                     formatter.write_dl(
-                        [(word.ljust(width), command.get_short_help_str(formatter.width - width - 6)) for word, command in listed]
+                        [
+                            (
+                                word.ljust(width),
+                                command.get_short_help_str(formatter.width - width - 6),
+                            )
+                            for word, command in listed
+                        ]
                     )
 
 
 class _ListedVerbs(_GroupedVerbs):
-    """All verbs by name and summary, without parameters: for npuprof --help, and for suggestions."""
+    """All verbs by name and summary, without parameters: for npuprof --help, and for
+    suggestions.
+    """
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        for name, purpose in {**{names[0]: purpose for names, purpose in list_verb_names()}, **list_families()}.items():
+        for name, purpose in {
+            **{names[0]: purpose for names, purpose in list_verb_names()},
+            **list_families(),
+        }.items():
             self.add_command(TyperCommand(name, help=purpose))
 
 
 def suggest_next_steps() -> str:
-    """Return the next steps for a bare npuprof, depending on whether there is a store with presets."""
+    """Return the next steps for a bare npuprof, depending on whether there is a store
+    with presets.
+    """
     from npuprof.store.folder import find_store
 
     try:
         store = find_store(None, os.environ)
         names = store.names()
     except NpuprofError:
-        return "No store of presets here: npuprof init creates one; npuprof import SCRIPT creates presets from a script."
+        return (
+            "No store of presets here: npuprof init creates one; "
+            "npuprof import SCRIPT creates presets from a script."
+        )
     if not names:
         return f"{store.label} has no presets yet: run npuprof init, or npuprof new NAME."
     first = next((name for name in names if "/" not in name), names[0])
-    return f"{store.label} has {format_count(len(names), 'preset')}: npuprof list, npuprof show {first}, npuprof check."
+    return (
+        f"{store.label} has {format_count(len(names), 'preset')}: "
+        f"npuprof list, npuprof show {first}, npuprof check."
+    )
 
 
 def run_words(words: list[str], runner: Runner) -> int:
@@ -81,13 +115,19 @@ def run_words(words: list[str], runner: Runner) -> int:
     if words[:1] in (["--install-completion"], ["--show-completion"]) and len(words) > 1:
         what = f"{words[0]} takes no word, and was given {words[1]!r}"
         why = "It is for the shell that runs it: bash, zsh, fish or PowerShell."
-        raise build_usage_error(what, f"start the shell that is meant, and say there: npuprof {words[0]}", why)
+        raise build_usage_error(
+            what, f"start the shell that is meant, and say there: npuprof {words[0]}", why
+        )
     try:
         if not words:
-            build_application(["--help"], runner)(args=["--help"], prog_name="npuprof", standalone_mode=False)
+            build_application(["--help"], runner)(
+                args=["--help"], prog_name="npuprof", standalone_mode=False
+            )
             output.write_to_stderr(suggest_next_steps())
             return 2
-        result = build_application(words, runner)(args=words, prog_name="npuprof", standalone_mode=False)
+        result = build_application(words, runner)(
+            args=words, prog_name="npuprof", standalone_mode=False
+        )
     except typer.Exit as stop:
         return stop.exit_code
     except Exception as error:
@@ -102,7 +142,9 @@ def run_words(words: list[str], runner: Runner) -> int:
         told = io.StringIO()
         show(file=told)
         told.writelines(f"{line}\n" for line in explain_usage(error, words))
-        output.write_to_stderr(escape_lines("\n".join(map(shorten_values, told.getvalue().rstrip("\n").split("\n")))))
+        output.write_to_stderr(
+            escape_lines("\n".join(map(shorten_values, told.getvalue().rstrip("\n").split("\n"))))
+        )
         return int(code)
     return result if isinstance(result, int) else 0
 
@@ -110,7 +152,8 @@ def run_words(words: list[str], runner: Runner) -> int:
 def build_application(words: list[str], runner: Runner) -> typer.Typer:
     """Return the application with the verb that the words name.
 
-    If they name none, all verbs are included, without parameters unless completing: building parameters is slow.
+    If they name none, all verbs are included, without parameters unless completing: building
+    parameters is slow.
     """
     found = load_verb([word for word in words if word != "--"])
     is_listed = found is None and not any(name.endswith("_COMPLETE") for name in os.environ)
@@ -134,7 +177,12 @@ def build_application(words: list[str], runner: Runner) -> typer.Typer:
         if home not in homes:
             purpose = families[home[0]]
             homes[home] = typer.Typer(
-                name=home[0], cls=_Verbs, suggest_commands=False, help=purpose, no_args_is_help=True, rich_markup_mode=None
+                name=home[0],
+                cls=_Verbs,
+                suggest_commands=False,
+                help=purpose,
+                no_args_is_help=True,
+                rich_markup_mode=None,
             )
             app.add_typer(homes[home])
         _add_verb(homes[home], name, verb, runner, words[len(home) + 1 :] if found else [])
@@ -145,11 +193,15 @@ def format_help(words: list[str]) -> str:
     """Return the help of a verb, or of a group of two-word verbs, as ``--help`` prints it."""
     told = io.StringIO()
     with redirect_stdout(told):
-        build_application(words, lambda verb, given: 0)(args=[*words, "--help"], prog_name="npuprof", standalone_mode=False)
+        build_application(words, lambda verb, given: 0)(
+            args=[*words, "--help"], prog_name="npuprof", standalone_mode=False
+        )
     return told.getvalue()
 
 
-def _add_verb(app: typer.Typer, name: str, verb: type[Verb], runner: Runner, words: list[str]) -> None:
+def _add_verb(
+    app: typer.Typer, name: str, verb: type[Verb], runner: Runner, words: list[str]
+) -> None:
     """Build a Typer command from the declaration of a verb; ``words`` are its arguments."""
 
     def command(**given: Any) -> int:
@@ -163,7 +215,9 @@ def _add_verb(app: typer.Typer, name: str, verb: type[Verb], runner: Runner, wor
     settings: dict[str, Any] = {"ignore_unknown_options": verb.takes_any_word}
     if verb.hidden and words not in (["--help"], ["-h"]):
         settings["help_option_names"] = []  # git passes arbitrary words, but never --help alone
-    app.command(name, help=inspect.getdoc(verb), hidden=verb.hidden, context_settings=settings)(command)
+    app.command(name, help=inspect.getdoc(verb), hidden=verb.hidden, context_settings=settings)(
+        command
+    )
 
 
 def _build_parameter(name: str, parameter: Parameter) -> inspect.Parameter:
@@ -171,11 +225,17 @@ def _build_parameter(name: str, parameter: Parameter) -> inspect.Parameter:
     if parameter.kind in ("argument", "arguments"):
         info = typer.Argument(metavar=shown, help=parameter.describe())
     else:
-        info = typer.Option(*parameter.flags, metavar=shown, help=parameter.describe(), min=parameter.least)
+        info = typer.Option(
+            *parameter.flags, metavar=shown, help=parameter.describe(), min=parameter.least
+        )
     default = inspect.Parameter.empty if parameter.required else parameter.default
     kind = _TYPES.get(parameter.kind, str)
-    annotation: Any = operator.getitem(_ANNOTATED, (kind if parameter.required or kind is bool else kind | None, info))
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+    annotation: Any = operator.getitem(
+        _ANNOTATED, (kind if parameter.required or kind is bool else kind | None, info)
+    )
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+    )
 
 
 def _print_version(wanted: bool) -> None:
@@ -185,13 +245,18 @@ def _print_version(wanted: bool) -> None:
 
 
 def _show_version(
-    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version")] = False,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version"),
+    ] = False,
 ) -> None:
     """Manage configuration presets for Huawei Ascend NPUs."""
 
 
 def require_single_values(verb: type[Verb], words: Sequence[str]) -> None:
-    """Raise NpuprofError (NP902) if a flag is followed by another flag instead of its value, or has two values."""
+    """Raise NpuprofError (NP902) if a flag is followed by another flag instead of its value, or has
+    two values.
+    """
     values: dict[str, dict[str, None]] = {}
     rest = iter(words)
     for word in rest:
@@ -205,11 +270,17 @@ def require_single_values(verb: type[Verb], words: Sequence[str]) -> None:
         if not equals and (value == "--" or value in verb.spellings):
             what = f"{word} has no {parameter.metavar}: {value} follows instead"
             hint = f"write {word} {parameter.metavar}"
-            raise build_usage_error(what, hint, "It would be taken for the value, and not be heeded.")
+            raise build_usage_error(
+                what, hint, "It would be taken for the value, and not be heeded."
+            )
         if value and parameter.kind != "many":
             values.setdefault(parameter.flags[0], {})[value] = None
     for flag, texts in values.items():
         if len(texts) > 1:
             what = f"{flag} is given more than once: {' and '.join(texts)}"
-            hint = "join the conditions by 'and'" if verb.spellings[flag].metavar == "COND" else "omit all but one of them"
+            hint = (
+                "join the conditions by 'and'"
+                if verb.spellings[flag].metavar == "COND"
+                else "omit all but one of them"
+            )
             raise build_usage_error(what, hint, "It has one value.")

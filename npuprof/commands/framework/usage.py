@@ -1,4 +1,6 @@
-"""Suggestions for an invalid command line: a similar name, the replacement of a removed one, or the usage of the verb."""
+"""Suggestions for an invalid command line: a similar name, the replacement of a removed one, or the
+usage of the verb.
+"""
 
 from __future__ import annotations
 
@@ -25,15 +27,42 @@ FLAGS = {
 OTHER_VERBS = {
     word: replacement
     for words, replacement in (
-        ("remove delete rm", "git rm profiles/NAME.toml deletes a preset, npuprof unset NAME KEY takes a value out of one"),
-        ("apply use activate switch", "npuprof run NAME -- COMMAND runs with a preset, npuprof inject FILE NAME writes it into a script"),
-        ("get cat view info", "npuprof show NAME prints a preset, npuprof explain NAME KEY one value and its origin"),
+        (
+            "remove delete rm",
+            (
+                "git rm profiles/NAME.toml deletes a preset, "
+                "npuprof unset NAME KEY takes a value out of one"
+            ),
+        ),
+        (
+            "apply use activate switch",
+            (
+                "npuprof run NAME -- COMMAND runs with a preset, "
+                "npuprof inject FILE NAME writes it into a script"
+            ),
+        ),
+        (
+            "get cat view info",
+            "npuprof show NAME prints a preset, npuprof explain NAME KEY one value and its origin",
+        ),
         ("export exports", "npuprof env NAME prints exports for a shell, npuprof render NAME code"),
-        ("edit update add create save", "npuprof set NAME KEY=VALUE changes a preset, npuprof new NAME makes one"),
+        (
+            "edit update add create save",
+            "npuprof set NAME KEY=VALUE changes a preset, npuprof new NAME makes one",
+        ),
         ("validate lint", "npuprof check validates presets, npuprof scan FILE reads scripts"),
         ("history versions", "npuprof log NAME lists the commits that changed a preset"),
-        ("tag publish push", "npuprof release NAME makes a version of a preset, and --push sends it"),
-        ("compare", "npuprof diff A B compares two presets, npuprof diff --rev BRANCH the store with a branch"),
+        (
+            "tag publish push",
+            "npuprof release NAME makes a version of a preset, and --push sends it",
+        ),
+        (
+            "compare",
+            (
+                "npuprof diff A B compares two presets, npuprof "
+                "diff --rev BRANCH the store with a branch"
+            ),
+        ),
         ("upgrade", "npuprof migrate NAME --cann RELEASE rewrites a preset for a release"),
         ("ls", "npuprof list lists the presets"),
         ("mv", "npuprof rename OLD NEW renames a preset with every reference"),
@@ -47,15 +76,22 @@ def suggest_flag(error: Exception, words: list[str]) -> None:
     found, name = load_verb(words), getattr(error, "option_name", "")
     if found is None or not hasattr(error, "possibilities"):
         return
-    bare = {flag.lstrip("-"): flag for flag in found[1].spellings if flag.startswith("--")}  # dashes would count as half of a short name
+    bare = {
+        flag.lstrip("-"): flag for flag in found[1].spellings if flag.startswith("--")
+    }  # dashes would count as half of a short name
     error.possibilities = [bare[near] for near in find_nearest_names(name.lstrip("-"), bare)]
 
 
 def suggest_verb(word: str, verbs: Sequence[str]) -> str:
-    """Return ``Did you mean 'show'?`` with the verbs that a word abbreviates or misspells; an empty string if there are none."""
+    """Return ``Did you mean 'show'?`` with the verbs that a word abbreviates or misspells.
+
+    An empty string if there are none.
+    """
     if word in VERBS or (word in OTHER_VERBS and "show" in verbs):
         return ""
-    similar = [verb for verb in verbs if len(word) > 1 and verb.startswith(word)] or find_nearest_names(word, verbs, 1)
+    similar = [
+        verb for verb in verbs if len(word) > 1 and verb.startswith(word)
+    ] or find_nearest_names(word, verbs, 1)
     return f"Did you mean {' or '.join(map(repr, similar))}?" if similar else ""
 
 
@@ -78,18 +114,27 @@ def explain_usage(error: Exception, words: list[str]) -> Iterator[str]:
 
 
 def _format_parameter(parameter: Parameter) -> str:
-    return f"{parameter.flags[0]} {parameter.metavar}" if parameter.flags else parameter.metavar.rstrip(".")
+    return (
+        f"{parameter.flags[0]} {parameter.metavar}"
+        if parameter.flags
+        else parameter.metavar.rstrip(".")
+    )
 
 
 def _describe_parameters(called: str, verb: type[Verb]) -> str:
     """Return the arguments and flags of a verb in one line."""
     places = [parameter.metavar for parameter in verb.parameters.values() if not parameter.flags]
     flags = [parameter.flags[0] for parameter in verb.parameters.values() if parameter.flags]
-    return f"{called} takes {' '.join(places) or 'no arguments'}" + (f", and {', '.join(flags)}." if flags else ".")
+    return f"{called} takes {' '.join(places) or 'no arguments'}" + (
+        f", and {', '.join(flags)}." if flags else "."
+    )
 
 
 def describe_replacement(words: Sequence[str], flag: str = "") -> str:
-    """Return the replacement for a verb of another tool, or a removed flag; an empty string if the command line has neither."""
+    """Return the replacement for a verb of another tool, or a removed flag.
+
+    An empty string if the command line has neither.
+    """
     verb = words[0] if words else ""
     if verb in VERBS:
         return f"{verb} was removed in {_SINCE}: use {VERBS[verb]}"

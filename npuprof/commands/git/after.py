@@ -35,7 +35,10 @@ class After(Verb):
     words = arguments("words", "Arguments that git passes to the hook")
 
     def run(self) -> Answer:
-        """Return the findings that neither side has, nothing if there are none. Raises NpuprofError."""
+        """Return the findings that neither side has, nothing if there are none.
+
+        Raises NpuprofError.
+        """
         rewritten = sys.stdin.read() if self.deed == "rewrite" else ""
         if self.deed == "rewrite" and self.words[:1] != ["rebase"]:
             return Answer()
@@ -51,13 +54,18 @@ class After(Verb):
         for side in sides:
             revision = home.repository.load_revision(side)
             revision.shown = None  # files are cited as in the work tree
-            for mark in _find_faults(revision, revision.repository.prefix.rstrip("/") or revision.label):
+            for mark in _find_faults(
+                revision, revision.repository.prefix.rstrip("/") or revision.label
+            ):
                 now.pop(mark, None)
         if not now:
             return Answer()
         findings_now = fold_findings(now.values())
         done = "rebase" if self.deed == "rewrite" else "merge"
-        remark = f"the {done} is done, and introduces findings that neither side had: {format_severity_counts(findings_now)}"
+        remark = (
+            f"the {done} is done, and introduces findings that neither side had: "
+            f"{format_severity_counts(findings_now)}"
+        )
         hint = "fix it and commit, or undo the merge: git reset --keep ORIG_HEAD"
         return Answer(None, (remark, hint), 1, problems=findings_now)
 
@@ -65,7 +73,9 @@ class After(Verb):
 def _find_sides(git: Git, deed: str, words: list[str], rewritten: str) -> list[str]:
     """Return the merged commits; empty if there is only one, which has all faults itself."""
     if deed == "rewrite":
-        first = next((line.split()[1] for line in rewritten.splitlines() if len(line.split()) > 1), "")
+        first = next(
+            (line.split()[1] for line in rewritten.splitlines() if len(line.split()) > 1), ""
+        )
         names = ["ORIG_HEAD", f"{first}^"] if first else []
     elif words[:1] == ["1"]:  # a squash: HEAD is still this side
         names = ["HEAD"]
@@ -85,7 +95,9 @@ def _find_faults(home: ReadOnceStore, place: str) -> dict[Mark, Finding]:
     for name, findings in found.items():
         for finding in findings:
             if finding.severity != "info":
-                message = finding.message.replace(home.label, "the store").replace(place, "the store")
+                message = finding.message.replace(home.label, "the store").replace(
+                    place, "the store"
+                )
                 faults.setdefault((finding.code, finding.key, name, message), finding)
     return faults
 

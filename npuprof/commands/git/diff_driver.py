@@ -1,4 +1,6 @@
-"""``git diff-driver``: print the changes between two versions of a preset file, for ``git diff``."""
+"""``git diff-driver``: print the changes between two versions of a preset file, for
+``git diff``.
+"""
 
 from __future__ import annotations
 
@@ -25,18 +27,25 @@ class DiffDriver(Verb):
     words = arguments("words", "Arguments that git passes to a diff command")
 
     def run(self) -> Answer:
-        """Return the changes by key, or by line if only the text differs. Raises NpuprofError for a missing file."""
+        """Return the changes by key, or by line if only the text differs.
+
+        Raises NpuprofError for a missing file.
+        """
         words = self.words
         if len(words) < 7:
             return Answer(f"* Unmerged path {words[0]}\n" if words else "")
         path, old, _, _, new = words[:5]
-        before, after = (None if side == os.devnull else read_file_content(side) for side in (old, new))
+        before, after = (
+            None if side == os.devnull else read_file_content(side) for side in (old, new)
+        )
         named = words[7] if len(words) > 7 else path
         try:
             text = _format_changes(path, before, named, after)
         except UNREADABLE:
             text = ""
-        body = text.encode() or _format_lines(f"a/{path}", before or b"", f"b/{named}", after or b"")
+        body = text.encode() or _format_lines(
+            f"a/{path}", before or b"", f"b/{named}", after or b""
+        )
         return Answer(f"diff --npuprof a/{path} b/{named}\n".encode() + body)
 
 
@@ -44,14 +53,18 @@ def _format_changes(path: str, before: bytes | None, named: str, after: bytes | 
     """Return the changes between two files as written, or nothing if only their text differs."""
     old = None if before is None else parse_document(path, path, before)
     new = None if after is None else parse_document(named, named, after)
-    lines = [line for change in compare_documents(old, new) for line in format_change_lines(change, "  ")]
+    lines = [
+        line for change in compare_documents(old, new) for line in format_change_lines(change, "  ")
+    ]
     state = "new preset" if old is None else "removed" if new is None else ""
     return "".join(f"{line}\n" for line in ([f"  {state}"] if state else []) + lines)
 
 
 def _format_lines(old: str, before: bytes, new: str, after: bytes) -> bytes:
     end = b"\n\\ No newline at end of file\n"
-    lines = diff_bytes(unified_diff, [*BytesIO(before)], [*BytesIO(after)], old.encode(), new.encode())
+    lines = diff_bytes(
+        unified_diff, [*BytesIO(before)], [*BytesIO(after)], old.encode(), new.encode()
+    )
     return b"".join(line if line.endswith(b"\n") else line + end for line in lines)
 
 

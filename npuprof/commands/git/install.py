@@ -17,7 +17,7 @@ from npuprof.hosting.git_drivers import (
     open_server_git,
     read_setting,
     write_setting,
-)  # fmt: skip
+)
 from npuprof.hosting.git_hooks import (
     HOOKS,
     SERVER_HOOK,
@@ -36,34 +36,59 @@ from npuprof.system.files import make_folder
 from npuprof.system.locks import lock_folders
 from npuprof.system.writing import Wanted
 
-_PATCHES = "patches made with these diffs cannot be applied: git diff --no-textconv --no-ext-diff and git format-patch make ones that can"
-_PLAIN = "git diff is git's own again, and its patches apply; npuprof git install --diff lets it speak of settings"
+_PATCHES = (
+    "patches made with these diffs cannot be applied: git diff --no-textconv --no-ext-diff and "
+    "git format-patch make ones that can"
+)
+_PLAIN = (
+    "git diff is git's own again, and its patches apply; "
+    "npuprof git install --diff lets it speak of settings"
+)
 
 
 class Install(StoreVerb):
     """Install git drivers for presets.
 
-    Presets are then merged by key and list element. The attributes that call the drivers are written to .gitattributes, or with
-    --global to your own attributes file. Without --diff, the output of git diff stays plain and its patches apply.
+    Presets are then merged by key and list element. The attributes that call the drivers are
+    written to .gitattributes, or with
+    --global to your own attributes file. Without --diff, the output of git diff stays plain and its
+    patches apply.
     """
 
     group = "team"
 
-    diff = flag("--diff", text="Show settings in git diff, log and show; patches then need --no-textconv --no-ext-diff")
-    hook = flag("--hook", text="Check the store after each merge and rebase, and report new findings")
-    server = flag("--server", text="Install only a hook that rejects pushes with errors in presets, in a bare repository")
+    diff = flag(
+        "--diff",
+        text=(
+            "Show settings in git diff, log and show; patches then need --no-textconv --no-ext-diff"
+        ),
+    )
+    hook = flag(
+        "--hook", text="Check the store after each merge and rebase, and report new findings"
+    )
+    server = flag(
+        "--server",
+        text="Install only a hook that rejects pushes with errors in presets, in a bare repository",
+    )
     everywhere = EVERYWHERE
 
     def run(self) -> Answer:
-        """Write the configuration, attributes and hooks; existing ones stay. Exit 2 if a hook could not be written.
+        """Write the configuration, attributes and hooks; existing ones stay.
+
+        Exit 2 if a hook could not be written.
 
         Raises NpuprofError.
         """
         if self.server:
             return self._install_server()
         if self.hook and self.everywhere:
-            what, why = "--hook and --global do not go together", "A hook belongs to one repository."
-            raise build_usage_error(what, "run npuprof git install --hook in each repository that is to have it", why)
+            what, why = (
+                "--hook and --global do not go together",
+                "A hook belongs to one repository.",
+            )
+            raise build_usage_error(
+                what, "run npuprof git install --hook in each repository that is to have it", why
+            )
         git, scope = open_git(self.everywhere), name_scope(self.everywhere)
         if not self.everywhere:
             reject_foreign_folder(git)
@@ -79,30 +104,45 @@ class Install(StoreVerb):
                 write_setting(git, scope, name, value)
                 (gone if value is None else done).append(name)
         make_folder(os.path.dirname(path))
-        if edit_attributes(path, lambda old: add_attributes(old, lines), "" if self.everywhere else git.folder):
+        if edit_attributes(
+            path, lambda old: add_attributes(old, lines), "" if self.everywhere else git.folder
+        ):
             done.append(path)
         problems = _write_hooks(git, done) if self.hook else []
         place = "all repositories of this user" if self.everywhere else git.folder
-        remarks = [list_below(f"{'set up for' if done or gone else 'already set up for'} {place}", done)]
+        remarks = [
+            list_below(f"{'set up for' if done or gone else 'already set up for'} {place}", done)
+        ]
         if gone:
             remarks.append(list_below("removed", gone))
         remarks += [_PLAIN] if gone else [_PATCHES] if self.diff else []
         if not self.everywhere and path in done:
-            remarks.append("commit .gitattributes; everybody who runs 'npuprof git install' then has the drivers")
+            remarks.append(
+                "commit .gitattributes; everybody who runs "
+                "'npuprof git install' then has the drivers"
+            )
         return Answer(None, tuple(remarks), 2 if problems else 0, problems=problems)
 
     def _install_server(self) -> Answer:
         """Write the hook of a server. Raises NpuprofError."""
         if self.diff or self.hook or self.everywhere or self.store:
-            what, why = "--server goes with no other option", "A server merges nothing and shows no differences."
-            hint = "for a store with another name, change the hook: npuprof git receive --store NAME"
+            what, why = (
+                "--server goes with no other option",
+                "A server merges nothing and shows no differences.",
+            )
+            hint = (
+                "for a store with another name, change the hook: npuprof git receive --store NAME"
+            )
             raise build_usage_error(what, hint, why)
         git = open_server_git()
         done: list[str] = []
         problems = _write_hooks(git, done, [SERVER_HOOK])
         if problems:
             return Answer(None, code=2, problems=problems)
-        return Answer(None, (list_below(f"{'set up for' if done else 'already set up for'} {git.folder}", done),))
+        return Answer(
+            None,
+            (list_below(f"{'set up for' if done else 'already set up for'} {git.folder}", done),),
+        )
 
 
 def _write_hooks(git: Git, done: list[str], names: Sequence[str] = HOOKS) -> list[Finding]:
@@ -126,14 +166,19 @@ def list_below(title: str, names: Iterable[str]) -> str:
 
 
 def edit_attributes(path: str, change: Callable[[str], str], below: str) -> bool:
-    """Change the text of an attributes file, or delete it if nothing is left; return whether it differs. Raises NpuprofError."""
+    """Change the text of an attributes file, or delete it if nothing is left.
+
+    Return whether it differs. Raises NpuprofError.
+    """
     with lock_folders([os.path.dirname(os.path.realpath(path))]):
         known = writing.read_known_file(path)
         old = (known or b"").decode(errors="surrogateescape")
         text = change(old)
         if text == old:
             return False
-        writing.write_wanted_files([Wanted(path, text.encode(errors="surrogateescape") or None, known, below)])
+        writing.write_wanted_files(
+            [Wanted(path, text.encode(errors="surrogateescape") or None, known, below)]
+        )
     return True
 
 

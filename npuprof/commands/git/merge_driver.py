@@ -1,4 +1,7 @@
-"""``git merge-driver``: merge presets by key and list element; never fails a merge that git can do."""
+"""``git merge-driver``: merge presets by key and list element.
+
+Never fails a merge that git can do.
+"""
 
 from __future__ import annotations
 
@@ -44,22 +47,42 @@ class MergeDriver(Verb):
             texts = [_read_side(self.path, raw) for raw in raws]
             result, remarks = _merge_sides(texts, by_line, self.path, size)
         except Exception as error:  # git gets a merge in any case
-            reason = error.findings[0].message if isinstance(error, NpuprofError) else str(error) or type(error).__name__
-            if not texts or by_line.raw is None or by_line.code or _read_merged(self.path, by_line.raw) is not None:
+            reason = (
+                error.findings[0].message
+                if isinstance(error, NpuprofError)
+                else str(error) or type(error).__name__
+            )
+            if (
+                not texts
+                or by_line.raw is None
+                or by_line.code
+                or _read_merged(self.path, by_line.raw) is not None
+            ):
                 if by_line.raw is not None:
                     writing.write_files_atomically({self.ours: by_line.raw})
-                return Answer(None, (f"{self.path} is merged as text: {reason}",), 1 if by_line.code else 0)
+                return Answer(
+                    None, (f"{self.path} is merged as text: {reason}",), 1 if by_line.code else 0
+                )
             remarks = [f"conflict: its lines merge into an invalid preset: {reason}"]
             result = Merged(format_conflicts(texts[1], texts[2], size), texts[1], tuple(remarks))
         writing.write_files_atomically({self.ours: encode_like(raws[1], result.text)})
-        return Answer(None, tuple(f"{self.path}: {hide_secrets(self.path, remark)}" for remark in remarks), 1 if result.conflicts else 0)
+        return Answer(
+            None,
+            tuple(f"{self.path}: {hide_secrets(self.path, remark)}" for remark in remarks),
+            1 if result.conflicts else 0,
+        )
 
 
 def _read_mark_size(text: str) -> int:
-    """Return the length of conflict markers from git. Raises NpuprofError (NP902) for an invalid number."""
+    """Return the length of conflict markers from git.
+
+    Raises NpuprofError (NP902) for an invalid number.
+    """
     if has_only_digits(text) and len(text) <= 4 and int(text):
         return int(text)
-    raise build_usage_error(f"marks cannot be {text!r} characters long", "pass the %L of git, usually 7")
+    raise build_usage_error(
+        f"marks cannot be {text!r} characters long", "pass the %L of git, usually 7"
+    )
 
 
 class LineMerge(NamedTuple):
@@ -74,12 +97,19 @@ def _read_side(path: str, raw: bytes) -> str:
     return parse_document(path, path, raw).text
 
 
-def _merge_sides(texts: Sequence[str], by_line: LineMerge, path: str, size: int) -> tuple[Merged, list[str]]:
-    """Merge by line if that gives the same values as a merge by key, else by key; return the result and its notes."""
+def _merge_sides(
+    texts: Sequence[str], by_line: LineMerge, path: str, size: int
+) -> tuple[Merged, list[str]]:
+    """Merge by line if that gives the same values as a merge by key, else by key.
+
+    Return the result and its notes.
+    """
     base, ours, theirs = texts
     torn = _list_torn_entries(path, texts)
     result = merge_texts(base, ours, theirs, torn, size)
-    line_text = None if torn or by_line.code or by_line.raw is None else _read_merged(path, by_line.raw)
+    line_text = (
+        None if torn or by_line.code or by_line.raw is None else _read_merged(path, by_line.raw)
+    )
     if line_text is not None and (result.is_undecided or _is_same_in_sides(line_text, result.text)):
         result = Merged(line_text, line_text, (), result.taken)
     unfit = find_unfit_changes(result, texts, path)
@@ -89,13 +119,18 @@ def _merge_sides(texts: Sequence[str], by_line: LineMerge, path: str, size: int)
 
 
 def _is_same_in_sides(line_text: str, text: str) -> bool:
-    """Return whether a text sets the same values as each side of another one, which may have conflicts."""
+    """Return whether a text sets the same values as each side of another one, which may have
+    conflicts.
+    """
     wanted = parse_toml_text(line_text)
-    return all(is_same_document(parse_toml_text(side), wanted) for side in split_conflicts(text) or (text,))
+    return all(
+        is_same_document(parse_toml_text(side), wanted) for side in split_conflicts(text) or (text,)
+    )
 
 
 def _list_torn_entries(path: str, texts: Sequence[str]) -> list[Path]:
-    """Return the entries of a lock that both sides changed differently: their fields must come from one side.
+    """Return the entries of a lock that both sides changed differently: their fields must come from
+    one side.
 
     Only references to single versions that both sides added to an entry are merged.
     """
@@ -106,7 +141,8 @@ def _list_torn_entries(path: str, texts: Sequence[str]) -> list[Path]:
     return [
         ("sources", name)
         for name in ours.keys() & theirs.keys()
-        if base.get(name) not in (ours[name], theirs[name]) and {**ours[name], **joined} != {**theirs[name], **joined}
+        if base.get(name) not in (ours[name], theirs[name])
+        and {**ours[name], **joined} != {**theirs[name], **joined}
     ]
 
 
@@ -123,7 +159,9 @@ def _merge_as_text(ours: str, base: str, theirs: str, size: int) -> LineMerge:
     files = [os.path.abspath(name) for name in (ours, base, theirs)]
     for file in files:
         require_plain_file(file)
-    result = Git(os.getcwd()).try_command("merge-file", "-p", f"--marker-size={size}", *names, *files)
+    result = Git(os.getcwd()).try_command(
+        "merge-file", "-p", f"--marker-size={size}", *names, *files
+    )
     return LineMerge(result.code, None if result.code >= 128 else result.output)
 
 

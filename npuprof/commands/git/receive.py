@@ -28,8 +28,8 @@ _LINE = lazy_pattern(r"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) (refs/.+)", re.DOTALL
 class Receive(Verb):
     """Reject a push that adds errors.
 
-    Checks the tips of the pushed branches before the push is accepted. Errors that existed before do not count. Exits with 1 if
-    the push is rejected.
+    Checks the tips of the pushed branches before the push is accepted. Errors that existed before
+    do not count. Exits with 1 if the push is rejected.
     """
 
     group = "team"
@@ -39,24 +39,43 @@ class Receive(Verb):
     store: str | None = STORE
 
     def run(self) -> Answer:
-        """Return the errors of each tip. Tags, deleted branches, and tips without presets are ignored. Raises NpuprofError."""
+        """Return the errors of each tip.
+
+        Tags, deleted branches, and tips without presets are ignored. Raises NpuprofError.
+        """
         text, remarks, code = "", [], 0
         for commit, moved in _read_tips(read_standard_input()).items():
             errors = self._find_errors(commit)
             if errors:
-                for before in {item for old, _ in moved for item in ([old] if old else self._list_beginnings(commit))}:
+                for before in {
+                    item
+                    for old, _ in moved
+                    for item in ([old] if old else self._list_beginnings(commit))
+                }:
                     known = _identify_errors(self._find_errors(before))
-                    errors = [item for item in errors if is_untold([item]) or not _identify_errors([item]) <= known]
+                    errors = [
+                        item
+                        for item in errors
+                        if is_untold([item]) or not _identify_errors([item]) <= known
+                    ]
             if errors:
                 code = 1
                 text += format_findings(errors)
-                remarks.append(f"not taken: {', '.join(ref for _, ref in moved)}: {format_severity_counts(errors)}")
+                remarks.append(
+                    f"not taken: {', '.join(ref for _, ref in moved)}: "
+                    f"{format_severity_counts(errors)}"
+                )
         return Answer(text, tuple(remarks), code)
 
     def _list_beginnings(self, commit: str) -> list[str]:
-        """Return the existing commits on which the new ones are based; the commit itself if it already exists."""
+        """Return the existing commits on which the new ones are based.
+
+        The commit itself if it already exists.
+        """
         git = spec.Workspace(self.store).store.repository.git
-        listed = git.run_command("rev-list", "--boundary", commit, "--not", "--all").decode().split()
+        listed = (
+            git.run_command("rev-list", "--boundary", commit, "--not", "--all").decode().split()
+        )
         return [line[1:] for line in listed if line.startswith("-")] if listed else [commit]
 
     def _find_errors(self, commit: str) -> list[Finding]:
@@ -64,28 +83,44 @@ class Receive(Verb):
             checked = CheckedStore(open_workspace(self.store), commit)
             if self.sync:
                 sync_sources(self.store, rev=commit)
-                checked = CheckedStore(open_workspace(self.store), commit)  # a new store, which sees the new files
+                checked = CheckedStore(
+                    open_workspace(self.store), commit
+                )  # a new store, which sees the new files
         except NpuprofError as error:
             return [finding for finding in error.findings if finding.code != "NP023"]
-        return [finding for finding in check_store(checked, notes=False).findings if finding.severity == "error"]
+        return [
+            finding
+            for finding in check_store(checked, notes=False).findings
+            if finding.severity == "error"
+        ]
 
 
 def _identify_errors(errors: Iterable[Finding]) -> set[tuple[str, ...]]:
     """Return the identities of errors, each with its preset."""
-    return {(*identify_finding(error), name) for error in errors for name in error.profiles or ("",)}
+    return {
+        (*identify_finding(error), name) for error in errors for name in error.profiles or ("",)
+    }
 
 
 def _read_tips(lines: bytes) -> dict[str, list[tuple[str, str]]]:
-    """Return the new commits of branches, each with its old commits and refs, from the hook's input. Raises NpuprofError."""
+    """Return the new commits of branches, each with its old commits and refs, from the hook's
+    input. Raises NpuprofError.
+    """
     tips: dict[str, list[tuple[str, str]]] = {}
-    for line in lines.decode(errors="surrogateescape").removesuffix("\n").split("\n") if lines else ():
+    for line in (
+        lines.decode(errors="surrogateescape").removesuffix("\n").split("\n") if lines else ()
+    ):
         match = _LINE.fullmatch(line)
         if match is None:
             what = f"{format_short_value(line)} is not input of a git hook"
-            raise build_usage_error(what, "this is for pre-receive, which git install --server writes")
+            raise build_usage_error(
+                what, "this is for pre-receive, which git install --server writes"
+            )
         old, commit, ref = match.groups()
         if ref.startswith("refs/heads/") and commit.strip("0"):
-            tips.setdefault(commit, []).append((old if old.strip("0") else "", ref.removeprefix("refs/heads/")))
+            tips.setdefault(commit, []).append(
+                (old if old.strip("0") else "", ref.removeprefix("refs/heads/"))
+            )
     return tips
 
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from npuprof.commands.framework import Verb
 from npuprof.commands.framework.parameters import FORMAT, OUTPUT, STORE
-from npuprof.hosting.git_drivers import list_diff_settings, list_settings, name_sample_preset, open_git, read_setting
+from npuprof.hosting.git_drivers import (
+    list_diff_settings,
+    list_settings,
+    name_sample_preset,
+    open_git,
+    read_setting,
+)
 from npuprof.hosting.git_hooks import HOOKS, find_hook, judge_hook
 from npuprof.report import Answer
 from npuprof.report.tables import Table
@@ -24,25 +30,51 @@ class Status(Verb):
     output = OUTPUT
 
     def run(self) -> Answer:
-        """Return the configured drivers, and whether the presets of the store use them. Raises NpuprofError."""
+        """Return the configured drivers, and whether the presets of the store use them.
+
+        Raises NpuprofError.
+        """
         git = open_git(False)
-        rows = {name: _judge_setting(git, name, value) or "missing" for name, value in list_settings().items()}
-        extra = {name: _judge_setting(git, name, value) for name, value in list_diff_settings().items()}
+        rows = {
+            name: _judge_setting(git, name, value) or "missing"
+            for name, value in list_settings().items()
+        }
+        extra = {
+            name: _judge_setting(git, name, value) for name, value in list_diff_settings().items()
+        }
         absent = "missing" if any(extra.values()) else "not asked for (--diff)"
         rows |= {name: setting or absent for name, setting in extra.items()}
         sample = name_sample_preset(git, self.store)
-        attributes = git.run_command("check-attr", "-z", "diff", "merge", "--", sample).decode(errors="replace").split("\0")
+        attributes = (
+            git.run_command("check-attr", "-z", "diff", "merge", "--", sample)
+            .decode(errors="replace")
+            .split("\0")
+        )
         uses = dict(zip(attributes[1::3], attributes[2::3], strict=False))
-        rows |= {f"attribute {name}": "set" if uses.get(name) == "npuprof" else "missing" for name in ("diff", "merge")}
+        rows |= {
+            f"attribute {name}": "set" if uses.get(name) == "npuprof" else "missing"
+            for name in ("diff", "merge")
+        }
         hooks = {name: judge_hook(find_hook(git, name), name) for name in HOOKS}
         wanted = any(state not in ("missing", "somebody else's") for state in hooks.values())
-        rows |= {f"hook {name}": state if state == "set" or wanted else "not asked for (--hook)" for name, state in hooks.items()}
+        rows |= {
+            f"hook {name}": state if state == "set" or wanted else "not asked for (--hook)"
+            for name, state in hooks.items()
+        }
         is_complete = not {"missing", "not executable", "somebody else's"} & {*rows.values()}
-        remark = "complete" if is_complete else "not complete; npuprof git install adds the missing parts"
+        remark = (
+            "complete"
+            if is_complete
+            else "not complete; npuprof git install adds the missing parts"
+        )
         return Answer(
             {
                 "text": lambda: Table(list(rows.items())),
-                "json": lambda: {"schema": "npuprof.git-status/1", "complete": is_complete, "parts": rows},
+                "json": lambda: {
+                    "schema": "npuprof.git-status/1",
+                    "complete": is_complete,
+                    "parts": rows,
+                },
             },
             (remark,) if self.format == "text" else (),
             int(not is_complete),

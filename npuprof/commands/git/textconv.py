@@ -24,7 +24,10 @@ class Textconv(Verb):
     file = argument("file", "Preset file")
 
     def run(self) -> Answer:
-        """Return the normal form of the file, or the file unchanged if it is invalid. Raises NpuprofError for a missing file."""
+        """Return the normal form of the file, or the file unchanged if it is invalid.
+
+        Raises NpuprofError for a missing file.
+        """
         raw = read_file_content(self.file)
         try:
             return Answer(_format_normal(self.file, raw))
@@ -33,7 +36,10 @@ class Textconv(Verb):
 
 
 def _format_normal(path: str, raw: bytes) -> bytes:
-    """Return the normal form of a file; of a file with conflicts, both sides with conflict markers."""
+    """Return the normal form of a file.
+
+    Of a file with conflicts, both sides with conflict markers.
+    """
     pair = split_conflicts(raw.decode())
     if pair is None:
         return format_normal_form(parse_document(path, path, raw).data).encode()

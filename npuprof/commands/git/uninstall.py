@@ -16,8 +16,15 @@ from npuprof.hosting.git_drivers import (
     open_server_git,
     read_setting,
     write_setting,
-)  # fmt: skip
-from npuprof.hosting.git_hooks import HOOKS, SERVER_HOOK, find_hook, reject_foreign_folder, reject_outside_hook, remove_hook
+)
+from npuprof.hosting.git_hooks import (
+    HOOKS,
+    SERVER_HOOK,
+    find_hook,
+    reject_foreign_folder,
+    reject_outside_hook,
+    remove_hook,
+)
 from npuprof.report import Answer
 
 
@@ -35,7 +42,14 @@ class Uninstall(StoreVerb):
             git = open_server_git()
             hook = find_hook(git, SERVER_HOOK)
             reject_outside_hook(git, hook)
-            return Answer(None, (f"removed\n  {hook}" if remove_hook(hook, SERVER_HOOK) else "nothing was set up here",))
+            return Answer(
+                None,
+                (
+                    f"removed\n  {hook}"
+                    if remove_hook(hook, SERVER_HOOK)
+                    else "nothing was set up here",
+                ),
+            )
         git, scope = open_git(self.everywhere), name_scope(self.everywhere)
         if not self.everywhere:
             reject_foreign_folder(git)
@@ -45,15 +59,21 @@ class Uninstall(StoreVerb):
             if read_setting(git, scope, name) is not None:
                 write_setting(git, scope, name, None)
                 done.append(name)
-        if edit_attributes(path, lambda old: _drop_attributes(old, wanted), "" if self.everywhere else git.folder):
+        if edit_attributes(
+            path, lambda old: _drop_attributes(old, wanted), "" if self.everywhere else git.folder
+        ):
             done.append(path)
         for name in () if self.everywhere else HOOKS:
             hook = find_hook(git, name)
             reject_outside_hook(git, hook)
             if remove_hook(hook, name):
                 done.append(hook)
-        where = "for all repositories of this user" if self.everywhere else "for this repository alone"
-        return Answer(None, (list_below("removed" if done else f"nothing was set up {where}", done),))
+        where = (
+            "for all repositories of this user" if self.everywhere else "for this repository alone"
+        )
+        return Answer(
+            None, (list_below("removed" if done else f"nothing was set up {where}", done),)
+        )
 
 
 def _drop_attributes(text: str, wanted: list[str]) -> str:

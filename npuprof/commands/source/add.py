@@ -28,43 +28,80 @@ class Add(StoreVerb):
     name = argument("NAME", "Name of the source, as in team:base/training")
     url = argument("GIT-URL", "Address of the repository: ssh, https or file")
     path = option_with_default(
-        "--path", metavar="FOLDER", text="Read the store in FOLDER, relative to the top of the repository", default="profiles"
+        "--path",
+        metavar="FOLDER",
+        text="Read the store in FOLDER, relative to the top of the repository",
+        default="profiles",
     )
     rev = option(
         "--rev",
         metavar="REV",
-        text="Use a version range such as ^2.1, or a revision [default: compatible with the newest version, else HEAD]",
+        text=(
+            "Use a version range such as ^2.1, or a revision "
+            "[default: compatible with the newest version, else HEAD]"
+        ),
         complete="revision",
     )
-    rules = flag("--rules", text="Apply the source's team rules to the presets of this repository too")
+    rules = flag(
+        "--rules", text="Apply the source's team rules to the presets of this repository too"
+    )
     moved = flag("--moved", text="Accept tags that moved upstream")
 
     def run(self) -> Answer:
         """Fetch the source and write npuprof.toml and npuprof.lock. Raises NpuprofError."""
         place = spec.open_project_files(self.store)
         place.refuse_shipped()
-        url = os.path.abspath(self.url) if self.url.startswith((".", "~")) and os.path.isdir(os.path.expanduser(self.url)) else self.url
+        url = (
+            os.path.abspath(self.url)
+            if self.url.startswith((".", "~")) and os.path.isdir(os.path.expanduser(self.url))
+            else self.url
+        )
         if not project.is_source_name(self.name):
             hint = "use letters, digits, '-' and '_'"
             raise build_error("NP040", f"{self.name!r} cannot be the name of a source", "", hint)
-        if taken := next((known for known in place.project.sources if known.lower() == self.name.lower()), None):
+        if taken := next(
+            (known for known in place.project.sources if known.lower() == self.name.lower()), None
+        ):
             hint = f"edit {place.cite(FILE)}, or remove it first: npuprof source remove {taken}"
             raise build_error("NP040", f"there is a source {taken!r} already", "", hint)
         rev = self.rev or suggest_range(fetching.fetch_source(url, self.moved, self.name))
-        entry = {"url": url, "path": self.path, "rev": rev, **({"rules": True} if self.rules else {})}
+        entry = {
+            "url": url,
+            "path": self.path,
+            "rev": rev,
+            **({"rules": True} if self.rules else {}),
+        }
         import tomlkit
 
         text = tomlkit.dumps({"sources": {self.name: entry}})
         try:
-            source = project.parse_project(f"source add {self.name}", text.encode()).sources[self.name]
+            source = project.parse_project(f"source add {self.name}", text.encode()).sources[
+                self.name
+            ]
         except NpuprofError as error:  # an error in the arguments, not in a file
-            raise NpuprofError([finding._replace(origin=None, key="") for finding in error.findings]) from None
+            raise NpuprofError(
+                [finding._replace(origin=None, key="") for finding in error.findings]
+            ) from None
         locked = lock_sources(place, [source], self.moved).sources
         written = place.write({self.name: entry}, {**place.lock.sources, **locked})
         there = locked[self.name]
-        here = f"{self.name} is at {url}, a path of this machine: elsewhere sync has to find it there too"
-        remark = f"added {self.name} at {there.tag or there.commit[:7]} (rev = {rev!r}): its presets are {self.name}:NAME"
-        return Answer(None, (remark, *list_unreadable(there), f"wrote {', '.join(written)}", *([here] if url != self.url else [])))
+        here = (
+            f"{self.name} is at {url}, a path of this "
+            "machine: elsewhere sync has to find it there too"
+        )
+        remark = (
+            f"added {self.name} at {there.tag or there.commit[:7]} "
+            f"(rev = {rev!r}): its presets are {self.name}:NAME"
+        )
+        return Answer(
+            None,
+            (
+                remark,
+                *list_unreadable(there),
+                f"wrote {', '.join(written)}",
+                *([here] if url != self.url else []),
+            ),
+        )
 
 
 VERB = Add

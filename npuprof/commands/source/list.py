@@ -37,15 +37,43 @@ class List(Verb):
         if not rows:
             place.refuse_nowhere()
         header = ("source", "version", "commit", "rev", "state", "address")
-        shown = [[row["name"], row["tag"] or "-", (row["commit"] or "-")[:7], row["rev"], row["state"], row["url"]] for row in rows]
-        remarks = () if rows else (f"{place.cite('npuprof.toml')} names no sources; npuprof source add NAME GIT-URL makes one",)
+        shown = [
+            [
+                row["name"],
+                row["tag"] or "-",
+                (row["commit"] or "-")[:7],
+                row["rev"],
+                row["state"],
+                row["url"],
+            ]
+            for row in rows
+        ]
+        remarks = (
+            ()
+            if rows
+            else (
+                (
+                    f"{place.cite('npuprof.toml')} names no sources; "
+                    "npuprof source add NAME GIT-URL makes one"
+                ),
+            )
+        )
         return Answer(
-            {"text": lambda: Table(shown, header=header), "json": lambda: {"schema": "npuprof.sources/1", "sources": rows}}, remarks
+            {
+                "text": lambda: Table(shown, header=header),
+                "json": lambda: {"schema": "npuprof.sources/1", "sources": rows},
+            },
+            remarks,
         )
 
 
-def _describe_sources(lookups: Lookups, sources: Sources, seen: set[tuple[str, str]] | None = None) -> Iterator[dict[str, str]]:
-    """Yield a row per source, followed by its own sources as ``team/core``; sources at the same commit once."""
+def _describe_sources(
+    lookups: Lookups, sources: Sources, seen: set[tuple[str, str]] | None = None
+) -> Iterator[dict[str, str]]:
+    """Yield a row per source, followed by its own sources as ``team/core``.
+
+    Sources at the same commit once.
+    """
     seen = set() if seen is None else seen
     for source in sources.project.sources.values():
         locked = sources.lock.sources.get(source.name)
@@ -59,15 +87,22 @@ def _describe_sources(lookups: Lookups, sources: Sources, seen: set[tuple[str, s
             nested = lookups.find_sources(store)
         except NpuprofError as error:
             states = {
-                "NP043": "not fetched", "NP044": "lock out of date" if locked else "not locked",
-                "NP049": "edited" if source.vendor else "lock edited", "NP054": "damaged",
-            }  # fmt: skip
+                "NP043": "not fetched",
+                "NP044": "lock out of date" if locked else "not locked",
+                "NP049": "edited" if source.vendor else "lock edited",
+                "NP054": "damaged",
+            }
             state = states.get(error.findings[0].code, "unusable")
         yield {
-            "name": f"{sources.label}{source.name}", "url": source.url, "path": source.path, "rev": source.rev,
-            "tag": locked.tag if locked else "", "commit": locked.commit if locked else "", "digest": locked.digest if locked else "",
+            "name": f"{sources.label}{source.name}",
+            "url": source.url,
+            "path": source.path,
+            "rev": source.rev,
+            "tag": locked.tag if locked else "",
+            "commit": locked.commit if locked else "",
+            "digest": locked.digest if locked else "",
             "state": state,
-        }  # fmt: skip
+        }
         mark = (locked.url, locked.commit) if locked else ("", "")
         if nested is not None and mark not in seen:
             seen.add(mark)

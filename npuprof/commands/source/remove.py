@@ -28,18 +28,24 @@ class Remove(StoreVerb):
         (source,) = place.select_sources([self.name])
         hint = "take it out of extends first, copy the preset in, or say --force"
         problems = [
-            Finding("NP042", f"{name} extends {reference}", "", hint, origin, "profile.extends", (name,))
+            Finding(
+                "NP042", f"{name} extends {reference}", "", hint, origin, "profile.extends", (name,)
+            )
             for name, reference, origin in (place.iterate_references() if not self.force else ())
             if reference.partition(":")[0] == source.name
         ]
         if problems:
             raise NpuprofError(problems)
-        remaining = {name: locked for name, locked in place.lock.sources.items() if name != source.name}
+        remaining = {
+            name: locked for name, locked in place.lock.sources.items() if name != source.name
+        }
         written = place.write({source.name: None}, remaining)
         remarks = [f"removed {source.name}: wrote {', '.join(written)}"]
         if source.vendor and os.path.isdir(os.path.join(place.folder, source.vendor)):
             shown = os.path.relpath(os.path.join(place.folder, source.vendor))
-            remarks.append(f"its copy in {shown} stays; nothing reads it any more: git rm -r {shown}")
+            remarks.append(
+                f"its copy in {shown} stays; nothing reads it any more: git rm -r {shown}"
+            )
         return Answer(None, tuple(remarks))
 
 

@@ -13,17 +13,24 @@ from npuprof.store.lock_sync import sync_sources
 class Sync(Verb):
     """Fetch the locked sources.
 
-    Fetches exactly what npuprof.lock names, without changing it. Afterwards, presets of the sources can be used offline. In
-    a repository without a work tree, as on a server, npuprof reads the lock of HEAD.
+    Fetches exactly what npuprof.lock names, without changing it. Afterwards, presets of the sources
+    can be used offline. In a repository without a work tree, as on a server, npuprof reads the lock
+    of HEAD.
     """
 
     group = "team"
 
     names: list[str] = arguments("NAME...", "Sources to fetch [default: all]", "source")
     rev: str | None = option(
-        "--rev", metavar="REV", text="Fetch the commits in the lock at this revision [default: the work tree]", complete="revision"
+        "--rev",
+        metavar="REV",
+        text="Fetch the commits in the lock at this revision [default: the work tree]",
+        complete="revision",
     )
-    history: bool = flag("--history", text="Fetch the commits in the locks of all branches and tags, for log, diff and verify")
+    history: bool = flag(
+        "--history",
+        text="Fetch the commits in the locks of all branches and tags, for log, diff and verify",
+    )
     store: str | None = STORE
 
     def run(self) -> Answer:
@@ -33,7 +40,14 @@ class Sync(Verb):
         fetched = sync_sources(self.store, self.names, self.rev, self.history)
         if fetched is None:
             return Answer(None, (f"{FILE} names no sources",))
-        return Answer(None, (f"fetched {', '.join(fetched)}" if fetched else "everything that npuprof.lock names is here",))
+        return Answer(
+            None,
+            (
+                f"fetched {', '.join(fetched)}"
+                if fetched
+                else "everything that npuprof.lock names is here",
+            ),
+        )
 
 
 VERB = Sync

@@ -26,7 +26,9 @@ from npuprof.store.spec import Workspace
 
 
 class _Step:
-    """An update of the lock: its new ``sources``, the vendored copies, and notes; ``is_new`` is false if nothing in the lock changes.
+    """An update of the lock: its new ``sources``, the vendored copies, and notes.
+
+    ``is_new`` is false if nothing in the lock changes.
 
     Raises NpuprofError if a source cannot be fetched.
     """
@@ -34,9 +36,15 @@ class _Step:
     def __init__(self, place: ProjectFiles, wanted: list[Source], moved: bool) -> None:
         locking = lock_sources(place, wanted, moved)
         self._place, self._declared, self._old = place, place.project.sources, place.lock.sources
-        self._copies = {name: collect_files(there) for name, there in locking.sources.items() if self._declared[name].vendor}
+        self._copies = {
+            name: collect_files(there)
+            for name, there in locking.sources.items()
+            if self._declared[name].vendor
+        }
         self._locked = {
-            name: source._replace(copy=digest_manifest(self._copies[name][MANIFEST])) if name in self._copies else source
+            name: source._replace(copy=digest_manifest(self._copies[name][MANIFEST]))
+            if name in self._copies
+            else source
             for name, source in locking.sources.items()
         }
         unchanged = {name: known for name, known in self._old.items() if name in self._declared}
@@ -45,13 +53,20 @@ class _Step:
         self.remarks = locking.remarks
 
     def write(self) -> list[str]:
-        """Write the lock if it changes, and the vendored copies that differ from it; return their paths. Raises NpuprofError."""
+        """Write the lock if it changes, and the vendored copies that differ from it.
+
+        Return their paths. Raises NpuprofError.
+        """
         folders = {  # checked before anything is written
-            name: find_fit_folder(self._place, self._declared[name], self._declared[name].vendor, texts)
+            name: find_fit_folder(
+                self._place, self._declared[name], self._declared[name].vendor, texts
+            )
             for name, texts in self._copies.items()
         }
         written = self._place.write(None, self.sources) if self.is_new else []
-        sources = Sources(self._place.project, Lock(sources=self._locked), open_copy=self._place.open_copy)
+        sources = Sources(
+            self._place.project, Lock(sources=self._locked), open_copy=self._place.open_copy
+        )
         for name, texts in self._copies.items():
             if find_copy_faults(sources, name):
                 write_copy(folders[name], texts)
@@ -61,16 +76,27 @@ class _Step:
     def describe(self) -> list[str]:
         """Return a line for each source and each reference to a single version that changes."""
         old, new = self._old, self.sources
-        lines = [line for name in sorted({*new, *old}) if (line := _format_step(name, old.get(name), new.get(name)))]
-        return lines + [line for name in sorted(new) for line in _list_moved_versions(old.get(name), new[name])]
+        lines = [
+            line
+            for name in sorted({*new, *old})
+            if (line := _format_step(name, old.get(name), new.get(name)))
+        ]
+        return lines + [
+            line for name in sorted(new) for line in _list_moved_versions(old.get(name), new[name])
+        ]
 
     def compare(self) -> Survey:
         """Return how the new lock changes the presets of the store."""
         place = self._place
         sides = []
         # A source that no readable lock names is not locked, but exists.
-        before = {**self._declared, **{name: self._restore_source(known) for name, known in self._old.items()}}
-        unproved = {name: known._replace(digest="", is_sealed=True) for name, known in self._old.items()}  # this command fixes invalid ones
+        before = {
+            **self._declared,
+            **{name: self._restore_source(known) for name, known in self._old.items()},
+        }
+        unproved = {
+            name: known._replace(digest="", is_sealed=True) for name, known in self._old.items()
+        }  # this command fixes invalid ones
         for project, lock, opener in (
             (place.project._replace(sources=before), Lock(sources=unproved), place.open_copy),
             (place.project, Lock(sources=self.sources), None),
@@ -88,27 +114,49 @@ class _Step:
         return source._replace(url=known.url, path=known.path, rev=known.rev, vendor="")
 
     def list_remarks(self) -> list[str]:
-        """Return notes on the locked commits: yanked versions, unreadable presets; then those of locking."""
+        """Return notes on the locked commits: yanked versions, unreadable presets.
+
+        Then those of locking.
+        """
         old, new = self._old, self.sources
-        moved = [locked for name, locked in new.items() if name not in old or old[name].commit != locked.commit]
-        remarks = [f"{name} {locked.shown} is yanked: {locked.yanked}" for name, locked in new.items() if locked.yanked]
+        moved = [
+            locked
+            for name, locked in new.items()
+            if name not in old or old[name].commit != locked.commit
+        ]
+        remarks = [
+            f"{name} {locked.shown} is yanked: {locked.yanked}"
+            for name, locked in new.items()
+            if locked.yanked
+        ]
         for name, was in old.items():
-            if was.tag and name in new and new[name].tag != was.tag and (why := open_mirror(name, was.url, was.path).find_yank(was.tag)):
+            if (
+                was.tag
+                and name in new
+                and new[name].tag != was.tag
+                and (why := open_mirror(name, was.url, was.path).find_yank(was.tag))
+            ):
                 remarks.append(f"{name} {was.shown} was yanked: {why}")
-        pins = [(f"{name}:{reference}", pin) for name, locked in new.items() for reference, pin in locked.versions.items()]
+        pins = [
+            (f"{name}:{reference}", pin)
+            for name, locked in new.items()
+            for reference, pin in locked.versions.items()
+        ]
         remarks += [f"{reference} is yanked: {pin.yanked}" for reference, pin in pins if pin.yanked]
         remarks += [text for locked in moved for text in list_unreadable(locked)]
         remarks += self.remarks
         if self._place.is_lock_unread and old:
-            remarks.append("npuprof.lock cannot be read as it is: this is compared with that of HEAD")
+            remarks.append(
+                "npuprof.lock cannot be read as it is: this is compared with that of HEAD"
+            )
         return remarks
 
 
 class Update(Verb):
     """Update the lock to the newest allowed commits.
 
-    The rev of each source in npuprof.toml sets what is allowed. Before it writes npuprof.lock, npuprof shows how the presets of
-    this repository change, and asks.
+    The rev of each source in npuprof.toml sets what is allowed. Before it writes npuprof.lock,
+    npuprof shows how the presets of this repository change, and asks.
     """
 
     usage_hint = "npuprof source update team; rev in npuprof.toml limits the update"
@@ -117,16 +165,24 @@ class Update(Verb):
     names = arguments("NAME...", "Sources to update [default: all]", "source")
     yes = flag("--yes", "-y", text="Write the lock without asking")
     frozen = flag("--frozen", text="Write nothing, and exit with 1 if the lock would change")
-    moved = flag("--moved", text="Accept tags that moved upstream, and older versions if tags are gone")
+    moved = flag(
+        "--moved", text="Accept tags that moved upstream, and older versions if tags are gone"
+    )
     dry_run = DRY_RUN
     format = formats("text", "markdown", "json")
     store = STORE
     color = COLOR
 
     def run(self) -> Answer:
-        """Return the changes, and write the lock if the user agrees. Exit 1 if not, else 0. Raises NpuprofError."""
+        """Return the changes, and write the lock if the user agrees.
+
+        Exit 1 if not, else 0. Raises NpuprofError.
+        """
         if self.moved and self.frozen:
-            what, hint = "--moved takes tags as they are now, and --frozen takes nothing", "omit --moved: moved tags are reported"
+            what, hint = (
+                "--moved takes tags as they are now, and --frozen takes nothing",
+                "omit --moved: moved tags are reported",
+            )
             raise build_usage_error(what, hint)
         place = spec.open_project_files(self.store, needs_lock=False)
         wanted = place.select_sources(self.names)
@@ -134,18 +190,33 @@ class Update(Verb):
             place.refuse_nowhere()
             return Answer(None, (f"{place.cite('npuprof.toml')} names no sources",))
         step = _Step(place, wanted, self.moved)
-        answer = Answer(self._build_forms(step.compare(), step.describe()), tuple(step.list_remarks())) if step.is_new else Answer()
+        answer = (
+            Answer(self._build_forms(step.compare(), step.describe()), tuple(step.list_remarks()))
+            if step.is_new
+            else Answer()
+        )
         if self.frozen or self.dry_run:
             if not step.is_new:
                 return Answer(None, (*step.remarks, "npuprof.lock is up to date"))
             return answer._replace(
-                remarks=(*answer.remarks, "npuprof.lock would change; nothing was written"), code=1 if self.frozen else 0
+                remarks=(*answer.remarks, "npuprof.lock would change; nothing was written"),
+                code=1 if self.frozen else 0,
             )
-        if step.is_new and not self.yes and not ask_on_terminal(answer, self.format, "write npuprof.lock?"):
+        if (
+            step.is_new
+            and not self.yes
+            and not ask_on_terminal(answer, self.format, "write npuprof.lock?")
+        ):
             return answer_refusal(answer, "written", shown=True)
         written = ", ".join(step.write())
         if not step.is_new:
-            return Answer(None, (*step.remarks, f"npuprof.lock is up to date{f'; copied again: {written}' if written else ''}"))
+            return Answer(
+                None,
+                (
+                    *step.remarks,
+                    f"npuprof.lock is up to date{f'; copied again: {written}' if written else ''}",
+                ),
+            )
         shown = answer.forms if self.yes or not sys.stdin.isatty() else None
         return Answer(shown, (*answer.remarks, f"wrote {written}"))
 
@@ -153,7 +224,10 @@ class Update(Verb):
         head = "".join(f"{line}\n" for line in steps)
         return {
             "text": lambda: f"{head}\n{plain.format_survey_text(survey, False, self.coloured)}",
-            "markdown": lambda: f"{''.join(f'- {line}{chr(10)}' for line in steps)}\n{markdown.format_survey_markdown(survey)}",
+            "markdown": lambda: (
+                f"{''.join(f'- {line}{chr(10)}' for line in steps)}\n"
+                f"{markdown.format_survey_markdown(survey)}"
+            ),
             "json": lambda: data.format_survey_json(survey),
         }
 
@@ -166,18 +240,26 @@ def _format_step(name: str, before: LockedSource | None, after: LockedSource | N
         assert there is not None, "one of them is there"
         return f"{name}: {'now' if after else 'no longer'} at {there.shown} ({there.commit[:7]})"
     if (before.commit, before.url) == (after.commit, after.url):
-        return f"{name}: still at {after.shown} ({after.commit[:7]}), its entry in npuprof.lock is rewritten"
+        return (
+            f"{name}: still at {after.shown} ({after.commit[:7]}), "
+            "its entry in npuprof.lock is rewritten"
+        )
     return f"{name}: {before.shown} ({before.commit[:7]}) -> {after.shown} ({after.commit[:7]})"
 
 
 def _list_moved_versions(before: LockedSource | None, after: LockedSource) -> list[str]:
-    """Return the references to versions of single presets that are new, removed, or resolve to another version."""
+    """Return the references to versions of single presets that are new, removed, or resolve to
+    another version.
+    """
     old = before.versions if before is not None else {}
     moves = []
     for reference in sorted({*old, *after.versions}):
         was, now = (_format_pin(versions.get(reference)) for versions in (old, after.versions))
         if was != now:
-            moves.append(f"{after.name}:{reference}: {f'{was} -> {now}' if was and now else f'now {now}' if now else f'no longer {was}'}")
+            moves.append(
+                f"{after.name}:{reference}: "
+                f"{f'{was} -> {now}' if was and now else f'now {now}' if now else f'no longer {was}'}"
+            )
     return moves
 
 

@@ -9,7 +9,13 @@ from npuprof.commands.framework.parameters import StoreVerb
 from npuprof.model import build_error
 from npuprof.report import Answer
 from npuprof.store import RELEASED, spec
-from npuprof.store.sources.copies import collect_files, find_fit_folder, read_manifest, refuse_own_files, write_copy
+from npuprof.store.sources.copies import (
+    collect_files,
+    find_fit_folder,
+    read_manifest,
+    refuse_own_files,
+    write_copy,
+)
 from npuprof.store.sources.keeping import KeptFiles
 from npuprof.store.sources.manifest import MANIFEST, build_manifest, digest_manifest
 from npuprof.store.sources.reading import Sources
@@ -22,35 +28,66 @@ OWN = "."
 class Vendor(StoreVerb):
     """Copy a locked source into this repository.
 
-    Its presets are then read from the copy, and nothing is fetched. With . as NAME, npuprof copies the released versions that
-    presets of this store extend into .released. They then resolve without git history, as in a wheel or an image.
+    Its presets are then read from the copy, and nothing is fetched. With . as NAME, npuprof copies
+    the released versions that presets of this store extend into .released. They then resolve
+    without git history, as in a wheel or an image.
     """
 
     group = "team"
 
     name = argument("NAME", "Source to copy, or . for released versions of this store", "source")
-    into = option("--into", metavar="FOLDER", text="Copy to FOLDER, relative to npuprof.toml [default: the existing copy, or vendor/NAME]")
+    into = option(
+        "--into",
+        metavar="FOLDER",
+        text="Copy to FOLDER, relative to npuprof.toml [default: the existing copy, or vendor/NAME]",
+    )
 
     def run(self) -> Answer:
-        """Write the copy and add it to npuprof.toml. Raises NpuprofError, and then writes nothing."""
+        """Write the copy and add it to npuprof.toml.
+
+        Raises NpuprofError, and then writes nothing.
+        """
         if self.name == OWN:
             return self._keep_releases()
         place = spec.open_project_files(self.store)
         (source,) = place.select_sources([self.name])
         locked = Sources(place.project, place.lock).open_source(source.name).locked
-        folder = (source.vendor or f"vendor/{source.name}") if self.into is None else self.into.rstrip("/") or self.into
+        folder = (
+            (source.vendor or f"vendor/{source.name}")
+            if self.into is None
+            else self.into.rstrip("/") or self.into
+        )
         texts = collect_files(locked)
         top = find_fit_folder(place, source, folder, texts)
         write_copy(top, texts)
         known = locked._replace(copy=digest_manifest(texts[MANIFEST]))
         place.write({source.name: {"vendor": folder}}, {**place.lock.sources, source.name: known})
-        remark = f"copied {source.name} {locked.shown} into {folder}: {len(texts)} files, read from there from now on"
-        if source.vendor and source.vendor != folder and os.path.isdir(os.path.join(place.folder, source.vendor)):
-            return Answer(None, (remark, f"the copy in {source.vendor} stays; nothing reads it any more: git rm -r {source.vendor}"))
+        remark = (
+            f"copied {source.name} {locked.shown} into {folder}: "
+            f"{len(texts)} files, read from there from now on"
+        )
+        if (
+            source.vendor
+            and source.vendor != folder
+            and os.path.isdir(os.path.join(place.folder, source.vendor))
+        ):
+            return Answer(
+                None,
+                (
+                    remark,
+                    (
+                        f"the copy in {source.vendor} stays; nothing "
+                        f"reads it any more: git rm -r {source.vendor}"
+                    ),
+                ),
+            )
         return Answer(None, (remark,))
 
     def _keep_releases(self) -> Answer:
-        """Write the releases that presets of the store extend. Raises NpuprofError, and then writes nothing."""
+        """Write the releases that presets of the store extend.
+
+        Raises NpuprofError, and then writes nothing.
+        """
         home = spec.open_project_files(self.store, needs_lock=False).home
         if self.into is not None:
             what = f"--into {self.into!r}: the releases that a store extends are kept in it"
@@ -61,14 +98,32 @@ class Vendor(StoreVerb):
         refuse_own_files(top, home.root, releases.files, read_manifest(top))
         if releases.files or os.path.isdir(top):
             write_copy(top, {**releases.files, MANIFEST: build_manifest(releases.files)})
-        remarks = [f"{reference} is not a released version and was not vendored: it may change" for reference in releases.passed_over]
+        remarks = [
+            f"{reference} is not a released version and was not vendored: it may change"
+            for reference in releases.passed_over
+        ]
         shown = ", ".join(
             f"{reference} ({version})" if not reference.endswith(f"@{version}") else reference
             for reference, version in releases.references.items()
         )
         if not shown:
-            return Answer(None, (*remarks, f"no preset of {home.label} extends a released version of another one of it: nothing is kept"))
-        return Answer(None, (*remarks, f"kept in {home.label}/{RELEASED}: {shown}; git add {home.label}/{RELEASED}"))
+            return Answer(
+                None,
+                (
+                    *remarks,
+                    (
+                        f"no preset of {home.label} extends a released "
+                        "version of another one of it: nothing is kept"
+                    ),
+                ),
+            )
+        return Answer(
+            None,
+            (
+                *remarks,
+                f"kept in {home.label}/{RELEASED}: {shown}; git add {home.label}/{RELEASED}",
+            ),
+        )
 
 
 VERB = Vendor

@@ -1,7 +1,10 @@
-"""Logs of a run, parsed to values: what adapter and engine logged. ``reading`` collects it from files, ``verdicts`` evaluates it.
+"""Logs of a run, parsed to values: what adapter and engine logged.
 
-A process has epochs: the engine starts, sessions are created, and it may stop and start again. The observed keys of an
-epoch are kept as maps of texts, one list per stage; equal maps are kept once, and at most ``MOST_MAPS``.
+``reading`` collects it from files, ``verdicts`` evaluates it.
+
+A process has epochs: the engine starts, sessions are created, and it may stop and start again. The
+observed keys of an epoch are kept as maps of texts, one list per stage; equal maps are kept once,
+and at most ``MOST_MAPS``.
 """
 
 from __future__ import annotations
@@ -17,7 +20,11 @@ MOST_MAPS = 64
 
 
 class Text(NamedTuple):
-    """The text of a key. ``cut`` if its line may continue, ``followed`` if the next line has no head and may belong to it."""
+    """The text of a key.
+
+    ``cut`` if its line may continue, ``followed`` if the next line has no head and may belong to
+    it.
+    """
 
     text: str
     cut: bool = False
@@ -28,7 +35,10 @@ Values = dict[str, Text]
 
 
 class Map(NamedTuple):
-    """The texts of one block. ``engine`` maps use the engine's own format; ``whole`` ones ended regularly."""
+    """The texts of one block.
+
+    ``engine`` maps use the engine's own format; ``whole`` ones ended regularly.
+    """
 
     values: Values
     engine: bool = False
@@ -38,10 +48,11 @@ class Map(NamedTuple):
 class Epoch:
     """The engine from one start to the next.
 
-    ``maps`` are by stage: ``init``, ``session``, ``graph``, and ``single``, ``partition``, ``operator``, ``add graph`` for
-    lines of these kinds. ``asked`` are init options that arrived after the engine start; ``late`` is set if somebody tried
-    that, ``joined`` if a session was created afterwards, ``doubtful`` if a block of init options may be such an attempt.
-    ``crowded`` are stages with dropped maps.
+    ``maps`` are by stage: ``init``, ``session``, ``graph``, and ``single``, ``partition``,
+    ``operator``, ``add graph`` for lines of these kinds. ``asked`` are init options that arrived
+    after the engine start; ``late`` is set if somebody tried that, ``joined`` if a session was
+    created afterwards, ``doubtful`` if a block of init options may be such an attempt. ``crowded``
+    are stages with dropped maps.
     """
 
     __slots__ = ("asked", "crowded", "doubtful", "joined", "late", "maps")
@@ -78,12 +89,14 @@ class Epoch:
 
 
 class Process:
-    """One process: its place, its number (None if its lines lack it), its launcher label, and its epochs.
+    """One process: its place, its number (None if its lines lack it), its launcher label, and its
+    epochs.
 
-    ``tf2`` marks the adapter for TensorFlow 2, ``generation`` is the matching row of ``catalog.wire``, ``threaded`` is set
-    if its lines name threads. ``warned`` are texts by attribute from warnings of TF 2, ``dumps`` maps of graph dump
-    attributes by kind (``node``, ``operator``). ``spoilt`` is set if lines are cut or merged, ``orphaned`` are keys of
-    lines without the title of their block. ``variables`` are the texts that torch_npu read, by variable.
+    ``tf2`` marks the adapter for TensorFlow 2, ``generation`` is the matching row of
+    ``catalog.wire``, ``threaded`` is set if its lines name threads. ``warned`` are texts by
+    attribute from warnings of TF 2, ``dumps`` maps of graph dump attributes by kind (``node``,
+    ``operator``). ``spoilt`` is set if lines are cut or merged, ``orphaned`` are keys of lines
+    without the title of their block. ``variables`` are the texts that torch_npu read, by variable.
     """
 
     def __init__(self, place: str, pid: int | None, label: str = "") -> None:
@@ -121,7 +134,13 @@ class Process:
     def start_epoch(self, anew: bool = False) -> Epoch:
         """Start an epoch with the engine. Pending observations belong to it."""
         last = self.last
-        if anew or last is None or last.late or last.doubtful or last.has("init", "session", "graph"):
+        if (
+            anew
+            or last is None
+            or last.late
+            or last.doubtful
+            or last.has("init", "session", "graph")
+        ):
             self.epochs.append(Epoch())
         return self.settle()
 

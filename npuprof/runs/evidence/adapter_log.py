@@ -21,15 +21,21 @@ _PAIR = lazy_pattern(r"([A-Za-z_][\w.]*):(?: (.*))?", re.ASCII | re.DOTALL)
 #: The source file in block lines, and the start of a line that ends before its text.
 _LISTS = "npu_attrs.cc"
 _KEY = lazy_pattern(r"[\w.]*", re.ASCII)
-#: Engine lines have a blank before the text, operator lines none: there, a blank belongs to the text.
-_SINGLE = lazy_pattern(r"\[(?:(GePlugin)|GEOP)\] ([A-Za-z][\w ]{0,60}?) ?:(?(1)[ ]?)(.*)", re.ASCII | re.DOTALL)
+#: Engine lines have a blank before the text, operator lines none: there, a blank belongs to the
+#: text.
+_SINGLE = lazy_pattern(
+    r"\[(?:(GePlugin)|GEOP)\] ([A-Za-z][\w ]{0,60}?) ?:(?(1)[ ]?)(.*)", re.ASCII | re.DOTALL
+)
 _PARTITION = lazy_pattern(r"OMPartition subgraph_\d+ begin\. ", re.ASCII)
-_ADD_GRAPH = lazy_pattern(r"\[GEOP\] call ge session add graph (\w+): (\w+), graph_id: \d+", re.ASCII)
+_ADD_GRAPH = lazy_pattern(
+    r"\[GEOP\] call ge session add graph (\w+): (\w+), graph_id: \d+", re.ASCII
+)
 _OPERATOR = lazy_pattern(r"\[GEOP\] (?=dynamic_input: )", re.ASCII)
 #: The start of a field in a line; its text extends to the next field. The line may end early.
 _FIELD = lazy_pattern(r"(?:^|, )(\w+)(?::| is)(?: |$)", re.ASCII)
 _BROKEN_FIELD = lazy_pattern(r", \w*(?: is?)?$", re.ASCII)
-#: A message after a start; a shorter line may be the cut message that the engine was already running.
+#: A message after a start; a shorter line may be the cut message that the engine was already
+#: running.
 _STARTED = "[GePlugin] Initialize"
 _BEGINS = lazy_pattern(r"\[GEOP\] Begin (?:to )?GeOp initialize", re.ASCII)
 _RUNNING = "[GePlugin] Ge has already"
@@ -37,8 +43,8 @@ _DEVICE = lazy_pattern(r"\[GePlugin\] device id : (\d+)")
 #: Why a later engine start was dropped.
 ALREADY = "the engine was running already"
 GLOBAL = "init_resource had started the engine"
-#: Title and stage of an operator that starts the engine before any session; only earlier lines show whether it did, and no line names the
-#: adapter.
+#: Title and stage of an operator that starts the engine before any session; only earlier lines show
+#: whether it did, and no line names the adapter.
 _EARLY_TITLE, _EARLY = "init option:", "early init"
 
 
@@ -58,13 +64,19 @@ class AdapterLog(BlockLog):
     def __init__(self, tail: Tail) -> None:
         super().__init__(tail)
         self._titles = _index_titles()
-        self._repeated = next(generation for generation in load_generations() if generation.per == "operator")
+        self._repeated = next(
+            generation for generation in load_generations() if generation.per == "operator"
+        )
         self._singles = load_single_names()
         self._fields = {stage: load_line_fields(stage) for stage in ("partition", "operator")}
-        self._started: dict[tuple[Process, str], str] = {}  # observed parts of a start since the last block of init options
+        self._started: dict[
+            tuple[Process, str], str
+        ] = {}  # observed parts of a start since the last block of init options
         known = load_known_keys()
         self._keys = known["init"] | known["session"]
-        self._foreign = {stage: self._keys - known[stage] for stage in ("init", "session")}  # (a graph may receive any of them)
+        self._foreign = {
+            stage: self._keys - known[stage] for stage in ("init", "session")
+        }  # (a graph may receive any of them)
         self.spoilt = False  # whether a line ends before its text
 
     @property
@@ -83,7 +95,9 @@ class AdapterLog(BlockLog):
                 process.informed = True
                 self._tail.set(block.values, pair[1])
                 return
-            if line.origin == _LISTS and _KEY.fullmatch(text) is not None:  # cut, and more lines may follow
+            if (
+                line.origin == _LISTS and _KEY.fullmatch(text) is not None
+            ):  # cut, and more lines may follow
                 self.spoilt = block.lost = True
                 return
             self._close(process, line.thread, whole=pair is None)
@@ -93,12 +107,20 @@ class AdapterLog(BlockLog):
             block = Block(stage, list_standing_keys(generation.name, stage), generation)
             self._open(process, line.thread, block, generation.per == "start")
         elif title == _EARLY_TITLE:
-            self._blocks[process, line.thread] = Block(_EARLY, list_standing_keys(self._repeated.name, "init"))
+            self._blocks[process, line.thread] = Block(
+                _EARLY, list_standing_keys(self._repeated.name, "init")
+            )
         elif text.startswith("["):
             self._take_marked(process, text, line)
         elif match := _PARTITION.match(text):
-            process.note("partition", Map(self._parse_fields("partition", text[match.end() :], line)))
-        elif line.origin == _LISTS and (pair := _PAIR.fullmatch(text)) is not None and pair[1] in self._keys:
+            process.note(
+                "partition", Map(self._parse_fields("partition", text[match.end() :], line))
+            )
+        elif (
+            line.origin == _LISTS
+            and (pair := _PAIR.fullmatch(text)) is not None
+            and pair[1] in self._keys
+        ):
             process.orphaned.add(pair[1])
         else:
             name, colon, value = text.partition(" :")
@@ -146,7 +168,12 @@ class AdapterLog(BlockLog):
             self._tail.set(single.values, option, lambda: process.note(stage, single))
             return
         last = process.last
-        if last is not None and stage == "single init" and last.texts(option, stage) and not last.has("init"):
+        if (
+            last is not None
+            and stage == "single init"
+            and last.texts(option, stage)
+            and not last.has("init")
+        ):
             process.start_epoch(anew=True)
         epoch = process.epoch
         epoch.joined |= stage == "single session" and bool(epoch.late)
@@ -154,7 +181,10 @@ class AdapterLog(BlockLog):
         self._tail.set(single.values, option, lambda: epoch.add(stage, single))
 
     def _parse_fields(self, stage: str, text: str, line: Line) -> Values:
-        """Return the option fields of a line: their texts may contain blanks and commas; only the last one can be cut."""
+        """Return the option fields of a line: their texts may contain blanks and commas.
+
+        Only the last one can be cut.
+        """
         places = list(_FIELD.finditer(text))
         texts = {}
         for place, following in zip(places, [*places[1:], None], strict=False):
@@ -170,7 +200,9 @@ class AdapterLog(BlockLog):
         block = self._blocks.pop((process, thread), None)
         if block is None or not block.values:
             return
-        if not self._foreign.get(block.stage, frozenset()).isdisjoint(block.values):  # the end of another block without its title
+        if not self._foreign.get(block.stage, frozenset()).isdisjoint(
+            block.values
+        ):  # the end of another block without its title
             process.orphaned |= block.values.keys()
             return
         closed = block.close(whole)
@@ -192,7 +224,9 @@ class AdapterLog(BlockLog):
         self._close_operator_block(process, closed, started)
 
     def _close_operator_block(self, process: Process, closed: Map, started: str | None) -> None:
-        """Record the init options of an operator: they were effective only if the operator started the engine."""
+        """Record the init options of an operator: they were effective only if the operator started
+        the engine.
+        """
         if started:
             if closed not in process.epoch.asked:
                 process.epoch.asked.append(closed)

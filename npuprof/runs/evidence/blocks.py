@@ -1,4 +1,6 @@
-"""A block of ``KEY: TEXT`` lines while it is parsed: keys are in byte order, so a smaller key ends it."""
+"""A block of ``KEY: TEXT`` lines while it is parsed: keys are in byte order, so a
+smaller key ends it.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +15,18 @@ if TYPE_CHECKING:
 
 
 class Block:
-    """One block: ``lost`` is set if lines are missing, ``epoch`` is the epoch at its start, ``generation`` the one with its title.
+    """One block: ``lost`` is set if lines are missing, ``epoch`` is the epoch at its start,
+    ``generation`` the one with its title.
 
-    ``standing`` are the keys that every block of its kind has, in order: a skipped one was lost. Keys are ASCII.
+    ``standing`` are the keys that every block of its kind has, in order: a skipped one was lost.
+    Keys are ASCII.
     """
 
     __slots__ = ("_last", "epoch", "generation", "lost", "stage", "standing", "values")
 
-    def __init__(self, stage: str, standing: tuple[str, ...] = (), generation: Generation | None = None) -> None:
+    def __init__(
+        self, stage: str, standing: tuple[str, ...] = (), generation: Generation | None = None
+    ) -> None:
         self.stage = stage
         self.generation = generation
         self.standing = standing
@@ -31,7 +37,9 @@ class Block:
 
     def takes(self, key: str) -> bool:
         """Return whether a key can come next."""
-        return key.encode("utf-8", "surrogateescape") > self._last.encode("utf-8", "surrogateescape")
+        return key.encode("utf-8", "surrogateescape") > self._last.encode(
+            "utf-8", "surrogateescape"
+        )
 
     def add(self, key: str, text: Text) -> None:
         """Add the text of a key."""
@@ -47,7 +55,9 @@ class Block:
 
 
 class BlockLog:
-    """The lines of one writer in one stream, in blocks: each thread of a process has at most one that may continue."""
+    """The lines of one writer in one stream, in blocks: each thread of a process has at most one
+    that may continue.
+    """
 
     def __init__(self, tail: Tail) -> None:
         self._blocks: dict[tuple[Process, str], Block] = {}  # by process and thread
@@ -63,9 +73,12 @@ class BlockLog:
         raise NotImplementedError
 
     def _open(self, process: Process, thread: str, block: Block, starts_once: bool = True) -> None:
-        """Open a block. One of a session or graph belongs to the current epoch, even if it ends in the next one.
+        """Open a block.
 
-        If the engine ``starts_once`` after a block of init options, another thread's block has ended by now.
+        One of a session or graph belongs to the current epoch, even if it ends in the next one.
+
+        If the engine ``starts_once`` after a block of init options, another thread's block has
+        ended by now.
         """
         if block.stage != "init":
             for (owner, other_thread), earlier in list(self._blocks.items()) if starts_once else ():

@@ -30,7 +30,9 @@ class EngineLog(BlockLog):
             return
         text = match[2]
         of_graph = _OF_GRAPH.search(text)
-        plain = text[: of_graph.start()] if of_graph else text.removesuffix(".")  # without the engine's suffix
+        plain = (
+            text[: of_graph.start()] if of_graph else text.removesuffix(".")
+        )  # without the engine's suffix
         stage = "graph" if of_graph else _find_stage(line.origin, line.text)
         if not stage:
             return
@@ -49,7 +51,9 @@ class EngineLog(BlockLog):
         if block is None:
             return
         process.identify(block.values)
-        if block.stage == "init" and (process.last is None or any(earlier.engine for earlier in process.last.blocks("init"))):
+        if block.stage == "init" and (
+            process.last is None or any(earlier.engine for earlier in process.last.blocks("init"))
+        ):
             process.start_epoch()
         process.settle()
         (block.epoch or process.epoch).add(block.stage, Map(block.values, engine=True))

@@ -1,4 +1,6 @@
-"""Graph dumps: the attributes of the nodes that carry every option, before or after partitioning."""
+"""Graph dumps: the attributes of the nodes that carry every option, before or after
+partitioning.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,13 @@ _MOST_NODES = 64
 _Node = tuple[str, Values, bool]
 
 
-def scan_dump(stream: Readable, process: Process, tell: Callable[[int], None], most: int | None) -> None:
-    """Add the attributes of a dump to a process. A file that does not begin like a graph has none."""
+def scan_dump(
+    stream: Readable, process: Process, tell: Callable[[int], None], most: int | None
+) -> None:
+    """Add the attributes of a dump to a process.
+
+    A file that does not begin like a graph has none.
+    """
     nodes: list[_Node] = []
     rest = b""
     for number, piece in enumerate(read_pieces(stream, most)):
@@ -43,19 +50,32 @@ def scan_dump(stream: Readable, process: Process, tell: Callable[[int], None], m
     if rest.endswith(_END[:-1]):  # the last newline may be missing
         _add_node(rest[: 1 - len(_END)], nodes)
         rest = b""
-    process.dumps += [(kind, Map(values, whole=intact and not rest.strip())) for kind, values, intact in nodes]
+    process.dumps += [
+        (kind, Map(values, whole=intact and not rest.strip())) for kind, values, intact in nodes
+    ]
 
 
 def _add_node(block: bytes, nodes: list[_Node]) -> None:
-    """Add a node that carries all options; its missing options are meaningful only if it is intact."""
+    """Add a node that carries all options.
+
+    Its missing options are meaningful only if it is intact.
+    """
     count = block.count(_OPENING)
     if count < LEAST_ATTRIBUTES:
         return
     known = load_attribute_names()
     texts = [(match[1].decode(), match[2]) for match in _ATTRIBUTE.finditer(block)]
-    values = {name: Text(decode_text(codecs.escape_decode(raw)[0])) for name, raw in texts if name in known and raw is not None}
+    values = {
+        name: Text(decode_text(codecs.escape_decode(raw)[0]))
+        for name, raw in texts
+        if name in known and raw is not None
+    }
     is_alone = block.startswith(b"node {\n") and b"\nnode {" not in block
-    intact = is_alone and count == len(texts) == block.count(b'\n    key: "') and all(name in values for name, _ in texts if name in known)
+    intact = (
+        is_alone
+        and count == len(texts) == block.count(b'\n    key: "')
+        and all(name in values for name, _ in texts if name in known)
+    )
     node = ("operator" if b'\n  op: "GeOp"\n' in block else "node", values, intact)
     if len(values) >= LEAST_ATTRIBUTES and node not in nodes and len(nodes) < _MOST_NODES:
         nodes.append(node)

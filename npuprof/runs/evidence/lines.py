@@ -1,8 +1,10 @@
-"""Parser of a log line: its label, its head (plog or the TensorFlow logger), and the adapter's or engine's message.
+"""Parser of a log line: its label, its head (plog or the TensorFlow logger), and the adapter's or
+engine's message.
 
-Launchers prepend a rank, host or container to lines, and log collectors a time. There are too many such labels to list,
-and users add their own, so a label is recognised by the head after it. It consists of names, numbers, brackets and
-punctuation, and does not end inside a word; otherwise it is the rest of a cut line.
+Launchers prepend a rank, host or container to lines, and log collectors a time. There are too many
+such labels to list, and users add their own, so a label is recognised by the head after it. It
+consists of names, numbers, brackets and punctuation, and does not end inside a word; otherwise it
+is the rest of a cut line.
 """
 
 from __future__ import annotations
@@ -15,8 +17,13 @@ from npuprof.system import lazy_pattern
 #: Lazy, so that the first head of the line follows.
 LABEL = rb"((?:[\w./@,=+*#<>()\[\]|: \t-]{0,119}?[:|>\]) \t])??)"
 #: Text that occurs only in heads: a label that contains it is the rest of another line.
-HEAD_PARTS = rb"\[TF_ADAPTER\]|\b(?:FMK|GE)\(\d|\(\d+,[\w.]+\):\d{4}-|wrapper\.cpp:\d|\]   [\w.]+:|graph engine opt"
-_REST = lazy_pattern(HEAD_PARTS + rb"|\[[A-Z]{4,8}\] ?$|(?:^|\s)\d{4}-\d\d-\d\d $|\.\d{6}: (?:[IWEF] )?$", re.ASCII)
+HEAD_PARTS = (
+    rb"\[TF_ADAPTER\]|\b(?:FMK|GE)\(\d|\(\d+,[\w.]+\):\d{4}-|wrapper\.cpp:\d|\] "
+    rb"  [\w.]+:|graph engine opt"
+)
+_REST = lazy_pattern(
+    HEAD_PARTS + rb"|\[[A-Z]{4,8}\] ?$|(?:^|\s)\d{4}-\d\d-\d\d $|\.\d{6}: (?:[IWEF] )?$", re.ASCII
+)
 _TIME = (
     rb"(?:[A-Z][a-z]{2} )?[A-Z][a-z]{2} [ \d]?\d \d\d:\d\d:\d\d(?: \d{4})?"
     rb"|(?:\d{4}[-/]\d\d[-/]\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
@@ -40,32 +47,44 @@ def show_writer(writer: str) -> str:
 #: The maximum length of a plog line in bytes; cut lines have this length, without a mark.
 LONGEST_LINE = 1022
 _PLOG = lazy_pattern(LABEL + rb"\[(\w+)\] ?(\w+)\((\d+),([^)]*)\): ?[\d:.-]{19,29} ?", re.ASCII)
-_TENSORFLOW = lazy_pattern(LABEL + rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: ([IWEF]) ([\w./-]+):\d+\] ?", re.ASCII)
+_TENSORFLOW = lazy_pattern(
+    LABEL + rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: ([IWEF]) ([\w./-]+):\d+\] ?", re.ASCII
+)
 _ADAPTER = lazy_pattern(rb"(?:\[[^\]]*\])?\[TF_ADAPTER\] ?\[([^\]:]+):\d+\](\d*) ?", re.ASCII)
 _ENGINE = lazy_pattern(rb"(?:\[[\w:]+\] ?)?\[([^\]:]+):\d+\](\d+) (\w+):", re.ASCII)
 #: The head of a second line inside one: the first writer was interrupted.
 _SECOND_HEAD = lazy_pattern(rb"\[[A-Z]{4,8}\] ?\w+\(\d+,[^)]*\):\d{4}-", re.ASCII)
 #: Heads of torch_npu and torch's logger on standard error, with the rank in different places.
 _TORCH_HEAD = rb"(?:\[rank(\d+)\]:)?[VIWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} (\d+)(?: [^\]\n]*?:\d+)?\]"
-_VARIABLE = lazy_pattern(LABEL + _TORCH_HEAD + rb" (?:\[rank:(\d+)\] )?(?:\[[^\]]*\] )*get env (\w+) = (.*)", re.ASCII | re.DOTALL)
+_VARIABLE = lazy_pattern(
+    LABEL + _TORCH_HEAD + rb" (?:\[rank:(\d+)\] )?(?:\[[^\]]*\] )*get env (\w+) = (.*)",
+    re.ASCII | re.DOTALL,
+)
 _ANY_SECOND = lazy_pattern(
-    _TORCH_HEAD + rb"|\[[A-Z]{4,8}\] ?\w+\(\d+,[^)]*\):\d{4}-|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: [IWEF] ", re.ASCII
+    _TORCH_HEAD
+    + rb"|\[[A-Z]{4,8}\] ?\w+\(\d+,[^)]*\):\d{4}-|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: [IWEF] ",
+    re.ASCII,
 )
 _SECOND_TIME = lazy_pattern(rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: [IWEF] ", re.ASCII)
 #: Longer digit sequences are not process numbers.
 _LONGEST_PID = 19
-#: The prefix of adapter warnings through the TensorFlow logger, whose source file may lack its folder.
+#: The prefix of adapter warnings through the TensorFlow logger, whose source file may lack its
+#: folder.
 _WARNING = b"[warning][tf_adapter]"
 #: Colours and other terminal control sequences.
 _TERMINAL = lazy_pattern(rb"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*\x07|[()][A-Z0-9])")
 #: Text that occurs only in the heads of lines.
-_REMNANT = lazy_pattern(HEAD_PARTS + rb"|^\d{1,4}(?:-[\d-]*(?: [\d:.]+(?:: [IWEF](?: [\w./]*)?)?)?)?$", re.ASCII)
+_REMNANT = lazy_pattern(
+    HEAD_PARTS + rb"|^\d{1,4}(?:-[\d-]*(?: [\d:.]+(?:: [IWEF](?: [\w./]*)?)?)?)?$", re.ASCII
+)
 
 
 class Line(NamedTuple):
-    """A relevant line: its writer (``adapter``, ``engine`` or ``tf2``), process, thread, and source file or function.
+    """A relevant line: its writer (``adapter``, ``engine`` or ``tf2``), process, thread, and source
+    file or function.
 
-    ``glued`` is set if another line runs into it, ``ended`` unless it is the last of a file and lacks its newline.
+    ``glued`` is set if another line runs into it, ``ended`` unless it is the last of a file and
+    lacks its newline.
     """
 
     writer: str
@@ -90,7 +109,9 @@ def parse_line(raw: bytes) -> Line | None:
     match = _match_head(_PLOG, raw) if b"FMK(" in raw or b"GE(" in raw else None
     if match is not None:
         return _parse_plog(match, raw)
-    match = _match_head(_TENSORFLOW, raw) if b"npu_wrapper.cpp" in raw or b"tf_adapter" in raw else None
+    match = (
+        _match_head(_TENSORFLOW, raw) if b"npu_wrapper.cpp" in raw or b"tf_adapter" in raw else None
+    )
     if match is None:
         return None
     origin = match[3].decode("ascii", "replace")
@@ -100,11 +121,23 @@ def parse_line(raw: bytes) -> Line | None:
         return None
     second = _SECOND_TIME.search(raw, match.end())
     text = decode_text(raw[match.end() : second.start() if second is not None else len(raw)])
-    return Line(writer, name_writer(match[1]), None, "", origin.rpartition("/")[2], text, 0, match[2].decode(), second is not None)
+    return Line(
+        writer,
+        name_writer(match[1]),
+        None,
+        "",
+        origin.rpartition("/")[2],
+        text,
+        0,
+        match[2].decode(),
+        second is not None,
+    )
 
 
 class ReadVariable(NamedTuple):
-    """A variable that torch_npu read: the line's label, process and rank, the variable's name and text, and whether it may continue."""
+    """A variable that torch_npu read: the line's label, process and rank, the variable's name and
+    text, and whether it may continue.
+    """
 
     before: str
     pid: int
@@ -122,26 +155,51 @@ def parse_variable(raw: bytes, ended: bool) -> ReadVariable | None:
     second = _ANY_SECOND.search(match[6])
     text = decode_text(match[6][: second.start() if second is not None else None])
     rank = (match[2] or match[4] or b"").decode()
-    return ReadVariable(name_writer(match[1]), int(match[3]), rank, match[5].decode(), text, second is not None or not ended)
+    return ReadVariable(
+        name_writer(match[1]),
+        int(match[3]),
+        rank,
+        match[5].decode(),
+        text,
+        second is not None or not ended,
+    )
 
 
 def _parse_plog(match: re.Match[bytes], raw: bytes) -> Line | None:
-    module, pid, level = match[3], int(match[4]) if len(match[4]) < _LONGEST_PID else -1, match[2].decode()
+    module, pid, level = (
+        match[3],
+        int(match[4]) if len(match[4]) < _LONGEST_PID else -1,
+        match[2].decode(),
+    )
     start, size = match.end(), len(raw) - match.start(2) + 1
     if (second := _SECOND_HEAD.search(raw, start)) is not None:
         raw, size = raw[: second.start()], LONGEST_LINE
     glued = second is not None
     is_engine = module == b"GE"
-    head = _ENGINE.match(raw, start) if is_engine else _ADAPTER.match(raw, start) if module == b"FMK" else None
+    head = (
+        _ENGINE.match(raw, start)
+        if is_engine
+        else _ADAPTER.match(raw, start)
+        if module == b"FMK"
+        else None
+    )
     if head is None:
         return None
-    writer, origin = ("engine", head[3].decode()) if is_engine else ("adapter", head[1].decode("ascii", "replace").rpartition("/")[2])
+    writer, origin = (
+        ("engine", head[3].decode())
+        if is_engine
+        else ("adapter", head[1].decode("ascii", "replace").rpartition("/")[2])
+    )
     text = decode_text(raw[head.end() :])
-    return Line(writer, name_writer(match[1]), pid, head[2].decode(), origin, text, size, level, glued)
+    return Line(
+        writer, name_writer(match[1]), pid, head[2].decode(), origin, text, size, level, glued
+    )
 
 
 def _match_head(head: re.Pattern[bytes], raw: bytes) -> re.Match[bytes] | None:
-    """Return the match of a head, None if its label is the rest of a cut line that runs into the next one."""
+    """Return the match of a head, None if its label is the rest of a cut line that runs into the
+    next one.
+    """
     match = head.match(raw)
     return match if match is not None and not (match[1] and _REST.search(match[1])) else None
 
@@ -152,7 +210,9 @@ def strip_colours(raw: bytes) -> bytes:
 
 
 def has_head(raw: bytes) -> bool:
-    """Return whether a line begins with a head of plog or the TensorFlow logger, from any module."""
+    """Return whether a line begins with a head of plog or the TensorFlow logger, from
+    any module.
+    """
     return _PLOG.match(raw) is not None or _TENSORFLOW.match(raw) is not None
 
 

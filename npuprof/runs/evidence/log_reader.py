@@ -10,7 +10,16 @@ from npuprof.runs.evidence import MOST_MAPS, Process, Text
 from npuprof.runs.evidence.adapter_log import AdapterLog
 from npuprof.runs.evidence.blocks import Tail
 from npuprof.runs.evidence.engine_log import EngineLog
-from npuprof.runs.evidence.lines import Line, ReadVariable, has_head, is_remnant, parse_line, parse_variable, show_writer, strip_colours
+from npuprof.runs.evidence.lines import (
+    Line,
+    ReadVariable,
+    has_head,
+    is_remnant,
+    parse_line,
+    parse_variable,
+    show_writer,
+    strip_colours,
+)
 from npuprof.runs.evidence.scanning import ENDING, SAYING
 from npuprof.runs.evidence.tf2_log import Tf2Log
 from npuprof.system import group_pairs
@@ -23,13 +32,25 @@ class Processes:
         self.found: dict[tuple[str, str, int | None], Process] = {}
 
     def get(self, place: str, before: str, pid: int | None) -> Process:
-        """Return the process with a number at a place, with the label ``before`` its lines: each container counts from 1."""
+        """Return the process with a number at a place, with the label ``before`` its lines: each
+        container counts from 1.
+        """
         return self.found.setdefault((place, before, pid), Process(place, pid, show_writer(before)))
 
     def find_dumped(self, place: str, pid: int | None) -> Process:
-        """Return the process of a dump: the one with its number and a log, in the nearest folder if there are several."""
-        logged = [process for process in self.found.values() if process.pid is not None and (process.epochs or process.pending)]
-        by_distance = group_pairs((_count_common(process.place, place), process) for process in logged if process.pid == pid)
+        """Return the process of a dump: the one with its number and a log, in the nearest folder if
+        there are several.
+        """
+        logged = [
+            process
+            for process in self.found.values()
+            if process.pid is not None and (process.epochs or process.pending)
+        ]
+        by_distance = group_pairs(
+            (_count_common(process.place, place), process)
+            for process in logged
+            if process.pid == pid
+        )
         nearest = by_distance[max(by_distance)] if by_distance else []
         return nearest[0] if len(nearest) == 1 else self.get(place, "", pid)
 
@@ -62,7 +83,11 @@ class LogReader:
             self._take_variable(variable)
             return
         line = parse_line(plain)
-        self._spoilt = self._spoilt or b"\0" in plain or (line.glued if line is not None else is_remnant(plain))
+        self._spoilt = (
+            self._spoilt
+            or b"\0" in plain
+            or (line.glued if line is not None else is_remnant(plain))
+        )
         if line is None and not has_head(plain):
             self._tail.go_on()
         else:
@@ -76,7 +101,10 @@ class LogReader:
         process = self._processes.get(self._place, variable.before, variable.pid)
         self._met.setdefault(process)
         process.rank = process.rank or variable.rank
-        texts, text = process.variables.setdefault(variable.name, []), Text(variable.text, variable.cut)
+        texts, text = (
+            process.variables.setdefault(variable.name, []),
+            Text(variable.text, variable.cut),
+        )
         if text not in texts and len(texts) < MOST_MAPS:
             texts.append(text)
 

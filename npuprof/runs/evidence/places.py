@@ -1,4 +1,7 @@
-"""The location of logs: files, folders, standard input; which of them share a machine, and their order."""
+"""The location of logs: files, folders, standard input.
+
+Which of them share a machine, and their order.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,13 @@ from typing import IO, NamedTuple, Protocol, cast
 from npuprof.model import NpuprofError, Place, build_error
 from npuprof.runs.evidence.lines import parse_line
 from npuprof.system import lazy_pattern
-from npuprof.system.files import HAND_OVER, describe_os_error, is_handed_over, name_special_file, take_ahead
+from npuprof.system.files import (
+    HAND_OVER,
+    describe_os_error,
+    is_handed_over,
+    name_special_file,
+    take_ahead,
+)
 
 #: The suffixes of files to read in a folder: logs, captured standard error, graph dumps.
 _SUFFIXES = (".log", ".txt", ".out", ".err", ".pbtxt", "")
@@ -26,7 +35,10 @@ _OF_PROCESS = lazy_pattern(r"(\d+)_\d+")
 
 
 class Source(NamedTuple):
-    """One file. ``place`` is shared by the processes of one machine; ``pid`` is the process of its folder."""
+    """One file.
+
+    ``place`` is shared by the processes of one machine; ``pid`` is the process of its folder.
+    """
 
     path: str
     place: str
@@ -36,20 +48,34 @@ class Source(NamedTuple):
 
 
 def find_sources(paths: Sequence[str]) -> list[Source]:
-    """Return the files at paths; those of a process in the order of writing. Raises NpuprofError."""
+    """Return the files at paths; those of a process in the order of writing.
+
+    Raises NpuprofError.
+    """
     sources = []
     for path in paths:
         if path != "-" and os.path.isdir(path):
             inside = [_describe(file) for file in _walk(path)]
             if not inside:
                 what = f"{path} has no log and no graph dump in it"
-                hint = "name the folder that plog writes to, such as ~/ascend/log, or the file that standard error went to"
+                hint = (
+                    "name the folder that plog writes to, such as "
+                    "~/ascend/log, or the file that standard error went to"
+                )
                 raise build_error("NP003", what, "", hint, where=Place(path))
             sources += inside
         else:
             sources.append(_describe(path))
     order = {source: number for number, source in enumerate(dict.fromkeys(sources))}
-    return sorted(order, key=lambda source: (source.is_dump, source.place if source.stamp else "", source.stamp, order[source]))
+    return sorted(
+        order,
+        key=lambda source: (
+            source.is_dump,
+            source.place if source.stamp else "",
+            source.stamp,
+            order[source],
+        ),
+    )
 
 
 def _raise_unreadable(error: OSError) -> None:
@@ -63,7 +89,11 @@ def _walk(folder: str) -> Iterator[str]:
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
             suffix = os.path.splitext(name.removesuffix(_PACKED))[1]
-            if not name.startswith(".") and suffix in _SUFFIXES and (suffix or not name.endswith(_PACKED)):
+            if (
+                not name.startswith(".")
+                and suffix in _SUFFIXES
+                and (suffix or not name.endswith(_PACKED))
+            ):
                 yield os.path.join(above, name)
 
 
@@ -121,7 +151,10 @@ class _Unpacked:
 
 
 def _rejoin(ahead: bytes, file: IO[bytes]) -> Readable:
-    """Return a reader from the start of a file whose first bytes may have been read already; compressed content is decompressed."""
+    """Return a reader from the start of a file whose first bytes may have been read already.
+
+    Compressed content is decompressed.
+    """
     peek = getattr(file, "peek", None)
     first = ahead or (peek(len(_MAGIC)) if peek is not None else b"")
     rejoined = _Rejoined(ahead, file) if ahead else file
@@ -130,7 +163,10 @@ def _rejoin(ahead: bytes, file: IO[bytes]) -> Readable:
 
 @contextmanager
 def open_source(path: str) -> Iterator[tuple[Readable, int | None]]:
-    """Yield a reader of a file, and its size when opened: it may grow faster than it is read. Raises NpuprofError."""
+    """Yield a reader of a file, and its size when opened: it may grow faster than it is read.
+
+    Raises NpuprofError.
+    """
     if path == "-":
         if sys.stdin is None or sys.stdin.closed:
             raise build_read_error(path, "it is closed")
@@ -151,11 +187,15 @@ def open_source(path: str) -> Iterator[tuple[Readable, int | None]]:
 
 
 def build_read_error(
-    path: str, why: str, hint: str = "name a log, a folder of logs, a graph dump, or - for standard input"
+    path: str,
+    why: str,
+    hint: str = "name a log, a folder of logs, a graph dump, or - for standard input",
 ) -> NpuprofError:
     """Return the error for a file that cannot be read."""
     name = "standard input" if path == "-" else path
-    return build_error("NP003", f"cannot read {name}: {why}", "", hint, where=None if path == "-" else Place(path))
+    return build_error(
+        "NP003", f"cannot read {name}: {why}", "", hint, where=None if path == "-" else Place(path)
+    )
 
 
 #: The suffixes of logs and dumps.
@@ -170,9 +210,14 @@ _FOLDERS = (("debug", "plog"), ("run", "plog"), ("plog",), ("extra-info", "graph
 
 
 def is_evidence(path: str, head: bytes | None) -> bool:
-    """Return whether a path contains logs or graph dumps; ``head`` are the first bytes of a file, None for a folder."""
+    """Return whether a path contains logs or graph dumps.
+
+    ``head`` are the first bytes of a file, None for a folder.
+    """
     if head is None:
-        return any(os.path.isdir(os.path.join(path, *parts)) for parts in _FOLDERS) or _holds_evidence(path)
+        return any(
+            os.path.isdir(os.path.join(path, *parts)) for parts in _FOLDERS
+        ) or _holds_evidence(path)
     return path.endswith(SUFFIXES) or _has_lines(head)
 
 
@@ -182,7 +227,9 @@ def _has_lines(head: bytes) -> bool:
 
 
 def is_log(head: bytes) -> bool:
-    """Return whether unnamed content begins like a log of any program, as others may write before an adapter."""
+    """Return whether unnamed content begins like a log of any program, as others may write before
+    an adapter.
+    """
     first = next((line for line in head.splitlines()[:_MOST_LINES] if line.strip()), b"")
     return _ANY_HEAD.match(first) is not None or _has_lines(head)
 

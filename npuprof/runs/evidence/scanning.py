@@ -19,8 +19,11 @@ _LONGEST = 1 << 18
 
 #: Text in every line about options or a start, from any writer.
 SAYING = lazy_pattern(
-    rb"options?(?:[:\r\n]| IS |\Z)|option [\w.]+:|GEInitialize|npu_wrapper\.cpp|npu_attrs\.cc|GePlugin|GeOp initialize|session_manager\.cc"
-    rb"|OMPartition subgraph_|get env \w+ = |jit_compile: |graph_max_parallel_model_num :|accelerate train mode :"
+    rb"options?(?:[:\r\n]| IS |\Z)|option "
+    rb"[\w.]+:|GEInitialize|npu_wrapper\.cpp|npu_attrs\.cc|GePlugin|GeOp "
+    rb"initialize|session_manager\.cc"
+    rb"|OMPartition subgraph_|get env \w+ = |jit_compile: "
+    rb"|graph_max_parallel_model_num :|accelerate train mode :"
 )
 #: The same, and text in every adapter line: any of these ends a block.
 ENDING = lazy_pattern(rb"TF_ADAPTER|" + SAYING.pattern)
@@ -35,7 +38,9 @@ class Reader(Protocol):
         """Take a line without its newline, which the last line of a file may lack."""
 
 
-def scan_stream(stream: Readable, reader: Reader, tell: Callable[[int], None], most: int | None = None) -> None:
+def scan_stream(
+    stream: Readable, reader: Reader, tell: Callable[[int], None], most: int | None = None
+) -> None:
     """Pass the relevant lines of a stream to a reader; at most ``most`` bytes are read."""
     rest = b""
     for piece in read_pieces(stream, most):

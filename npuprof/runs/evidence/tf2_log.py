@@ -1,4 +1,6 @@
-"""Standard error of the adapter for TensorFlow 2: one block when a process opens its device, and warnings."""
+"""Standard error of the adapter for TensorFlow 2: one block when a process opens its device, and
+warnings.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ class Tf2Log:
         self._titles = {generation.init for generation in load_generations() if generation.tf2}
         self._tail = tail
         self._warned: dict[str, list[Text]] = {}
-        self._mixed = False  # whether blocks of several processes are mixed, or lines of one are out of order
+        self._mixed = (
+            False  # whether blocks of several processes are mixed, or lines of one are out of order
+        )
         self.found: list[Process] = []
         self.spoilt = False  # whether a line is cut before its text, or is outside a block
 
@@ -44,7 +48,9 @@ class Tf2Log:
             self._block.add(pair[1], Text(pair[2], line.glued or not line.ended))
             self._tail.set(self._block.values, pair[1])
             return
-        self.spoilt |= pair is not None or (self._block is not None and _KEY.fullmatch(line.text) is not None)
+        self.spoilt |= pair is not None or (
+            self._block is not None and _KEY.fullmatch(line.text) is not None
+        )
         self._mixed |= pair is not None and bool(self.found)
         if self._block is not None:
             is_init = self._block.stage == "init"
@@ -72,7 +78,10 @@ class Tf2Log:
             self._process = None
 
     def finish(self) -> None:
-        """Close everything at the end of the stream. With several processes, the source of a warning is unknown."""
+        """Close everything at the end of the stream.
+
+        With several processes, the source of a warning is unknown.
+        """
         if self._block is not None:
             self._close(whole=False)
         for process in self.found:
@@ -97,7 +106,11 @@ class Tf2Log:
         if block.stage == "init":
             generation = process.generation = _find_generation(block.values, whole)
             # Standard error loses no lines, but programs in between may, without a trace.
-            whole = whole and generation is not None and list_tf2_standing_keys(generation.name).keys() <= block.values.keys()
+            whole = (
+                whole
+                and generation is not None
+                and list_tf2_standing_keys(generation.name).keys() <= block.values.keys()
+            )
             process.start_epoch()
             process.informed = True
         process.epoch.add(block.stage, block.close(whole))
@@ -109,11 +122,24 @@ def _find_generation(values: dict[str, Text], is_whole: bool) -> Generation | No
 
     None if the block ends before the keys that such a map always has.
     """
-    apart = {wire.tf2["session"] for wire in load_wires().values() if "session" in wire.tf2 and "global" not in wire.tf2}
+    apart = {
+        wire.tf2["session"]
+        for wire in load_wires().values()
+        if "session" in wire.tf2 and "global" not in wire.tf2
+    }
     double, single = (
-        next(generation for generation in load_generations() if generation.tf2 and generation.maps == maps) for maps in (2, 1)
+        next(
+            generation
+            for generation in load_generations()
+            if generation.tf2 and generation.maps == maps
+        )
+        for maps in (2, 1)
     )
     if apart & values.keys():
         return single
-    passed = [key for key, alone in list_tf2_standing_keys(single.name).items() if alone and key < max(values)]
+    passed = [
+        key
+        for key, alone in list_tf2_standing_keys(single.name).items()
+        if alone and key < max(values)
+    ]
     return double if is_whole or len(passed) > 1 else None

@@ -14,89 +14,189 @@ from npuprof.document.keys import format_short_value
 from npuprof.document.policy import TeamRule
 from npuprof.model import Context, Finding, Place
 from npuprof.report.text import format_count
-from npuprof.scripts.configuration import ScriptView, configure_launch, is_setting_unread, place_fault
+from npuprof.scripts.configuration import (
+    ScriptView,
+    configure_launch,
+    is_setting_unread,
+    place_fault,
+)
 from npuprof.scripts.launches import Launch, find_given_sessions, list_launches
 from npuprof.scripts.lint.arguments import find_call_faults
-from npuprof.scripts.lint.entries import check_rewrites, find_double_entries, find_idle_configs, find_nameless_entries
+from npuprof.scripts.lint.entries import (
+    check_rewrites,
+    find_double_entries,
+    find_idle_configs,
+    find_nameless_entries,
+)
 from npuprof.scripts.lint.singles import OPTION_ADVICE, find_misspelt_variable, find_script_faults
 from npuprof.scripts.python.global_options import ReplacedGroup
 from npuprof.scripts.python.optimizer_entries import NamedEntry
 from npuprof.scripts.reading import ImportedFile, ScriptSetting
-from npuprof.scripts.records import COMMAND_LINE, EMPTY, TOO_LATE, UNSET, BrokenExport, SourcedEnvironment, VariableRead
+from npuprof.scripts.records import (
+    COMMAND_LINE,
+    EMPTY,
+    TOO_LATE,
+    UNSET,
+    BrokenExport,
+    SourcedEnvironment,
+    VariableRead,
+)
 
 #: A variable that a script reads, and one that it sets or gives a default.
 _READ_NAME = re.compile(r"(?:\$\{?|getenv\(\W|environ\.get\(\W)(\w+)")
 _OTHER_NAME = re.compile(r"(?<![\w$])(?<!\$\{)(?<!\$\{[#!])(\w+)|\{(\w+):?=")
 #: Why a setting has no effect: the call that used its object, and its line.
 _LATE = re.compile(rf"{TOO_LATE}\S.* \(line (\d+)\)")
-#: Age findings that do not apply to a surface: ATC values are checked as flags, TF 2 has its own releases.
+#: Age findings that do not apply to a surface: ATC values are checked as flags, TF 2 has its own
+#: releases.
 _NO_MATTER = {"atc": ("NP203",), "global_options": ("NP404", "NP405", "NP408")}
 
 
-def check_script(imported: ImportedFile, asked: Context | None = None, team: Sequence[TeamRule] = ()) -> list[Finding]:
+def check_script(
+    imported: ImportedFile, asked: Context | None = None, team: Sequence[TeamRule] = ()
+) -> list[Finding]:
     """Return the findings about a file's settings, in line order; ``team`` are team rules."""
     context = asked or Context()
     launches = [launch for launch in list_launches(imported) if launch.surface != "config"]
-    findings = [*imported.problems, *find_call_faults(imported, context), *find_double_entries(imported), *find_nameless_entries(imported)]
-    findings += [place_fault(_build_commented_fault(setting), setting) for setting in imported.found if setting.commented]
+    findings = [
+        *imported.problems,
+        *find_call_faults(imported, context),
+        *find_double_entries(imported),
+        *find_nameless_entries(imported),
+    ]
+    findings += [
+        place_fault(_build_commented_fault(setting), setting)
+        for setting in imported.found
+        if setting.commented
+    ]
     for launch in launches:
         findings += _check_launch(imported, launch, context, team)
-    findings += [*find_idle_configs(imported), *_check_surroundings(imported, launches), *check_rewrites(imported), *_check_names(imported)]
+    findings += [
+        *find_idle_configs(imported),
+        *_check_surroundings(imported, launches),
+        *check_rewrites(imported),
+        *_check_names(imported),
+    ]
     lost = list(_check_estimator_sessions(imported, launches))
-    places = {(finding.where, finding.key) for finding in lost}  # the age of an ineffective setting does not matter
-    findings = [*(finding for finding in findings if finding.code != "NP501" or (finding.where, finding.key) not in places), *lost]
-    unique = {(finding.code, finding.where, finding.key, finding.message): finding for finding in findings}
-    return sorted(_name_calls(imported, unique.values()), key=lambda finding: (finding.line, finding.column, finding.code))
+    places = {
+        (finding.where, finding.key) for finding in lost
+    }  # the age of an ineffective setting does not matter
+    findings = [
+        *(
+            finding
+            for finding in findings
+            if finding.code != "NP501" or (finding.where, finding.key) not in places
+        ),
+        *lost,
+    ]
+    unique = {
+        (finding.code, finding.where, finding.key, finding.message): finding for finding in findings
+    }
+    return sorted(
+        _name_calls(imported, unique.values()),
+        key=lambda finding: (finding.line, finding.column, finding.code),
+    )
 
 
 def _name_calls(imported: ImportedFile, findings: Iterable[Finding]) -> list[Finding]:
-    """Return findings with the calling line of the script, for findings in a called or sourced file."""
-    does = "The file is sourced" if any(not called.name for called in imported.followed) else "The function is called"
-    foreign = [(Place(item.file, item.line, item.column), item.place.call) for item in imported.found if item.file != imported.file]
-    callers: dict[Place | None, str] = {place: f" {does} in {imported.file}:{call[0]}." for place, call in foreign if call}
-    return [finding._replace(why=f"{finding.why}{callers.get(finding.where, '')}".lstrip()) for finding in findings]
+    """Return findings with the calling line of the script, for findings in a called or
+    sourced file.
+    """
+    does = (
+        "The file is sourced"
+        if any(not called.name for called in imported.followed)
+        else "The function is called"
+    )
+    foreign = [
+        (Place(item.file, item.line, item.column), item.place.call)
+        for item in imported.found
+        if item.file != imported.file
+    ]
+    callers: dict[Place | None, str] = {
+        place: f" {does} in {imported.file}:{call[0]}." for place, call in foreign if call
+    }
+    return [
+        finding._replace(why=f"{finding.why}{callers.get(finding.where, '')}".lstrip())
+        for finding in findings
+    ]
 
 
 def _build_commented_fault(setting: ScriptSetting) -> Fault:
     value = f" = {format_short_value(setting.value)}" if not setting.reason else ""
     why = "Settings that are switched on and off by editing drift apart from script to script."
-    return Fault("NP805", f"{setting.name}{value} is commented out", why, "make it a mix-in preset, or delete the line")
+    return Fault(
+        "NP805",
+        f"{setting.name}{value} is commented out",
+        why,
+        "make it a mix-in preset, or delete the line",
+    )
 
 
-def _check_launch(imported: ImportedFile, launch: Launch, asked: Context, team: Sequence[TeamRule]) -> Iterator[Finding]:
-    """Yield the findings about one launch: about all its settings together, and about each alone."""
+def _check_launch(
+    imported: ImportedFile, launch: Launch, asked: Context, team: Sequence[TeamRule]
+) -> Iterator[Finding]:
+    """Yield the findings about one launch: about all its settings together, and about
+    each alone.
+    """
     for view in configure_launch(imported.file, launch, asked):
         yield from _sift_findings(view, (finding for finding, _ in judge_together(view, team)))
-    every = {setting.key: setting for setting in (*launch.environment, *launch.settings) if setting.key}
+    every = {
+        setting.key: setting for setting in (*launch.environment, *launch.settings) if setting.key
+    }
     whole = ScriptView(imported.file, every, {}, asked, launch.surface, False)
     for setting in launch.settings:
         for fault in () if setting.dead else _find_single_faults(setting, whole):
-            may_be_taken = fault.code == "NP209" and launch.sets_unknown_keys  # a wrapper of atc may have its own flags
-            yield place_fault(fault._replace(severity="warning") if may_be_taken else fault, setting)
+            may_be_taken = (
+                fault.code == "NP209" and launch.sets_unknown_keys
+            )  # a wrapper of atc may have its own flags
+            yield place_fault(
+                fault._replace(severity="warning") if may_be_taken else fault, setting
+            )
 
 
 def _find_single_faults(setting: ScriptSetting, view: ScriptView) -> list[Fault]:
     """Return the faults of a setting alone: name, value, default, age, place."""
-    of_value, of_age = scope.follow_advice(find_script_faults(setting, view.asked), _find_age_faults(setting, view))
-    of_value = [fault for fault in of_value if not scope.is_fault_excused(view.settings, setting.key, fault)]
+    of_value, of_age = scope.follow_advice(
+        find_script_faults(setting, view.asked), _find_age_faults(setting, view)
+    )
+    of_value = [
+        fault for fault in of_value if not scope.is_fault_excused(view.settings, setting.key, fault)
+    ]
     if any(fault.code == "NP812" for fault in of_value):
         of_age = [fault for fault in of_age if fault.code != "NP501"]  # already removed
     faults = [*of_value, *_find_default_faults(setting, view.asked), *of_age]
     if setting.key and (late := _LATE.fullmatch(setting.unused)):
         why = "Values set before that point are used, and later ones are not read."
-        faults.append(Fault("NP822", f"{setting.name} {setting.unused}", why, f"set it before line {late[1]}"))
+        faults.append(
+            Fault("NP822", f"{setting.name} {setting.unused}", why, f"set it before line {late[1]}")
+        )
     return faults
 
 
 def _find_default_faults(setting: ScriptSetting, context: Context) -> list[Fault]:
-    """Return the faults of a default from the command line or environment; a condition may exclude it."""
+    """Return the faults of a default from the command line or environment.
+
+    A condition may exclude it.
+    """
     default, is_flag = setting.given.default, setting.reason.startswith(COMMAND_LINE)
-    if setting.branches or default in (None, "") or not (is_flag or setting.surface == "env") or is_setting_unread(setting):
+    if (
+        setting.branches
+        or default in (None, "")
+        or not (is_flag or setting.surface == "env")
+        or is_setting_unread(setting)
+    ):
         return []
     remark = "; it is the default of the script"
-    faults = find_script_faults(setting.with_value(reason="", value=default, written=default), context)
+    faults = find_script_faults(
+        setting.with_value(reason="", value=default, written=default), context
+    )
     errors = [fault for fault in faults if fault.code == "NP203" and fault.severity == "error"]
-    return [fault._replace(message=f"{fault.message}{remark}", severity="warning" if is_flag else "error") for fault in errors]
+    return [
+        fault._replace(
+            message=f"{fault.message}{remark}", severity="warning" if is_flag else "error"
+        )
+        for fault in errors
+    ]
 
 
 def _sift_findings(view: ScriptView, findings: Iterable[Finding]) -> Iterator[Finding]:
@@ -123,17 +223,35 @@ def _find_age_faults(setting: ScriptSetting, view: ScriptView) -> list[Fault]:
     is_lost = setting.surface == "session" and is_setting_unread(setting)
     if not setting.key or setting.unused == EMPTY or setting.reason == UNSET or is_lost:
         return []
-    scope_faults = scope.find_scope_faults(view.scope, setting.key, None if setting.reason else setting.value)
+    scope_faults = scope.find_scope_faults(
+        view.scope, setting.key, None if setting.reason else setting.value
+    )
     variable = catalog.find_variable(setting.name)
-    is_early = variable is not None and variable.replacement_since and not view.asked.cann  # older releases may not know the newer name
+    is_early = (
+        variable is not None and variable.replacement_since and not view.asked.cann
+    )  # older releases may not know the newer name
     mattering = (fault for fault in scope_faults if not _is_no_matter(setting, fault))
-    faults = [fault for fault in mattering if not scope.is_fault_excused(view.settings, setting.key, fault)]
-    return [fault._replace(severity="info") if is_early and fault.code == "NP501" else fault for fault in faults]
+    faults = [
+        fault
+        for fault in mattering
+        if not scope.is_fault_excused(view.settings, setting.key, fault)
+    ]
+    return [
+        fault._replace(severity="info") if is_early and fault.code == "NP501" else fault
+        for fault in faults
+    ]
 
 
 def _is_no_matter(setting: ScriptSetting, fault: Fault) -> bool:
-    """Return whether an age finding does not apply to a setting's surface; undocumented settings do not count."""
-    if setting.surface == "atc" and not setting.key.startswith("atc.") and fault.code in ("NP501", "NP502", "NP404", "NP405"):
+    """Return whether an age finding does not apply to a setting's surface.
+
+    Undocumented settings do not count.
+    """
+    if (
+        setting.surface == "atc"
+        and not setting.key.startswith("atc.")
+        and fault.code in ("NP501", "NP502", "NP404", "NP405")
+    ):
         flag = catalog.find_flag(setting.name.removeprefix("--"))
         return flag is None or not flag.deprecated  # the adapter's releases do not apply to ATC
     return fault.code in ("NP503", "NP411", *_NO_MATTER.get(setting.surface, ()))
@@ -141,12 +259,17 @@ def _is_no_matter(setting: ScriptSetting, fault: Fault) -> bool:
 
 def _check_surroundings(imported: ImportedFile, launches: list[Launch]) -> Iterator[Finding]:
     if named := [setting for setting in imported.found if setting.surface == "config"]:
-        names = ", ".join(dict.fromkeys(setting.name for setting in named[:8])) + (", ..." if len(named) > 8 else "")
+        names = ", ".join(dict.fromkeys(setting.name for setting in named[:8])) + (
+            ", ..." if len(named) > 8 else ""
+        )
         what = f"the file names {format_count(len(named), 'setting')}: {names}"
         why = "Their use depends on the script that reads it; they were not checked."
         yield place_fault(Fault("NP829", what, why), named[0])._replace(key="")
     for broken in imported.list_remarks(BrokenExport):
-        what, why = f"export {broken.written} sets no variable", f"bash reports it and goes on; {broken.name} is not set."
+        what, why = (
+            f"export {broken.written} sets no variable",
+            f"bash reports it and goes on; {broken.name} is not set.",
+        )
         yield place_fault(Fault("NP813", what, why, f"write export {broken.name}="), broken)
     for sourced in imported.list_remarks(SourcedEnvironment):
         yield from _find_overwritten(sourced, imported.found)
@@ -155,53 +278,107 @@ def _check_surroundings(imported: ImportedFile, launches: list[Launch]) -> Itera
         why = "The assignment is accepted and takes the whole group out of the options."
         yield place_fault(Fault("NP815", what, why, "assign its members one by one"), group)
     sessions = [launch for launch in launches if launch.surface == "session"]
-    filled = {session.scope for session in sessions if any(catalog.find_option(setting.name) for setting in session.settings)}
+    filled = {
+        session.scope
+        for session in sessions
+        if any(catalog.find_option(setting.name) for setting in session.settings)
+    }
     for entry in imported.list_own_remarks(NamedEntry):
         if entry.name != "NpuOptimizer" and entry.site in filled:
-            why = "The adapter looks for exactly NpuOptimizer; all options of an entry with another name are lost silently."
-            yield place_fault(Fault("NP808", f"the optimizer is named {entry.name!r}", why, "write 'NpuOptimizer'"), entry)
+            why = (
+                "The adapter looks for exactly NpuOptimizer; all options "
+                "of an entry with another name are lost silently."
+            )
+            yield place_fault(
+                Fault(
+                    "NP808", f"the optimizer is named {entry.name!r}", why, "write 'NpuOptimizer'"
+                ),
+                entry,
+            )
 
 
 def _check_names(imported: ImportedFile) -> Iterator[Finding]:
-    """Yield options exported as variables that the script does not read, and misspelt names that it reads but never sets."""
+    """Yield options exported as variables that the script does not read, and misspelt names that it
+    reads but never sets.
+    """
     read = frozenset(_READ_NAME.findall(imported.text)) if imported.others else frozenset()
     for setting in imported.others:
         option = catalog.find_option(setting.name)
         if not (setting.unused or (option and option.common_name) or setting.name in read):
-            yield from (place_fault(fault, setting) for fault in find_option_faults(setting.name, OPTION_ADVICE))
+            yield from (
+                place_fault(fault, setting)
+                for fault in find_option_faults(setting.name, OPTION_ADVICE)
+            )
     read_names = imported.list_own_remarks(VariableRead)
-    misspelt = [(variable, fault) for variable in read_names for fault in find_misspelt_variable(variable.name)]
-    named = {name for match in _OTHER_NAME.findall(imported.text) for name in match} if misspelt else set()
+    misspelt = [
+        (variable, fault)
+        for variable in read_names
+        for fault in find_misspelt_variable(variable.name)
+    ]
+    named = (
+        {name for match in _OTHER_NAME.findall(imported.text) for name in match}
+        if misspelt
+        else set()
+    )
     for variable, fault in misspelt:
         if variable.name not in named:
-            yield place_fault(fault._replace(why="The script reads it, but sets it nowhere.", severity="warning"), variable)
+            yield place_fault(
+                fault._replace(why="The script reads it, but sets it nowhere.", severity="warning"),
+                variable,
+            )
 
 
-def _find_overwritten(sourced: SourcedEnvironment, settings: Sequence[ScriptSetting]) -> Iterator[Finding]:
+def _find_overwritten(
+    sourced: SourcedEnvironment, settings: Sequence[ScriptSetting]
+) -> Iterator[Finding]:
     """Yield the exports that a later sourced file overwrites, unless they are repeated."""
     folder = sourced.path.rpartition("/")[0].lower()
-    exports = [setting for setting in settings if setting.surface == "env" and setting.file == sourced.file and not setting.commented]
+    exports = [
+        setting
+        for setting in settings
+        if setting.surface == "env" and setting.file == sourced.file and not setting.commented
+    ]
     repeated = {setting.name for setting in exports if setting.line > sourced.line}
     for setting in exports:
         variable = catalog.find_variable(setting.name)
         is_lost = setting.name not in repeated and not (setting.unused or setting.dead)
-        if variable is not None and is_lost and any(word in folder for word in variable.overwritten_in):
+        if (
+            variable is not None
+            and is_lost
+            and any(word in folder for word in variable.overwritten_in)
+        ):
             what = f"{setting.name} is overwritten in line {sourced.line} by {sourced.path}"
             why = f"{catalog.find_record_texts('env', setting.name)['overwritten_by']}."
-            yield place_fault(Fault("NP832", what, why, f"export {setting.name} after the file is sourced"), setting)
+            yield place_fault(
+                Fault("NP832", what, why, f"export {setting.name} after the file is sourced"),
+                setting,
+            )
 
 
 def _check_estimator_sessions(imported: ImportedFile, launches: list[Launch]) -> Iterator[Finding]:
     """Yield the settings of a session_config that NPUEstimator overwrites."""
     keys = {launch.scope: {setting.key for setting in launch.settings} for launch in launches}
-    sendable = {key for key in catalog.estimator_defaults() if (option := catalog.find_option(key)) and "run_config" not in option.always}
+    sendable = {
+        key
+        for key in catalog.estimator_defaults()
+        if (option := catalog.find_option(key)) and "run_config" not in option.always
+    }
     for name, session in find_given_sessions(imported, launches).items():
         arguments = keys.get(name, set())
         for setting in session.settings if "" not in arguments else ():
-            sent = catalog.estimator_defaults()[setting.key] if setting.key in sendable - arguments else setting.value
+            sent = (
+                catalog.estimator_defaults()[setting.key]
+                if setting.key in sendable - arguments
+                else setting.value
+            )
             if not setting.reason and not setting.dead and setting.value != sent:
                 line = name.rpartition("@")[2]
                 lost = f"{setting.key} = {format_short_value(setting.value)} is lost"
                 what = f"{lost}: NPURunConfig at line {line} sends {format_short_value(sent)}"
-                why = "NPUEstimator adds an entry of its own after the one in session_config, with its defaults, and the later one wins."
-                yield place_fault(Fault("NP809", what, why, f"give {setting.key} to NPURunConfig"), setting)
+                why = (
+                    "NPUEstimator adds an entry of its own after the one in session_config, with "
+                    "its defaults, and the later one wins."
+                )
+                yield place_fault(
+                    Fault("NP809", what, why, f"give {setting.key} to NPURunConfig"), setting
+                )

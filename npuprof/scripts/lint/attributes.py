@@ -1,9 +1,16 @@
-"""Faults of one ``global_options()`` attribute: errors for values that the class rejects, warnings for the engine."""
+"""Faults of one ``global_options()`` attribute: errors for values that the class rejects, warnings
+for the engine.
+"""
 
 from __future__ import annotations
 
 from npuprof import catalog
-from npuprof.catalog.surfaces import find_attribute_release, is_attribute_value, list_attribute_paths, list_attribute_values
+from npuprof.catalog.surfaces import (
+    find_attribute_release,
+    is_attribute_value,
+    list_attribute_paths,
+    list_attribute_values,
+)
 from npuprof.checks import settings
 from npuprof.checks.view import Fault
 from npuprof.model import Context, did_you_mean
@@ -13,7 +20,11 @@ from npuprof.scripts.records import UNSET, ScriptSetting
 
 def find_plain_value_faults(setting: ScriptSetting) -> list[Fault]:
     """Return the faults of a value anywhere, without notes."""
-    return [fault for fault in settings.find_setting_faults(setting.key, setting.value) if fault.severity != "info"]
+    return [
+        fault
+        for fault in settings.find_setting_faults(setting.key, setting.value)
+        if fault.severity != "info"
+    ]
 
 
 def find_attribute_faults(setting: ScriptSetting, asked: Context) -> list[Fault]:
@@ -30,13 +41,23 @@ def find_attribute_faults(setting: ScriptSetting, asked: Context) -> list[Fault]
         return []
     if not is_attribute_value(setting.name, setting.given.written, asked.cann):
         return [_build_refused_fault(setting, asked)]
-    if setting.reason or setting.key not in catalog.record_names() or not is_attribute_value(setting.name, setting.given.written):
+    if (
+        setting.reason
+        or setting.key not in catalog.record_names()
+        or not is_attribute_value(setting.name, setting.given.written)
+    ):
         return []  # a value valid then is not a fault of today's option
-    return [fault._replace(severity="warning") for fault in find_plain_value_faults(setting)] or _find_engine_faults(setting)
+    return [
+        fault._replace(severity="warning") for fault in find_plain_value_faults(setting)
+    ] or _find_engine_faults(setting)
 
 
 def _build_unknown_attribute_fault(path: str, asked: Context) -> Fault:
-    what = f"global_options() of {f'CANN {asked.cann}' if path in list_attribute_paths() else 'the current adapter'} has no option {path!r}"
+    what = (
+        "global_options() of "
+        f"{f'CANN {asked.cann}' if path in list_attribute_paths() else 'the current adapter'} "
+        f"has no option {path!r}"
+    )
     option = catalog.find_option(path.rpartition(".")[2])
     if gone := catalog.load_attributes()["until"].get(path):
         hint = f"remove the line: CANN {gone} took it away; scan --cann judges by an older release"
@@ -47,7 +68,9 @@ def _build_unknown_attribute_fault(path: str, asked: Context) -> Fault:
         elsewhere = option.not_carried.get("global_options", "") if option is not None else ""
         similar = did_you_mean(path, list_attribute_paths(), "npuprof options lists all")
         hint = f"write global_options().{spelled}" if spelled else elsewhere or similar
-    return Fault("NP812", what, "global_options() raises ValueError for a name it does not have.", hint)
+    return Fault(
+        "NP812", what, "global_options() raises ValueError for a name it does not have.", hint
+    )
 
 
 def _build_refused_fault(setting: ScriptSetting, asked: Context) -> Fault:
@@ -55,7 +78,11 @@ def _build_refused_fault(setting: ScriptSetting, asked: Context) -> Fault:
     value = format_literal(setting.given.written)
     listed = ", ".join(map(format_literal, taken))
     alike = {type(choice) for choice in taken} == {type(setting.given.written)}
-    code, what = ("NP203", f"{value} is none of {listed}") if alike else ("NP202", f"it takes {listed}, not {value}")
+    code, what = (
+        ("NP203", f"{value} is none of {listed}")
+        if alike
+        else ("NP202", f"it takes {listed}, not {value}")
+    )
     why = "The class accepts only these values and raises TypeError or ValueError for any other."
     hint = "omit the line" if setting.given.written is None else f"write one of {listed}"
     return Fault(code, f"global_options().{setting.name}: {what}", why, hint)
@@ -67,6 +94,13 @@ def _find_engine_faults(setting: ScriptSetting) -> list[Fault]:
     known = option.engine_choices.get("global_options", ()) if option else ()
     if not known or setting.value in known:
         return []
-    what = f"global_options().{setting.name} = {format_literal(setting.given.written)} passes the class, but the engine rejects it"
+    what = (
+        f"global_options().{setting.name} = {format_literal(setting.given.written)} passes the "
+        "class, but the engine rejects it"
+    )
     hint = f"write {' or '.join(map(format_literal, known))}"
-    return [Fault("NP203", what, f"The engine knows {' and '.join(known)} only.", hint, severity="warning")]
+    return [
+        Fault(
+            "NP203", what, f"The engine knows {' and '.join(known)} only.", hint, severity="warning"
+        )
+    ]

@@ -30,9 +30,15 @@ from npuprof.scripts.records import EMPTY, ScriptSetting
 
 #: Minimum similarity of misspelt names: keys of the adapter, and variables.
 _ALIKE, _SLIP = 0.8, 0.93
-#: Types accepted by a field, by kind. A switch takes any integer and is on unless 0 (hcom_parallel = 2), in a session and through
-#: NPURunConfig; TF 2 compares with True and False, and presets have their own types: both reject it.
-_TYPES = {"s": ("bytes",), "b": ("bool", "int"), "i": ("int", "bool"), "f": ("float", "int", "bool")}
+#: Types accepted by a field, by kind. A switch takes any integer and is on unless 0 (hcom_parallel
+#: = 2), in a session and through NPURunConfig; TF 2 compares with True and False, and presets have
+#: their own types: both reject it.
+_TYPES = {
+    "s": ("bytes",),
+    "b": ("bool", "int"),
+    "i": ("int", "bool"),
+    "f": ("float", "int", "bool"),
+}
 #: A device list as in PyTorch scripts, where the TensorFlow adapter reads one device.
 _IDS = re.compile(r"[0-9]+(?:,[0-9]+)+")
 #: Where an exported session option belongs.
@@ -66,19 +72,43 @@ def _find_script_parameter_faults(setting: ScriptSetting, asked: Context) -> lis
         what = f"{setting.name} is assigned without a field"
         field = option.field or "s"
         hint = f'write parameter_map["{setting.name}"].{field} = {_SAMPLE[field]}'
-        return [Fault("NP803", what, "The entries of a parameter map are messages: protobuf raises ValueError.", hint)]
+        return [
+            Fault(
+                "NP803",
+                what,
+                "The entries of a parameter map are messages: protobuf raises ValueError.",
+                hint,
+            )
+        ]
     if option.field is None:
         return []  # nothing reads the key at all: NP502 reports it
     if setting.field != option.field:
-        if setting.reason and (not setting.field or any("isinstance(" in test or "type(" in test for _, _, test in setting.branches)):
+        if setting.reason and (
+            not setting.field
+            or any("isinstance(" in test or "type(" in test for _, _, test in setting.branches)
+        ):
             return []  # a type-dependent branch, or no field in the source
         until = option.field_until.get(setting.field or "")
-        return [_build_wrong_field_fault(setting, option)] if not until or not is_before(asked, until) else []
+        return (
+            [_build_wrong_field_fault(setting, option)]
+            if not until or not is_before(asked, until)
+            else []
+        )
     kind = setting.given.kind
     if kind and kind not in _TYPES.get(setting.field, (kind,)):
         hint = f"write {_suggest_field_value(setting, option)}"
         why = "The script stops there with TypeError: a protobuf field takes its own type only."
-        return [Fault("NP803", f"{setting.name}: .{setting.field} takes no {'None' if kind == 'NoneType' else kind}", why, hint)]
+        return [
+            Fault(
+                "NP803",
+                (
+                    f"{setting.name}: .{setting.field} takes no "
+                    f"{'None' if kind == 'NoneType' else kind}"
+                ),
+                why,
+                hint,
+            )
+        ]
     return _find_script_value_faults(setting)
 
 
@@ -88,7 +118,13 @@ def _build_unknown_fault(name: str) -> Fault:
     similar = find_nearest_names(name, known, 1)
     if similar and SequenceMatcher(None, name.lower(), similar[0].lower()).ratio() >= _ALIKE:
         return Fault("NP201", f"unknown option {name!r}", why, did_you_mean(name, known))
-    return Fault("NP201", f"no adapter reads the key {name!r}", why, "remove it, or see npuprof options", severity="warning")
+    return Fault(
+        "NP201",
+        f"no adapter reads the key {name!r}",
+        why,
+        "remove it, or see npuprof options",
+        severity="warning",
+    )
 
 
 @cache
@@ -98,9 +134,19 @@ def _list_read_options() -> tuple[str, ...]:
 
 
 def _build_wrong_field_fault(setting: ScriptSetting, option: Option) -> Fault:
-    wrong = settings.WRONG_FIELD.get(option.on_wrong_field, "Stored in another protobuf field it is not found.")
+    wrong = settings.WRONG_FIELD.get(
+        option.on_wrong_field, "Stored in another protobuf field it is not found."
+    )
     what = f"{setting.name} is stored in .{setting.field}, the adapter reads .{option.field}"
-    return Fault("NP802", what, wrong, f'write parameter_map["{setting.name}"].{option.field} = {_suggest_field_value(setting, option)}')
+    return Fault(
+        "NP802",
+        what,
+        wrong,
+        (
+            f'write parameter_map["{setting.name}"].{option.field} = '
+            f"{_suggest_field_value(setting, option)}"
+        ),
+    )
 
 
 def _suggest_field_value(setting: ScriptSetting, option: Option) -> str:
@@ -112,21 +158,43 @@ def _suggest_field_value(setting: ScriptSetting, option: Option) -> str:
     guess = setting.value if is_right else settings.guess_option_value(option, setting.value)
     if guess is not UNKNOWN:
         return f"tf.compat.as_bytes({format_literal(guess)})" if field == "s" else str(guess)
-    return f"{_ANY[field]}, one of {', '.join(map(format_short_value, option.choices[:8]))}" if option.choices else _ANY[field]
+    return (
+        f"{_ANY[field]}, one of {', '.join(map(format_short_value, option.choices[:8]))}"
+        if option.choices
+        else _ANY[field]
+    )
 
 
 def _find_script_value_faults(setting: ScriptSetting) -> list[Fault]:
-    return [] if setting.reason else _find_misplaced_faults(setting) or find_plain_value_faults(setting)
+    return (
+        []
+        if setting.reason
+        else _find_misplaced_faults(setting) or find_plain_value_faults(setting)
+    )
 
 
 def _find_misplaced_faults(setting: ScriptSetting) -> list[Fault]:
-    """Return the fault of a value that belongs to another option, a mistake found in several scripts."""
+    """Return the fault of a value that belongs to another option, a mistake found in
+    several scripts.
+    """
     mode = catalog.find_option("dump_mode")
-    if setting.reason or setting.key != "dump_path" or mode is None or setting.value not in mode.choices:
+    if (
+        setting.reason
+        or setting.key != "dump_path"
+        or mode is None
+        or setting.value not in mode.choices
+    ):
         return []
     why = "It is a value of dump_mode; as a path it names a folder that is hardly meant."
     shown = format_short_value(setting.value)
-    return [Fault("NP804", f"dump_path = {shown} is a dump mode, not a path", why, f"write dump_mode = {shown}")]
+    return [
+        Fault(
+            "NP804",
+            f"dump_path = {shown} is a dump mode, not a path",
+            why,
+            f"write dump_mode = {shown}",
+        )
+    ]
 
 
 def _find_script_variable_faults(setting: ScriptSetting, asked: Context) -> list[Fault]:
@@ -143,18 +211,34 @@ def _find_script_variable_faults(setting: ScriptSetting, asked: Context) -> list
         return []
     faults = find_plain_value_faults(setting)
     # the job continues if another reader accepts the value, or the list is for the script itself
-    goes_on = (variable.otherwise and variable.framework == "cann") or (variable.per_process and _IDS.fullmatch(str(setting.value)))
+    goes_on = (variable.otherwise and variable.framework == "cann") or (
+        variable.per_process and _IDS.fullmatch(str(setting.value))
+    )
     return [fault._replace(severity="warning") for fault in faults] if goes_on else faults
 
 
 def find_misspelt_variable(name: str) -> list[Fault]:
-    """Return the fault of an unknown variable that is a misspelt known one; scripts may have their own variables."""
+    """Return the fault of an unknown variable that is a misspelt known one.
+
+    Scripts may have their own variables.
+    """
     if meant := find_rewritten_name(name):
         return [build_misspelt_fault(name, f"did you mean {meant!r}?", meant=meant)]
-    similar = find_nearest_names(name, list_ascend_names(), 1) if is_ascend_variable(name) and not is_known_variable(name) else []
-    is_own = similar and name.startswith(similar[0]) and name != similar[0] + similar[0][-1]  # with a suffix
+    similar = (
+        find_nearest_names(name, list_ascend_names(), 1)
+        if is_ascend_variable(name) and not is_known_variable(name)
+        else []
+    )
+    is_own = (
+        similar and name.startswith(similar[0]) and name != similar[0] + similar[0][-1]
+    )  # with a suffix
     is_part = similar and similar[0].startswith(name) and len(similar[0]) > len(name) + 1
-    if not similar or is_own or is_part or (SequenceMatcher(None, name, similar[0]).ratio() < _SLIP and not has_slip(name)):
+    if (
+        not similar
+        or is_own
+        or is_part
+        or (SequenceMatcher(None, name, similar[0]).ratio() < _SLIP and not has_slip(name))
+    ):
         return []
     return [build_misspelt_fault(name, did_you_mean(name, similar), meant=similar[0])]
 
@@ -162,8 +246,19 @@ def find_misspelt_variable(name: str) -> list[Fault]:
 def _find_program_faults(setting: ScriptSetting, program: Program) -> list[Fault]:
     """Return the faults of an argument of a program, or of a key in a table that is an argument."""
     if setting.reason.startswith(NO_TABLE):
-        return [Fault("NP203", f"{setting.name} {setting.reason}", f"{program.title} stops at it.", "write it as '{\"key\": value}'")]
-    return [] if setting.reason or not setting.key else find_framework_faults(*split_section_and_name(setting.key), setting.value)
+        return [
+            Fault(
+                "NP203",
+                f"{setting.name} {setting.reason}",
+                f"{program.title} stops at it.",
+                "write it as '{\"key\": value}'",
+            )
+        ]
+    return (
+        []
+        if setting.reason or not setting.key
+        else find_framework_faults(*split_section_and_name(setting.key), setting.value)
+    )
 
 
 #: Finders by surface; all others are arguments of programs, or ATC flags.
@@ -178,12 +273,16 @@ _FINDERS = {
 
 def _tell_doubt(setting: ScriptSetting, fault: Fault) -> Fault:
     subject, is_of_value, rest = fault.message.partition(" is doubtful")
-    message = f"{setting.name}={setting.given.written}{is_of_value}{rest}" if is_of_value else subject
+    message = (
+        f"{setting.name}={setting.given.written}{is_of_value}{rest}" if is_of_value else subject
+    )
     return fault._replace(message=message, hint=fault.hint.replace('"', ""))
 
 
 def find_script_flag_faults(item: ScriptSetting) -> list[Fault]:
-    """Return the faults of one flag: by its record, or by its equivalent option if the record has no format."""
+    """Return the faults of one flag: by its record, or by its equivalent option if the record has
+    no format.
+    """
     if not item.name:
         return []
     flag = catalog.find_flag(item.name.removeprefix("--"))
@@ -192,36 +291,76 @@ def find_script_flag_faults(item: ScriptSetting) -> list[Fault]:
     if item.reason or item.given.written is None:
         return []
     if item.unused == EMPTY:
-        return [Fault("NP502", f"{item.name} is {EMPTY}", "The empty text is its default.", f"omit {item.name}, or give it a value")]
+        return [
+            Fault(
+                "NP502",
+                f"{item.name} is {EMPTY}",
+                "The empty text is its default.",
+                f"omit {item.name}, or give it a value",
+            )
+        ]
     if flag.kind == "chip":
         return find_chip_faults(item.name, item.given.written)
     faults = list(settings.find_value_faults(_CONVERSION, item.key, item.value))
     if flag.choices or flag.pattern or flag.kind in ("int", "bool"):
         doubts = (fault for fault in faults if fault.code == "NP205")
-        return _find_text_faults(flag, item.given.written) or [_tell_doubt(item, fault) for fault in doubts]
+        return _find_text_faults(flag, item.given.written) or [
+            _tell_doubt(item, fault) for fault in doubts
+        ]
     faults = [fault for fault in faults if fault.severity == "error" or fault.code == "NP205"]
     option = catalog.find_option(item.key)
     if not faults and option is not None:
-        faults = [fault for fault in find_surface_faults(_CONVERSION, option, item.value) if fault.code == "NP203"]
+        faults = [
+            fault
+            for fault in find_surface_faults(_CONVERSION, option, item.value)
+            if fault.code == "NP203"
+        ]
     return [fault if flag.kind == "path" else fault._replace(why=_STOPS) for fault in faults]
 
 
 def _build_unknown_flag_fault(name: str) -> Fault:
-    longer = [flag for flag in catalog.record_names("atc") if flag.startswith(name.removeprefix("--"))]
+    longer = [
+        flag for flag in catalog.record_names("atc") if flag.startswith(name.removeprefix("--"))
+    ]
     if len(longer) == 1:
-        why = "atc of the current release takes a beginning that no other flag has; older releases stop at it."
-        return Fault("NP209", f"{name} is short for --{longer[0]}", why, f"write --{longer[0]}", severity="warning")
+        why = (
+            "atc of the current release takes a beginning that "
+            "no other flag has; older releases stop at it."
+        )
+        return Fault(
+            "NP209",
+            f"{name} is short for --{longer[0]}",
+            why,
+            f"write --{longer[0]}",
+            severity="warning",
+        )
     similar = find_nearest_names(name.removeprefix("--"), catalog.record_names("atc"), 1)
-    what, why = f"atc of the current release has no flag {name}", "atc stops at a flag it does not know."
-    return Fault("NP209", what, why, f"did you mean '--{similar[0]}'?" if similar else "see npuprof options")
+    what, why = (
+        f"atc of the current release has no flag {name}",
+        "atc stops at a flag it does not know.",
+    )
+    return Fault(
+        "NP209", what, why, f"did you mean '--{similar[0]}'?" if similar else "see npuprof options"
+    )
 
 
 def _find_text_faults(flag: Flag, text: str) -> list[Fault]:
-    """Return the faults of a flag's text if its record lists valid texts: the same as in a preset."""
+    """Return the faults of a flag's text if its record lists valid texts: the same as
+    in a preset.
+    """
     faults = find_flag_faults(flag.name, read_as_flag(flag, text))
-    return [fault._replace(message=_spell_flag(fault.message, flag), why=_STOPS, hint=_spell_flag(fault.hint, flag)) for fault in faults]
+    return [
+        fault._replace(
+            message=_spell_flag(fault.message, flag), why=_STOPS, hint=_spell_flag(fault.hint, flag)
+        )
+        for fault in faults
+    ]
 
 
 def _spell_flag(text: str, flag: Flag) -> str:
     """Return a message about a preset key in command line form: ``--flag=value``."""
-    return re.sub(rf"(?:atc\.|(?<=write )){flag.name}( = )?", lambda match: f"--{flag.name}{'=' * bool(match[1])}", text).replace('"', "")
+    return re.sub(
+        rf"(?:atc\.|(?<=write )){flag.name}( = )?",
+        lambda match: f"--{flag.name}{'=' * bool(match[1])}",
+        text,
+    ).replace('"', "")

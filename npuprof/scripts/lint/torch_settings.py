@@ -24,12 +24,19 @@ def find_torch_faults(setting: ScriptSetting, asked: Context) -> list[Fault]:
         return []
     members = record.call.partition(" = ")[2].removesuffix("{}")
     if members and setting.given.kind != members:
-        what = f"{name} takes a member of {members.rstrip('.')}, not {format_literal(setting.given.written)}"
+        what = (
+            f"{name} takes a member of {members.rstrip('.')}, not "
+            f"{format_literal(setting.given.written)}"
+        )
         return [Fault("NP202", what, _STOPS, f"write {members}{record.choices[0]}")]
     if record.kind == "bool" and record.call and not isinstance(setting.value, bool):
         return [_build_switch_fault(setting, record)]
     faults = find_framework_faults(section, name, setting.value)
-    return [fault._replace(why=fault.why or record.otherwise) for fault in faults if fault.severity != "info"]
+    return [
+        fault._replace(why=fault.why or record.otherwise)
+        for fault in faults
+        if fault.severity != "info"
+    ]
 
 
 def _build_switch_fault(setting: ScriptSetting, record: catalog.Setting) -> Fault:
@@ -42,13 +49,21 @@ def _build_switch_fault(setting: ScriptSetting, record: catalog.Setting) -> Faul
 
 
 def _build_unknown_fault(setting: ScriptSetting, section: str, name: str) -> Fault:
-    """Return the fault of an unknown setting; one without similar names may belong to an older release."""
+    """Return the fault of an unknown setting.
+
+    One without similar names may belong to an older release.
+    """
     fault = find_framework_faults(section, name, setting.value)[0]._replace(fix=None)
     hint = _suggest_setting(setting, name)
-    is_similar = bool(hint) or fault.hint.startswith("did you mean") or " belongs below " in fault.hint
+    is_similar = (
+        bool(hint) or fault.hint.startswith("did you mean") or " belongs below " in fault.hint
+    )
     fault = fault._replace(hint=hint or fault.hint)
     if setting.made == "set_option":
-        return fault._replace(why="set_option stops at a key that it does not know.", severity="error" if is_similar else "warning")
+        return fault._replace(
+            why="set_option stops at a key that it does not know.",
+            severity="error" if is_similar else "warning",
+        )
     return fault._replace(why=_STOPS) if setting.made else fault
 
 

@@ -1,1 +1,3 @@
-"""Reads settings from Python scripts by parsing, never executing: one visitor, and one module per API."""
+"""Reads settings from Python scripts by parsing, never executing: one visitor, and one
+module per API.
+"""

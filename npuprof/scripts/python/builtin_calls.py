@@ -9,22 +9,57 @@ from collections.abc import Callable
 from typing import Any
 
 from npuprof.scripts.python.scopes import Scope
-from npuprof.scripts.python.terms import Unknown, compute_value, format_dotted_name, format_expression, name_callee, refuse_wide_format
+from npuprof.scripts.python.terms import (
+    Unknown,
+    compute_value,
+    format_dotted_name,
+    format_expression,
+    name_callee,
+    refuse_wide_format,
+)
 from npuprof.scripts.records import HERE
 
 Fold = Callable[[ast.expr], Any]
 
-_METHODS = {"strip", "lstrip", "rstrip", "lower", "upper", "title", "replace", "join", "split", "format", "encode", "decode"}
-_CONVERSIONS = {"as_bytes", "to_bytes", "as_str_any", "as_text", "as_str", "ensure_binary", "ensure_str"}
+_METHODS = {
+    "strip",
+    "lstrip",
+    "rstrip",
+    "lower",
+    "upper",
+    "title",
+    "replace",
+    "join",
+    "split",
+    "format",
+    "encode",
+    "decode",
+}
+_CONVERSIONS = {
+    "as_bytes",
+    "to_bytes",
+    "as_str_any",
+    "as_text",
+    "as_str",
+    "ensure_binary",
+    "ensure_str",
+}
 
 
 def fold_known_call(node: ast.Call, scope: Scope, fold: Fold) -> Any:
-    """Return the constant result of a call; ``fold`` folds an expression of the same scope. Raises Unknown."""
+    """Return the constant result of a call; ``fold`` folds an expression of the same scope.
+
+    Raises Unknown.
+    """
     function = node.func
     name = name_callee(node)
     if any(isinstance(arg, ast.Starred) for arg in node.args):
         raise Unknown("depends on", node=node)
-    is_looked_up = name == "get" and isinstance(function, ast.Attribute) and format_expression(function.value).endswith("environ")
+    is_looked_up = (
+        name == "get"
+        and isinstance(function, ast.Attribute)
+        and format_expression(function.value).endswith("environ")
+    )
     if name == "getenv" or is_looked_up:
         raise Unknown(f"depends on the environment ({format_expression(node)})")
     if isinstance(function, ast.Name) and scope.resolve_name(name) is None:
@@ -56,7 +91,10 @@ def _is_text_conversion(function: ast.expr, name: str, scope: Scope) -> bool:
 
 
 def resolve_function_name(function: ast.expr, scope: Scope) -> str:
-    """Return the dotted name of a module's function, independent of its import name; empty for others."""
+    """Return the dotted name of a module's function, independent of its import name.
+
+    Empty for others.
+    """
     dotted = format_dotted_name(function)
     root, dot, rest = dotted.partition(".")
     resolved = scope.resolve_name(root) if root else None
@@ -79,7 +117,11 @@ def _fold_builtin_call(name: str, node: ast.Call, fold: Fold) -> Any:
     match name, node.args:
         case "isinstance", [value, kind]:
             kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]
-            types = tuple(_BUILTINS[kind.id] for kind in kinds if isinstance(kind, ast.Name) and kind.id in _TYPES)
+            types = tuple(
+                _BUILTINS[kind.id]
+                for kind in kinds
+                if isinstance(kind, ast.Name) and kind.id in _TYPES
+            )
             if len(types) == len(kinds):
                 return isinstance(fold(value), types)  # type: ignore[arg-type]
         case "getattr", [value, ast.Constant(str(attribute))] if attribute.isidentifier():
@@ -92,10 +134,24 @@ def _fold_builtin_call(name: str, node: ast.Call, fold: Fold) -> Any:
 
 _TYPES = frozenset(("str", "int", "float", "bool", "bytes", "list", "dict", "tuple"))
 _BUILTINS: dict[str, Callable[..., Any]] = {
-    "str": str, "unicode": str, "int": int, "float": float, "bool": bool, "list": list, "tuple": tuple, "dict": dict,
-    "bytes": bytes, "len": len, "min": min, "max": max, "abs": abs, "round": round, "sum": sum, "repr": repr,
+    "str": str,
+    "unicode": str,
+    "int": int,
+    "float": float,
+    "bool": bool,
+    "list": list,
+    "tuple": tuple,
+    "dict": dict,
+    "bytes": bytes,
+    "len": len,
+    "min": min,
+    "max": max,
+    "abs": abs,
+    "round": round,
+    "sum": sum,
+    "repr": repr,
     "sorted": sorted,
-}  # fmt: skip
+}
 
 
 def _fold_method_call(function: ast.Attribute, node: ast.Call, fold: Fold) -> Any:
@@ -115,7 +171,11 @@ def _fold_method_call(function: ast.Attribute, node: ast.Call, fold: Fold) -> An
 
 
 def _normalise_path(path: str) -> str:
-    return HERE + posixpath.normpath(path.removeprefix(HERE)) if path.startswith(HERE) else posixpath.normpath(path)
+    return (
+        HERE + posixpath.normpath(path.removeprefix(HERE))
+        if path.startswith(HERE)
+        else posixpath.normpath(path)
+    )
 
 
 def _find_folder(path: str) -> str:
@@ -123,12 +183,22 @@ def _find_folder(path: str) -> str:
     if not path.startswith(HERE):
         return posixpath.dirname(path)
     plain = posixpath.normpath(path.removeprefix(HERE))
-    above = posixpath.normpath(posixpath.join(plain, "..")) if posixpath.basename(plain) in (".", "..") else posixpath.dirname(plain) or "."
+    above = (
+        posixpath.normpath(posixpath.join(plain, ".."))
+        if posixpath.basename(plain) in (".", "..")
+        else posixpath.dirname(plain) or "."
+    )
     return HERE + above
 
 
 _LIBRARY: dict[str, Callable[..., Any]] = {
-    "json.dumps": json.dumps, "os.path.join": posixpath.join, "os.path.normpath": _normalise_path,
-    "os.path.dirname": _find_folder, "os.path.basename": posixpath.basename,
-    **dict.fromkeys(("os.path.abspath", "os.path.realpath", "os.fspath", "copy.copy", "copy.deepcopy"), lambda value: value),
-}  # fmt: skip
+    "json.dumps": json.dumps,
+    "os.path.join": posixpath.join,
+    "os.path.normpath": _normalise_path,
+    "os.path.dirname": _find_folder,
+    "os.path.basename": posixpath.basename,
+    **dict.fromkeys(
+        ("os.path.abspath", "os.path.realpath", "os.fspath", "copy.copy", "copy.deepcopy"),
+        lambda value: value,
+    ),
+}

@@ -1,4 +1,6 @@
-"""Functions entered by calls, and the classes of objects: a module function, a method, or a constructor."""
+"""Functions entered by calls, and the classes of objects: a module function, a method, or a
+constructor.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ _DEEPEST = 8
 
 
 class Entered(NamedTuple):
-    """A function entered by a call: its enclosing scope, the call as its parameters see it, and the object of a method."""
+    """A function entered by a call: its enclosing scope, the call as its parameters see it, and the
+    object of a method.
+    """
 
     function: Function
     scope: Scope
@@ -26,7 +30,9 @@ class Entered(NamedTuple):
 
 
 def find_entered(call: ast.Call, statement: ast.stmt, scope: Scope) -> Entered | None:
-    """Return the function entered by a call: the named one, ``__init__`` for a new object, or a method; None for others."""
+    """Return the function entered by a call: the named one, ``__init__`` for a new object, or a
+    method; None for others.
+    """
     function, home = scope.resolve_only(call.func)
     if isinstance(function, FUNCTIONS):
         return Entered(function, home, call)
@@ -40,45 +46,83 @@ def find_entered(call: ast.Call, statement: ast.stmt, scope: Scope) -> Entered |
     if isinstance(of, ast.Call) and name_callee(of) == "super":
         around, name = find_class_of_method(scope)
         owner = ast.copy_location(ast.Name(name, ast.Load()), of)
-        return _enter(list_class_line(around)[1:], method, call, scope, owner) if around is not None else None
+        return (
+            _enter(list_class_line(around)[1:], method, call, scope, owner)
+            if around is not None
+            else None
+        )
     named = find_class(of, scope)
     cls = named or find_class_of_object(of, scope)
-    return _enter(list_class_line(cls), method, call, scope, None if named else of) if cls is not None else None
+    return (
+        _enter(list_class_line(cls), method, call, scope, None if named else of)
+        if cls is not None
+        else None
+    )
 
 
-def _enter(line: list[Scope], method: ast.Attribute, call: ast.Call, where: Scope, owner: ast.expr | None) -> Entered | None:
+def _enter(
+    line: list[Scope], method: ast.Attribute, call: ast.Call, where: Scope, owner: ast.expr | None
+) -> Entered | None:
     """Return the first method with a name in a class's resolution order."""
     for cls in line:
-        function = next((mark for mark in cls.node.body if isinstance(mark, FUNCTIONS) and mark.name == method.attr), None)
+        function = next(
+            (
+                mark
+                for mark in cls.node.body
+                if isinstance(mark, FUNCTIONS) and mark.name == method.attr
+            ),
+            None,
+        )
         if function is None:
             continue
         marks = {mark.id if isinstance(mark, ast.Name) else "" for mark in function.decorator_list}
         if not marks <= {"staticmethod", "classmethod"}:
             return None
         arguments = call.args
-        if owner is None and not marks and arguments and not isinstance(arguments[0], ast.Starred):  # Base.method(self, ...)
+        if (
+            owner is None and not marks and arguments and not isinstance(arguments[0], ast.Starred)
+        ):  # Base.method(self, ...)
             owner, arguments = arguments[0], arguments[1:]
         called = ast.copy_location(ast.Call(method, arguments, call.keywords), call)
-        return Entered(function, cls, called, (owner, where) if owner is not None and not marks else None)
+        return Entered(
+            function, cls, called, (owner, where) if owner is not None and not marks else None
+        )
     return None
 
 
 def _find_target(call: ast.Call, statement: ast.stmt) -> ast.expr:
     """Return the target that a new object is assigned to, else the call itself."""
-    targets = statement.targets if isinstance(statement, ast.Assign) and statement.value is call else []
-    return targets[0] if len(targets) == 1 and isinstance(targets[0], (ast.Name, ast.Attribute)) else call
+    targets = (
+        statement.targets if isinstance(statement, ast.Assign) and statement.value is call else []
+    )
+    return (
+        targets[0]
+        if len(targets) == 1 and isinstance(targets[0], (ast.Name, ast.Attribute))
+        else call
+    )
 
 
 def list_class_line(cls: Scope) -> list[Scope]:
-    """Return a class and its bases in resolution order; empty if a part is not in the source or not a plain class."""
+    """Return a class and its bases in resolution order.
+
+    Empty if a part is not in the source or not a plain class.
+    """
     classes: list[Scope] = []
     return classes if _follow_bases(cls, classes, 0) else []
 
 
 def _follow_bases(cls: Scope, classes: list[Scope], depth: int) -> bool:
     node = cast("ast.ClassDef", cls.node)
-    plain = all(one.arg == "metaclass" and format_expression(one.value) in _PLAIN_KEYWORDS for one in node.keywords)
-    if node.decorator_list or not plain or depth > _DEEPEST or any(one.node is node for one in classes):
+    plain = all(
+        one.arg == "metaclass" and format_expression(one.value) in _PLAIN_KEYWORDS
+        for one in node.keywords
+    )
+    if (
+        node.decorator_list
+        or not plain
+        or depth > _DEEPEST
+        or any(one.node is node for one in classes)
+    ):
         return False  # diamond inheritance has another order
     classes.append(cls)
     for base in node.bases:
@@ -96,7 +140,9 @@ def find_class(node: ast.expr, scope: Scope) -> Scope | None:
 
 
 def find_class_of_object(node: ast.expr, scope: Scope) -> Scope | None:
-    """Return the class of the single object of an expression: a call, a name assigned once, or ``self``."""
+    """Return the class of the single object of an expression: a call, a name assigned once, or
+    ``self``.
+    """
     if isinstance(node, ast.Call):
         return find_class(node.func, scope)
     if not isinstance(node, ast.Name):
@@ -111,11 +157,17 @@ def find_class_of_object(node: ast.expr, scope: Scope) -> Scope | None:
 
 
 def find_class_of_method(scope: Scope) -> tuple[Scope | None, str]:
-    """Return the class of a method, and the name of its object parameter; None and an empty name for other functions."""
+    """Return the class of a method, and the name of its object parameter.
+
+    None and an empty name for other functions.
+    """
     cls = scope.outer
     if isinstance(scope.node, FUNCTIONS) and cls is not None and isinstance(cls.node, ast.ClassDef):
         name = get_first_parameter(scope.node)
-        plain = all(not isinstance(mark, ast.Name) or mark.id not in ("staticmethod", "classmethod") for mark in scope.node.decorator_list)
+        plain = all(
+            not isinstance(mark, ast.Name) or mark.id not in ("staticmethod", "classmethod")
+            for mark in scope.node.decorator_list
+        )
         if plain and scope.list_binding_kinds(name) == {"parameter"}:
             return cls, name
     return None, ""

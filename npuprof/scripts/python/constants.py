@@ -1,7 +1,7 @@
 """Constant folding: expressions to their values; values that depend on the run give a reason.
 
-Nothing is executed: constants, arithmetic, a few conversions and string functions are folded, and names with a single
-value are followed.
+Nothing is executed: constants, arithmetic, a few conversions and string functions are folded, and
+names with a single value are followed.
 """
 
 from __future__ import annotations
@@ -30,27 +30,67 @@ from npuprof.scripts.records import COMMAND_LINE, take_here_out
 
 _DEEPEST, _CHAIN, _STEPS = 60, 5_000, 20_000
 _ARITHMETIC: dict[type, Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.LShift: operator.lshift,
-    ast.RShift: operator.rshift, ast.BitOr: operator.or_, ast.BitAnd: operator.and_, ast.BitXor: operator.xor,
-}  # fmt: skip
-_UNARY: dict[type, Callable[..., Any]] = {ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Not: operator.not_, ast.Invert: operator.inv}
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
+    ast.BitOr: operator.or_,
+    ast.BitAnd: operator.and_,
+    ast.BitXor: operator.xor,
+}
+_UNARY: dict[type, Callable[..., Any]] = {
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Not: operator.not_,
+    ast.Invert: operator.inv,
+}
 _COMPARE: dict[type, Callable[[Any, Any], Any]] = {
-    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
-    ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not,
-    ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b,
-}  # fmt: skip
-_RUN_NAMES = {"FLAGS", "args", "arg", "opt", "opts", "flags", "params", "hparams", "cfg", "config", "conf", "options", "parsed", "self"}
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+    ast.In: lambda a, b: a in b,
+    ast.NotIn: lambda a, b: a not in b,
+}
+_RUN_NAMES = {
+    "FLAGS",
+    "args",
+    "arg",
+    "opt",
+    "opts",
+    "flags",
+    "params",
+    "hparams",
+    "cfg",
+    "config",
+    "conf",
+    "options",
+    "parsed",
+    "self",
+}
 
 #: Returns the constant value of a part of an expression, by default in the same scope.
 Fold = Callable[..., Any]
 _budget = [0]
-#: A stack with the function that returns flag defaults, while an expression is evaluated with defaults.
+#: A stack with the function that returns flag defaults, while an expression is evaluated with
+#: defaults.
 _defaults: list[Callable[[str], Any]] = []
 
 
 def fold_with_defaults(node: ast.expr, scope: Scope, find_default: Callable[[str], Any]) -> Any:
-    """Return the value of an expression with the defaults of all flags and parameters. Raises Unknown."""
+    """Return the value of an expression with the defaults of all flags and parameters.
+
+    Raises Unknown.
+    """
     _defaults.append(find_default)
     try:
         return fold_expression(node, scope)
@@ -91,8 +131,13 @@ def _fold_name(node: ast.Name, scope: Scope, fold: Fold) -> Any:
 
 
 def _require_own_folder(value: Any, home: Scope, scope: Scope) -> Any:
-    """Return the value of a name of ``home`` for a script. Raises Unknown for a path relative to another file's folder."""
-    is_elsewhere = home.home is not scope.home and posixpath.dirname(home.file) != posixpath.dirname(scope.file)
+    """Return the value of a name of ``home`` for a script.
+
+    Raises Unknown for a path relative to another file's folder.
+    """
+    is_elsewhere = home.home is not scope.home and posixpath.dirname(
+        home.file
+    ) != posixpath.dirname(scope.file)
     if is_elsewhere and take_here_out(value)[1]:
         raise Unknown(f"depends on the folder of {posixpath.basename(home.file)}")
     return value
@@ -105,25 +150,45 @@ def _fold_bindings(home: Scope, bindings: list[Binding], fold: Fold) -> Any:
     if home.list_binding_kinds(name) != {"assign"}:
         return _fold_other_binding(name, home, fold)
     if len(bindings) > MOST_BINDINGS:
-        raise Unknown(f"depends on the variable {name}, which is set {len(bindings)} times, more than are followed")
+        raise Unknown(
+            f"depends on the variable {name}, which is set "
+            f"{len(bindings)} times, more than are followed"
+        )
     values = [fold(binding.node, home) for binding in bindings]
     if any(type(value) is not type(values[0]) or value != values[0] for value in values):
-        raise Unknown(f"depends on the variable {name}, which is set {len(bindings)} times to different values")
+        raise Unknown(
+            f"depends on the variable {name}, which is set "
+            f"{len(bindings)} times to different values"
+        )
     if isinstance(values[0], (list, dict)) and home.list_bindings(f"={name}"):
         raise Unknown(f"depends on the variable {name}, which has a second name")
     return values[0]
 
 
 def _fold_other_binding(name: str, home: Scope, fold: Fold) -> Any:
-    """Return the default of a parameter, if defaults are requested. Raises Unknown for all other bindings."""
+    """Return the default of a parameter, if defaults are requested.
+
+    Raises Unknown for all other bindings.
+    """
     kinds = home.list_binding_kinds(name)
     if "parameter" in kinds:
-        default = collect_parameter_defaults(home.node).get(name) if _defaults and isinstance(home.node, Function) else None
+        default = (
+            collect_parameter_defaults(home.node).get(name)
+            if _defaults and isinstance(home.node, Function)
+            else None
+        )
         if default is not None:
             return fold(default, home.outer or home)
         raise Unknown(f"depends on the parameter {name} of {home.name}()", flag="")
-    words = {"loop": "the loop variable", "import": "the import", "change": "the changing variable", "other": "the variable"}
-    raise Unknown(f"depends on {next(word for kind, word in words.items() if kind in kinds)} {name}")
+    words = {
+        "loop": "the loop variable",
+        "import": "the import",
+        "change": "the changing variable",
+        "other": "the variable",
+    }
+    raise Unknown(
+        f"depends on {next(word for kind, word in words.items() if kind in kinds)} {name}"
+    )
 
 
 def _fold_attribute(node: ast.Attribute, scope: Scope, fold: Fold) -> Any:
@@ -144,19 +209,30 @@ def _follow_attribute(node: ast.Attribute, scope: Scope, fold: Fold) -> Any:
     if isinstance(root, ast.Name):
         if (given := scope.resolve(node)) and given[1]:
             return _require_own_folder(_fold_bindings(*given, fold), given[0], scope)
-        if isinstance(node.value, ast.Name) and (inner := _find_class_value(node.value, node.attr, scope)) is not None:
+        if (
+            isinstance(node.value, ast.Name)
+            and (inner := _find_class_value(node.value, node.attr, scope)) is not None
+        ):
             return fold(*inner)
         if root.id == "self":
             raise Unknown(f"depends on the object ({text})", node.attr)
-        if root.id in _RUN_NAMES or root.id.lower().endswith(("args", "flags", "params")) or _is_parsed_name(root.id, scope):
+        if (
+            root.id in _RUN_NAMES
+            or root.id.lower().endswith(("args", "flags", "params"))
+            or _is_parsed_name(root.id, scope)
+        ):
             raise Unknown(f"{COMMAND_LINE} ({text})", node.attr)
     raise Unknown(f"depends on {text}", node.attr)
 
 
-def _find_class_value(node: ast.Name, attribute: str, scope: Scope) -> tuple[ast.expr, Scope] | None:
+def _find_class_value(
+    node: ast.Name, attribute: str, scope: Scope
+) -> tuple[ast.expr, Scope] | None:
     """Return the value of a class attribute that is assigned once, for a class of this module."""
     name, cls = node.id, find_class(node, scope)
-    if cls is None or not scope.list_rebound().isdisjoint((f"{name}.{attribute}", f"cls.{attribute}", f"{name}.*", "cls.*")):
+    if cls is None or not scope.list_rebound().isdisjoint(
+        (f"{name}.{attribute}", f"cls.{attribute}", f"{name}.*", "cls.*")
+    ):
         return None
     bindings = cls.list_bindings(attribute)
     return (bindings[0].node, cls) if len(bindings) == 1 and bindings[0].kind == "assign" else None
@@ -164,7 +240,11 @@ def _find_class_value(node: ast.Name, attribute: str, scope: Scope) -> tuple[ast
 
 def _is_parsed_name(name: str, scope: Scope) -> bool:
     bindings = (scope.resolve_name(name) or (scope, []))[1]
-    return any("parse" in format_expression(binding.node) for binding in bindings if isinstance(binding.node, ast.Call))
+    return any(
+        "parse" in format_expression(binding.node)
+        for binding in bindings
+        if isinstance(binding.node, ast.Call)
+    )
 
 
 def _fold_binary(node: ast.BinOp, scope: Scope, fold: Fold) -> Any:
@@ -183,7 +263,10 @@ def _fold_binary(node: ast.BinOp, scope: Scope, fold: Fold) -> Any:
 
 def _apply_operator(op: type, left: Any, right: Any) -> Any:
     is_large = (
-        (op is ast.Pow and (not isinstance(right, (int, float)) or abs(right) > 4096 or abs(left) > 2**64))
+        (
+            op is ast.Pow
+            and (not isinstance(right, (int, float)) or abs(right) > 4096 or abs(left) > 2**64)
+        )
         or (op is ast.LShift and right > 4096)
         or (op is ast.Mult and (_is_repeated_often(left, right) or _is_repeated_often(right, left)))
     )
@@ -195,7 +278,11 @@ def _apply_operator(op: type, left: Any, right: Any) -> Any:
 
 
 def _is_repeated_often(sequence: Any, count: Any) -> bool:
-    return isinstance(sequence, (str, bytes, list, tuple)) and isinstance(count, int) and len(sequence) * count > LONGEST_VALUE
+    return (
+        isinstance(sequence, (str, bytes, list, tuple))
+        and isinstance(count, int)
+        and len(sequence) * count > LONGEST_VALUE
+    )
 
 
 def _fold_conditional(node: ast.IfExp, scope: Scope, fold: Fold) -> Any:
@@ -266,8 +353,20 @@ def _fold_call(node: ast.Call, scope: Scope, fold: Fold) -> Any:
 
 
 _FOLDERS: dict[type, Callable[..., Any]] = {
-    ast.Name: _fold_name, ast.Attribute: _fold_attribute, ast.BinOp: _fold_binary, ast.IfExp: _fold_conditional, ast.BoolOp: _fold_boolean,
-    ast.Compare: _fold_comparison, ast.List: _fold_sequence, ast.Tuple: _fold_sequence, ast.Set: _fold_sequence, ast.Dict: _fold_dict,
-    ast.Subscript: _fold_subscript, ast.JoinedStr: _fold_fstring, ast.Call: _fold_call,
-    ast.UnaryOp: lambda node, scope, fold: compute_value(node, _UNARY[type(node.op)], fold(node.operand)),
-}  # fmt: skip
+    ast.Name: _fold_name,
+    ast.Attribute: _fold_attribute,
+    ast.BinOp: _fold_binary,
+    ast.IfExp: _fold_conditional,
+    ast.BoolOp: _fold_boolean,
+    ast.Compare: _fold_comparison,
+    ast.List: _fold_sequence,
+    ast.Tuple: _fold_sequence,
+    ast.Set: _fold_sequence,
+    ast.Dict: _fold_dict,
+    ast.Subscript: _fold_subscript,
+    ast.JoinedStr: _fold_fstring,
+    ast.Call: _fold_call,
+    ast.UnaryOp: lambda node, scope, fold: compute_value(
+        node, _UNARY[type(node.op)], fold(node.operand)
+    ),
+}

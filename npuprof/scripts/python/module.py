@@ -20,13 +20,17 @@ from npuprof.scripts.records import HERE
 
 _get_line = attrgetter("lineno")
 _get_end = attrgetter("end_lineno", "end_col_offset")
-_RENAMED = re.compile(r"as(?<!\was)[ \t]+(\w+)")  # "as" without a letter before it; patterns that begin with letters are faster
+_RENAMED = re.compile(
+    r"as(?<!\was)[ \t]+(\w+)"
+)  # "as" without a letter before it; patterns that begin with letters are faster
 
 Node = TypeVar("Node", bound=ast.AST)
 
 
 class NodeIndex:
-    """An index of all nodes of a file, computed on demand: most imported files are read for a single constant."""
+    """An index of all nodes of a file, computed on demand: most imported files are read for a
+    single constant.
+    """
 
     def __init__(self, tree: ast.Module) -> None:
         self._tree = tree
@@ -47,7 +51,11 @@ class NodeIndex:
     @cached_property
     def definitions(self) -> list[Definition]:
         """The functions and classes, in text order."""
-        found: list[Definition] = [*self.list_of(ast.FunctionDef), *self.list_of(ast.AsyncFunctionDef), *self.list_of(ast.ClassDef)]
+        found: list[Definition] = [
+            *self.list_of(ast.FunctionDef),
+            *self.list_of(ast.AsyncFunctionDef),
+            *self.list_of(ast.ClassDef),
+        ]
         return sorted(found, key=find_start)
 
     @cached_property
@@ -61,11 +69,20 @@ class NodeIndex:
 
     @cached_property
     def _unordered_lines(self) -> set[int]:
-        """The lines where an expression begins whose calls may not run, or not in the order of the text."""
-        return {node.lineno for kind in (ast.IfExp, ast.BoolOp, ast.Lambda, ast.Starred, ast.JoinedStr) for node in self.list_of(kind)}
+        """The lines where an expression begins whose calls may not run, or not in the order of the
+        text.
+        """
+        return {
+            node.lineno
+            for kind in (ast.IfExp, ast.BoolOp, ast.Lambda, ast.Starred, ast.JoinedStr)
+            for node in self.list_of(kind)
+        }
 
     def list_calls(self, node: ast.expr) -> list[ast.Call] | None:
-        """Return the calls in an expression in execution order; None if that order does not follow from the lines."""
+        """Return the calls in an expression in execution order.
+
+        None if that order does not follow from the lines.
+        """
         lines = list_lines(node)
         if self._calls_by_line.keys().isdisjoint(lines):
             return []
@@ -73,19 +90,30 @@ class NodeIndex:
             return None
         begin, end = find_start(node), _get_end(node)
         near = (call for line in lines for call in self._calls_by_line.get(line, ()))
-        return sorted([call for call in near if begin <= find_start(call) and _get_end(call) <= end], key=_get_end)
+        return sorted(
+            [call for call in near if begin <= find_start(call) and _get_end(call) <= end],
+            key=_get_end,
+        )
 
     @cached_property
     def passed_on(self) -> set[str]:
         """The names that are read without being called, such as callbacks."""
         called: set[ast.AST] = {call.func for call in self.calls}
-        names = {name.id for name in self.list_of(ast.Name) if isinstance(name.ctx, ast.Load) and name not in called}
-        own = (node for node in self.list_of(ast.Attribute) if getattr(node.value, "id", "") == "self")
+        names = {
+            name.id
+            for name in self.list_of(ast.Name)
+            if isinstance(name.ctx, ast.Load) and name not in called
+        }
+        own = (
+            node for node in self.list_of(ast.Attribute) if getattr(node.value, "id", "") == "self"
+        )
         return names | {node.attr for node in own if node not in called}
 
     @cached_property
     def attributes(self) -> dict[str, list[ast.expr]]:
-        """The values assigned to object attributes, by text (``self.dump_config``), and names in expressions."""
+        """The values assigned to object attributes, by text (``self.dump_config``), and names in
+        expressions.
+        """
         values: dict[str, list[ast.expr]] = {}
         for named in self.list_of(ast.NamedExpr):
             values.setdefault(named.target.id, []).append(named.value)
@@ -103,11 +131,20 @@ class NodeIndex:
 
     @cached_property
     def rebound(self) -> frozenset[str]:
-        """The names that are rebound outside their scope; attributes of a name as ``name.attribute``."""
+        """The names that are rebound outside their scope.
+
+        Attributes of a name as ``name.attribute``.
+        """
         names = set(self.declared)
         names.update(node.target.id for node in self.list_of(ast.NamedExpr))
-        names.update(write_source(node) for node in self.list_of(ast.Attribute) if isinstance(node.ctx, ast.Store))
-        changes = (call for call in self.list_of(ast.Call) if name_callee(call) == "setattr" and call.args)
+        names.update(
+            write_source(node)
+            for node in self.list_of(ast.Attribute)
+            if isinstance(node.ctx, ast.Store)
+        )
+        changes = (
+            call for call in self.list_of(ast.Call) if name_callee(call) == "setattr" and call.args
+        )
         return frozenset(names.union(f"{write_source(call.args[0])}.*" for call in changes))
 
     @cached_property
@@ -118,7 +155,14 @@ class NodeIndex:
     def list_called(self, function: Function) -> set[str]:
         """Return the names called in a function."""
         first = bisect_left(self.calls, function.lineno, key=_get_line)
-        return set(map(name_callee, self.calls[first : bisect_right(self.calls, list_lines(function)[-1], key=_get_line)]))
+        return set(
+            map(
+                name_callee,
+                self.calls[
+                    first : bisect_right(self.calls, list_lines(function)[-1], key=_get_line)
+                ],
+            )
+        )
 
 
 class Module:
@@ -137,14 +181,21 @@ class Module:
         self.scope.home = home
         self.scope.list_rebound = lambda: index.rebound
         file = ast.Constant(f"{HERE}./{posixpath.basename(self.path.replace(chr(92), '/'))}")
-        self.scope.bound["__file__"] = file, Scope(self.tree)  # a scope without bindings: its own would be a reference cycle
+        self.scope.bound["__file__"] = (
+            file,
+            Scope(self.tree),
+        )  # a scope without bindings: its own would be a reference cycle
 
     def list_callable(self, reached: Reached) -> frozenset[str]:
-        """Return the callable names of functions and classes, its own or of imported files that are ``reached``."""
+        """Return the callable names of functions and classes, its own or of imported files that are
+        ``reached``.
+        """
         if self._callable is None:
             imported = self.home.list_defined(reached)
             own = {node.name for node in self.index.definitions}
-            self._callable = imported.union(own, _RENAMED.findall(self.script.text) if imported else ())
+            self._callable = imported.union(
+                own, _RENAMED.findall(self.script.text) if imported else ()
+            )
         return self._callable
 
     @cached_property
@@ -152,4 +203,10 @@ class Module:
         """The defaults of the command line flags that it declares."""
         self.__dict__["flags"] = {}  # a default may be another flag
         declares = any(word in self.script.text for word in ("add_argument", "DEFINE_"))
-        return collect_flag_defaults(self.tree, self.index.list_of(ast.Call), self.index.list_of(ast.Attribute)) if declares else {}
+        return (
+            collect_flag_defaults(
+                self.tree, self.index.list_of(ast.Call), self.index.list_of(ast.Attribute)
+            )
+            if declares
+            else {}
+        )

@@ -15,8 +15,8 @@ from npuprof.scripts.records import Branches, Placed
 class AddedEntry(Placed):
     """An optimizer entry added to a configuration.
 
-    ``owner`` is the expression that the entry is added to, ``config`` its root. ``site`` is the place where the entry is
-    named later, ``name`` its initial name.
+    ``owner`` is the expression that the entry is added to, ``config`` its root. ``site`` is the
+    place where the entry is named later, ``name`` its initial name.
     """
 
     scope: str
@@ -32,18 +32,25 @@ class AddedEntry(Placed):
 
 
 class NamedEntry(Placed):
-    """The naming of an optimizer entry: place and name; ``site`` is its configuration, empty if it is created elsewhere."""
+    """The naming of an optimizer entry: place and name.
+
+    ``site`` is its configuration, empty if it is created elsewhere.
+    """
 
     name: str
     site: str
 
 
 def is_foreign_optimizer(name: str) -> bool:
-    """Return whether an optimizer entry belongs to another product (such as TensorRT) and is not a misspelling of the adapter's."""
+    """Return whether an optimizer entry belongs to another product (such as TensorRT) and is not a
+    misspelling of the adapter's.
+    """
     return name != "NpuOptimizer" and not find_nearest_names(name, ("NpuOptimizer",), 1)
 
 
-def note_added_entry(visitor: Visitor, call: ast.Call, node: ast.expr, scope: Scope, site: str, name: str) -> None:
+def note_added_entry(
+    visitor: Visitor, call: ast.Call, node: ast.expr, scope: Scope, site: str, name: str
+) -> None:
     """Record an added entry, with its initial name, if any."""
     for keyword in call.keywords:
         if keyword.arg == "name":
@@ -51,7 +58,17 @@ def note_added_entry(visitor: Visitor, call: ast.Call, node: ast.expr, scope: Sc
             name = str(text) if not reason else name
     if not visitor.dead and isinstance(call.func, ast.Attribute):
         owner, where = scope.name_outside(format_expression(call.func.value))
-        visitor.add_remark(AddedEntry(visitor.module.path, *visitor.place(node), where.name, owner, visitor.branches, site, name))
+        visitor.add_remark(
+            AddedEntry(
+                visitor.module.path,
+                *visitor.place(node),
+                where.name,
+                owner,
+                visitor.branches,
+                site,
+                name,
+            )
+        )
 
 
 def is_optimizer_added(node: ast.expr) -> TypeGuard[ast.Call]:

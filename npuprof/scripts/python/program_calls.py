@@ -1,4 +1,6 @@
-"""Arguments of programs as keywords in Python: ``LLM(..., additional_config={...})``, where a table has the keys of another section."""
+"""Arguments of programs as keywords in Python: ``LLM(..., additional_config={...})``, where a table
+has the keys of another section.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,10 @@ from npuprof.scripts.records import Converted
 
 
 class _Table(NamedTuple):
-    """A keyword whose value is a table with the keys of a ``section``; ``surface`` is the section of the program."""
+    """A keyword whose value is a table with the keys of a ``section``.
+
+    ``surface`` is the section of the program.
+    """
 
     surface: str
     section: str
@@ -41,15 +46,27 @@ def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
         elif program is not None and name:
             key = format_full_key(program.section, program.spell_argument(name))
             given = visitor.read_value(keyword.value, scope, _convert)
-            visitor.add_setting(keyword, program.section, key, name, given, scope=f"{program.section}@{call.lineno}")
+            visitor.add_setting(
+                keyword, program.section, key, name, given, scope=f"{program.section}@{call.lineno}"
+            )
 
 
 def _convert(value: Any) -> Converted:
     return value, "" if value is not None else "None says nothing"
 
 
-def _read_table(visitor: Visitor, table: _Table, node: ast.expr, scope: Scope, around: tuple[str, ...], owner: str) -> None:
-    """Report the keys of a table by path; a table that is not literal is one setting without a value."""
+def _read_table(
+    visitor: Visitor,
+    table: _Table,
+    node: ast.expr,
+    scope: Scope,
+    around: tuple[str, ...],
+    owner: str,
+) -> None:
+    """Report the keys of a table by path.
+
+    A table that is not literal is one setting without a value.
+    """
     written, where = follow_name(node, scope)
     parts = list_table_parts(written)
     if parts is None:
@@ -58,17 +75,32 @@ def _read_table(visitor: Visitor, table: _Table, node: ast.expr, scope: Scope, a
             visitor.add_setting(node, table.surface, "", table.keyword, reason=reason, scope=owner)
         return
     for key, value in parts:
-        name, reason = visitor.evaluate_expression(key, where) if key is not None else (None, "takes in another table")
+        name, reason = (
+            visitor.evaluate_expression(key, where)
+            if key is not None
+            else (None, "takes in another table")
+        )
         names = (*around, str(name))
-        is_group = catalog.find_setting(table.section, ".".join(names)) is None and list_table_parts(follow_name(value, where)[0])
+        is_group = catalog.find_setting(
+            table.section, ".".join(names)
+        ) is None and list_table_parts(follow_name(value, where)[0])
         if reason or not isinstance(name, str):
             reason = reason or "its name is not a string"
-            visitor.add_setting(key or value, table.surface, "", table.keyword, reason=reason, scope=owner)
+            visitor.add_setting(
+                key or value, table.surface, "", table.keyword, reason=reason, scope=owner
+            )
         elif is_group:
             _read_table(visitor, table, value, where, names, owner)
         else:
             full = ".".join(map(format_key_segment, (table.section, *names)))
-            visitor.add_setting(key or value, table.surface, full, ".".join(names), visitor.read_value(value, where, _convert), scope=owner)
+            visitor.add_setting(
+                key or value,
+                table.surface,
+                full,
+                ".".join(names),
+                visitor.read_value(value, where, _convert),
+                scope=owner,
+            )
 
 
 #: Reads the arguments of programs.

@@ -13,7 +13,11 @@ from npuprof.scripts.python.terms import list_nodes
 def find_returned_value(call: ast.Call, scope: Scope) -> Given | None:
     """Return the expression that a call of a script's function always returns."""
     node, home = scope.resolve_only(call.func)
-    if not isinstance(node, ast.FunctionDef) or node.decorator_list or node.name in home.list_rebound():
+    if (
+        not isinstance(node, ast.FunctionDef)
+        or node.decorator_list
+        or node.name in home.list_rebound()
+    ):
         return None
     if (value := find_only_return(node)) is None:
         return None
@@ -24,9 +28,16 @@ def find_returned_value(call: ast.Call, scope: Scope) -> Given | None:
 
 @lru_cache(64)  # a function may be called often, and cached functions keep their trees
 def find_only_return(function: ast.FunctionDef) -> ast.expr | None:
-    """Return the only return expression of a function, at its end; None for generators and multiple returns."""
+    """Return the only return expression of a function, at its end.
+
+    None for generators and multiple returns.
+    """
     last = function.body[-1]
     if not isinstance(last, ast.Return) or last.value is None:
         return None
     leaving = (ast.Return, ast.Yield, ast.YieldFrom, ast.Await)
-    return None if any(isinstance(node, leaving) and node is not last for node in list_nodes(function)) else last.value
+    return (
+        None
+        if any(isinstance(node, leaving) and node is not last for node in list_nodes(function))
+        else last.value
+    )

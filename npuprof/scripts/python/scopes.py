@@ -17,7 +17,20 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 #: Whether a file, given by path, is relevant to the caller.
 Reached = Callable[[str], bool]
 
-_CHANGING = {"append", "extend", "insert", "remove", "pop", "popitem", "clear", "update", "setdefault", "sort", "reverse", "add"}
+_CHANGING = {
+    "append",
+    "extend",
+    "insert",
+    "remove",
+    "pop",
+    "popitem",
+    "clear",
+    "update",
+    "setdefault",
+    "sort",
+    "reverse",
+    "add",
+}
 
 
 class Binding(NamedTuple):
@@ -33,7 +46,8 @@ class Binding(NamedTuple):
 
 #: The scope that binds a name, and all its bindings there.
 Resolved = tuple["Scope", list[Binding]]
-#: The bindings of each scope by its node, for the lifetime of its tree: a function is entered by several calls.
+#: The bindings of each scope by its node, for the lifetime of its tree: a function is entered by
+#: several calls.
 _BINDINGS: WeakKeyDictionary[ast.AST, dict[str, list[Binding]]] = WeakKeyDictionary()
 #: Names with more bindings are treated as unknown.
 MOST_BINDINGS = 12
@@ -47,11 +61,15 @@ class Scope:
 
     __slots__ = ("_bindings", "_kinds", "bound", "home", "label", "list_rebound", "node", "outer")
 
-    def __init__(self, node: ast.Module | ast.ClassDef | Function, outer: Scope | None = None) -> None:
+    def __init__(
+        self, node: ast.Module | ast.ClassDef | Function, outer: Scope | None = None
+    ) -> None:
         self.node = node
         self.outer = outer
         self.bound: dict[str, tuple[ast.expr, Scope]] = {}
-        self.home: Any = outer.home if outer else None  #: the ``Home`` of its file in ``imports``, None if imports are not followed
+        self.home: Any = (
+            outer.home if outer else None
+        )  #: the ``Home`` of its file in ``imports``, None if imports are not followed
         self.label: str = outer.label if outer else ""
         self._bindings: dict[str, list[Binding]] | None = None
         self._kinds: dict[str, set[str]] = {}
@@ -78,7 +96,10 @@ class Scope:
         return inner
 
     def with_label(self, label: str, rebound: frozenset[str]) -> Scope:
-        """Return the same scope for a call from another file; ``rebound`` are names that the file rebinds."""
+        """Return the same scope for a call from another file.
+
+        ``rebound`` are names that the file rebinds.
+        """
         inner = self.with_bound({})
         inner.label = label
         if rebound:
@@ -86,7 +107,10 @@ class Scope:
         return inner
 
     def list_bindings(self, name: str) -> list[Binding]:
-        """Return all bindings of a name in this scope itself; for ``=name``, its aliases, through which a list may be changed."""
+        """Return all bindings of a name in this scope itself.
+
+        For ``=name``, its aliases, through which a list may be changed.
+        """
         if self._bindings is None:
             self._bindings = _BINDINGS.get(self.node)
         if self._bindings is None:
@@ -100,7 +124,9 @@ class Scope:
         return self._kinds[name]
 
     def resolve_name(self, name: str) -> Resolved | None:
-        """Return the scope that binds a name, seen from here, with its bindings; None for an unbound name.
+        """Return the scope that binds a name, seen from here, with its bindings.
+
+        None for an unbound name.
 
         Imports from the same source tree are followed.
         """
@@ -110,11 +136,20 @@ class Scope:
         own, home = (scope, ways) if ways else None, scope.home
         if home is None or (ways and scope.list_binding_kinds(name) != {"import"}):
             return own
-        imported: Resolved | None = home.find_name(name, ways) if ways else home.find_starred(name, scope.list_bindings("*"))
-        return imported if imported and imported[1] else own  # __file__ of another file has no binding
+        imported: Resolved | None = (
+            home.find_name(name, ways)
+            if ways
+            else home.find_starred(name, scope.list_bindings("*"))
+        )
+        return (
+            imported if imported and imported[1] else own
+        )  # __file__ of another file has no binding
 
     def find_binding(self, name: str) -> tuple[Scope, list[Binding]]:
-        """Return the scope that binds a name, seen from here, with its bindings; the module and an empty list for an unbound name."""
+        """Return the scope that binds a name, seen from here, with its bindings.
+
+        The module and an empty list for an unbound name.
+        """
         scope = self
         while name not in scope.bound and not scope.list_bindings(name):
             outer = scope.outer
@@ -126,25 +161,41 @@ class Scope:
         return scope, scope.list_bindings(name)
 
     def name_outside(self, text: str) -> tuple[str, Scope]:
-        """Return an argument object, or a part of it, as the caller's expression, with the caller's scope."""
+        """Return an argument object, or a part of it, as the caller's expression, with the caller's
+        scope.
+        """
         root, dot, rest = text.partition(".")
         scope = self
-        while root in scope.bound and (not rest or scope.label or isinstance(scope.bound[root][0], ast.Name)):
+        while root in scope.bound and (
+            not rest or scope.label or isinstance(scope.bound[root][0], ast.Name)
+        ):
             expression, scope = scope.bound[root]
             root, dot, rest = f"{format_expression(expression)}{dot}{rest}".partition(".")
         return f"{root}{dot}{rest}", scope
 
     def resolve(self, node: ast.expr) -> Resolved | None:
-        """Return the bindings of a name or module attribute, as ``resolve_name`` does; None for other expressions."""
+        """Return the bindings of a name or module attribute, as ``resolve_name`` does.
+
+        None for other expressions.
+        """
         if isinstance(node, ast.Name):
             return self.resolve_name(node.id)
         is_attribute = isinstance(node, ast.Attribute) and self.home is not None
-        return cast("Resolved | None", self.home.find_attribute(node, self)) if is_attribute else None
+        return (
+            cast("Resolved | None", self.home.find_attribute(node, self)) if is_attribute else None
+        )
 
     def resolve_only(self, node: ast.expr) -> tuple[Any, Scope]:
-        """Return the only node that binds a name or module attribute, with its scope; None for others."""
+        """Return the only node that binds a name or module attribute, with its scope.
+
+        None for others.
+        """
         resolved = self.resolve(node)
-        return (resolved[1][0].node, resolved[0]) if resolved and len(resolved[1]) == 1 else (None, self)
+        return (
+            (resolved[1][0].node, resolved[0])
+            if resolved and len(resolved[1]) == 1
+            else (None, self)
+        )
 
 
 def _collect_bindings(node: ast.Module | ast.ClassDef | Function) -> dict[str, list[Binding]]:
@@ -152,9 +203,18 @@ def _collect_bindings(node: ast.Module | ast.ClassDef | Function) -> dict[str, l
     found: list[Binding] = []
     if isinstance(node, FUNCTIONS):
         given = node.args
-        names = (*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg)))
+        names = (
+            *given.posonlyargs,
+            *given.args,
+            *given.kwonlyargs,
+            *filter(None, (given.vararg, given.kwarg)),
+        )
         found = [Binding("parameter", arg, arg.arg) for arg in names]
-    found += (binding for statement in iterate_statements(node.body) for binding in _iterate_new_bindings(statement))
+    found += (
+        binding
+        for statement in iterate_statements(node.body)
+        for binding in _iterate_new_bindings(statement)
+    )
     return group_by(found, attrgetter("name"))
 
 
@@ -163,19 +223,34 @@ def _iterate_new_bindings(statement: ast.stmt) -> Iterator[Binding]:
     if isinstance(statement, ast.Assign):
         for target in statement.targets:
             yield from _bind_target(target, statement.value)
-        if isinstance(statement.value, ast.Name) and any(isinstance(target, ast.Name) for target in statement.targets):
+        if isinstance(statement.value, ast.Name) and any(
+            isinstance(target, ast.Name) for target in statement.targets
+        ):
             yield Binding("alias", statement, f"={statement.value.id}")
     elif isinstance(statement, ast.AnnAssign):
-        yield from _bind_target(statement.target, statement.value) if statement.value is not None else ()
+        yield from (
+            _bind_target(statement.target, statement.value) if statement.value is not None else ()
+        )
     elif isinstance(statement, DEFINITIONS):
         yield Binding("other", statement, statement.name)
     elif isinstance(statement, (ast.Import, ast.ImportFrom)):
-        yield from (Binding("import", statement, (alias.asname or alias.name).partition(".")[0]) for alias in statement.names)
+        yield from (
+            Binding("import", statement, (alias.asname or alias.name).partition(".")[0])
+            for alias in statement.names
+        )
     elif isinstance(statement, ast.Try):
-        yield from (Binding("other", handler, handler.name) for handler in statement.handlers if handler.name)
+        yield from (
+            Binding("other", handler, handler.name)
+            for handler in statement.handlers
+            if handler.name
+        )
     else:
         kind, targets = _list_hidden_targets(statement)
-        yield from (Binding(kind, statement, name) for target in targets for name in _iterate_target_names(target))
+        yield from (
+            Binding(kind, statement, name)
+            for target in targets
+            for name in _iterate_target_names(target)
+        )
 
 
 def _list_hidden_targets(statement: ast.stmt) -> tuple[str, Sequence[ast.expr | None]]:
@@ -205,14 +280,23 @@ def _bind_target(target: ast.expr, value: ast.expr) -> Iterator[Binding]:
 
 
 def pair_targets(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr, bool]]:
-    """Yield the parts of a target with their values; the whole value and False if it cannot be split."""
+    """Yield the parts of a target with their values.
+
+    The whole value and False if it cannot be split.
+    """
     if not isinstance(target, (ast.Tuple, ast.List)):
         yield target, value, True
         return
     values = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
-    is_shown = len(values) == len(target.elts) and not any(isinstance(item, ast.Starred) for item in target.elts)
-    for inner, item in zip(target.elts, values if is_shown else [value] * len(target.elts), strict=True):
-        yield from ((part, given, shown and is_shown) for part, given, shown in pair_targets(inner, item))
+    is_shown = len(values) == len(target.elts) and not any(
+        isinstance(item, ast.Starred) for item in target.elts
+    )
+    for inner, item in zip(
+        target.elts, values if is_shown else [value] * len(target.elts), strict=True
+    ):
+        yield from (
+            (part, given, shown and is_shown) for part, given, shown in pair_targets(inner, item)
+        )
 
 
 def _iterate_target_names(node: ast.AST | None) -> Iterator[str]:
@@ -238,5 +322,11 @@ def iterate_statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 
 def statement_blocks(statement: ast.AST) -> list[list[ast.stmt]]:
     """Return the bodies of a compound statement."""
-    blocks = [block for name in ("body", "orelse", "finalbody") if (block := getattr(statement, name, None))]
-    return blocks + [arm.body for arm in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ()))]
+    blocks = [
+        block
+        for name in ("body", "orelse", "finalbody")
+        if (block := getattr(statement, name, None))
+    ]
+    return blocks + [
+        arm.body for arm in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ()))
+    ]

@@ -36,8 +36,14 @@ def leaves_block(body: list[ast.stmt]) -> bool:
 
 
 def find_way_on(statement: ast.If) -> str:
-    """Return the condition under which a loop iteration continues after an ``if``; empty for always or never."""
-    turns = [isinstance(body[-1], (ast.Continue, ast.Break)) if body else False for body in (statement.body, statement.orelse)]
+    """Return the condition under which a loop iteration continues after an ``if``.
+
+    Empty for always or never.
+    """
+    turns = [
+        isinstance(body[-1], (ast.Continue, ast.Break)) if body else False
+        for body in (statement.body, statement.orelse)
+    ]
     if turns[0] is turns[1]:
         return ""
     text = format_expression(statement.test)

@@ -16,7 +16,9 @@ from npuprof.model import Finding, Place
 LARGEST_SCRIPT = 4_000_000
 
 # Possessive blanks avoid quadratic backtracking.
-_PRINT = re.compile(r"^(\s*+(?:(?:else|try|finally)\s*+:|(?:if|elif|for|while|with|except)\b.*?:)?\s*+)print\b(?!\s*\()(?!\s*=).*$")
+_PRINT = re.compile(
+    r"^(\s*+(?:(?:else|try|finally)\s*+:|(?:if|elif|for|while|with|except)\b.*?:)?\s*+)print\b(?!\s*\()(?!\s*=).*$"
+)
 _EXCEPT = re.compile(r"^(\s*+except\s++.+?),\s*+([A-Za-z_]\w*+)\s*+:")
 _RAISE = re.compile(r"^(\s*+)raise\s++([\w.]++)\s*+,\s*+(.+)$")
 _EXEC = re.compile(r"^(\s*)exec\s+(?!\()")
@@ -32,7 +34,17 @@ _PYTHON2 = re.compile(
 class Script:
     """A Python text and its tree; ``tree`` is None if it cannot be parsed."""
 
-    __slots__ = ("_bytes", "_line", "_passed", "is_python2", "lines", "path", "problems", "text", "tree")
+    __slots__ = (
+        "_bytes",
+        "_line",
+        "_passed",
+        "is_python2",
+        "lines",
+        "path",
+        "problems",
+        "text",
+        "tree",
+    )
 
     def __init__(self, path: str, data: bytes) -> None:
         self.path = path
@@ -49,18 +61,36 @@ class Script:
         self.lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
         self._parse_text()
 
-    def add_script_problem(self, what: str, why: str, hint: str, line: int = 0, column: int = 0, severity: str = "warning") -> None:
+    def add_script_problem(
+        self,
+        what: str,
+        why: str,
+        hint: str,
+        line: int = 0,
+        column: int = 0,
+        severity: str = "warning",
+    ) -> None:
         """Record a fault of the file itself."""
-        self.problems.append(Finding("NP801", what, why, hint, where=Place(self.path, line, column), severity=severity))
+        self.problems.append(
+            Finding(
+                "NP801", what, why, hint, where=Place(self.path, line, column), severity=severity
+            )
+        )
 
     def column(self, line: int, offset: int) -> int:
         """Return the column, from 1, of a byte offset in a line."""
         if line != self._line:
             text = self.lines[line - 1] if 0 < line <= len(self.lines) else ""
-            self._line, self._bytes, self._passed = line, b"" if text.isascii() else text.encode(), (0, 0)
+            self._line, self._bytes, self._passed = (
+                line,
+                b"" if text.isascii() else text.encode(),
+                (0, 0),
+            )
         if not self._bytes:
             return offset + 1
-        start, before = self._passed if self._passed[0] <= offset else (0, 0)  # each byte is scanned once, from left to right
+        start, before = (
+            self._passed if self._passed[0] <= offset else (0, 0)
+        )  # each byte is scanned once, from left to right
         count = before + len(self._bytes[start:offset].decode(errors="replace"))
         self._passed = offset, count
         return count + 1
@@ -68,14 +98,22 @@ class Script:
     def _decode_bytes(self, data: bytes) -> str | None:
         if misfit := find_misfit(data):
             what, hint, line = misfit
-            self.add_script_problem(what, "Python cannot read it, so nothing in it can run.", hint, line)
+            self.add_script_problem(
+                what, "Python cannot read it, so nothing in it can run.", hint, line
+            )
             return None
         try:
             return data.decode(tokenize.detect_encoding(io.BytesIO(data).readline)[0])
-        except (SyntaxError, UnicodeError, LookupError) as error:  # LookupError: a codec that is none for text
+        except (
+            SyntaxError,
+            UnicodeError,
+            LookupError,
+        ) as error:  # LookupError: a codec that is none for text
             line = data.count(b"\n", 0, getattr(error, "start", 0)) + 1
             why = "Python rejects it; it was read as Latin-1."
-            self.add_script_problem(f"the file cannot be decoded: {error}", why, "save it as UTF-8", line)
+            self.add_script_problem(
+                f"the file cannot be decoded: {error}", why, "save it as UTF-8", line
+            )
         return data.decode("latin-1")
 
     def _parse_text(self) -> None:
@@ -84,11 +122,24 @@ class Script:
         except (SyntaxError, ValueError) as error:
             if self._parse_python2():
                 return
-            line, column = getattr(error, "lineno", 0) or 0, max(getattr(error, "offset", 0) or 0, 0)
+            line, column = (
+                getattr(error, "lineno", 0) or 0,
+                max(getattr(error, "offset", 0) or 0, 0),
+            )
             what = str(getattr(error, "msg", error)).partition(" (<unknown>")[0]
-            self.add_script_problem(f"the file is not Python: {what}", "Nothing in it can be read by its syntax.", "fix it", line, column)
+            self.add_script_problem(
+                f"the file is not Python: {what}",
+                "Nothing in it can be read by its syntax.",
+                "fix it",
+                line,
+                column,
+            )
         except (RecursionError, MemoryError):
-            self.add_script_problem("the file is nested too deeply to be read", "Python itself gives up on it.", "flatten it")
+            self.add_script_problem(
+                "the file is nested too deeply to be read",
+                "Python itself gives up on it.",
+                "flatten it",
+            )
 
     def _parse_python2(self) -> bool:
         """Parse Python 2 as Python 3, rewritten in place so that line numbers stay the same."""
@@ -117,11 +168,19 @@ class Script:
 def find_misfit(data: bytes) -> tuple[str, str, int] | None:
     """Return why bytes are not a script: message, hint and line; None for a script."""
     if len(data) > LARGEST_SCRIPT:
-        return f"the file is not read: {len(data) / 1e6:.1f} MB are too much for a script", "name the script that sets the options", 0
+        return (
+            f"the file is not read: {len(data) / 1e6:.1f} MB are too much for a script",
+            "name the script that sets the options",
+            0,
+        )
     if b"\0" not in data and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return None
     line = data.count(b"\n", 0, data.find(b"\0")) + 1 if b"\0" in data else 0
-    return "the file is binary, UTF-16 or UTF-32", "name the script itself, or save it as UTF-8", line
+    return (
+        "the file is binary, UTF-16 or UTF-32",
+        "name the script itself, or save it as UTF-8",
+        line,
+    )
 
 
 def _silence_print(match: re.Match[str]) -> str:
@@ -138,6 +197,12 @@ def parse_python(text: str) -> ast.Module:
 
 
 def iterate_comments(text: str) -> Iterator[tokenize.TokenInfo]:
-    """Yield the comments of a Python text, up to the first tokenizer error (Python 2, mixed tabs)."""
+    """Yield the comments of a Python text, up to the first tokenizer error (Python 2,
+    mixed tabs).
+    """
     with suppress(tokenize.TokenError, SyntaxError):
-        yield from (token for token in tokenize.generate_tokens(io.StringIO(text).readline) if token.type == tokenize.COMMENT)
+        yield from (
+            token
+            for token in tokenize.generate_tokens(io.StringIO(text).readline)
+            if token.type == tokenize.COMMENT
+        )

@@ -12,14 +12,32 @@ LONGEST_VALUE = 1_000_000
 #: Endings of reasons that concern npuprof's limits rather than the run.
 TOO_MUCH = ("is too large", "too deep to follow", "too long to follow", "more than are followed")
 #: Node fields without child nodes, or with operators and contexts only.
-_LEAVES = frozenset((
-    "ctx", "op", "ops", "id", "attr", "arg", "kind", "level", "lineno", "type_comment", "asname", "module", "is_async", "simple",
-    "conversion", "kwd_attrs",
-))  # fmt: skip
+_LEAVES = frozenset(
+    (
+        "ctx",
+        "op",
+        "ops",
+        "id",
+        "attr",
+        "arg",
+        "kind",
+        "level",
+        "lineno",
+        "type_comment",
+        "asname",
+        "module",
+        "is_async",
+        "simple",
+        "conversion",
+        "kwd_attrs",
+    )
+)
 _FIELDS: dict[type, list[str]] = {
     kind: [name for name in kind._fields if name not in _LEAVES]
     for kind in vars(ast).values()
-    if isinstance(kind, type) and issubclass(kind, ast.AST) and kind not in (ast.Constant, ast.Global, ast.Nonlocal)
+    if isinstance(kind, type)
+    and issubclass(kind, ast.AST)
+    and kind not in (ast.Constant, ast.Global, ast.Nonlocal)
 }
 #: Lists of nodes with gaps: the keys of unpacked tables, and missing defaults.
 _WITH_GAPS = ("keys", "kw_defaults")
@@ -29,7 +47,10 @@ _WIDTH = re.compile(r"[0-9]{5}|%[^a-zA-Z%]*\*|\{[^}]*\{")
 
 
 class Unknown(Exception):  # noqa: N818
-    """Raised for a value that depends on the run. The text says on what; a ``node`` follows it. ``flag`` is a command line flag."""
+    """Raised for a value that depends on the run.
+
+    The text says on what; a ``node`` follows it. ``flag`` is a command line flag.
+    """
 
     def __init__(self, text: str, flag: str = "", node: ast.AST | None = None) -> None:
         super().__init__(text)
@@ -39,11 +60,18 @@ class Unknown(Exception):  # noqa: N818
     @property
     def reason(self) -> str:
         """Why the value is unknown; formatted on demand, as most are only caught."""
-        return f"{self.args[0]} {format_expression(self._node)}" if self._node is not None else str(self.args[0])
+        return (
+            f"{self.args[0]} {format_expression(self._node)}"
+            if self._node is not None
+            else str(self.args[0])
+        )
 
 
 def write_source(node: ast.AST) -> str:
-    """Return the text of a node; empty if it is too deep, or contains an integer with thousands of digits."""
+    """Return the text of a node.
+
+    Empty if it is too deep, or contains an integer with thousands of digits.
+    """
     if isinstance(node, (ast.Name, ast.Attribute)) and (dotted := format_dotted_name(node)):
         return dotted
     try:
@@ -62,7 +90,10 @@ def format_dotted_name(node: ast.AST) -> str:
 
 
 def find_root(node: ast.expr) -> ast.expr:
-    """Return the root of an attribute chain, ``npu`` of ``npu.config.mode``; any other expression itself."""
+    """Return the root of an attribute chain, ``npu`` of ``npu.config.mode``.
+
+    Any other expression itself.
+    """
     while isinstance(node, ast.Attribute):
         node = node.value
     return node
@@ -80,7 +111,9 @@ def cut_text(text: str, most: int = 80) -> str:
 
 
 def is_handed_on(name: str, text: str) -> bool:
-    """Return whether a text returns a name's value or a part of it, or passes it to another name or function."""
+    """Return whether a text returns a name's value or a part of it, or passes it to another name or
+    function.
+    """
     use = rf"(?:[(,=\[]|\breturn\b)[ \t]*{re.escape(name)}(?:\.\w+)*[ \t]*(?:[,)\]#]|$)"
     return re.search(use, text, re.MULTILINE) is not None
 
@@ -92,7 +125,13 @@ def name_callee(call: ast.Call) -> str:
 
 def get_last_name(node: ast.expr) -> str:
     """Return the last name of a plain or dotted name; empty for other expressions."""
-    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+    return (
+        node.id
+        if isinstance(node, ast.Name)
+        else node.attr
+        if isinstance(node, ast.Attribute)
+        else ""
+    )
 
 
 def list_parts(node: ast.AST) -> list[ast.AST]:
@@ -108,7 +147,9 @@ def list_parts(node: ast.AST) -> list[ast.AST]:
 
 
 def list_nodes(root: ast.AST) -> list[ast.AST]:
-    """Return a node and all nodes below it, outermost first, without operators and name contexts."""
+    """Return a node and all nodes below it, outermost first, without operators and name
+    contexts.
+    """
     nodes = [root]
     for node in nodes:
         nodes += list_parts(node)
@@ -123,7 +164,9 @@ def refuse_large_value(value: Any) -> Any:
     return value
 
 
-def compute_value(node: ast.AST, operation: Callable[..., Any], *operands: Any, **named: Any) -> Any:
+def compute_value(
+    node: ast.AST, operation: Callable[..., Any], *operands: Any, **named: Any
+) -> Any:
     """Return the result of an operation on a node's values. Raises Unknown if it fails."""
     try:
         return refuse_large_value(operation(*operands, **named))

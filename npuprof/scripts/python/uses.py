@@ -1,6 +1,7 @@
 """The use of a script's configurations: which calls take them, and which run before a line.
 
-Only simple cases are known: a named configuration created by one statement, and statements of one function in sequence.
+Only simple cases are known: a named configuration created by one statement, and statements of one
+function in sequence.
 """
 
 from __future__ import annotations
@@ -20,16 +21,42 @@ from npuprof.scripts.records import Position
 
 #: Calls that take a configuration's current state.
 _SESSIONS = {
-    "Session", "InteractiveSession", "MonitoredSession", "MonitoredTrainingSession", "Supervisor", "Server", "managed_session",
-    "ChiefSessionCreator", "set_keras_session_npu_config", "init_resource",
-}  # fmt: skip
-#: Sessions of the whole process, independent of their configuration; a ``requests.Session()`` is not one.
+    "Session",
+    "InteractiveSession",
+    "MonitoredSession",
+    "MonitoredTrainingSession",
+    "Supervisor",
+    "Server",
+    "managed_session",
+    "ChiefSessionCreator",
+    "set_keras_session_npu_config",
+    "init_resource",
+}
+#: Sessions of the whole process, independent of their configuration; a ``requests.Session()`` is
+#: not one.
 _OF_PROCESS = re.compile(r"(?:tf|tensorflow|train)\..+|set_keras_session_npu_config|init_resource")
 #: Calls that start a session with an estimator's configuration, and calls whose result keeps one.
 TRAINING = frozenset(("train", "evaluate", "predict", "train_and_evaluate"))
-_KEEPING = frozenset(("RunConfig", "NPURunConfig", "Estimator", "NPUEstimator", "npu_run_config_init", "npu_config_proto"))
+_KEEPING = frozenset(
+    (
+        "RunConfig",
+        "NPURunConfig",
+        "Estimator",
+        "NPUEstimator",
+        "npu_run_config_init",
+        "npu_config_proto",
+    )
+)
 _WITH = (ast.With, ast.AsyncWith)
-_MAYBE = (ast.Lambda, ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_MAYBE = (
+    ast.Lambda,
+    ast.IfExp,
+    ast.BoolOp,
+    ast.ListComp,
+    ast.SetComp,
+    ast.DictComp,
+    ast.GeneratorExp,
+)
 
 
 class Uses:
@@ -53,8 +80,16 @@ class Uses:
         self._parents = parents
         for known in self.names:
             nodes = list(_iterate_names(home, known))
-            made = [getattr(parents[node], "value", None) for node in nodes if not isinstance(node.ctx, ast.Load)]
-            self.is_open |= len(made) != 1 or not isinstance(made[0], ast.Call) or name_callee(made[0]) not in ("ConfigProto", *_KEEPING)
+            made = [
+                getattr(parents[node], "value", None)
+                for node in nodes
+                if not isinstance(node.ctx, ast.Load)
+            ]
+            self.is_open |= (
+                len(made) != 1
+                or not isinstance(made[0], ast.Call)
+                or name_callee(made[0]) not in ("ConfigProto", *_KEEPING)
+            )
             self.line = self.line or getattr(made[0] if made else None, "lineno", 0)
             for node in nodes:
                 if isinstance(node.ctx, ast.Load):
@@ -62,7 +97,10 @@ class Uses:
 
     def _read_use(self, node: ast.Name) -> None:
         top: ast.Name | ast.Attribute | ast.Subscript = node
-        while isinstance(parent := self._parents[top], (ast.Attribute, ast.Subscript)) and parent.value is top:
+        while (
+            isinstance(parent := self._parents[top], (ast.Attribute, ast.Subscript))
+            and parent.value is top
+        ):
             top = parent
         if isinstance(top, ast.Name):
             self._read_argument(node)
@@ -83,7 +121,11 @@ class Uses:
         target = node.targets[0] if isinstance(node, ast.Assign) and node.value in calls else None
         if takers:
             self.takers.append(takers[0])
-        elif isinstance(target, ast.Name) and target.id not in self.names and _KEEPING.issuperset(map(name_callee, calls)):
+        elif (
+            isinstance(target, ast.Name)
+            and target.id not in self.names
+            and _KEEPING.issuperset(map(name_callee, calls))
+        ):
             self.names.append(target.id)
         elif not calls or name_callee(calls[0]) != "print":
             self.is_open = True
@@ -96,7 +138,9 @@ def _iterate_names(home: ast.AST, name: str) -> Iterator[ast.Name]:
         node = waiting.pop()
         if isinstance(node, ast.Name) and node.id == name:
             yield node
-        waiting += list_parts(node.args if isinstance(node, FUNCTIONS) and Scope(node).list_bindings(name) else node)
+        waiting += list_parts(
+            node.args if isinstance(node, FUNCTIONS) and Scope(node).list_bindings(name) else node
+        )
 
 
 class Calls:
@@ -113,9 +157,21 @@ class Calls:
     def __init__(self, index: NodeIndex, added: Iterable[AddedEntry]) -> None:
         self._index = index
         calls = index.calls
-        self.sessions = [call for call in calls if name_callee(call) in _SESSIONS and _OF_PROCESS.fullmatch(write_source(call.func))]
-        self.openings = [call for call in calls if name_callee(call) == "open" and re.match(r"\w*npu\w*\.open", write_source(call.func))]
-        self.of_process = [*self.sessions, *self.openings, *(call for call in calls if name_callee(call) in TRAINING)]
+        self.sessions = [
+            call
+            for call in calls
+            if name_callee(call) in _SESSIONS and _OF_PROCESS.fullmatch(write_source(call.func))
+        ]
+        self.openings = [
+            call
+            for call in calls
+            if name_callee(call) == "open" and re.match(r"\w*npu\w*\.open", write_source(call.func))
+        ]
+        self.of_process = [
+            *self.sessions,
+            *self.openings,
+            *(call for call in calls if name_callee(call) in TRAINING),
+        ]
         self.uses: dict[str, Uses] = {}
         known: dict[tuple[ast.AST, str], Uses] = {}
         for entry in added:
@@ -131,17 +187,27 @@ class Calls:
 
     @cached_property
     def _statements(self) -> list[ast.stmt]:
-        return sorted((node for node in self._index.nodes if isinstance(node, ast.stmt)), key=find_start)
+        return sorted(
+            (node for node in self._index.nodes if isinstance(node, ast.stmt)), key=find_start
+        )
 
     def list_around(self, place: Position) -> list[ast.AST]:
-        """Return the statement at a place (line and column, from 1) and its ancestors, up to its function or module."""
-        around: list[ast.AST] = [self._statements[bisect_right(self._statements, (place[0], place[1] - 1), key=find_start) - 1]]
+        """Return the statement at a place (line and column, from 1) and its ancestors, up to its
+        function or module.
+        """
+        around: list[ast.AST] = [
+            self._statements[
+                bisect_right(self._statements, (place[0], place[1] - 1), key=find_start) - 1
+            ]
+        ]
         while len(around) == 1 or not isinstance(around[-1], (ast.Module, *DEFINITIONS)):
             around.append(self._parents[around[-1]])
         return around
 
     def has_run(self, call: ast.Call, around: list[ast.AST]) -> bool:
-        """Return whether a call has certainly run before the place with the ancestors ``around``."""
+        """Return whether a call has certainly run before the place with the ancestors
+        ``around``.
+        """
         node: ast.AST = call
         while not isinstance(node, ast.stmt):
             node = self._parents[node]
@@ -154,4 +220,7 @@ class Calls:
         if parent not in around or not isinstance(node, (*_WITH, ast.Expr, ast.Assign)):
             return False
         sibling = around[around.index(parent) - 1]
-        return any(node in block and sibling in block[block.index(node) :] for block in statement_blocks(parent))
+        return any(
+            node in block and sibling in block[block.index(node) :]
+            for block in statement_blocks(parent)
+        )

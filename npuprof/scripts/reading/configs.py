@@ -1,4 +1,6 @@
-"""YAML and JSON: Kubernetes container variables, exports of ``npuprof env``, and settings read by scripts."""
+"""YAML and JSON: Kubernetes container variables, exports of ``npuprof env``, and settings read by
+scripts.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ _INSIDE_SHELL = "applies to this command only"
 @cache
 def _certain_names() -> frozenset[str]:
     """Return the option names that no other tool uses."""
-    return frozenset(option.name for option in catalog.list_records(catalog.Option) if not option.common_name)
+    return frozenset(
+        option.name for option in catalog.list_records(catalog.Option) if not option.common_name
+    )
 
 
 @cache
@@ -44,7 +48,11 @@ def import_json(path: str, text: str) -> ImportedFile:
     """Return the content of a JSON file."""
     problems: list[Finding] = []
     tree = parse_json(path, text, problems)
-    return _import_documents(path, text, [tree]) if tree else ImportedFile(path, problems=tuple(problems))
+    return (
+        _import_documents(path, text, [tree])
+        if tree
+        else ImportedFile(path, problems=tuple(problems))
+    )
 
 
 def import_yaml(path: str, text: str) -> ImportedFile:
@@ -53,10 +61,16 @@ def import_yaml(path: str, text: str) -> ImportedFile:
     documents = parse_yaml(path, text, problems)
     if documents is None:
         return ImportedFile(path, problems=tuple(problems))
-    for node in filter(None, [table.find("runtimeEnvYAML") for table in iterate_tables(documents)]):  # in a job or service of KubeRay
+    for node in filter(
+        None, [table.find("runtimeEnvYAML") for table in iterate_tables(documents)]
+    ):  # in a job or service of KubeRay
         inner = node.value if isinstance(node.value, str) else ""
         block = "\n".join(text.split("\n")[node.line : node.line + len(inner.splitlines())])
-        placed = "\n" * node.line + block if block.split() == inner.split() else "\n" * (node.line - 1) + inner
+        placed = (
+            "\n" * node.line + block
+            if block.split() == inner.split()
+            else "\n" * (node.line - 1) + inner
+        )
         documents += parse_yaml(path, placed, problems) or []
     return _import_documents(path, text, documents)._replace(problems=tuple(problems))
 
@@ -70,33 +84,57 @@ def _import_documents(path: str, text: str, documents: list[Node]) -> ImportedFi
             settings += _find_named_options(path, table) if id(table) not in handled else []
             settings += _read_command_lines(path, table)
         programs = ((arguments.find_file_program(table), table) for table in documents)
-        settings += [setting for program, table in programs if program for setting in arguments.read_file_table(path, program, table)]
+        settings += [
+            setting
+            for program, table in programs
+            if program
+            for setting in arguments.read_file_table(path, program, table)
+        ]
     settings.sort(key=lambda setting: (setting.line, setting.column))
     return ImportedFile(path, tuple(settings), text=text, declarative=True)
 
 
 def _read_command_lines(path: str, table: Node) -> list[ScriptSetting]:
     """Return the arguments of programs in a container's command: a list of words, or shell text."""
-    nodes = [node for name in ("entrypoint", "command", "args") if (node := table.find(name)) is not None]
-    words = [item for node in nodes for item in (node.items or [node]) if isinstance(item.value, str)]
+    nodes = [
+        node for name in ("entrypoint", "command", "args") if (node := table.find(name)) is not None
+    ]
+    words = [
+        item for node in nodes for item in (node.items or [node]) if isinstance(item.value, str)
+    ]
     settings, started = [], {program.section for program in load_programs()}
     for node in words:
         if " " in node.value and arguments.mentions_program(node.value.encode(errors="replace")):
-            found, _ = find_shell_settings(path, node.value, (node.line, node.column), _INSIDE_SHELL)
+            found, _ = find_shell_settings(
+                path, node.value, (node.line, node.column), _INSIDE_SHELL
+            )
             settings += [setting for setting in found if setting.surface in started]
-    return settings or list(arguments.read_listed_words(path, [_build_word(node) for node in words]))
+    return settings or list(
+        arguments.read_listed_words(path, [_build_word(node) for node in words])
+    )
 
 
 def _build_word(node: Node) -> Word:
     """Return a text of a list as a word, with its placeholders separated."""
-    return Word(node.line, node.column, tuple(filter(None, split_references(str(node.value), _VARIABLE))) or ("",))
+    return Word(
+        node.line,
+        node.column,
+        tuple(filter(None, split_references(str(node.value), _VARIABLE))) or ("",),
+    )
 
 
 def _read_export(path: str, document: Node) -> list[ScriptSetting]:
     """Return the variables of a JSON export; other files of npuprof set nothing."""
     variables = document.find("env") if document.text("schema").startswith("npuprof.env/") else None
-    texts = [(key, value) for key, value in (variables.pairs or ()) if value.is_text] if variables is not None else []
-    return [build_variable_setting(path, (key.line, key.column), str(key.value), (value.value,)) for key, value in texts]
+    texts = (
+        [(key, value) for key, value in (variables.pairs or ()) if value.is_text]
+        if variables is not None
+        else []
+    )
+    return [
+        build_variable_setting(path, (key.line, key.column), str(key.value), (value.value,))
+        for key, value in texts
+    ]
 
 
 def _find_named_options(path: str, table: Node) -> list[ScriptSetting]:
@@ -109,7 +147,9 @@ def _find_named_options(path: str, table: Node) -> list[ScriptSetting]:
         if option is not None:
             named.append((name, key, value))
             if name in _certain_names():
-                certain += 2 if isinstance(value.value, str) and value.value in option.choices else 1
+                certain += (
+                    2 if isinstance(value.value, str) and value.value in option.choices else 1
+                )
         elif value.is_plain and name.isupper() and catalog.find_variable(name) is not None:
             named.append((format_full_key("env", name), key, value))
             certain += 2 * environ.is_of_ascend_family(name)
@@ -117,7 +157,13 @@ def _find_named_options(path: str, table: Node) -> list[ScriptSetting]:
 
 
 def _build_named(path: str, table: Node, name: str, key: Node, value: Node) -> ScriptSetting:
-    written = f"the file says {format_short_value(value.value)}; " if value.is_plain and value.value is not None else ""
+    written = (
+        f"the file says {format_short_value(value.value)}; "
+        if value.is_plain and value.value is not None
+        else ""
+    )
     reason = f"{written}the script that reads it decides"
     place, scope = ScriptPlace(path, key.line, key.column), f"config:{table.line}:{table.column}"
-    return ScriptSetting(place, "config", name, str(key.value), ScriptValue(None, reason), scope=scope)
+    return ScriptSetting(
+        place, "config", name, str(key.value), ScriptValue(None, reason), scope=scope
+    )

@@ -1,7 +1,8 @@
-"""Files of variables: dotenv, ``docker run --env-file``, systemd's ``EnvironmentFile=``, ``$GITHUB_ENV``.
+"""Files of variables: dotenv, ``docker run --env-file``, systemd's ``EnvironmentFile=``,
+``$GITHUB_ENV``.
 
-These formats share names and differ in syntax. The quotes in npuprof's own exports show the format; for other files,
-only values that all readers parse equally are known.
+These formats share names and differ in syntax. The quotes in npuprof's own exports show the format;
+for other files, only values that all readers parse equally are known.
 """
 
 from __future__ import annotations
@@ -25,8 +26,11 @@ _COMMENT = re.compile(r"[ \t]+#.*|[ \t]+$")
 _OPEN = re.compile(r"\$(?:\{[^}\n]*+\}|\([^)\n]*+\)|[A-Za-z_]\w*+)|`[^`\n]*+`")
 _FILLED = re.compile(r"\$\{[^}\n]*+\}")
 _CONTROLS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "\n": ""}
-#: The format of an export, by the quote around its digest: systemd, or python-dotenv and similar readers.
-_UNIT: dict[str, Quotes] = {'"': (re.compile(r'"((?:[^"\\]|\\.)*+)"', re.DOTALL), re.compile(r'\\(["\\`$]|\n)'))}
+#: The format of an export, by the quote around its digest: systemd, or python-dotenv and similar
+#: readers.
+_UNIT: dict[str, Quotes] = {
+    '"': (re.compile(r'"((?:[^"\\]|\\.)*+)"', re.DOTALL), re.compile(r'\\(["\\`$]|\n)'))
+}
 _DOTENV: dict[str, Quotes] = {
     "'": (re.compile(r"'((?:[^'\\]|\\.)*+)'", re.DOTALL), re.compile(r"\\([\\'])")),
     '"': (re.compile(r'"((?:[^"\\]|\\.)*+)"', re.DOTALL), re.compile(r"""\\([\\'"abfnrtv])""")),
@@ -34,7 +38,10 @@ _DOTENV: dict[str, Quotes] = {
 
 
 def import_env_file(path: str, text: str) -> ImportedFile:
-    """Return the content of a variables file; one that is not a plain list of them is read as a shell script."""
+    """Return the content of a variables file.
+
+    One that is not a plain list of them is read as a shell script.
+    """
     stamp = _STAMP.search(text)
     settings = []
     at, line, counted = 0, 1, 0
@@ -43,7 +50,9 @@ def import_env_file(path: str, text: str) -> ImportedFile:
             at = blank.end()
             continue
         if stamp is None or stamp[1] in _DOTENV:
-            entry = _read_quoted_entry(text, at, _UNIT if stamp and stamp[1] in _UNIT else _DOTENV, stamp is not None)
+            entry = _read_quoted_entry(
+                text, at, _UNIT if stamp and stamp[1] in _UNIT else _DOTENV, stamp is not None
+            )
         else:
             entry = _read_plain_entry(text, at)
         if entry is None:
@@ -60,8 +69,13 @@ def _find_line_end(text: str, at: int) -> int:
     return len(text) if end < 0 else end
 
 
-def _read_quoted_entry(text: str, at: int, quotes: dict[str, Quotes], is_export: bool) -> Entry | None:
-    """Return a ``NAME=value`` line with at most one pair of non-shell quotes; None for any other line."""
+def _read_quoted_entry(
+    text: str, at: int, quotes: dict[str, Quotes], is_export: bool
+) -> Entry | None:
+    """Return a ``NAME=value`` line with at most one pair of non-shell quotes.
+
+    None for any other line.
+    """
     head = _NAME.match(text, at)
     if head is None:
         return None
@@ -75,7 +89,10 @@ def _read_quoted_entry(text: str, at: int, quotes: dict[str, Quotes], is_export:
         end = _find_line_end(text, quoted.end())
         if text[quoted.end() : end].strip()[:1] not in ("", "#"):
             return None
-        written, value = quoted[0], escape.sub(lambda found: _CONTROLS.get(found[1], found[1]), quoted[1])
+        written, value = (
+            quoted[0],
+            escape.sub(lambda found: _CONTROLS.get(found[1], found[1]), quoted[1]),
+        )
     if pattern and quoted is None:
         return head, value, end, "its quotes are not closed"
     return head, value, end, _find_doubt(written, quotes, is_export)
@@ -93,7 +110,9 @@ def _find_doubt(written: str, quotes: dict[str, Quotes], is_export: bool) -> str
 
 
 def _read_plain_entry(text: str, at: int) -> Entry | None:
-    """Return an unquoted ``NAME=value`` line, or GitHub's ``NAME<<MARK`` with the lines up to the mark."""
+    """Return an unquoted ``NAME=value`` line, or GitHub's ``NAME<<MARK`` with the lines up to the
+    mark.
+    """
     head = _PLAIN_NAME.match(text, at)
     if head is None:
         return None

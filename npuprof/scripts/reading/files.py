@@ -17,17 +17,19 @@ from npuprof.scripts.records import ImportedFile, ScriptSetting
 
 
 class Kind(Record):
-    """One kind of file: ``endings`` are suffixes, ``named`` full names, ``programs`` interpreters, ``begins`` matches the content.
+    """One kind of file: ``endings`` are suffixes, ``named`` full names, ``programs`` interpreters,
+    ``begins`` matches the content.
 
-    A kind without ``read`` is not supported: named files are reported, files below a folder skipped. ``export`` are the
-    flags with which ``npuprof env`` writes such a file.
+    A kind without ``read`` is not supported: named files are reported, files below a folder
+    skipped. ``export`` are the flags with which ``npuprof env`` writes such a file.
 
-    ``read`` returns the content of a text (Python: bytes), ``mentions`` whether bytes can contain settings, without
-    parsing. Both are ``module:function`` in this package, imported on first use. ``shown`` is the name in help texts.
-    ``holds_blocks`` kinds can contain blocks of presets. ``data`` files serve many purposes: below a folder, large or
-    unreadable ones are skipped or only noted. ``docs`` kinds are read below a folder only on request. For kinds with
-    imports, ``calls`` is ``mentions`` for called functions and for options of TensorFlow 2 created there; ``has_callers``
-    kinds can be imported.
+    ``read`` returns the content of a text (Python: bytes), ``mentions`` whether bytes can contain
+    settings, without parsing. Both are ``module:function`` in this package, imported on first use.
+    ``shown`` is the name in help texts. ``holds_blocks`` kinds can contain blocks of presets.
+    ``data`` files serve many purposes: below a folder, large or unreadable ones are skipped or only
+    noted. ``docs`` kinds are read below a folder only on request. For kinds with imports, ``calls``
+    is ``mentions`` for called functions and for options of TensorFlow 2 created there;
+    ``has_callers`` kinds can be imported.
     """
 
     shown: str
@@ -45,38 +47,94 @@ class Kind(Record):
     export: str = ""
 
 
-#: In order of detection: a known suffix decides, else the first kind that matches the name or the content.
+#: In order of detection: a known suffix decides, else the first kind that matches the name or the
+#: content.
 KINDS: dict[str, Kind] = {
     "python": Kind(
-        "Python", "python.reader:import_python", "python.reader:mentions_python_setting", (".py", ".pyw", ".pyi"), programs=rb"python",
-        begins=rb"(?:\s|#.*\n)*+(?:import|from)\s+\w[\w.]*(?:\s+import\b|\s+as\b|,|\s*\n)", holds_blocks=True,
-        calls="python.reader:calls_python_settings", has_callers=True,
+        "Python",
+        "python.reader:import_python",
+        "python.reader:mentions_python_setting",
+        (".py", ".pyw", ".pyi"),
+        programs=rb"python",
+        begins=rb"(?:\s|#.*\n)*+(?:import|from)\s+\w[\w.]*(?:\s+import\b|\s+as\b|,|\s*\n)",
+        holds_blocks=True,
+        calls="python.reader:calls_python_settings",
+        has_callers=True,
     ),
     "shell": Kind(
-        "shell", "reading.shell:import_shell_script", "reading.shell:mentions_setting",
-        (".sh", ".bash", ".ksh", ".zsh", ".sbatch", ".slurm"), programs=rb"\b(?:ba|z|k|da)?sh\b",
-        begins=rb"(?:.*\n)*?[ \t]*export[ \t]+[A-Za-z_]\w*=", holds_blocks=True, calls="reading.shell:sources_settings", has_callers=True,
+        "shell",
+        "reading.shell:import_shell_script",
+        "reading.shell:mentions_setting",
+        (".sh", ".bash", ".ksh", ".zsh", ".sbatch", ".slurm"),
+        programs=rb"\b(?:ba|z|k|da)?sh\b",
+        begins=rb"(?:.*\n)*?[ \t]*export[ \t]+[A-Za-z_]\w*=",
+        holds_blocks=True,
+        calls="reading.shell:sources_settings",
+        has_callers=True,
     ),
     "fish": Kind("fish scripts", endings=(".fish",), programs=rb"\bfish\b", export="--shell fish"),
-    "csh": Kind("csh scripts", endings=(".csh", ".tcsh"), programs=rb"\bt?csh\b", export="--shell tcsh"),
-    "pwsh": Kind("PowerShell scripts", endings=(".ps1",), programs=rb"\bpwsh\b", export="--shell pwsh"),
-    "notebook": Kind("notebooks", "reading.notebook:import_notebook", "reading.notebook:mentions_notebook_setting", (".ipynb",), data=True),
+    "csh": Kind(
+        "csh scripts", endings=(".csh", ".tcsh"), programs=rb"\bt?csh\b", export="--shell tcsh"
+    ),
+    "pwsh": Kind(
+        "PowerShell scripts", endings=(".ps1",), programs=rb"\bpwsh\b", export="--shell pwsh"
+    ),
+    "notebook": Kind(
+        "notebooks",
+        "reading.notebook:import_notebook",
+        "reading.notebook:mentions_notebook_setting",
+        (".ipynb",),
+        data=True,
+    ),
     "docker": Kind(
-        "Dockerfiles", "reading.docker:import_dockerfile", "reading.shell:mentions_setting", (".dockerfile",),
-        r"(?:Docker|Container)file.*", begins=rb"(?:\s|#.*\n|ARG[ \t].*\n)*+FROM[ \t]+\S", export="--format docker",
+        "Dockerfiles",
+        "reading.docker:import_dockerfile",
+        "reading.shell:mentions_setting",
+        (".dockerfile",),
+        r"(?:Docker|Container)file.*",
+        begins=rb"(?:\s|#.*\n|ARG[ \t].*\n)*+FROM[ \t]+\S",
+        export="--format docker",
     ),
-    "yaml": Kind("YAML", "reading.configs:import_yaml", "reading.configs:mentions_config", (".yaml", ".yml"), data=True),
-    "json": Kind("JSON", "reading.configs:import_json", "reading.configs:mentions_config", (".json",), begins=rb"\s*\{", data=True),
+    "yaml": Kind(
+        "YAML",
+        "reading.configs:import_yaml",
+        "reading.configs:mentions_config",
+        (".yaml", ".yml"),
+        data=True,
+    ),
+    "json": Kind(
+        "JSON",
+        "reading.configs:import_json",
+        "reading.configs:mentions_config",
+        (".json",),
+        begins=rb"\s*\{",
+        data=True,
+    ),
     "markdown": Kind(
-        "Markdown", "reading.markdown:import_markdown", "reading.shell:mentions_setting", (".md", ".markdown"), data=True, docs=True
+        "Markdown",
+        "reading.markdown:import_markdown",
+        "reading.shell:mentions_setting",
+        (".md", ".markdown"),
+        data=True,
+        docs=True,
     ),
-    "unit": Kind("systemd units", endings=(".service",), begins=rb"(?:\s|[#;].*\n)*+\[(?:Unit|Service)\]", export="--format systemd"),
+    "unit": Kind(
+        "systemd units",
+        endings=(".service",),
+        begins=rb"(?:\s|[#;].*\n)*+\[(?:Unit|Service)\]",
+        export="--format systemd",
+    ),
     "env": Kind(
-        "env files", "reading.env_files:import_env_file", "python.environ:mentions_variable", (".env", ".dotenv"),
+        "env files",
+        "reading.env_files:import_env_file",
+        "python.environ:mentions_variable",
+        (".env", ".dotenv"),
         r".*\.(?:dot)?env(?:\.[\w-]+)?",
-        begins=rb"(?:\s|#.*\n)*+[A-Za-z_]\w*=\S.*\n(?:(?:#.*|[A-Za-z_]\w*(?:=|<<).*)?(?:\n|\Z))", holds_blocks=True, has_callers=True,
+        begins=rb"(?:\s|#.*\n)*+[A-Za-z_]\w*=\S.*\n(?:(?:#.*|[A-Za-z_]\w*(?:=|<<).*)?(?:\n|\Z))",
+        holds_blocks=True,
+        has_callers=True,
     ),
-}  # fmt: skip
+}
 _UNKNOWN = Kind("")
 _BY_ENDING = {ending: name for name, kind in KINDS.items() for ending in kind.endings}
 _BY_NAME = {name: re.compile(kind.named) for name, kind in KINDS.items() if kind.named}
@@ -100,7 +158,9 @@ def detect_named_kind(path: str) -> str:
     ending = os.path.splitext(path)[1].lower()
     base = os.path.basename(path)
     by_ending = _BY_ENDING.get(ending) or _BY_ENDING.get(base.lower(), "")
-    return by_ending or next((name for name, pattern in _BY_NAME.items() if pattern.fullmatch(base)), "")
+    return by_ending or next(
+        (name for name, pattern in _BY_NAME.items() if pattern.fullmatch(base)), ""
+    )
 
 
 def may_be_called(path: str) -> bool:
@@ -111,14 +171,26 @@ def may_be_called(path: str) -> bool:
 def detect_script_kind(path: str, data: bytes, by_text: bool = False) -> str:
     """Return the kind of a file (a key of ``KINDS``), empty if no reader supports it.
 
-    With ``by_text``, unknown names are detected by content; formats common to many kinds, such as exports, come last.
+    With ``by_text``, unknown names are detected by content; formats common to many kinds, such as
+    exports, come last.
     """
     if named_kind := detect_named_kind(path):
         return named_kind
     if data.startswith(b"#!") and (by_text or not os.path.splitext(path)[1]):
         line = data[:200].partition(b"\n")[0]
-        return next((name for name, kind in KINDS.items() if kind.programs and re.search(kind.programs, line)), "")
-    fitting = (name for name, kind in reversed(KINDS.items()) if kind.begins and re.match(kind.begins, data[:2000]))
+        return next(
+            (
+                name
+                for name, kind in KINDS.items()
+                if kind.programs and re.search(kind.programs, line)
+            ),
+            "",
+        )
+    fitting = (
+        name
+        for name, kind in reversed(KINDS.items())
+        if kind.begins and re.match(kind.begins, data[:2000])
+    )
     return next(fitting, "") if by_text else ""
 
 
@@ -150,30 +222,43 @@ def may_hold_settings(path: str, data: bytes) -> bool:
 
 
 def may_call_settings(path: str, data: bytes, modules: Modules) -> bool:
-    """Return whether a file can call a function of its tree that sets something, without parsing it."""
+    """Return whether a file can call a function of its tree that sets something,
+    without parsing it.
+    """
     kind = KINDS.get(detect_script_kind(path, data), _UNKNOWN)
     if not kind.calls or b"\0" in data:
         return False
     return _load_function(kind.calls)(path, data, modules)  # type: ignore[no-any-return]
 
 
-def read_script(path: str, data: bytes, named: bool = True, modules: Modules | None = None) -> ImportedFile:
+def read_script(
+    path: str, data: bytes, named: bool = True, modules: Modules | None = None
+) -> ImportedFile:
     """Return the content of a file for any bytes; faults are in ``problems``, nothing is raised.
 
-    Places refer to the text that was read: for a notebook, ``places`` maps them to the file. An unreadable data file that
-    was not ``named`` gives only a note. With ``modules``, imported files of its tree are included.
+    Places refer to the text that was read: for a notebook, ``places`` maps them to the file. An
+    unreadable data file that was not ``named`` gives only a note. With ``modules``, imported files
+    of its tree are included.
     """
     kind = KINDS.get(detect_script_kind(path, data, by_text=True), _UNKNOWN)
     if not kind.read:
         what, hint = _describe_unread_kind(kind, data)
-        unread = build_finding("NP801", what, "The settings in this file are not checked.", hint, where=Place(path))
-        return ImportedFile(path, problems=(unread,) if named and not path.endswith(".toml") else ())  # verbs report more about presets
+        unread = build_finding(
+            "NP801", what, "The settings in this file are not checked.", hint, where=Place(path)
+        )
+        return ImportedFile(
+            path, problems=(unread,) if named and not path.endswith(".toml") else ()
+        )  # verbs report more about presets
     problems: list[Finding] = []
-    text = data if kind is KINDS["python"] else decode_text(path, data, problems)  # Python decodes by its coding cookie
+    text = (
+        data if kind is KINDS["python"] else decode_text(path, data, problems)
+    )  # Python decodes by its coding cookie
     imported = ImportedFile(path)
     if text is not None:
         read = _load_function(kind.read)
-        imported = settle_exports(set_others_apart(read(path, text, modules) if kind.calls else read(path, text)))
+        imported = settle_exports(
+            set_others_apart(read(path, text, modules) if kind.calls else read(path, text))
+        )
     if imported.places is not None:  # then line numbers of the file are meaningless
         problems = [problem._replace(where=Place(path)) for problem in problems]
     problems += imported.problems
@@ -186,14 +271,19 @@ def _describe_unread_kind(kind: Kind, data: bytes) -> tuple[str, str]:
     """Return message and hint for an unsupported kind."""
     if kind is not _UNKNOWN:
         new = "npuprof new NAME --set env.VARIABLE=VALUE"
-        hint = f"put its variables into a preset: {new}, and export that: npuprof env NAME {kind.export}"
+        hint = (
+            f"put its variables into a preset: {new}, and "
+            f"export that: npuprof env NAME {kind.export}"
+        )
         return f"{kind.shown} are not read", hint
     if misfit := find_misfit(data):
         return misfit[:2]
     return "the kind of the file is not known", "give it the ending of its kind: .py, .sh, .env"
 
 
-def import_script(path: str, data: bytes, named: bool = True, modules: Modules | None = None) -> ImportedFile:
+def import_script(
+    path: str, data: bytes, named: bool = True, modules: Modules | None = None
+) -> ImportedFile:
     """Return the content of a file, with places in the file."""
     return place_settings(read_script(path, data, named, modules))
 
@@ -214,4 +304,6 @@ def place_settings(imported: ImportedFile) -> ImportedFile:
         line, column, _ = places.find_place(site.line, site.column)
         sites.append(site._replace(line=line, column=column))
     problems = tuple(map(places.place_finding, imported.problems))
-    return imported._replace(found=settings, others=others, sites=tuple(sites), problems=problems, places=None)
+    return imported._replace(
+        found=settings, others=others, sites=tuple(sites), problems=problems, places=None
+    )

@@ -9,7 +9,8 @@ from npuprof.scripts.records import ImportedFile
 
 #: A fenced block in a shell language: its indentation, fence and text.
 _BLOCK = re.compile(
-    r"^(?P<indent>[ \t>]*)(?P<fence>```+|~~~+)[ \t]*\{?\.?(?:bash|sh|shell|zsh|console|shell-session|shellscript)\b[^\n]*\n"
+    r"^(?P<indent>[ \t>]*)(?P<fence>```+|~~~+)[ "
+    r"\t]*\{?\.?(?:bash|sh|shell|zsh|console|shell-session|shellscript)\b[^\n]*\n"
     r"(?P<text>.*?)^[ \t>]*(?P=fence)",
     re.MULTILINE | re.DOTALL | re.IGNORECASE,
 )
@@ -30,6 +31,8 @@ def import_markdown(path: str, text: str) -> ImportedFile:
         parts.append(import_shell_script(path, "\n" * line + _PROMPT.sub(_blank, block)))
     settings = tuple(setting for part in parts for setting in part.found)
     sites = tuple(site for part in parts for site in part.sites)
-    problems = tuple(problem._replace(severity="info") for part in parts for problem in part.problems)
+    problems = tuple(
+        problem._replace(severity="info") for part in parts for problem in part.problems
+    )
     remarks = tuple(remark for part in parts for remark in part.remarks)
     return ImportedFile(path, settings, sites, problems, text, remarks)

@@ -19,7 +19,9 @@ _CELL_MAGIC = re.compile(r"\s*%%(!|\w+)")
 _PYTHON_CELLS = {"time", "timeit", "capture", "prun", "debug", "memit", "mprun", "snakeviz"}
 _SHELL_CELLS = {"bash", "sh", "!", "sx", "system"}
 #: An IPython line: indentation, assignment target, marker, rest; or a name with a question mark.
-_MAGIC_LINE = re.compile(r"(\s*)((?:[A-Za-z_][\w., ]*=\s*)?)(!!?|%(?=[A-Za-z_])|\?)(.*)|\s*[\w.%]+\?+\s*")
+_MAGIC_LINE = re.compile(
+    r"(\s*)((?:[A-Za-z_][\w., ]*=\s*)?)(!!?|%(?=[A-Za-z_])|\?)(.*)|\s*[\w.%]+\?+\s*"
+)
 _ENV_MAGIC = re.compile(r"(?:set_)?env[ \t]+([A-Za-z_]\w*)(?:=|[ \t]+)(.*)")
 _TIME_MAGIC = re.compile(r"time(?:it)?[ \t]+([^-].*)")
 _SHELL_REASON = "applies to this cell's shell only: the notebook's Python does not see it"
@@ -31,7 +33,10 @@ def mentions_notebook_setting(data: bytes) -> bool:
 
 
 def import_notebook(path: str, text: str) -> ImportedFile:
-    """Return the content of a notebook; places refer to the joined cells, and ``places`` maps them to the file."""
+    """Return the content of a notebook.
+
+    Places refer to the joined cells, and ``places`` maps them to the file.
+    """
     problems: list[Finding] = []
     tree = parse_json(path, text, problems)
     if tree is None:
@@ -39,17 +44,29 @@ def import_notebook(path: str, text: str) -> ImportedFile:
     cells = tree.find("cells")
     if cells is None or cells.items is None:
         what, why = "the file is JSON, and no notebook", "It has no list of cells."
-        return ImportedFile(path, problems=(build_finding("NP801", what, why, "", where=Place(path)),))
-    language = tree.text("metadata", "kernelspec", "language") or tree.text("metadata", "language_info", "name") or "python"
+        return ImportedFile(
+            path, problems=(build_finding("NP801", what, why, "", where=Place(path)),)
+        )
+    language = (
+        tree.text("metadata", "kernelspec", "language")
+        or tree.text("metadata", "language_info", "name")
+        or "python"
+    )
     if language.lower() not in ("python", "ipython"):
         what = f"the notebook is in {language}, which is not read"
-        return ImportedFile(path, problems=(Finding("NP801", what, "", "", where=Place(path), severity="info"),))
+        return ImportedFile(
+            path, problems=(Finding("NP801", what, "", "", where=Place(path), severity="info"),)
+        )
     reading = _NotebookReading(path)
     for number, cell in enumerate(cells.items, 1):
         if cell.text("cell_type") == "code" and (source := cell.find("source")):
             reading.add_cell(number, source)
     imported = import_python(path, "\n".join(reading.code).encode(errors="replace"))
-    settings = tuple(sorted((*imported.found, *reading.found), key=lambda setting: (setting.line, setting.column)))
+    settings = tuple(
+        sorted(
+            (*imported.found, *reading.found), key=lambda setting: (setting.line, setting.column)
+        )
+    )
     places = PartPlaces(reading.lines, "\n".join(reading.shown))
     sites, problems = (*imported.sites, *reading.sites), [*reading.problems, *imported.problems]
     return imported._replace(found=settings, sites=sites, problems=tuple(problems), places=places)
@@ -76,7 +93,9 @@ class _NotebookReading:
         magic = _CELL_MAGIC.match(texts[filled]) if texts else None
         below = texts[filled + 1 :]
         if magic is None or magic[1] in _PYTHON_CELLS:
-            self.code += self._read_python_cell(number, first, [*[""] * (filled + 1), *below] if magic else texts)
+            self.code += self._read_python_cell(
+                number, first, [*[""] * (filled + 1), *below] if magic else texts
+            )
             return
         self.code += [""] * len(texts)
         if magic[1] in _SHELL_CELLS:
@@ -87,13 +106,19 @@ class _NotebookReading:
 
     def _place_lines(self, cell: int, source: Node) -> list[str]:
         """Return the lines of a cell, and record the start of each in the file."""
-        items = [item for item in (source.items if source.items is not None else [source]) if isinstance(item.value, str)]
+        items = [
+            item
+            for item in (source.items if source.items is not None else [source])
+            if isinstance(item.value, str)
+        ]
         lines = list(StringIO("".join(item.value for item in items), newline=None))
         is_by_line = len(lines) == len(items)  # Jupyter's own layout
         joined, start = "".join(lines), 0
         for number, line in enumerate(lines):
             item, text = (items[number], line) if is_by_line else (items[0], joined)
-            self.lines.append(PartLine(item.line, item.column, text, cell, number + 1, 0 if is_by_line else start))
+            self.lines.append(
+                PartLine(item.line, item.column, text, cell, number + 1, 0 if is_by_line else start)
+            )
             start += len(line)
         return [line.removesuffix("\n") for line in lines]
 
@@ -107,7 +132,12 @@ class _NotebookReading:
             return code
         fault = max(script.problems, key=lambda problem: problem.line)
         what, line = fault.message.replace("the file", f"cell {number}", 1), fault.line or 1
-        self._add_problem(first + min(line, len(texts)) - 1, what, "Nothing in the cell was read; the other cells were.", "fix it")
+        self._add_problem(
+            first + min(line, len(texts)) - 1,
+            what,
+            "Nothing in the cell was read; the other cells were.",
+            "fix it",
+        )
         return [""] * len(texts)
 
     def _replace_magics(self, first: int, texts: list[str]) -> list[str]:
@@ -119,24 +149,36 @@ class _NotebookReading:
             while match and texts[last].endswith("\\") and last + 1 < len(texts):
                 last += 1
             if match and match[3] in ("!", "!!"):
-                self._read_shell(first + place, match.start(4) + 1, [match[4], *texts[place + 1 : last + 1]])
+                self._read_shell(
+                    first + place, match.start(4) + 1, [match[4], *texts[place + 1 : last + 1]]
+                )
             code += [_translate_magic(match) if match else texts[place], *[""] * (last - place)]
         return code
 
     def _read_shell(self, line: int, column: int, texts: list[str]) -> None:
-        settings, sites = find_shell_settings(self.path, "\n".join(texts), (line, column), _SHELL_REASON)
+        settings, sites = find_shell_settings(
+            self.path, "\n".join(texts), (line, column), _SHELL_REASON
+        )
         self.found += settings
         self.sites += sites
 
-    def _add_problem(self, line: int, what: str, why: str, hint: str, severity: str = "warning") -> None:
-        self.problems.append(Finding("NP801", what, why, hint, where=Place(self.path, line), severity=severity))
+    def _add_problem(
+        self, line: int, what: str, why: str, hint: str, severity: str = "warning"
+    ) -> None:
+        self.problems.append(
+            Finding("NP801", what, why, hint, where=Place(self.path, line), severity=severity)
+        )
 
 
 def _translate_magic(match: re.Match[str]) -> str:
-    """Return the Python equivalent of an IPython line: ``%env X=1`` sets a variable, ``%time`` runs the rest."""
+    """Return the Python equivalent of an IPython line: ``%env X=1`` sets a variable, ``%time`` runs
+    the rest.
+    """
     indent, target, mark, rest = match.groups(default="")
     if mark == "%" and not target and (assigned := _ENV_MAGIC.fullmatch(rest.strip())):
-        is_filled_in = "$" in assigned[2] or "{" in assigned[2]  # with names and expressions of Python
+        is_filled_in = (
+            "$" in assigned[2] or "{" in assigned[2]
+        )  # with names and expressions of Python
         value = f"get_ipython().var_expand({assigned[2]!r})" if is_filled_in else repr(assigned[2])
         return f'{indent}os.environ["{assigned[1]}"] = {value}'
     if mark == "%" and (timed := _TIME_MAGIC.fullmatch(rest)):

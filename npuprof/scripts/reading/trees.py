@@ -21,7 +21,9 @@ _TOO_DEEP = "the file is nested too deeply to be read"
 
 
 class Node:
-    """One value: ``pairs`` of a table, ``items`` of a list, else a plain ``value``; ``is_text`` for strings.
+    """One value: ``pairs`` of a table, ``items`` of a list, else a plain ``value``.
+
+    ``is_text`` for strings.
 
     In YAML, a node may occur in several places: visitors must handle each node once.
     """
@@ -45,7 +47,13 @@ class Node:
         """Return the node at a path of names; of duplicate keys, the last."""
         node: Node | None = self
         for name in names:
-            node = next((value for key, value in reversed(node.pairs or ()) if key.value == name), None) if node is not None else None
+            node = (
+                next(
+                    (value for key, value in reversed(node.pairs or ()) if key.value == name), None
+                )
+                if node is not None
+                else None
+            )
         return node
 
     def text(self, *names: str) -> str:
@@ -75,8 +83,13 @@ def parse_json(path: str, text: str, problems: list[Finding]) -> Node | None:
     except RecursionError:
         problems.append(_build_unread(path, _TOO_DEEP, "flatten it"))
     except ValueError as error:  # also for a number with too many digits, which has no place
-        reason, place = getattr(error, "msg", str(error)), (getattr(error, "lineno", 0), getattr(error, "colno", 0))
-        what = f"the file is not {'JSON' if any(place) else 'read'}: {reason[0].lower()}{reason[1:]}"
+        reason, place = (
+            getattr(error, "msg", str(error)),
+            (getattr(error, "lineno", 0), getattr(error, "colno", 0)),
+        )
+        what = (
+            f"the file is not {'JSON' if any(place) else 'read'}: {reason[0].lower()}{reason[1:]}"
+        )
         problems.append(_build_unread(path, what, "fix it, or rewrite it", place))
     else:
         return _build_json_tree(text)
@@ -90,7 +103,11 @@ def _build_json_tree(text: str) -> Node:
         if token[2]:
             inner = levels.pop()
             node = levels[-1][-1]
-            node.pairs, node.items = (list(zip(inner[::2], inner[1::2], strict=True)), None) if token[2] == "}" else (None, inner)
+            node.pairs, node.items = (
+                (list(zip(inner[::2], inner[1::2], strict=True)), None)
+                if token[2] == "}"
+                else (None, inner)
+            )
             continue
         line = bisect_right(starts, token.start())
         node = Node(line, token.start() - starts[line - 1] + 1, is_text=token[1][0] == '"')
@@ -103,7 +120,10 @@ def _build_json_tree(text: str) -> Node:
 
 
 def parse_yaml(path: str, text: str, problems: list[Finding]) -> list[Node] | None:
-    """Return the documents of a YAML text; None and a finding if it is invalid. Raises ImportError without PyYAML."""
+    """Return the documents of a YAML text; None and a finding if it is invalid.
+
+    Raises ImportError without PyYAML.
+    """
     import yaml
 
     try:
@@ -117,12 +137,19 @@ def parse_yaml(path: str, text: str, problems: list[Finding]) -> list[Node] | No
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = (mark.line + 1, mark.column + 1) if mark else (0, 0)
-        reason = str(getattr(error, "problem", "") or getattr(error, "reason", "") or "it cannot be read")
+        reason = str(
+            getattr(error, "problem", "") or getattr(error, "reason", "") or "it cannot be read"
+        )
         # LibYAML 0.2.6 and later have their own limit, which may be reached first.
         if "nesting depth" in reason:
             problems.append(_build_unread(path, _TOO_DEEP, "flatten it", place))
         elif "{{" in text:
-            template = _build_unread(path, "the file is a template, and no YAML before it is filled in", "pass the output file", place)
+            template = _build_unread(
+                path,
+                "the file is a template, and no YAML before it is filled in",
+                "pass the output file",
+                place,
+            )
             problems.append(template._replace(severity="info"))
         else:
             problems.append(_build_unread(path, f"the file is not YAML: {reason}", "fix it", place))
@@ -134,10 +161,14 @@ def _build_unread(path: str, what: str, hint: str, place: Position = (0, 0)) -> 
 
 
 def _check_depth(yaml: Any, events: Iterable[Any]) -> None:
-    """Raise RecursionError for a text that is nested too deeply: PyYAML recurses without a limit, in C too."""
+    """Raise RecursionError for a text that is nested too deeply: PyYAML recurses without a limit,
+    in C too.
+    """
     depth = 0
     for event in events:
-        depth += isinstance(event, yaml.events.CollectionStartEvent) - isinstance(event, yaml.events.CollectionEndEvent)
+        depth += isinstance(event, yaml.events.CollectionStartEvent) - isinstance(
+            event, yaml.events.CollectionEndEvent
+        )
         if depth > _DEEPEST:
             raise RecursionError
 
@@ -148,7 +179,10 @@ def _build_node(source: Any, scalars: Any, nodes: dict[int, Node]) -> Node:
         return nodes[id(source)]
     node = nodes[id(source)] = Node(source.start_mark.line + 1, source.start_mark.column + 1)
     if source.id == "mapping":
-        node.pairs = [(_build_node(key, scalars, nodes), _build_node(value, scalars, nodes)) for key, value in source.value]
+        node.pairs = [
+            (_build_node(key, scalars, nodes), _build_node(value, scalars, nodes))
+            for key, value in source.value
+        ]
     elif source.id == "sequence":
         node.items = [_build_node(item, scalars, nodes) for item in source.value]
     else:

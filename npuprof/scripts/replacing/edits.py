@@ -21,7 +21,9 @@ class Edit(Record):
 
 
 class Cut(Record):
-    """One configuration to replace: the byte position of the block, its indentation, its header facts, the edits."""
+    """One configuration to replace: the byte position of the block, its indentation, its header
+    facts, the edits.
+    """
 
     start: int
     indent: bytes
@@ -38,12 +40,22 @@ class Lines:
         self.starts = [0, *accumulate(len(line) + 1 for line in self.lines)]
 
     def build_cut(self, first: int, last: int, comments: Iterable[bytes]) -> Edit:
-        """Return the edit that removes whole lines, counted from 1, and keeps comments, indented like the first line."""
+        """Return the edit that removes whole lines, counted from 1, and keeps comments, indented
+        like the first line.
+        """
         end = min(self.starts[last], len(self.data))
-        return Edit(self.starts[first - 1], end, b"".join(self.find_indent(first) + self.end_line(first, comment) for comment in comments))
+        return Edit(
+            self.starts[first - 1],
+            end,
+            b"".join(
+                self.find_indent(first) + self.end_line(first, comment) for comment in comments
+            ),
+        )
 
     def place_cut(self, line: int, facts: dict[str, str], edits: Iterable[Edit]) -> Cut:
-        """Return a replacement whose block goes before a line, counted from 1, with its indentation."""
+        """Return a replacement whose block goes before a line, counted from 1, with its
+        indentation.
+        """
         return Cut(self.starts[line - 1], self.find_indent(line), facts, tuple(edits))
 
     def end_line(self, line: int, text: bytes) -> bytes:
@@ -62,7 +74,9 @@ class Lines:
 
 
 def choose_free_name(name: str, text: str) -> str:
-    """Return a name that a text does not contain: the given one, if necessary with underscores appended."""
+    """Return a name that a text does not contain: the given one, if necessary with underscores
+    appended.
+    """
     while re.search(rf"\b{name}\b", text):
         name += "_"
     return name
@@ -75,13 +89,25 @@ def build_refusal(path: str, what: str, why: str, line: int = 0, hint: str = "")
 
 
 def open_blocks(data: bytes, cuts: list[Cut]) -> bytes:
-    """Return the bytes with an empty block of the preset ``NEW`` in place of each removed configuration."""
+    """Return the bytes with an empty block of the preset ``NEW`` in place of each removed
+    configuration.
+    """
     eol = b"\r\n" if data.count(b"\r\n") * 2 > data.count(b"\n") else b"\n"
     pair = (f"# >>> npuprof {NEW} >>>".encode(), b"# <<< npuprof <<<")
     open_end = len(data) if data[-1:] not in (b"", b"\n") else -1
-    marks = [Edit(cut.start, cut.start, eol * (cut.start == open_end) + b"".join(cut.indent + mark + eol for mark in pair)) for cut in cuts]
+    marks = [
+        Edit(
+            cut.start,
+            cut.start,
+            eol * (cut.start == open_end) + b"".join(cut.indent + mark + eol for mark in pair),
+        )
+        for cut in cuts
+    ]
     edited = bytearray(data)
-    edits = sorted([*marks, *(edit for cut in cuts for edit in cut.edits)], key=lambda edit: (edit.start, edit.end))
+    edits = sorted(
+        [*marks, *(edit for cut in cuts for edit in cut.edits)],
+        key=lambda edit: (edit.start, edit.end),
+    )
     for edit in reversed(edits):
         edited[edit.start : edit.end] = edit.text
     return bytes(edited)

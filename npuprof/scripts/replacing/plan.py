@@ -1,4 +1,7 @@
-"""Plans which configurations of a file equal a preset and are replaced by blocks; verified before writing."""
+"""Plans which configurations of a file equal a preset and are replaced by blocks.
+
+Verified before writing.
+"""
 
 from __future__ import annotations
 
@@ -38,10 +41,12 @@ _TF_PARAMETER = re.compile(rb"\bdef\b[^:]*\btf\b(?!\.)")
 
 
 class Replacement(Record):
-    """The new content of a file, with its blocks for ``block_files``. Without ``file``, nothing is left to replace.
+    """The new content of a file, with its blocks for ``block_files``.
 
-    ``remarks`` are about lines that stay, ``others`` about whole configurations. ``now`` are the file's settings
-    afterwards.
+    Without ``file``, nothing is left to replace.
+
+    ``remarks`` are about lines that stay, ``others`` about whole configurations. ``now`` are the
+    file's settings afterwards.
     """
 
     file: FileBlocks | None
@@ -60,17 +65,27 @@ class _Candidate(Record):
 
 
 def plan_replacement(
-    data: bytes, spec: str, injector: Injector, given: dict[str, str], modules: Modules, before: ImportedFile
+    data: bytes,
+    spec: str,
+    injector: Injector,
+    given: dict[str, str],
+    modules: Modules,
+    before: ImportedFile,
 ) -> Replacement:
     """Return a file with a block of the preset in place of each configuration that equals it.
 
-    ``before`` are the file's settings, ``modules`` the modules it may import. Raises NpuprofError (NP830) if no
-    configuration equals the preset, if one cannot be removed, or if the script would then set something else.
+    ``before`` are the file's settings, ``modules`` the modules it may import. Raises NpuprofError
+    (NP830) if no configuration equals the preset, if one cannot be removed, or if the script would
+    then set something else.
     """
     path = before.file
     shell = _detect_shell(path, data)
     marked = blocks.find_blocks(path, data)
-    candidates = list(_list_candidates(before, shell, marked, lambda target: injector.resolve_config(spec, given, target)))
+    candidates = list(
+        _list_candidates(
+            before, shell, marked, lambda target: injector.resolve_config(spec, given, target)
+        )
+    )
     others = tuple(_describe_other(candidate) for candidate in candidates if candidate.differences)
     equal = [candidate for candidate in candidates if not candidate.differences]
     if not equal and any(block.spec == spec for block in marked):
@@ -79,16 +94,27 @@ def plan_replacement(
         raise _build_mismatch(path, before, candidates, spec)
     _refuse_foreign_lines(path, spec, equal)
     cuts = sorted(_plan_cuts(path, data, shell, before, equal), key=lambda cut: cut.start)
-    file = _open_blocks(path, data, cuts, lambda block, facts: injector.refresh_block(block, facts | given, spec))
-    return Replacement(file, _prove_equal(file, before, modules), _list_remarks(before, equal), others)
+    file = _open_blocks(
+        path, data, cuts, lambda block, facts: injector.refresh_block(block, facts | given, spec)
+    )
+    return Replacement(
+        file, _prove_equal(file, before, modules), _list_remarks(before, equal), others
+    )
 
 
 def _prove_equal(file: FileBlocks, before: ImportedFile, modules: Modules) -> ImportedFile:
-    """Return a file's settings with its blocks. Raises NpuprofError unless they are the same as before."""
-    now = import_script(before.file, blocks.replace_blocks(file.data, file.changes), modules=modules)
+    """Return a file's settings with its blocks.
+
+    Raises NpuprofError unless they are the same as before.
+    """
+    now = import_script(
+        before.file, blocks.replace_blocks(file.data, file.changes), modules=modules
+    )
     if differences := list(dict.fromkeys(find_differences(before, now))):
         why = f"{'; '.join(differences[:_MOST_DIFFERENCES])}."
-        raise build_refusal(before.file, "it is not certain that the script would set the same", why)
+        raise build_refusal(
+            before.file, "it is not certain that the script would set the same", why
+        )
     return now
 
 
@@ -97,12 +123,24 @@ def _detect_shell(path: str, data: bytes) -> str:
     shell = blocks.detect_shell(path, data)
     kind = KINDS.get(detect_script_kind(path, data), KINDS["python"])
     if not kind.holds_blocks or not (shell or kind is KINDS["python"]):
-        raise build_refusal(path, "blocks are supported in Python and shell scripts only", f"{path} is none of them ({kind.shown}).")
+        raise build_refusal(
+            path,
+            "blocks are supported in Python and shell scripts only",
+            f"{path} is none of them ({kind.shown}).",
+        )
     return shell
 
 
-def _open_blocks(path: str, data: bytes, cuts: list[Cut], render: Callable[[Block, dict[str, str]], RefreshedBlock]) -> FileBlocks:
-    """Return a file with blocks in place of configurations. Raises NpuprofError for a block that uses an undefined name."""
+def _open_blocks(
+    path: str,
+    data: bytes,
+    cuts: list[Cut],
+    render: Callable[[Block, dict[str, str]], RefreshedBlock],
+) -> FileBlocks:
+    """Return a file with blocks in place of configurations.
+
+    Raises NpuprofError for a block that uses an undefined name.
+    """
     opened = open_blocks(data, cuts)
     fresh = [block for block in blocks.find_blocks(path, opened) if block.spec == NEW]
     changes = [render(block, cut.facts) for block, cut in zip(fresh, cuts, strict=True)]
@@ -111,64 +149,109 @@ def _open_blocks(path: str, data: bytes, cuts: list[Cut], render: Callable[[Bloc
     return FileBlocks(data, opened, changes)
 
 
-def _list_candidates(imported: ImportedFile, shell: str, marked: list[Block], resolve: Callable[[str], Config]) -> Iterator[_Candidate]:
+def _list_candidates(
+    imported: ImportedFile, shell: str, marked: list[Block], resolve: Callable[[str], Config]
+) -> Iterator[_Candidate]:
     """Yield the configurations outside blocks; ``resolve`` returns the preset for a target."""
     for launch in list_launches(imported):
         draft = build_draft(imported.file, launch, None)
         surface = next(iter(draft.surfaces), "")
-        unmarked = any(setting.place.call or not any(block.has_line(setting.line) for block in marked) for setting in draft.carried)
+        unmarked = any(
+            setting.place.call or not any(block.has_line(setting.line) for block in marked)
+            for setting in draft.carried
+        )
         if unmarked and surface in _SURFACES and (surface != "env" or shell):
             target, sections = _SURFACES[surface]
-            yield _Candidate(launch.scope, surface, draft, tuple(_compare_settings(resolve(target), sections, draft)))
+            yield _Candidate(
+                launch.scope,
+                surface,
+                draft,
+                tuple(_compare_settings(resolve(target), sections, draft)),
+            )
 
 
 def _refuse_foreign_lines(path: str, spec: str, candidates: list[_Candidate]) -> None:
     """Raise NpuprofError if the preset's settings are in files that the script imports."""
-    foreign = [setting for candidate in candidates for setting in candidate.draft.carried if setting.place.call]
+    foreign = [
+        setting
+        for candidate in candidates
+        for setting in candidate.draft.carried
+        if setting.place.call
+    ]
     if foreign:
         first = foreign[0]
         what = f"its lines are in {', '.join(dict.fromkeys(setting.file for setting in foreign))}"
         calls = "sources" if candidates[0].surface in ("env", "atc") else "calls"
-        why = f"{path} {calls} code that sets {first.name} ({first.file_line}); a block in {path} would set it a second time."
-        hint = f"if every script that {calls} it shall have these settings: npuprof inject {first.file} {spec} --replace"
+        why = (
+            f"{path} {calls} code that sets {first.name} ({first.file_line}); a block in {path} "
+            "would set it a second time."
+        )
+        hint = (
+            f"if every script that {calls} it shall have these settings: npuprof inject "
+            f"{first.file} {spec} --replace"
+        )
         raise build_refusal(path, what, why, first.position[0], hint)
 
 
 def _compare_settings(config: Config, sections: tuple[str, ...], draft: Draft) -> Iterator[str]:
     """Yield the differences between a preset and a script's settings, key by key."""
-    preset = {key: value for key, value in config.settings.items() if split_section_and_name(key)[0] in sections}
+    preset = {
+        key: value
+        for key, value in config.settings.items()
+        if split_section_and_name(key)[0] in sections
+    }
     is_env = "env" in sections
     for key in dict.fromkeys((*preset, *draft.settings)):
-        ours, theirs = (format_short_value(settings[key]) if key in settings else "" for settings in (preset, draft.settings))
+        ours, theirs = (
+            format_short_value(settings[key]) if key in settings else ""
+            for settings in (preset, draft.settings)
+        )
         if key not in draft.settings:
             yield f"{key} = {ours} is in the preset only"
         elif key not in preset:
             yield f"{key} = {theirs} is in {draft.origins[key].cited_line} only"
-        elif not is_equivalent_setting(key, preset[key], draft.settings[key]) and not (is_env and str(preset[key]) == draft.settings[key]):
+        elif not is_equivalent_setting(key, preset[key], draft.settings[key]) and not (
+            is_env and str(preset[key]) == draft.settings[key]
+        ):
             yield f"{key} is {ours} in the preset, {theirs} in {draft.origins[key].cited_line}"
 
 
 def _describe_other(candidate: _Candidate) -> str:
     """Return a note on a configuration that stays, as it differs from the preset."""
-    first = min(candidate.draft.carried, key=lambda setting: (bool(setting.place.call), setting.line))
+    first = min(
+        candidate.draft.carried, key=lambda setting: (bool(setting.place.call), setting.line)
+    )
     return f"{first.cited_line}: another configuration stays as it is: {candidate.differences[0]}"
 
 
-def _build_mismatch(path: str, imported: ImportedFile, candidates: list[_Candidate], spec: str) -> NpuprofError:
+def _build_mismatch(
+    path: str, imported: ImportedFile, candidates: list[_Candidate], spec: str
+) -> NpuprofError:
     if not candidates:
         what = f"{path} has no hand-written lines that {spec} could replace"
-        why = "None of its settings applies in every run." if imported.found else "It sets no option."
+        why = (
+            "None of its settings applies in every run." if imported.found else "It sets no option."
+        )
         return build_refusal(path, what, why, 0, "npuprof import --format text shows its settings")
     closest = min(candidates, key=lambda candidate: len(candidate.differences))
     line = min(setting.position[0] for setting in closest.draft.carried)
     more = len(closest.differences) - _MOST_DIFFERENCES
-    why = "; ".join(closest.differences[:_MOST_DIFFERENCES]) + (f"; and {more} more" if more > 0 else "") + "."
+    why = (
+        "; ".join(closest.differences[:_MOST_DIFFERENCES])
+        + (f"; and {more} more" if more > 0 else "")
+        + "."
+    )
     hint = f"npuprof import {path} makes a preset that does, or change the one or the other first"
     return build_refusal(path, f"{spec} does not set all settings of {path}", why, line, hint)
 
 
-def _plan_cuts(path: str, data: bytes, shell: str, imported: ImportedFile, equal: list[_Candidate]) -> Iterator[Cut]:
-    """Yield the removals for each configuration. Raises NpuprofError for one that cannot be removed."""
+def _plan_cuts(
+    path: str, data: bytes, shell: str, imported: ImportedFile, equal: list[_Candidate]
+) -> Iterator[Cut]:
+    """Yield the removals for each configuration.
+
+    Raises NpuprofError for one that cannot be removed.
+    """
     sites = {site.scope: site for site in imported.sites}
     has_flags = any(candidate.surface == "atc" for candidate in equal)
     file = None if shell else PythonFile(path, data)
@@ -186,7 +269,9 @@ def _plan_cuts(path: str, data: bytes, shell: str, imported: ImportedFile, equal
 
 
 def _refuse_missing_names(path: str, data: bytes, cut: Cut, text: str) -> None:
-    """Raise NpuprofError if a block uses a name that neither an import above nor the replaced lines define."""
+    """Raise NpuprofError if a block uses a name that neither an import above nor the replaced lines
+    define.
+    """
     lines = data[: cut.start].splitlines(keepends=True) if not _TF_PARAMETER.search(data) else []
     above = b"".join(line for line in lines if line[:1].strip())
     removed = b"\n".join(data[edit.start : edit.end] for edit in cut.edits)
@@ -195,12 +280,28 @@ def _refuse_missing_names(path: str, data: bytes, cut: Cut, text: str) -> None:
             why = f"The block uses {name}, which is not certain to be there by that name."
             hint = "import tensorflow as tf first" if name == "tf" else f"import {name} first"
             line = data.count(b"\n", 0, cut.start) + 1
-            raise build_refusal(path, f"{name} is not defined at the place of the block", why, line, hint)
+            raise build_refusal(
+                path, f"{name} is not defined at the place of the block", why, line, hint
+            )
 
 
 def _list_remarks(imported: ImportedFile, equal: list[_Candidate]) -> tuple[str, ...]:
-    """Return a note on each hand-written line that stays, with the reason, and on variables that a Python script sets."""
+    """Return a note on each hand-written line that stays, with the reason, and on variables that a
+    Python script sets.
+    """
     notes = (note for one in equal for note in one.draft.notes if not note.overruled)
-    names = sorted({one.name for one in imported.found if one.surface == "env" and not one.commented and one.scope.endswith("os.environ")})
-    remarks = [f"{note.found.file_line}: {note.found.key or 'a computed key'} stays as it is: {note.why}" for note in notes]
-    return (*remarks, *([f"{', '.join(names)}: set in os.environ, which stays as it is"] if names else []))
+    names = sorted(
+        {
+            one.name
+            for one in imported.found
+            if one.surface == "env" and not one.commented and one.scope.endswith("os.environ")
+        }
+    )
+    remarks = [
+        f"{note.found.file_line}: {note.found.key or 'a computed key'} stays as it is: {note.why}"
+        for note in notes
+    ]
+    return (
+        *remarks,
+        *([f"{', '.join(names)}: set in os.environ, which stays as it is"] if names else []),
+    )

@@ -1,4 +1,7 @@
-"""Compares a file's settings before and after an edit; unless they are equal, nothing is written."""
+"""Compares a file's settings before and after an edit.
+
+Unless they are equal, nothing is written.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,10 @@ _EXPORT_REMARK = "NP828"
 
 def find_differences(before: ImportedFile, after: ImportedFile) -> Iterator[str]:
     """Yield the differences between a file's settings before and after."""
-    had, has = ([problem.message for problem in file.problems if problem.code != _EXPORT_REMARK] for file in (before, after))
+    had, has = (
+        [problem.message for problem in file.problems if problem.code != _EXPORT_REMARK]
+        for file in (before, after)
+    )
     if had != has:
         yield from (f"the file could not be read as before: {message}" for message in has)
     was, now = _describe_settings(before), _describe_settings(after)
@@ -35,18 +41,36 @@ def find_differences(before: ImportedFile, after: ImportedFile) -> Iterator[str]
 def _describe_settings(imported: ImportedFile) -> list[Row]:
     """Return the configurations of a file in order.
 
-    Values that a later line always replaces are omitted; values that depend on the run keep their conditions and reasons.
+    Values that a later line always replaces are omitted; values that depend on the run keep their
+    conditions and reasons.
     """
-    rows: dict[str, Row] = {site.scope: (site.surface, _LINE.sub("", site.scope), {}) for site in imported.sites}
+    rows: dict[str, Row] = {
+        site.scope: (site.surface, _LINE.sub("", site.scope), {}) for site in imported.sites
+    }
     for setting in imported.found:
         if setting.commented or _is_default(setting):
             continue
-        events = rows.setdefault(setting.scope, (setting.surface, _LINE.sub("", setting.scope), {}))[2].setdefault(setting.key, [])
-        if setting.key and not (setting.condition or setting.reason or setting.dead or setting.unused):
+        events = rows.setdefault(
+            setting.scope, (setting.surface, _LINE.sub("", setting.scope), {})
+        )[2].setdefault(setting.key, [])
+        if setting.key and not (
+            setting.condition or setting.reason or setting.dead or setting.unused
+        ):
             events.clear()
         value = type(setting.value).__name__, repr(setting.value)
         reason, unused = (_LINES.sub("a line", text) for text in (setting.reason, setting.unused))
-        events.append((setting.name, setting.field, value, reason, setting.condition, setting.dead, unused, setting.made))
+        events.append(
+            (
+                setting.name,
+                setting.field,
+                value,
+                reason,
+                setting.condition,
+                setting.dead,
+                unused,
+                setting.made,
+            )
+        )
     return list(rows.values())
 
 

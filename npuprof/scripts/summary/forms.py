@@ -21,7 +21,12 @@ def format_report(report: Report, coloured: bool) -> str:
     """Return a report as lines."""
     lines = [paint_text(_TITLE, "1", coloured)]
     lines += [f"  {number:>7}  {name.replace('_', ' ')}" for name, number in report.counts.items()]
-    lines += ["", paint_text(_head_weighty(report), "1", coloured) if report.weighty else "Nothing is found wrong."]
+    lines += [
+        "",
+        paint_text(_head_weighty(report), "1", coloured)
+        if report.weighty
+        else "Nothing is found wrong.",
+    ]
     for number, group in enumerate(report.weighty, 1):
         severity = paint_text(group.severity, _COLOURS.get(group.severity, "1"), coloured)
         lines.append(f"{number}. {severity} {group.code}: {_show(group.message)}")
@@ -30,12 +35,20 @@ def format_report(report: Report, coloured: bool) -> str:
         lines.append(_count_others(report))
     for table in report.tables:
         if table.rows:
-            lines += ["", paint_text(escape_controls(table.title), "1", coloured), *_format_rows(table)]
+            lines += [
+                "",
+                paint_text(escape_controls(table.title), "1", coloured),
+                *_format_rows(table),
+            ]
     return "".join(f"{line}\n" for line in lines)
 
 
 def _head_weighty(report: Report) -> str:
-    return f"What matters first: {len(report.weighty)}, before {report.others} more" if report.others else "What matters"
+    return (
+        f"What matters first: {len(report.weighty)}, before {report.others} more"
+        if report.others
+        else "What matters"
+    )
 
 
 def _count_others(report: Report) -> str:
@@ -47,8 +60,15 @@ def _explain_weighty(group: Weighty) -> list[tuple[str, str]]:
     places = f", {group.places} places" if group.places > len(group.files) else ""
     more = f"; {group.wordings} more of the kind" if group.wordings else ""
     risk = f"; at risk: {', '.join(group.risk)}" if group.risk else ""
-    where = f"in {format_count(len(group.files), 'file')}{places}, first {group.first or 'of them all'}{more}{risk}"
-    return [(label, text) for label, text in (("where", where), ("why", group.why), ("try", group.hint)) if text]
+    where = (
+        f"in {format_count(len(group.files), 'file')}{places}, first "
+        f"{group.first or 'of them all'}{more}{risk}"
+    )
+    return [
+        (label, text)
+        for label, text in (("where", where), ("why", group.why), ("try", group.hint))
+        if text
+    ]
 
 
 def _shorten_cell(cell: Any, most: int = _MOST_NAMES) -> str:
@@ -60,15 +80,36 @@ def _format_rows(table: Table) -> Iterator[str]:
     """Yield the rows: the first columns on one line, each further one on a separate line below."""
     names = [name.replace("_", " ") for name in table.columns]
     shown = [[_show(_shorten_cell(cell)) for cell in row] for row in table.rows[: table.most]]
-    grid = [names, *([cell.rjust(len(name)) if cell.isdigit() else cell for cell, name in zip(row, names, strict=True)] for row in shown)]
-    for line, row in zip(TextTable([row[: table.inline] for row in grid]).format_plain().splitlines(), [[], *shown], strict=True):
+    grid = [
+        names,
+        *(
+            [
+                cell.rjust(len(name)) if cell.isdigit() else cell
+                for cell, name in zip(row, names, strict=True)
+            ]
+            for row in shown
+        ),
+    ]
+    for line, row in zip(
+        TextTable([row[: table.inline] for row in grid]).format_plain().splitlines(),
+        [[], *shown],
+        strict=True,
+    ):
         yield f"  {line}"
-        yield from (f"      {name}: {cell}" for name, cell in zip(names[table.inline :], row[table.inline :], strict=False) if cell)
+        yield from (
+            f"      {name}: {cell}"
+            for name, cell in zip(names[table.inline :], row[table.inline :], strict=False)
+            if cell
+        )
     yield from (f"  {_show(text)}" for text in _list_endings(table, table.most))
 
 
 def _list_endings(table: Table, most: int) -> list[str]:
-    hidden = [f"and {len(table.rows) - most} more, shown by --format json"] if len(table.rows) > most else []
+    hidden = (
+        [f"and {len(table.rows) - most} more, shown by --format json"]
+        if len(table.rows) > most
+        else []
+    )
     return [*hidden, table.remark] if table.remark else hidden
 
 
@@ -80,7 +121,9 @@ def format_report_page(report: Report) -> str:
     """Return a report as a page."""
     counts = [(name.replace("_", " "), str(number)) for name, number in report.counts.items()]
     parts = [TextTable(counts).format_html("Counts", matrix=True)]
-    parts.append(f"<h2>{_head_weighty(report) if report.weighty else 'Nothing is found wrong'}</h2>\n")
+    parts.append(
+        f"<h2>{_head_weighty(report) if report.weighty else 'Nothing is found wrong'}</h2>\n"
+    )
     if report.weighty:
         parts.append(f"<ol>\n{''.join(map(_format_weighty_item, report.weighty))}</ol>\n")
     if report.others:
@@ -91,14 +134,22 @@ def format_report_page(report: Report) -> str:
 
 
 def _format_weighty_item(group: Weighty) -> str:
-    head = f'<strong class="{group.severity}">{group.severity} {escape_html(group.code)}</strong>: {_escape(group.message)}'
+    head = (
+        f'<strong class="{group.severity}">{group.severity} '
+        f"{escape_html(group.code)}</strong>: {_escape(group.message)}"
+    )
     return f"<li><p>{'<br>'.join([head, *(f'{label}: {_escape(text)}' for label, text in _explain_weighty(group))])}</p></li>\n"
 
 
 def _format_table_part(table: Table) -> str:
     most = table.most * 5
-    rows = [[shorten_values(_shorten_cell(cell, _MOST_IN_PAGE)) for cell in row] for row in table.rows[:most]]
-    shown = TextTable(rows, header=tuple(name.replace("_", " ") for name in table.columns)).format_html(table.title)
+    rows = [
+        [shorten_values(_shorten_cell(cell, _MOST_IN_PAGE)) for cell in row]
+        for row in table.rows[:most]
+    ]
+    shown = TextTable(
+        rows, header=tuple(name.replace("_", " ") for name in table.columns)
+    ).format_html(table.title)
     endings = (f"<p>{_escape(text)}</p>\n" for text in _list_endings(table, most))
     return f"<h2>{escape_html(table.title)}</h2>\n{shown}{''.join(endings)}"
 

@@ -1,4 +1,5 @@
-"""The content of the ``scan --statistics`` report for all formats: counts, important findings, tables.
+"""The content of the ``scan --statistics`` report for all formats: counts, important
+findings, tables.
 
 A fault in many places is one finding; silent changes of results come before stops.
 """
@@ -23,14 +24,16 @@ from npuprof.scripts.summary.survey import KINDS, Survey
 MOST_WEIGHTY = 5
 #: Codes of obsolete settings.
 _DEPRECATED = ("NP501", "NP502")
-_NOT_ASKED = "pass --cann RELEASE to see the effects of an upgrade, and --from RELEASE for changed defaults"
+_NOT_ASKED = (
+    "pass --cann RELEASE to see the effects of an upgrade, and --from RELEASE for changed defaults"
+)
 
 
 class Table(Record):
     """One table: its ``name`` in JSON, its title, its columns, its rows, most important first.
 
-    A cell is a number, a text or a tuple of names. In text output, the first ``inline`` columns share a line, and only the
-    first ``most`` rows are shown. ``remark`` is printed below.
+    A cell is a number, a text or a tuple of names. In text output, the first ``inline`` columns
+    share a line, and only the first ``most`` rows are shown. ``remark`` is printed below.
     """
 
     name: str
@@ -43,7 +46,8 @@ class Table(Record):
 
 
 class Weighty(Record):
-    """A fault at several places: its most common message, the risk, the first place, the count, the files.
+    """A fault at several places: its most common message, the risk, the first place, the count, the
+    files.
 
     ``wordings`` counts the different messages.
     """
@@ -62,7 +66,9 @@ class Weighty(Record):
 
 
 class Report(Record):
-    """A report: counts by name, important findings, the number of places of others, tables, notes."""
+    """A report: counts by name, important findings, the number of places of others,
+    tables, notes.
+    """
 
     counts: dict[str, int]
     weighty: list[Weighty]
@@ -72,23 +78,46 @@ class Report(Record):
 
 
 def build_findings_report(survey: Survey, accepted: int) -> Report:
-    """Return the report of findings by kind; ``accepted`` is the number of accepted findings, which are omitted."""
+    """Return the report of findings by kind.
+
+    ``accepted`` is the number of accepted findings, which are omitted.
+    """
     groups = group_findings(survey.findings)
     faults = [group for group in groups if group.severity != "info"]
     severities = Counter(finding.severity for finding in survey.findings)
     counts = {
-        "files": survey.files, "files_with_settings": len(survey.with_settings), "files_unread": survey.unread,
+        "files": survey.files,
+        "files_with_settings": len(survey.with_settings),
+        "files_unread": survey.unread,
         "files_with_findings": len({name for group in faults for name in group.files}),
-        "errors": severities["error"], "warnings": severities["warning"], "notes": severities["info"], "accepted": accepted,
-    }  # fmt: skip
-    tables = [_list_mistakes(faults), _list_deprecated(groups), _list_worst_files(survey), _list_surfaces(survey), *_list_upgrade(survey)]
+        "errors": severities["error"],
+        "warnings": severities["warning"],
+        "notes": severities["info"],
+        "accepted": accepted,
+    }
+    tables = [
+        _list_mistakes(faults),
+        _list_deprecated(groups),
+        _list_worst_files(survey),
+        _list_surfaces(survey),
+        *_list_upgrade(survey),
+    ]
     others = sum(group.places for group in faults[MOST_WEIGHTY:])
-    return Report(counts, faults[:MOST_WEIGHTY], others, tables, () if survey.context.cann else (_NOT_ASKED,))
+    return Report(
+        counts, faults[:MOST_WEIGHTY], others, tables, () if survey.context.cann else (_NOT_ASKED,)
+    )
 
 
 def _list_surfaces(survey: Survey) -> Table:
-    rows = [(len(files), sum(files.values()), surface) for surface, files in survey.surfaces.items()]
-    return Table("surfaces", "Where it is set", ("files", "settings", "surface"), sorted(rows, key=lambda row: (-row[0], row[2])))
+    rows = [
+        (len(files), sum(files.values()), surface) for surface, files in survey.surfaces.items()
+    ]
+    return Table(
+        "surfaces",
+        "Where it is set",
+        ("files", "settings", "surface"),
+        sorted(rows, key=lambda row: (-row[0], row[2])),
+    )
 
 
 def _list_mistakes(faults: list[Weighty]) -> Table:
@@ -101,32 +130,79 @@ def _list_mistakes(faults: list[Weighty]) -> Table:
         settings = tuple(dict.fromkeys(fault.key for fault in same if fault.key))
         rows.append((severity, sum(fault.places for fault in same), files, code, title, settings))
     rows.sort(key=lambda row: (SEVERITIES.index(row[0]), -row[2], -row[1], row[3]))
-    return Table("mistakes", "Likely mistakes, by kind", ("severity", "places", "files", "code", "kind", "settings"), rows, 5)
+    return Table(
+        "mistakes",
+        "Likely mistakes, by kind",
+        ("severity", "places", "files", "code", "kind", "settings"),
+        rows,
+        5,
+    )
 
 
 def _list_deprecated(groups: list[Weighty]) -> Table:
-    rows = [(len(group.files), group.places, group.message, group.hint, group.first) for group in groups if group.code in _DEPRECATED]
+    rows = [
+        (len(group.files), group.places, group.message, group.hint, group.first)
+        for group in groups
+        if group.code in _DEPRECATED
+    ]
     rows.sort(key=lambda row: (-row[0], -row[1], row[2]))
-    return Table("deprecated", "Deprecated, or without effect", ("files", "places", "what", "try", "first"), rows)
+    return Table(
+        "deprecated",
+        "Deprecated, or without effect",
+        ("files", "places", "what", "try", "first"),
+        rows,
+    )
 
 
 def _list_worst_files(survey: Survey) -> Table:
-    counts = Counter((finding.path or "", finding.severity) for finding in survey.findings if finding.severity != "info")
-    rows = [(counts[name, "error"], counts[name, "warning"], name) for name in {name for name, _ in counts}]
+    counts = Counter(
+        (finding.path or "", finding.severity)
+        for finding in survey.findings
+        if finding.severity != "info"
+    )
+    rows = [
+        (counts[name, "error"], counts[name, "warning"], name)
+        for name in {name for name, _ in counts}
+    ]
     rows.sort(key=lambda row: (-row[0], -row[1], row[2]))
-    return Table("worst_files", "Files with the most findings", ("errors", "warnings", "file"), rows, most=5)
+    return Table(
+        "worst_files", "Files with the most findings", ("errors", "warnings", "file"), rows, most=5
+    )
 
 
 def _list_upgrade(survey: Survey) -> list[Table]:
     """Return the tables of what the requested release changes; empty without a release."""
     if not survey.context.cann:
         return []
-    rows = [(touched.kind, len(names), touched.what, touched.hint, tuple(names)) for touched, names in survey.touched.items()]
+    rows = [
+        (touched.kind, len(names), touched.what, touched.hint, tuple(names))
+        for touched, names in survey.touched.items()
+    ]
     rows.sort(key=lambda row: (KINDS.index(row[0]), -row[1], row[2]))
-    reached = {name for touched, names in survey.touched.items() if touched.kind != "default" for name in names}
-    remark = f"It touches settings of {len(reached)} of {format_count(survey.drafts, 'script')}; changed defaults are not counted"
-    title = f"What CANN {survey.context.cann} would touch{f', coming from {survey.since}' if survey.since else ''}"
-    return [Table("upgrade", title, ("kind", "scripts", "what", "try", "names"), rows, most=20, remark=remark)]
+    reached = {
+        name
+        for touched, names in survey.touched.items()
+        if touched.kind != "default"
+        for name in names
+    }
+    remark = (
+        f"It touches settings of {len(reached)} of {format_count(survey.drafts, 'script')}; "
+        "changed defaults are not counted"
+    )
+    title = (
+        f"What CANN {survey.context.cann} would "
+        f"touch{f', coming from {survey.since}' if survey.since else ''}"
+    )
+    return [
+        Table(
+            "upgrade",
+            title,
+            ("kind", "scripts", "what", "try", "names"),
+            rows,
+            most=20,
+            remark=remark,
+        )
+    ]
 
 
 def group_findings(findings: Iterable[Finding]) -> list[Weighty]:
@@ -134,7 +210,10 @@ def group_findings(findings: Iterable[Finding]) -> list[Weighty]:
 
     Errors come before warnings, then risks for numerics, then the number of scripts.
     """
-    return sorted(map(_fold_group, group_by(findings, attrgetter("severity", "code", "key")).values()), key=_weigh)
+    return sorted(
+        map(_fold_group, group_by(findings, attrgetter("severity", "code", "key")).values()),
+        key=_weigh,
+    )
 
 
 def _fold_group(group: list[Finding]) -> Weighty:
@@ -143,23 +222,48 @@ def _fold_group(group: list[Finding]) -> Weighty:
     first = next(finding for finding in group if strip_lines(finding.message) == usual)
     files = tuple(dict.fromkeys(finding.path or "" for finding in group))
     fields = (first.code, first.severity, first.key, first.message, first.why, first.hint)
-    return Weighty(*fields, _find_risk(first.key), first.place, len(group), files, len(wordings) - 1)
+    return Weighty(
+        *fields, _find_risk(first.key), first.place, len(group), files, len(wordings) - 1
+    )
 
 
 def _find_risk(key: str) -> tuple[str, ...]:
-    """Return the risks of a setting; for a misspelt option those of the intended one, which is not effective."""
+    """Return the risks of a setting.
+
+    For a misspelt option those of the intended one, which is not effective.
+    """
     if key and find_record(*split_section_and_name(key)) is None:
         key = next(iter(find_nearest_names(key, record_names("options"), 1)), "")
     return find_unit_and_risk(key)[1] if key else ()
 
 
 def _weigh(group: Weighty) -> tuple[int, bool, int, int, str, str]:
-    return SEVERITIES.index(group.severity), "numerics" not in group.risk, -len(group.files), -group.places, group.code, group.key
+    return (
+        SEVERITIES.index(group.severity),
+        "numerics" not in group.risk,
+        -len(group.files),
+        -group.places,
+        group.code,
+        group.key,
+    )
 
 
 def build_report_fields(report: Report, asked: dict[str, Any]) -> dict[str, Any]:
     """Return a report as the fields of its JSON form; ``asked`` is the request."""
     shown = Weighty._fields[:-1]
-    first = [{name: value if (value := getattr(group, name)) != "" else None for name in shown} for group in report.weighty]
-    tables = {table.name: [dict(zip(table.columns, row, strict=True)) for row in table.rows] for table in report.tables}
-    return {"schema": "npuprof.scan-statistics/1", **asked, "counts": report.counts, "first": first, "others": report.others, **tables}
+    first = [
+        {name: value if (value := getattr(group, name)) != "" else None for name in shown}
+        for group in report.weighty
+    ]
+    tables = {
+        table.name: [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+        for table in report.tables
+    }
+    return {
+        "schema": "npuprof.scan-statistics/1",
+        **asked,
+        "counts": report.counts,
+        "first": first,
+        "others": report.others,
+        **tables,
+    }

@@ -1,4 +1,6 @@
-"""Counts the settings of scripts, and what another release changes: removed, renamed, or with another meaning."""
+"""Counts the settings of scripts, and what another release changes: removed, renamed, or with
+another meaning.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,26 @@ from npuprof.scripts.reading import ImportedFile
 from npuprof.scripts.records import UNSET
 
 #: The effect of a release on a setting, by finding code.
-_KINDS = {"NP404": "gone", "NP405": "not known", "NP408": "value not known", "NP501": "deprecated", "NP502": "without effect"}
+_KINDS = {
+    "NP404": "gone",
+    "NP405": "not known",
+    "NP408": "value not known",
+    "NP501": "deprecated",
+    "NP502": "without effect",
+}
 #: The effects, worst first.
-KINDS = ("gone", "value not known", "decide", "rename", "new value", "drop", "without effect", "deprecated", "default", "not known")
+KINDS = (
+    "gone",
+    "value not known",
+    "decide",
+    "rename",
+    "new value",
+    "drop",
+    "without effect",
+    "deprecated",
+    "default",
+    "not known",
+)
 _ACTIONS = {"rename": "rename", "modes": "rename", "set": "new value", "drop": "drop"}
 
 
@@ -51,7 +70,11 @@ class Survey:
 
     def add_script(self, imported: ImportedFile, folders: Sequence[str]) -> None:
         """Count the settings of a script; files that it names may be below ``folders``."""
-        live = [setting for setting in imported.found if not setting.commented and setting.reason != UNSET]  # None means unset
+        live = [
+            setting
+            for setting in imported.found
+            if not setting.commented and setting.reason != UNSET
+        ]  # None means unset
         if not live:
             return
         drafts = build_drafts(imported, folders)
@@ -67,9 +90,16 @@ class Survey:
 
 
 def list_touched(draft: Draft, release: str, since: str) -> Iterator[Touched]:
-    """Yield the effects of a release on a draft's settings; changed defaults are listed from release ``since`` on."""
+    """Yield the effects of a release on a draft's settings.
+
+    Changed defaults are listed from release ``since`` on.
+    """
     # settings omitted from the preset count too
-    left = {note.found.key: note.found.value for note in draft.notes if note.found.key and not note.found.reason and not note.found.dead}
+    left = {
+        note.found.key: note.found.value
+        for note in draft.notes
+        if note.found.key and not note.found.reason and not note.found.dead
+    }
     settings = {**left, **draft.settings}
     stepped: set[str] = set()
     for step in load_migration_steps(release):
@@ -92,10 +122,17 @@ def list_touched(draft: Draft, release: str, since: str) -> Iterator[Touched]:
 
 def _is_step_due(step: Step, settings: dict[str, Any]) -> bool:
     known = UNSET_VALUES | settings
-    return condition.evaluate_condition(step.when, lambda path: (path[0] in settings, known.get(path[0]))) is True
+    return (
+        condition.evaluate_condition(
+            step.when, lambda path: (path[0] in settings, known.get(path[0]))
+        )
+        is True
+    )
 
 
 def _build_stepped(step: Step, value: Any, scenario: str | None) -> Touched:
     sure = step.loss != "decide" and (not step.scenarios or scenario in step.scenarios)
     kind = _ACTIONS.get(step.action, "decide") if sure else "decide"
-    return Touched(kind, step.option, f"{step.option} = {format_short_value(value)}: {step.why}", step.decide)
+    return Touched(
+        kind, step.option, f"{step.option} = {format_short_value(value)}: {step.why}", step.decide
+    )

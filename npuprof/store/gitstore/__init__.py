@@ -1,1 +1,3 @@
-"""Stores in a git repository: objects, trees, tags, revisions of presets, and the commits that changed them."""
+"""Stores in a git repository: objects, trees, tags, revisions of presets, and the commits that
+changed them.
+"""

@@ -1,4 +1,6 @@
-"""git as a child process that does not trust the repository: a persistent object reader, and single commands."""
+"""git as a child process that does not trust the repository: a persistent object reader, and single
+commands.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,14 @@ from functools import cached_property
 from itertools import islice
 
 from npuprof.model import Finding, NpuprofError, Place, Record, build_error, fail_read
-from npuprof.system import expand_home, find_repository_top, find_shared_folder, is_below, lazy_pattern, processes
+from npuprof.system import (
+    expand_home,
+    find_repository_top,
+    find_shared_folder,
+    is_below,
+    lazy_pattern,
+    processes,
+)
 from npuprof.system.files import name_special_file, read_plain_file
 from npuprof.system.owners import is_own_folder
 from npuprof.system.processes import READ, GitProfile, Replies, SilentError
@@ -22,23 +31,53 @@ if TYPE_CHECKING:
     import subprocess
 
 #: Variables from a hook's git about its repository, which may differ from the store's.
-_REPOSITORY_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
-#: The object folders of a hook's repository: pushed objects are in quarantine until the hooks accept them.
-_OBJECT_VARIABLES = ("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH")
-#: The files that git itself reads in a work tree, and those it writes in its folder for a commit, tag or setting.
+_REPOSITORY_VARIABLES = (
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_PREFIX",
+    "GIT_COMMON_DIR",
+)
+#: The object folders of a hook's repository: pushed objects are in quarantine until the hooks
+#: accept them.
+_OBJECT_VARIABLES = (
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_QUARANTINE_PATH",
+)
+#: The files that git itself reads in a work tree, and those it writes in its folder for a commit,
+#: tag or setting.
 _TREE_FILES = (".gitattributes", ".gitignore", ".gitmodules")
 _WRITTEN = (
-    "COMMIT_EDITMSG", "HEAD", "MERGE_MSG", "ORIG_HEAD", "TAG_EDITMSG", "config", "config.worktree", "gc.log", "index", "logs", "objects",
-    "packed-refs", "refs", "rr-cache",
-)  # fmt: skip
-_ALTERNATE_LEVELS, _LONGEST_ALTERNATES = 6, 1 << 20  # git reads the sixth list and follows no further
-#: The maximum number of object folders of a real repository, and of configuration files and the files that they name.
+    "COMMIT_EDITMSG",
+    "HEAD",
+    "MERGE_MSG",
+    "ORIG_HEAD",
+    "TAG_EDITMSG",
+    "config",
+    "config.worktree",
+    "gc.log",
+    "index",
+    "logs",
+    "objects",
+    "packed-refs",
+    "refs",
+    "rr-cache",
+)
+_ALTERNATE_LEVELS, _LONGEST_ALTERNATES = (
+    6,
+    1 << 20,
+)  # git reads the sixth list and follows no further
+#: The maximum number of object folders of a real repository, and of configuration files and the
+#: files that they name.
 _MOST_ALTERNATES = 100
-#: The number of entries below a folder among which git's files are searched: an ignored folder may have millions.
+#: The number of entries below a folder among which git's files are searched: an ignored folder may
+#: have millions.
 _MOST_ENTRIES = 4_000
 #: A setting that names a file, in any section, and a quote or escape in its value.
 _NAMED_FILE = lazy_pattern(
-    r'(?im)^[ \t]*(?:\[.*\][ \t]*)?(?:path|excludesfile|attributesfile)[ \t]*=((?:"(?:[^"\\\n]|\\\r?\n|\\.)*"|[^"\\#;\n]|\\\r?\n|\\.)*)'
+    r"(?im)^[ \t]*(?:\[.*\][ \t]*)?(?:path|excludesfile|attributesfile)[ "
+    r'\t]*=((?:"(?:[^"\\\n]|\\\r?\n|\\.)*"|[^"\\#;\n]|\\\r?\n|\\.)*)'
 )
 _QUOTE = lazy_pattern(r'"|\\\r?\n|\\(.)')
 _CHUNK = 400  # requests written at once: they fit into a pipe, so neither side blocks
@@ -61,25 +100,38 @@ class GitResult(Record):
 
 
 class Git:
-    """git for the repository around a folder, read-only by default. Processes are started on demand.
+    """git for the repository around a folder, read-only by default.
 
-    It runs at the ``top`` of the repository (an empty string if there is none) and discovers the repository by its own
-    rules, including ``safe.directory``: a store that looks like a bare repository is not recognised as one. ``variables``
-    override the environment: another index, another object folder. Another ``profile`` permits more.
+    Processes are started on demand.
 
-    A ``bare`` repository is named explicitly, for which git skips the ownership check: it is done here.
+    It runs at the ``top`` of the repository (an empty string if there is none) and discovers the
+    repository by its own rules, including ``safe.directory``: a store that looks like a bare
+    repository is not recognised as one. ``variables`` override the environment: another index,
+    another object folder. Another ``profile`` permits more.
+
+    A ``bare`` repository is named explicitly, for which git skips the ownership check: it is done
+    here.
     """
 
-    _reader: subprocess.Popen[bytes] | None = None  # a class attribute, so that it can be deleted after a failure
+    _reader: subprocess.Popen[bytes] | None = (
+        None  # a class attribute, so that it can be deleted after a failure
+    )
 
-    def __init__(self, folder: str, variables: Mapping[str, str] | None = None, bare: str = "", profile: GitProfile = READ) -> None:
+    def __init__(
+        self,
+        folder: str,
+        variables: Mapping[str, str] | None = None,
+        bare: str = "",
+        profile: GitProfile = READ,
+    ) -> None:
         self.folder = folder
         self.profile = profile
         self.bare = os.path.realpath(bare) if bare else ""
         self.top = "" if bare else find_repository_top(os.path.realpath(folder))
         if bare and not is_own_folder(self.bare):
             raise self.build_refusal(b"dubious ownership")
-        #: Whether git writes its output in blocks; otherwise each commit at once, for readers that may need only the first.
+        #: Whether git writes its output in blocks; otherwise each commit at once, for readers that
+        #: may need only the first.
         self.in_blocks = False
         self._variables = dict(variables or {})
         self._is_looked_at = False
@@ -94,8 +146,8 @@ class Git:
     def read_objects(self, names: Sequence[str]) -> list[GitObject | None]:
         """Return the objects with some names, None for each missing or ambiguous one.
 
-        A name is any git revision (``HEAD~3``, ``main:profiles``), and never parsed as a flag. All objects come from one
-        process. Raises NpuprofError if git or the repository cannot be used.
+        A name is any git revision (``HEAD~3``, ``main:profiles``), and never parsed as a flag. All
+        objects come from one process. Raises NpuprofError if git or the repository cannot be used.
         """
         with self._lock:
             objects = []
@@ -104,8 +156,14 @@ class Git:
             return objects
 
     def read_files(self, names: Sequence[str]) -> list[bytes | None]:
-        """Return file contents by ``COMMIT:PATH``, None for each missing file. Raises NpuprofError."""
-        return [read.content if read is not None and read.type == "blob" else None for read in self.read_objects(names)]
+        """Return file contents by ``COMMIT:PATH``, None for each missing file.
+
+        Raises NpuprofError.
+        """
+        return [
+            read.content if read is not None and read.type == "blob" else None
+            for read in self.read_objects(names)
+        ]
 
     def _read_object_batch(self, names: Sequence[str]) -> list[GitObject | None]:
         if self._reader is None:
@@ -137,15 +195,23 @@ class Git:
         return GitObject(words[0].decode(), words[1].decode(), self._replies.read(size + 1)[:size])
 
     def read_contents(self, oids: Iterable[str]) -> dict[str, bytes]:
-        """Return the contents of objects by full id, read together. Raises NpuprofError if any is missing."""
+        """Return the contents of objects by full id, read together.
+
+        Raises NpuprofError if any is missing.
+        """
         wanted = list(dict.fromkeys(oids))
-        contents = {oid: read.content for oid, read in zip(wanted, self.read_objects(wanted), strict=True) if read}
+        contents = {
+            oid: read.content
+            for oid, read in zip(wanted, self.read_objects(wanted), strict=True)
+            if read
+        }
         if len(contents) < len(wanted):
             raise NpuprofError(self.explain_absence(oid for oid in wanted if oid not in contents))
         return contents
 
     def list_files(self, folder: str, only_tracked: bool = False) -> list[bytes]:
-        """Return the files of a folder that git would list: tracked ones, and new ones that are not ignored.
+        """Return the files of a folder that git would list: tracked ones, and new ones that are not
+        ignored.
 
         Raises NpuprofError outside a work tree.
         """
@@ -168,7 +234,13 @@ class Git:
     @cached_property
     def _filters_off(self) -> dict[str, str]:
         """The variables that disable all configured filters."""
-        listed = self.try_command("config", "-z", "--name-only", "--get-regexp", r"^filter\..*\.(clean|smudge|process|required)$")
+        listed = self.try_command(
+            "config",
+            "-z",
+            "--name-only",
+            "--get-regexp",
+            r"^filter\..*\.(clean|smudge|process|required)$",
+        )
         names = dict.fromkeys(os.fsdecode(listed.output).split("\0"))
         off = [(name, "false" if name.endswith(".required") else "") for name in names if name]
         return build_config_variables(off)
@@ -179,7 +251,12 @@ class Git:
 
     def explain_absence(self, oids: Iterable[str]) -> Finding:
         """Return why objects are missing, and how to get them."""
-        partial = self.try_command("config", "--get-regexp", r"^(extensions\.partialclone|remote\..*\.promisor)$").code == 0
+        partial = (
+            self.try_command(
+                "config", "--get-regexp", r"^(extensions\.partialclone|remote\..*\.promisor)$"
+            ).code
+            == 0
+        )
         return build_absent_finding(list(oids), partial)
 
     def run_command(self, *words: str, stdin: bytes | None = None) -> bytes:
@@ -190,7 +267,10 @@ class Git:
         return result.output
 
     def try_command(self, *words: str, stdin: bytes | None = None) -> GitResult:
-        """Return exit code, output and errors of a command. Raises NpuprofError only if git is missing."""
+        """Return exit code, output and errors of a command.
+
+        Raises NpuprofError only if git is missing.
+        """
         process = self._start_process(*words, is_asked=stdin is not None)
         out, reason = self._finish(process, stdin)
         if b"warning: ignoring broken ref" in reason:
@@ -199,7 +279,9 @@ class Git:
 
     def _finish(self, process: subprocess.Popen[bytes], stdin: bytes | None) -> tuple[bytes, bytes]:
         try:
-            return processes.finish(process, stdin, 1 if self.profile is READ else 10)  # hooks and remotes may take longer
+            return processes.finish(
+                process, stdin, 1 if self.profile is READ else 10
+            )  # hooks and remotes may take longer
         except SilentError as error:
             raise self._build_silence(error) from None
 
@@ -220,7 +302,11 @@ class Git:
 
     def _start_process(self, *words: str, is_asked: bool = False) -> subprocess.Popen[bytes]:
         place = self.bare or self.top or self.folder
-        environ = {**build_git_environment(self.top, self.bare), **self.profile.variables, **self._variables}
+        environ = {
+            **build_git_environment(self.top, self.bare),
+            **self.profile.variables,
+            **self._variables,
+        }
         if self.profile is READ and not self._runs_filters and _may_convert(words):
             environ |= self._filters_off
         if self.in_blocks:
@@ -241,9 +327,14 @@ class Git:
 
     def _build_silence(self, error: SilentError) -> NpuprofError:
         """Return the error for a hanging git."""
-        why = "git waits for something other than a plain file, for an unresponsive disk, or for a lock."
+        why = (
+            "git waits for something other than a plain "
+            "file, for an unresponsive disk, or for a lock."
+        )
         what = f"git was ended in {self.bare or self.folder}: {error.strerror}"
-        return fail_read(Finding("NP022", what, why, "run git status there to see whether it hangs"))
+        return fail_read(
+            Finding("NP022", what, why, "run git status there to see whether it hangs")
+        )
 
     def close(self) -> None:
         """End the reader, if there is one."""
@@ -267,10 +358,11 @@ def build_config_variables(settings: Sequence[tuple[str, str]]) -> dict[str, str
 
 
 def build_git_environment(top: str, bare: str = "") -> dict[str, str]:
-    """Return the environment for a git started at the top of a repository, in a bare one, or anywhere if both are empty.
+    """Return the environment for a git started at the top of a repository, in a bare one, or
+    anywhere if both are empty.
 
-    Messages are in English. A hook's variables about another repository are dropped; about this one, all except object
-    folders. If neither is given, they select the repository.
+    Messages are in English. A hook's variables about another repository are dropped; about this
+    one, all except object folders. If neither is given, they select the repository.
     """
     environ = {**os.environ, "LC_ALL": "C"}
     git_folder = environ.get("GIT_DIR")
@@ -282,29 +374,51 @@ def build_git_environment(top: str, bare: str = "") -> dict[str, str]:
             if name in environ and name != "GIT_PREFIX":
                 environ[name] = os.path.abspath(environ[name])
         return environ
-    is_this = git_folder is None or os.path.realpath(git_folder) == (bare or os.path.realpath(next(_list_git_folders(top))))
+    is_this = git_folder is None or os.path.realpath(git_folder) == (
+        bare or os.path.realpath(next(_list_git_folders(top)))
+    )
     gone = _REPOSITORY_VARIABLES if is_this else (*_REPOSITORY_VARIABLES, *_OBJECT_VARIABLES)
     return {name: value for name, value in environ.items() if name not in gone}
 
 
 #: Commands that read no work tree files, so that no filters run.
-_OBJECT_COMMANDS = frozenset((
-    "cat-file", "check-attr", "check-ignore", "config", "diff-tree", "for-each-ref", "log", "ls-files", "ls-tree", "merge-base", "rev-list",
-    "rev-parse", "symbolic-ref", "update-ref", "var", "verify-tag",
-))  # fmt: skip
+_OBJECT_COMMANDS = frozenset(
+    (
+        "cat-file",
+        "check-attr",
+        "check-ignore",
+        "config",
+        "diff-tree",
+        "for-each-ref",
+        "log",
+        "ls-files",
+        "ls-tree",
+        "merge-base",
+        "rev-list",
+        "rev-parse",
+        "symbolic-ref",
+        "update-ref",
+        "var",
+        "verify-tag",
+    )
+)
 
 
 def _may_convert(words: Sequence[str]) -> bool:
     """Return whether a git command may convert contents by filters."""
-    command = next(word for word, before in zip(words, ("", *words), strict=False) if word[0] != "-" and before not in ("-c", "-C"))
+    command = next(
+        word
+        for word, before in zip(words, ("", *words), strict=False)
+        if word[0] != "-" and before not in ("-c", "-C")
+    )
     return command not in _OBJECT_COMMANDS or "--filters" in words or "--textconv" in words
 
 
 def require_plain_files(repository: str, folder: str = "") -> None:
     """Raise NpuprofError if git would read a pipe, socket or device as a file, and block.
 
-    ``repository`` is the folder of a bare repository or the top of a work tree; empty for none. ``folder`` is in a work
-    tree; git's files above and below it are checked too.
+    ``repository`` is the folder of a bare repository or the top of a work tree; empty for none.
+    ``folder`` is in a work tree; git's files above and below it are checked too.
     """
     repository = repository or os.environ.get("GIT_DIR", "")
     git_folders = [*_list_git_folders(repository)] if repository else []
@@ -313,28 +427,46 @@ def require_plain_files(repository: str, folder: str = "") -> None:
         for entry in islice(_list_entries(here, True), _MOST_ENTRIES):
             if entry.name in _TREE_FILES:
                 require_plain_file(entry.path)
-            elif entry.name == ".git" and entry.is_dir() and entry.path not in git_folders:  # git looks into nested repositories
+            elif (
+                entry.name == ".git" and entry.is_dir() and entry.path not in git_folders
+            ):  # git looks into nested repositories
                 git_folders.append(entry.path)
         while here != (here := os.path.dirname(here)):  # a work tree may begin above its git folder
             for name in _TREE_FILES:
                 require_plain_file(os.path.join(here, name))
     _require_plain_settings(git_folders, repository)
     for git_folder in git_folders:
-        places = [(git_folder, False), *((os.path.join(git_folder, name), name != "info") for name in ("info", "refs", "logs", "reftable"))]
-        places += [(objects, True) for objects in _list_object_folders(os.path.join(git_folder, "objects"))]
+        places = [
+            (git_folder, False),
+            *(
+                (os.path.join(git_folder, name), name != "info")
+                for name in ("info", "refs", "logs", "reftable")
+            ),
+        ]
+        places += [
+            (objects, True) for objects in _list_object_folders(os.path.join(git_folder, "objects"))
+        ]
         for place, below in places:
             for entry in _list_entries(place, below):
-                if not entry.is_file() and not entry.is_dir() and entry.name != "fsmonitor--daemon.ipc":
+                if (
+                    not entry.is_file()
+                    and not entry.is_dir()
+                    and entry.name != "fsmonitor--daemon.ipc"
+                ):
                     require_plain_file(entry.path)
 
 
 def _require_plain_settings(git_folders: Sequence[str], top: str) -> None:
-    """Check the configuration files, and the files that they name: included ones, and lists of patterns."""
+    """Check the configuration files, and the files that they name: included ones, and lists of
+    patterns.
+    """
     shared = os.path.join(find_shared_folder("config"), "git")
     user = os.environ.get("GIT_CONFIG_GLOBAL") or expand_home("~/.gitconfig")
     own = [os.environ.get("GIT_CONFIG_SYSTEM", "/etc/gitconfig"), user]
     own += [
-        os.path.join(folder, name) for folder in (shared, *git_folders) for name in ("config", "config.worktree", "ignore", "attributes")
+        os.path.join(folder, name)
+        for folder in (shared, *git_folders)
+        for name in ("config", "config.worktree", "ignore", "attributes")
     ]
     files = [(file, "") for file in own]
     for file, named_in in files:
@@ -358,13 +490,24 @@ def require_no_links_out(repository: str) -> None:
         for name in ("objects", "refs", "logs"):
             written += _list_entries(os.path.join(folder, name), name != "objects")
         for entry in written:
-            if entry.is_symlink() and (entry.is_dir() or not any(is_below(entry.path, top) for top in folders)):
+            if entry.is_symlink() and (
+                entry.is_dir() or not any(is_below(entry.path, top) for top in folders)
+            ):
                 import shlex
 
                 target, shown = os.path.realpath(entry.path), shlex.quote(entry.path)
                 why = "A clone or an archive may have brought it, and git would write there."
-                hint = f"remove it: rm {shown}; if it is your own: rm {shown} && cp -a {shlex.quote(target)} {shown}"
-                raise build_error("NP941", f"{entry.path} is a link to {target}", why, hint, where=Place(entry.path))
+                hint = (
+                    f"remove it: rm {shown}; if it is your own: rm {shown} && cp -a "
+                    f"{shlex.quote(target)} {shown}"
+                )
+                raise build_error(
+                    "NP941",
+                    f"{entry.path} is a link to {target}",
+                    why,
+                    hint,
+                    where=Place(entry.path),
+                )
 
 
 def _list_git_folders(repository: str) -> Iterator[str]:
@@ -389,15 +532,21 @@ def _list_object_folders(objects: str) -> Iterable[str]:
     for _ in range(_ALTERNATE_LEVELS):
         if len(folders) > _MOST_ALTERNATES:
             what = f"git cannot use {objects}: it has more than {_MOST_ALTERNATES} alternates"
-            raise build_error("NP021", what, "Each is another folder of objects.", "clone the repository again")
-        read = dict.fromkeys(alternate for folder in level for alternate in _read_alternates(folder))
+            raise build_error(
+                "NP021", what, "Each is another folder of objects.", "clone the repository again"
+            )
+        read = dict.fromkeys(
+            alternate for folder in level for alternate in _read_alternates(folder)
+        )
         level = [folder for folder in read if folder not in folders]
         folders |= dict.fromkeys(level)
     return folders
 
 
 def _read_alternates(objects: str) -> Iterator[str]:
-    for line in read_path(os.path.join(objects, "info", "alternates"), _LONGEST_ALTERNATES).split("\n"):
+    for line in read_path(os.path.join(objects, "info", "alternates"), _LONGEST_ALTERNATES).split(
+        "\n"
+    ):
         if line and not line.startswith("#"):
             if len(line) > 1 and line[0] == line[-1] == '"':  # git's quoting of special characters
                 line = _unquote_path(line, objects)
@@ -414,18 +563,25 @@ def _unquote_path(line: str, objects: str) -> str:
 
 
 def read_path(path: str, most: int = 4096) -> str:
-    """Return the text of a git file with a path, empty if it cannot be read. Raises NpuprofError for an invalid path."""
+    """Return the text of a git file with a path, empty if it cannot be read.
+
+    Raises NpuprofError for an invalid path.
+    """
     text = b""
     with contextlib.suppress(OSError):
         text = read_plain_file(path, most + 1, whole=False)
     if b"\0" in text or len(text) > most:
-        what = f"git cannot use {path}: " + ("it contains a NUL byte" if b"\0" in text else f"it is longer than {most} bytes")
+        what = f"git cannot use {path}: " + (
+            "it contains a NUL byte" if b"\0" in text else f"it is longer than {most} bytes"
+        )
         raise build_error("NP021", what, "It names a folder.", "clone the repository again")
     return os.fsdecode(text)
 
 
 def _list_entries(folder: str, below: bool = False) -> Iterator[os.DirEntry[str]]:
-    """Yield the entries of a folder, and of those ``below`` it except git folders, without following links, the nearest first."""
+    """Yield the entries of a folder, and of those ``below`` it except git folders, without
+    following links, the nearest first.
+    """
     folders = [folder]
     for here in folders:
         with contextlib.suppress(OSError), os.scandir(here) as entries:
@@ -436,7 +592,10 @@ def _list_entries(folder: str, below: bool = False) -> Iterator[os.DirEntry[str]
 
 
 def require_plain_file(path: str, named_in: str = "") -> None:
-    """Raise NpuprofError for a pipe, socket or device at a path that git reads; ``named_in`` is the file that names it."""
+    """Raise NpuprofError for a pipe, socket or device at a path that git reads.
+
+    ``named_in`` is the file that names it.
+    """
     try:
         kind = name_special_file(os.stat(path).st_mode)
     except (OSError, ValueError):
@@ -445,49 +604,105 @@ def require_plain_file(path: str, named_in: str = "") -> None:
         import shlex
 
         why = "git would wait for its content forever."
-        hint = f"remove the line that names it from {named_in}" if named_in else f"remove it: rm {shlex.quote(path)}"
-        raise fail_read(Finding("NP021", f"git cannot use {path}: it is {kind}, not a file", why, hint))
+        hint = (
+            f"remove the line that names it from {named_in}"
+            if named_in
+            else f"remove it: rm {shlex.quote(path)}"
+        )
+        raise fail_read(
+            Finding("NP021", f"git cannot use {path}: it is {kind}, not a file", why, hint)
+        )
 
 
 def build_refusal_finding(reason: bytes, folder: str) -> Finding:
     """Return git's error as a finding."""
     text = reason.decode(errors="replace").strip()
     top = find_repository_top(os.path.realpath(folder))
-    first = next((line for line in text.splitlines() if line.startswith(("fatal:", "error:"))), text.partition("\n")[0])
+    first = next(
+        (line for line in text.splitlines() if line.startswith(("fatal:", "error:"))),
+        text.partition("\n")[0],
+    )
     first = first.removeprefix("fatal:").removeprefix("error:").strip()
     if "dubious ownership" in text:
         hint = f"if you trust its owner: git config --global --add safe.directory {top or folder}"
-        return Finding("NP021", f"git refuses the repository of {folder}: it belongs to somebody else", "", hint)
+        return Finding(
+            "NP021",
+            f"git refuses the repository of {folder}: it belongs to somebody else",
+            "",
+            hint,
+        )
     if top and "not a git repository" in text:
         inside = os.path.join(top, ".git")
-        why = "It may not be read." if not os.access(inside, os.R_OK | os.X_OK) else "It is not whole, or no repository at all."
-        return Finding("NP021", f"git cannot use {inside}", why, f"for details: git -C {top} status")
+        why = (
+            "It may not be read."
+            if not os.access(inside, os.R_OK | os.X_OK)
+            else "It is not whole, or no repository at all."
+        )
+        return Finding(
+            "NP021", f"git cannot use {inside}", why, f"for details: git -C {top} status"
+        )
     if "must be run in a work tree" in text:
-        return Finding("NP021", f"the repository of {folder} has no work tree", "", "do it in a clone")
+        return Finding(
+            "NP021", f"the repository of {folder} has no work tree", "", "do it in a clone"
+        )
     if any(words in text for words in ("not a git repository", "cannot use bare repository")):
         why = "Revisions and versions are those of the presets' git repository."
-        hint = "put the store under git: git init, git add, git commit; presets as they are now are named without an @, and need none"
+        hint = (
+            "put the store under git: git init, git add, git commit; presets as they are now are "
+            "named without an @, and need none"
+        )
         return Finding("NP021", f"{folder} is not in a git repository", why, hint)
     if "malformed object name HEAD" in text:
-        return Finding("NP011", f"the repository of {folder} has no commits yet", "", "commit the presets first")
+        return Finding(
+            "NP011",
+            f"the repository of {folder} has no commits yet",
+            "",
+            "commit the presets first",
+        )
     if "cannot do a partial commit" in text:
-        what = f"a {text.rstrip('.').rpartition(' ')[2]} is under way, and git then commits everything or nothing"
-        return Finding("NP022", what, "", "conclude it with git add and git commit, or give it up: git status says how")
-    if match := re.search(r"'([^']+\.lock)': File exists|could not lock config file (.+): File exists", text):
+        what = (
+            f"a {text.rstrip('.').rpartition(' ')[2]} is under "
+            "way, and git then commits everything or nothing"
+        )
+        return Finding(
+            "NP022",
+            what,
+            "",
+            "conclude it with git add and git commit, or give it up: git status says how",
+        )
+    if match := re.search(
+        r"'([^']+\.lock)': File exists|could not lock config file (.+): File exists", text
+    ):
         import shlex
 
         lock = match[1] or os.path.realpath(os.path.join(folder, match[2])) + ".lock"
         why = "Another git works in this repository, or one that was killed has left it."
-        return Finding("NP022", f"{lock} is there", why, f"wait for the other; if no git runs, delete the file: rm {shlex.quote(lock)}")
+        return Finding(
+            "NP022",
+            f"{lock} is there",
+            why,
+            f"wait for the other; if no git runs, delete the file: rm {shlex.quote(lock)}",
+        )
     if any(words in text for words in ("promisor", "transport '", "lazy fetching")):
         return build_absent_finding([], True)
-    return Finding("NP022", f"git failed: {first or 'it said nothing'}", "", "run git in the same folder to see more")
+    return Finding(
+        "NP022",
+        f"git failed: {first or 'it said nothing'}",
+        "",
+        "run git in the same folder to see more",
+    )
 
 
 def build_absent_finding(oids: Sequence[str], partial: bool) -> Finding:
     """Return the finding for objects missing in the repository: a partial clone may lack some."""
-    what = f"{', '.join(oids[:3]) or 'an object'} {'is' if len(oids) < 2 else 'are'} missing from the repository"
+    what = (
+        f"{', '.join(oids[:3]) or 'an object'} "
+        f"{'is' if len(oids) < 2 else 'are'} missing from the repository"
+    )
     if not partial:
         return Finding("NP022", what, "", "for details: git fsck")
-    why = "This clone is partial: it has left objects with its remote, and npuprof never fetches by itself."
+    why = (
+        "This clone is partial: it has left objects with "
+        "its remote, and npuprof never fetches by itself."
+    )
     return Finding("NP022", what, why, "fetch them: git fetch --refetch --no-filter")

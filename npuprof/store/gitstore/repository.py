@@ -64,7 +64,8 @@ class TreeEntry(Record):
 
 
 class ResolvedRevision(Record):
-    """A resolved revision of a preset: the id of a commit, and its display form, ``1.2.0`` or ``abc1234``.
+    """A resolved revision of a preset: the id of a commit, and its display form, ``1.2.0`` or
+    ``abc1234``.
 
     ``version`` is the released version, if it is one.
     """
@@ -75,7 +76,9 @@ class ResolvedRevision(Record):
 
 
 class Repository(ReleaseTags):
-    """The repository around a folder. ``prefix`` is the folder's path below the top, ending in ``/``, or empty.
+    """The repository around a folder.
+
+    ``prefix`` is the folder's path below the top, ending in ``/``, or empty.
 
     ``bare`` is the folder of a bare repository, which then is the top. ``git`` reads it.
     """
@@ -87,17 +90,25 @@ class Repository(ReleaseTags):
         if not self.top and "GIT_DIR" not in os.environ:
             raise NpuprofError(build_refusal_finding(b"not a git repository", self.folder))
         if not self.top:  # selected only by git's own variables
-            self.top = os.fsdecode(self.git.run_command("rev-parse", "--show-toplevel").rstrip(b"\n"))
+            self.top = os.fsdecode(
+                self.git.run_command("rev-parse", "--show-toplevel").rstrip(b"\n")
+            )
         below = os.path.relpath(self.folder, self.top)
         self.prefix = "" if below == "." else f"{below}/"
         self._trees: dict[str, list[TreeEntry]] = {}
-        self.roots: dict[str, str] = {}  #: the cached id of the store's tree by commit, empty if there was none
+        self.roots: dict[
+            str, str
+        ] = {}  #: the cached id of the store's tree by commit, empty if there was none
         self.layouts: dict[str, Layout] = {}  #: cached layouts by commit
         self._shallow: bool | None = None
-        self.is_source = False  #: whether it is a source's repository, of which only the store's folder is shared
+        #: whether it is a source's repository, of which only the store's folder is shared
+        self.is_source = False
 
     def resolve_commit(self, revision: str, asked: Origin | None = None) -> str:
-        """Return the full commit id of a revision. Raises NpuprofError: unknown, ambiguous, not a commit."""
+        """Return the full commit id of a revision.
+
+        Raises NpuprofError: unknown, ambiguous, not a commit.
+        """
         if not (commit := self._find_commit(revision)):
             raise self._build_unknown_error(revision, asked)
         return commit
@@ -115,40 +126,67 @@ class Repository(ReleaseTags):
         return bool(self._find_commit(revision))
 
     def _build_unknown_error(self, revision: str, asked: Origin | None) -> NpuprofError:
-        what, why, hint = f"unknown revision {revision!r}", "", "git log --oneline shows the revisions there are"
+        what, why, hint = (
+            f"unknown revision {revision!r}",
+            "",
+            "git log --oneline shows the revisions there are",
+        )
         if revision.startswith("-"):
             why = "A revision cannot start with '-'."
         elif not self.git.read_objects(["HEAD"])[0] and revision.startswith(("HEAD", "@")):
             why, hint = "The repository has no commits yet.", "commit the presets first"
         else:
-            listed = self.git.run_command("for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags", "refs/remotes")
+            listed = self.git.run_command(
+                "for-each-ref",
+                "--format=%(refname:short)",
+                "refs/heads",
+                "refs/tags",
+                "refs/remotes",
+            )
             known = os.fsdecode(listed).splitlines()
             hint = did_you_mean(revision, known, hint)
             if self.is_shallow():
                 why = "This clone is shallow: it contains only the newest commits."
                 hint = hint if hint.startswith("did") else "fetch the rest: git fetch --unshallow"
         if not revision:
-            what, why, hint = "the revision after @ is missing", "", "write one, NAME@HEAD or NAME@1.2.0, or omit the @"
+            what, why, hint = (
+                "the revision after @ is missing",
+                "",
+                "write one, NAME@HEAD or NAME@1.2.0, or omit the @",
+            )
         return problems.place_error(build_error("NP011", what, why, hint), asked)
 
     def is_shallow(self) -> bool:
         """Return whether the clone lacks older commits; cached."""
         if self._shallow is None:  # worth one process for thousands of commits
-            self._shallow = self.git.run_command("rev-parse", "--is-shallow-repository").strip() == b"true"
+            self._shallow = (
+                self.git.run_command("rev-parse", "--is-shallow-repository").strip() == b"true"
+            )
         return self._shallow
 
-    def resolve_revision(self, name: str, revision: str, asked: Origin | None = None, at: str = "") -> ResolvedRevision:
+    def resolve_revision(
+        self, name: str, revision: str, asked: Origin | None = None, at: str = ""
+    ) -> ResolvedRevision:
         """Return a preset's revision resolved.
 
-        A released version has precedence over other meanings; a range selects the newest version reachable from the commit
-        ``at``, or from HEAD. The revision may be quoted. Raises NpuprofError.
+        A released version has precedence over other meanings; a range selects the newest version
+        reachable from the commit ``at``, or from HEAD. The revision may be quoted. Raises
+        NpuprofError.
         """
         if len(revision) > 2 and revision[0] == revision[-1] and revision[0] in "\"'":
             revision = revision[1:-1]
         request = version_texts.parse_version_request(revision)
         if request and (version := self.find_version(name, request, at)):
-            return ResolvedRevision(self.resolve_commit(version.commit), version.number_text, version)
-        others = self.read_versions([ref for ref in self.list_tag_refs(name) if request.accepts(ref.text)]) if request else []
+            return ResolvedRevision(
+                self.resolve_commit(version.commit), version.number_text, version
+            )
+        others = (
+            self.read_versions(
+                [ref for ref in self.list_tag_refs(name) if request.accepts(ref.text)]
+            )
+            if request
+            else []
+        )
         if others:
             raise self._build_unreachable_error(name, revision, others, asked, at)
         try:
@@ -157,41 +195,69 @@ class Repository(ReleaseTags):
             if request and not revision.startswith("-") and (len(revision) < 4 or "." in revision):
                 raise self._build_unreleased_error(name, revision, asked) from None
             raise
-        return ResolvedRevision(commit, shorten_commit(commit), self.find_version_of_tag(revision, name))
+        return ResolvedRevision(
+            commit, shorten_commit(commit), self.find_version_of_tag(revision, name)
+        )
 
-    def _build_unreachable_error(self, name: str, revision: str, versions: list[Version], asked: Origin | None, at: str) -> NpuprofError:
-        what = f"no released version {revision} of {name} is in the history of {shorten_commit(at) if at else 'HEAD'}"
-        why = "A range selects the newest version that is reachable from the commit with the reference."
+    def _build_unreachable_error(
+        self, name: str, revision: str, versions: list[Version], asked: Origin | None, at: str
+    ) -> NpuprofError:
+        what = (
+            f"no released version {revision} of {name} is in the history of "
+            f"{shorten_commit(at) if at else 'HEAD'}"
+        )
+        why = (
+            "A range selects the newest version that is "
+            "reachable from the commit with the reference."
+        )
         others = ", ".join(version.number_text for version in versions)
         hint = f"name one in full that is released elsewhere, or later, or merge it first: {others}"
         if self.is_shallow():
-            hint = "this clone is shallow and may not reach back to the version: git fetch --unshallow"
+            hint = (
+                "this clone is shallow and may not reach back to the version: git fetch --unshallow"
+            )
         return problems.place_error(build_error("NP011", what, why, hint), asked)
 
-    def _build_unreleased_error(self, name: str, revision: str, asked: Origin | None) -> NpuprofError:
+    def _build_unreleased_error(
+        self, name: str, revision: str, asked: Origin | None
+    ) -> NpuprofError:
         released = [version.number_text for version in self.load_versions(name)]
         what = f"{name} has no released version {revision}"
         why = f"A released version is an annotated tag {name}/vX.Y.Z."
-        hint = f"released are {', '.join(released)}" if released else f"none is released; npuprof release {name} makes the first"
+        hint = (
+            f"released are {', '.join(released)}"
+            if released
+            else f"none is released; npuprof release {name} makes the first"
+        )
         if not released and self.is_shallow():
             hint = "this clone is shallow and may lack the tags: git fetch --tags --unshallow"
         return problems.place_error(build_error("NP011", what, why, hint), asked)
 
     def is_ancestor(self, commit: str, descendant: str) -> bool:
         """Return whether a commit is an ancestor of another, or equal to it."""
-        return commit == descendant or self.git.try_command("merge-base", "--is-ancestor", commit, descendant).code == 0
+        return (
+            commit == descendant
+            or self.git.try_command("merge-base", "--is-ancestor", commit, descendant).code == 0
+        )
 
     def find_merge_base(self, left: str, right: str) -> str:
         """Return the merge base of two commits. Raises NpuprofError if there is none."""
         result = self.git.try_command("merge-base", left, right)
         if result.code or not result.output.strip():
             what = f"{shorten_commit(left)} and {shorten_commit(right)} have no common ancestor"
-            hint = "this clone is shallow: git fetch --unshallow" if self.is_shallow() else "compare the two tips: A..B"
+            hint = (
+                "this clone is shallow: git fetch --unshallow"
+                if self.is_shallow()
+                else "compare the two tips: A..B"
+            )
             raise build_error("NP011", what, "A...B compares B with where it left A.", hint)
         return result.output.split()[0].decode()
 
     def find_layout(self, commit: str) -> Layout:
-        """Return the layout of presets at a commit or tree, from its ``npuprof.toml``. Raises NpuprofError."""
+        """Return the layout of presets at a commit or tree, from its ``npuprof.toml``.
+
+        Raises NpuprofError.
+        """
         known = self.layouts.get(commit)
         if known is None:
             known = Layout(self.prefix)
@@ -204,7 +270,8 @@ class Repository(ReleaseTags):
         return known
 
     def list_profile_files(self, commit: str, layout: Layout | None = None) -> dict[str, TreeFile]:
-        """Return the presets at a commit or tree by name: TOML files below the store, and those outside of it.
+        """Return the presets at a commit or tree by name: TOML files below the store, and those
+        outside of it.
 
         ``layout`` replaces that of ``npuprof.toml`` there. Empty if the store did not exist.
         """
@@ -218,7 +285,9 @@ class Repository(ReleaseTags):
         return files
 
     def _list_outside_files(self, commit: str, layout: Layout) -> dict[str, TreeFile]:
-        """Return the presets outside the store's folder by name, by matching the globs in the trees."""
+        """Return the presets outside the store's folder by name, by matching the globs
+        in the trees.
+        """
         root = self.git.read_objects([f"{commit}:{layout.base.rstrip('/')}"])[0]
         files = {}
         level = [("", root.oid, layout.start)] if root is not None and root.type == "tree" else []
@@ -231,9 +300,17 @@ class Repository(ReleaseTags):
                     if wanted is not None and entry.name not in wanted:
                         continue
                     if entry.is_folder:
-                        inner = enter_folder(state, entry.name) if f"{path}{entry.name}/" != layout.store_folder else None
+                        inner = (
+                            enter_folder(state, entry.name)
+                            if f"{path}{entry.name}/" != layout.store_folder
+                            else None
+                        )
                         below += [(f"{path}{entry.name}/", entry.oid, inner)] if inner else []
-                    elif entry.is_profile and accepts_file(state, entry.name) and layout.takes(name := f"{path}{entry.name[:-5]}"):
+                    elif (
+                        entry.is_profile
+                        and accepts_file(state, entry.name)
+                        and layout.takes(name := f"{path}{entry.name[:-5]}")
+                    ):
                         files[name] = TreeFile(entry.mode, entry.oid, True)
             level = below
         return files
@@ -248,7 +325,9 @@ class Repository(ReleaseTags):
             below = []
             for path, tree in level:
                 for entry in self._trees[tree]:
-                    if entry.name.startswith(".") or (entry.name == FILE and not path and not self.prefix):
+                    if entry.name.startswith(".") or (
+                        entry.name == FILE and not path and not self.prefix
+                    ):
                         continue
                     if entry.is_folder:
                         below.append((f"{path}{entry.name}/", entry.oid))
@@ -258,7 +337,10 @@ class Repository(ReleaseTags):
         return files
 
     def find_store_tree(self, commit: str) -> str:
-        """Return the id of the store's tree at a commit, an empty string if there was none. Raises NpuprofError."""
+        """Return the id of the store's tree at a commit, an empty string if there was none.
+
+        Raises NpuprofError.
+        """
         self.load_store_trees([commit])
         return self.roots[commit]
 
@@ -267,7 +349,11 @@ class Repository(ReleaseTags):
         if len(self.roots) > _LAYOUTS:
             self.roots.clear()
         wanted = [commit for commit in commits if commit not in self.roots]
-        for commit, root in zip(wanted, self.git.read_objects([f"{commit}:{self.prefix.rstrip('/')}" for commit in wanted]), strict=True):
+        for commit, root in zip(
+            wanted,
+            self.git.read_objects([f"{commit}:{self.prefix.rstrip('/')}" for commit in wanted]),
+            strict=True,
+        ):
             if root is None:  # this fails for a missing tree, not for a missing store
                 self.git.run_command("ls-tree", "--full-tree", commit, "--", self.prefix)
             elif root.type == "tree" and root.oid not in self._trees:
@@ -276,11 +362,15 @@ class Repository(ReleaseTags):
 
     def _load_trees(self, trees: Iterable[str]) -> None:
         """Load uncached trees together. Raises NpuprofError if one is missing."""
-        for tree, content in self.git.read_contents(tree for tree in trees if tree not in self._trees).items():
+        for tree, content in self.git.read_contents(
+            tree for tree in trees if tree not in self._trees
+        ).items():
             self._trees[tree] = _parse_tree_entries(content, len(tree) // 2)
 
     def read_checked_out(self, commit: str, path: str) -> bytes | None:
-        """Return a file as checked out, with the line endings of this work tree and without filters; None if git cannot determine it."""
+        """Return a file as checked out, with the line endings of this work tree and without
+        filters; None if git cannot determine it.
+        """
         result = self.git.try_command("cat-file", "--filters", f"{commit}:{path}")
         return None if result.code else result.output
 
@@ -314,7 +404,13 @@ def _parse_tree_entries(raw: bytes, size: int) -> list[TreeEntry]:
     while position < len(raw):
         blank = raw.index(b" ", position)
         end = raw.index(b"\0", blank)
-        entries.append(TreeEntry(raw[position:blank].decode(), os.fsdecode(raw[blank + 1 : end]), raw[end + 1 : end + 1 + size].hex()))
+        entries.append(
+            TreeEntry(
+                raw[position:blank].decode(),
+                os.fsdecode(raw[blank + 1 : end]),
+                raw[end + 1 : end + 1 + size].hex(),
+            )
+        )
         position = end + 1 + size
     return entries
 
@@ -326,15 +422,32 @@ class FormerName(Record):
     commit: str
 
 
-def find_former_names(git: Git, tip: str, layout: Layout, names: set[str]) -> dict[str, list[FormerName]]:
-    """Return the former names of presets before a commit, latest first, from one git process; others are omitted.
+def find_former_names(
+    git: Git, tip: str, layout: Layout, names: set[str]
+) -> dict[str, list[FormerName]]:
+    """Return the former names of presets before a commit, latest first, from one git process.
+
+    Others are omitted.
 
     ``layout`` is the current and former layout. Raises NpuprofError.
     """
     listed = git.run_command(
-        "-c", "diff.renameLimit=4000", "log", "--topo-order", "--diff-filter=R", "-M", "--name-status", "-z", "--no-color", "--no-ext-diff",
-        "--no-relative", "--format=%x01%H", tip, "--", *layout.pathspecs,
-    )  # fmt: skip
+        "-c",
+        "diff.renameLimit=4000",
+        "log",
+        "--topo-order",
+        "--diff-filter=R",
+        "-M",
+        "--name-status",
+        "-z",
+        "--no-color",
+        "--no-ext-diff",
+        "--no-relative",
+        "--format=%x01%H",
+        tip,
+        "--",
+        *layout.pathspecs,
+    )
     current = {name: name for name in names}
     former: dict[str, list[FormerName]] = {}
     for record in listed.split(b"\1")[1:]:

@@ -45,7 +45,10 @@ class StoreRepository(Repository):
         self._revisions = {}
 
     def make_room(self) -> None:
-        """Drop the cached revisions if there are many; for walks through a long history, between commits."""
+        """Drop the cached revisions if there are many.
+
+        For walks through a long history, between commits.
+        """
         if len(self._revisions) > _REVISIONS:
             self.forget_revisions()
 
@@ -66,22 +69,32 @@ class StoreRepository(Repository):
                 from npuprof.store.gitstore.commits import find_former_folder
 
                 place = find_former_folder(self, commit, head.oid)
-                revision = revision if place is None else Revision(self.with_store_prefix(place), commit)
+                revision = (
+                    revision if place is None else Revision(self.with_store_prefix(place), commit)
+                )
             self._revisions[commit] = revision
         return self._revisions[commit]
 
     def load_release(self, version: Version) -> Revision:
-        """Return the store at a released version, with the records of its tag. Raises NpuprofError."""
+        """Return the store at a released version, with the records of its tag.
+
+        Raises NpuprofError.
+        """
         return self.load_view(self.resolve_commit(version.commit), version)
 
     def load_named_revision(self, revision: str) -> Revision:
-        """Return the store at a user's revision: for a release tag with its records, else at a commit. Raises NpuprofError."""
+        """Return the store at a user's revision: for a release tag with its records, else at a
+        commit. Raises NpuprofError.
+        """
         commit = self.resolve_commit(revision)
         version = self.find_version_of_tag(revision)
         return self.load_view(commit, version) if version else self.load_revision(commit)
 
     def load_view(self, commit: str, release: Version, view: str = "") -> Revision:
-        """Return the store at a commit as seen by a version in a release's tag; without a view, by the release itself."""
+        """Return the store at a commit as seen by a version in a release's tag.
+
+        Without a view, by the release itself.
+        """
         if release.faults and not view:
             raise NpuprofError(build_unfit_finding(release))
         plain = self.load_revision(commit)
@@ -94,24 +107,44 @@ class StoreRepository(Repository):
         return self._revisions[key]
 
     def find_pin(
-        self, reference: str, asked: Origin | None = None, release: Version | None = None, view: str = "", seen_from: str = ""
+        self,
+        reference: str,
+        asked: Origin | None = None,
+        release: Version | None = None,
+        view: str = "",
+        seen_from: str = "",
     ) -> Pin:
-        """Return the target of ``NAME@REV``: as recorded by a release and one of its views, else the current one.
+        """Return the target of ``NAME@REV``: as recorded by a release and one of its views, else
+        the current one.
 
-        Ranges select from the tags reachable from ``seen_from``; if empty, from HEAD. Raises NpuprofError.
+        Ranges select from the tags reachable from ``seen_from``; if empty, from HEAD. Raises
+        NpuprofError.
         """
         name, _, revision = reference.partition("@")
         recorded = release.record.find_parent(view, reference) if release else None
         if release and recorded:
             if self.git.read_objects([recorded.commit])[0] is None:
-                raise NpuprofError(_build_lost_parent_finding(release, reference, recorded.commit, asked))
+                raise NpuprofError(
+                    _build_lost_parent_finding(release, reference, recorded.commit, asked)
+                )
             label = f"{name}@{recorded.version or shorten_commit(recorded.commit)}"
             there = self.load_view(recorded.commit, release, recorded.own_view)
             return Pin(name, recorded.version, recorded.commit, there, label)
         resolved = self.resolve_revision(name, revision, asked, seen_from)
         version = resolved.version
-        there = self.load_view(resolved.commit, version) if version else self.load_revision(resolved.commit)
-        return Pin(name, version.number_text if version else "", resolved.commit, there, f"{name}@{resolved.label}", version)
+        there = (
+            self.load_view(resolved.commit, version)
+            if version
+            else self.load_revision(resolved.commit)
+        )
+        return Pin(
+            name,
+            version.number_text if version else "",
+            resolved.commit,
+            there,
+            f"{name}@{resolved.label}",
+            version,
+        )
 
 
 def build_unfit_finding(version: Version) -> Finding:
@@ -124,17 +157,33 @@ def build_unfit_finding(version: Version) -> Finding:
 def advise_refetch(version: Version) -> str:
     """Return how to refetch a release tag in its original form."""
     commit = shorten_commit(version.commit)
-    return f"fetch the tag again: git fetch --force origin tag {version.tag_name}; the current state is {version.name}@{commit}"
+    return (
+        "fetch the tag again: git fetch --force origin tag "
+        f"{version.tag_name}; the current state is {version.name}@{commit}"
+    )
 
 
-def _build_lost_parent_finding(release: Version, reference: str, commit: str, asked: Origin | None) -> Finding:
-    what = f"{release.name} {release.number_text} was made with {reference} at {shorten_commit(commit)}, which this repository lacks"
+def _build_lost_parent_finding(
+    release: Version, reference: str, commit: str, asked: Origin | None
+) -> Finding:
+    what = (
+        f"{release.name} {release.number_text} was made with {reference} at "
+        f"{shorten_commit(commit)}, which this repository lacks"
+    )
     why = "Its tag records the commit, which cannot be replaced."
-    return Finding("NP022", what, why, f"fetch it: git fetch origin {commit}", asked, "profile.extends" if asked else "")
+    return Finding(
+        "NP022",
+        what,
+        why,
+        f"fetch it: git fetch origin {commit}",
+        asked,
+        "profile.extends" if asked else "",
+    )
 
 
 class Pin(Record):
-    """The target of a reference with an @: preset, version (empty if it is not one), commit, and the store there.
+    """The target of a reference with an @: preset, version (empty if it is not one), commit, and
+    the store there.
 
     ``released`` is the version that was looked up, None if a release's record was used.
     """
@@ -150,8 +199,8 @@ class Pin(Record):
 class Revision(ReadOnceStore):
     """A store at a commit (or tree, by id). Only the object database is read, each file once.
 
-    For a ``release``, parents with an @ resolve as recorded in its tag. ``view`` selects one of the versions recorded in
-    the tag.
+    For a ``release``, parents with an @ resolve as recorded in its tag. ``view`` selects one of the
+    versions recorded in the tag.
     """
 
     has_pins = True
@@ -174,7 +223,9 @@ class Revision(ReadOnceStore):
         self.commit_in_pins = shorten_commit(commit)
         self.seen_from = commit  #: the commit whose tags ranges select from; empty for HEAD
         self.shown: str | None = commit  #: the revision to cite with each file
-        self.label = f"{repository.prefix.rstrip('/') or 'the repository'} at {shorten_commit(commit)}"
+        self.label = (
+            f"{repository.prefix.rstrip('/') or 'the repository'} at {shorten_commit(commit)}"
+        )
         if files is not None:
             self.files = files
         self._contents: dict[str, bytes] = {}
@@ -188,9 +239,14 @@ class Revision(ReadOnceStore):
         return self.files
 
     def pin_parent(self, reference: str, asked: Origin | None) -> Pin:
-        """Return the target of a reference with an @, seen from here; cached. Raises NpuprofError."""
+        """Return the target of a reference with an @, seen from here; cached.
+
+        Raises NpuprofError.
+        """
         if reference not in self._found:
-            self._found[reference] = self.repository.find_pin(reference, asked, self.release, self.view, self.seen_from)
+            self._found[reference] = self.repository.find_pin(
+                reference, asked, self.release, self.view, self.seen_from
+            )
         return self._found[reference]
 
     def may_have_parent(self, name: str) -> bool:
@@ -213,14 +269,22 @@ class Revision(ReadOnceStore):
 
     def source_path(self, name: str) -> str:
         """Return a preset's path relative to the repository."""
-        return Layout(self.repository.prefix).path_of(name) if not self.is_outside(name) else self.layout.path_of(name, True)
+        return (
+            Layout(self.repository.prefix).path_of(name)
+            if not self.is_outside(name)
+            else self.layout.path_of(name, True)
+        )
 
     def is_outside(self, name: str) -> bool:
-        """Return whether a preset is outside the store's folder, listed by npuprof.toml of that commit."""
+        """Return whether a preset is outside the store's folder, listed by npuprof.toml of that
+        commit.
+        """
         return name in self.files and self.files[name].outside
 
     def cite_file(self, path: str) -> str:
-        """Return the path to cite for a file of the store, given its name with ``.toml``, with the revision."""
+        """Return the path to cite for a file of the store, given its name with ``.toml``, with the
+        revision.
+        """
         return self.cite_path(self.source_path(path.removesuffix(".toml")))
 
     def cite_path(self, full: str) -> str:
@@ -230,14 +294,19 @@ class Revision(ReadOnceStore):
     def load_texts(self, names: Iterable[str]) -> None:
         """Load the texts of profiles together. Raises NpuprofError if the repository lacks any."""
         wanted = {self.files[name].oid for name in names if name in self.files}
-        self._contents.update(self.repository.git.read_contents(sorted(wanted - self._contents.keys())))
+        self._contents.update(
+            self.repository.git.read_contents(sorted(wanted - self._contents.keys()))
+        )
 
     def adopt_texts(self, revision: Revision) -> None:
         """Share the texts that another revision of the repository has loaded."""
         self._contents.update(revision._contents)
 
     def read_profile_text(self, name: str) -> bytes:
-        """Return the text of an existing profile; of a link, that of its target. Raises NpuprofError."""
+        """Return the text of an existing profile; of a link, that of its target.
+
+        Raises NpuprofError.
+        """
         return self._read_content(self.trace_links(name)[-1])
 
     def trace_links(self, name: str) -> list[str]:
@@ -247,12 +316,22 @@ class Revision(ReadOnceStore):
             link = self._read_content(names[-1]).decode(errors="replace")
             target = posixpath.normpath(posixpath.join(posixpath.dirname(names[-1]), link))
             names.append(target.removesuffix(".toml"))
-            is_followed = target != names[-1] and names[-1] in self.files and not self.is_outside(names[-1]) and not self.is_outside(name)
+            is_followed = (
+                target != names[-1]
+                and names[-1] in self.files
+                and not self.is_outside(names[-1])
+                and not self.is_outside(name)
+            )
             if not is_followed or len(names) > _MAX_LINKS:
                 path = self.cite_file(f"{name}.toml")
-                why = "A link is followed to other presets in the store's folder, and to nothing else."
+                why = (
+                    "A link is followed to other presets in "
+                    "the store's folder, and to nothing else."
+                )
                 what = f"{path} is a link to {target}, which is not followed"
-                raise build_error("NP005", what, why, "put the file itself there", where=Place(path))
+                raise build_error(
+                    "NP005", what, why, "put the file itself there", where=Place(path)
+                )
         return names
 
     def _read_content(self, name: str) -> bytes:
@@ -265,18 +344,25 @@ class Revision(ReadOnceStore):
         if name not in self.files or not is_profile_name(name):
             raise NpuprofError(self._build_missing_finding(name, asked))
         if self.files[name].mode == CLASH:
-            paths = (self.cite_path(self.layout.path_of(name)), self.cite_path(self.layout.path_of(name, True)))
+            paths = (
+                self.cite_path(self.layout.path_of(name)),
+                self.cite_path(self.layout.path_of(name, True)),
+            )
             raise NpuprofError(build_clash_finding(name, paths, asked))
         raw = self.read_profile_text(name)
         try:
             read = document.parse_document(name, self.source_path(name), raw, self.shown)
         except NpuprofError as error:
-            raise NpuprofError([_place_finding_at_revision(finding, self.shown) for finding in error.findings]) from None
+            raise NpuprofError(
+                [_place_finding_at_revision(finding, self.shown) for finding in error.findings]
+            ) from None
         return Profile(read, key=f"{name}@{self.commit}", home=self)
 
     def _build_missing_finding(self, name: str, asked: Origin | None) -> Finding:
         if asked is None and not self.files:
-            return Finding("NP023", f"there are no profiles in {self.label}", "", "name a later revision")
+            return Finding(
+                "NP023", f"there are no profiles in {self.label}", "", "name a later revision"
+            )
         hint = self._suggest_name(name, f"npuprof log {name} shows when it came")
         return build_missing_finding("NP023", name, self.label, hint, asked)
 
@@ -298,7 +384,11 @@ class ProposedRevision(Revision):
         finding = super()._build_missing_finding(name, asked)
         path = self.layout.path_of(name)
         is_left_out = self._staged and os.path.isfile(os.path.join(self.repository.top, path))
-        return finding._replace(hint=f"git add {path}: it is there, and not staged") if is_left_out else finding
+        return (
+            finding._replace(hint=f"git add {path}: it is there, and not staged")
+            if is_left_out
+            else finding
+        )
 
 
 def _place_finding_at_revision(finding: Finding, commit: str | None) -> Finding:
@@ -306,4 +396,6 @@ def _place_finding_at_revision(finding: Finding, commit: str | None) -> Finding:
     if commit is None:
         return finding
     assert finding.where is not None, "a document is at fault somewhere"
-    return finding._replace(where=finding.where._replace(file=f"{shorten_commit(commit)}:{finding.where.file}"))
+    return finding._replace(
+        where=finding.where._replace(file=f"{shorten_commit(commit)}:{finding.where.file}")
+    )

@@ -24,7 +24,9 @@ class ReleaseTags:
 
     def __init__(self, git: Git) -> None:
         self.git = git
-        self._tags: dict[str, list[TagRef]] | None = None  # by preset; all of them under an empty string
+        self._tags: dict[str, list[TagRef]] | None = (
+            None  # by preset; all of them under an empty string
+        )
         self._versions: dict[str, Version | None] = {}
         self._yanks: dict[str, str] = {}
         self._kept: dict[str, str] = {}
@@ -32,23 +34,40 @@ class ReleaseTags:
         self._reachability = Reachability(git)
 
     def list_tag_refs(self, name: str = "") -> list[TagRef]:
-        """Return the version tags of a preset, or of all, oldest number first, without reading them."""
+        """Return the version tags of a preset, or of all, oldest number first, without
+        reading them.
+        """
         if self._tags is None:
-            refs = sorted([*list_tag_refs(self.git, "refs/tags/"), *self._proposed], key=lambda ref: ref.sort_key)
+            refs = sorted(
+                [*list_tag_refs(self.git, "refs/tags/"), *self._proposed],
+                key=lambda ref: ref.sort_key,
+            )
             self._tags = {**_group_by_name(refs), "": refs}
         return self._tags.get(name, [])
 
     def load_versions(self, name: str = "") -> tuple[Version, ...]:
-        """Return the released versions of a preset, or of all, oldest number first. Raises NpuprofError for a missing tag."""
+        """Return the released versions of a preset, or of all, oldest number first.
+
+        Raises NpuprofError for a missing tag.
+        """
         return tuple(self.read_versions(self.list_tag_refs(name)))
 
     def load_reachable_versions(self, name: str, commit: str) -> tuple[Version, ...]:
-        """Return the released versions of a preset reachable from a commit, oldest number first. Raises NpuprofError."""
+        """Return the released versions of a preset reachable from a commit, oldest number first.
+
+        Raises NpuprofError.
+        """
         return tuple(self.read_versions(self._list_reachable_refs(name, commit)))
 
     def _list_reachable_refs(self, name: str, commit: str) -> list[TagRef]:
         refs = self._reachability.group_refs(commit).get(name, [])
-        new = [ref for ref in self._proposed if ref.name == name and (version := self._versions[ref.tag]) and version.commit == commit]
+        new = [
+            ref
+            for ref in self._proposed
+            if ref.name == name
+            and (version := self._versions[ref.tag])
+            and version.commit == commit
+        ]
         return sorted([*refs, *new], key=lambda ref: ref.sort_key) if new else refs
 
     def is_version_reachable(self, name: str, text: VersionText, commit: str) -> bool:
@@ -56,22 +75,36 @@ class ReleaseTags:
         return any(ref.text == text for ref in self._list_reachable_refs(name, commit))
 
     def propose_version(self, name: str, text: VersionText, commit: str, message: str) -> None:
-        """Treat a version as released at a commit, for queries about that commit only, before it has a tag."""
+        """Treat a version as released at a commit, for queries about that commit only, before it
+        has a tag.
+        """
         ref = version_texts.TagRef(name, text, f"proposed {name} {text}")
         self._proposed.append(ref)
-        self._versions[ref.tag] = version_texts.Version(name, text.number, ref.oid, commit, message=message.rstrip("\n"), pre=text.pre)
+        self._versions[ref.tag] = version_texts.Version(
+            name, text.number, ref.oid, commit, message=message.rstrip("\n"), pre=text.pre
+        )
         self._tags = None
 
     def list_annotated_refs(self, revision: str) -> list[TagRef]:
-        """Return the annotated version tags reachable from a revision, oldest number first, without reading them."""
+        """Return the annotated version tags reachable from a revision, oldest number first, without
+        reading them.
+        """
         return list_tag_refs(self.git, f"--merged={revision}", "refs/tags/", annotated=True)
 
     def sees_same_versions(self, first: str, second: str) -> bool:
-        """Return whether the same tags are reachable from two commits, so that every range resolves equally. Raises NpuprofError."""
-        return first == second or self._reachability.group_refs(first) == self._reachability.group_refs(second)
+        """Return whether the same tags are reachable from two commits, so that every range resolves
+        equally. Raises NpuprofError.
+        """
+        return first == second or self._reachability.group_refs(
+            first
+        ) == self._reachability.group_refs(second)
 
-    def find_newest_version(self, name: str, request: VersionRequest, commit: str) -> Version | None:
-        """Return the newest version in a range at a commit, None if none is reachable. Raises NpuprofError.
+    def find_newest_version(
+        self, name: str, request: VersionRequest, commit: str
+    ) -> Version | None:
+        """Return the newest version in a range at a commit, None if none is reachable.
+
+        Raises NpuprofError.
 
         A yanked version is selected only if all versions in the range are yanked.
         """
@@ -84,53 +117,91 @@ class ReleaseTags:
         return yanked
 
     def find_yank(self, tag: str) -> str:
-        """Return why a version was yanked, given its tag name; an empty string if it was not. An additional tag records it."""
+        """Return why a version was yanked, given its tag name; an empty string if it was not.
+
+        An additional tag records it.
+        """
         if tag not in self._yanks:
             tag_object = self.git.read_objects([f"refs/tags/{tag}{version_texts.YANKED}"])[0]
-            message = tag_object.content.partition(b"\n\n")[2].decode(errors="replace") if tag_object and tag_object.type == "tag" else ""
+            message = (
+                tag_object.content.partition(b"\n\n")[2].decode(errors="replace")
+                if tag_object and tag_object.type == "tag"
+                else ""
+            )
             reason = " ".join(message.partition("\n\n")[0].partition("\n-----BEGIN ")[0].split())
             self._yanks[tag] = reason or "no reason is given" if tag_object else ""
         return self._yanks[tag]
 
     def find_newest_kept(self, name: str, commit: str = "") -> str:
-        """Return the number of the newest version that was not yanked, of a preset or, without a name, of the whole store.
+        """Return the number of the newest version that was not yanked, of a preset or, without a
+        name, of the whole store.
 
-        With a ``commit``, only those reachable from it; an empty string if there is none. Raises NpuprofError.
+        With a ``commit``, only those reachable from it; an empty string if there is none. Raises
+        NpuprofError.
         """
         key = f"{name} {commit}"
         if key not in self._kept:
             if name:
-                refs = self._list_reachable_refs(name, commit) if commit else self.list_tag_refs(name)
+                refs = (
+                    self._list_reachable_refs(name, commit) if commit else self.list_tag_refs(name)
+                )
                 texts = [ref.text for ref in refs]
             else:
                 texts = [version.text for version in self.load_store_versions(commit)]
             texts = sorted((text for text in texts if not text.pre), reverse=True)
-            self._kept[key] = next((str(text) for text in texts if not self.find_yank(f"{name}/v{text}".lstrip("/"))), "")
+            self._kept[key] = next(
+                (str(text) for text in texts if not self.find_yank(f"{name}/v{text}".lstrip("/"))),
+                "",
+            )
         return self._kept[key]
 
     def read_versions(self, refs: Sequence[TagRef]) -> list[Version]:
-        """Return the versions of annotated tags. Raises NpuprofError if the repository lacks one."""
+        """Return the versions of annotated tags.
+
+        Raises NpuprofError if the repository lacks one.
+        """
         unread = [ref for ref in refs if ref.tag not in self._versions]
-        for ref, found in zip(unread, self.git.read_objects([ref.oid for ref in unread]), strict=True):
+        for ref, found in zip(
+            unread, self.git.read_objects([ref.oid for ref in unread]), strict=True
+        ):
             if found is None:
                 absent = self.git.explain_absence([ref.oid])
-                raise NpuprofError(absent._replace(message=f"the tag {ref.tag} cannot be read: {absent.message}"))
-            self._versions[ref.tag] = version_texts.parse_tag_object(ref, found.content) if found.type == "tag" else None
+                raise NpuprofError(
+                    absent._replace(message=f"the tag {ref.tag} cannot be read: {absent.message}")
+                )
+            self._versions[ref.tag] = (
+                version_texts.parse_tag_object(ref, found.content) if found.type == "tag" else None
+            )
         return [version for ref in refs if (version := self._versions[ref.tag])]
 
     def load_store_versions(self, commit: str = "") -> list[Version]:
-        """Return the versions of the whole store, annotated tags ``vX.Y.Z``, oldest number first; their name is empty.
+        """Return the versions of the whole store, annotated tags ``vX.Y.Z``, oldest number first.
+
+        Their name is empty.
 
         With a ``commit``, only those reachable from it.
         """
         seen = [f"--merged={commit}"] if commit else []
-        listed = self.git.run_command("for-each-ref", *seen, "--format=%(objecttype) %(objectname) %(refname:strip=2)", "refs/tags/v*")
+        listed = self.git.run_command(
+            "for-each-ref",
+            *seen,
+            "--format=%(objecttype) %(objectname) %(refname:strip=2)",
+            "refs/tags/v*",
+        )
         versions = []
         for line in listed.decode(errors="replace").splitlines():
             kind, oid, tag = line.split(" ", 2)
-            text = version_texts.parse_version_text(tag) if kind == "tag" and not tag.endswith(version_texts.YANKED) else None
+            text = (
+                version_texts.parse_version_text(tag)
+                if kind == "tag" and not tag.endswith(version_texts.YANKED)
+                else None
+            )
             if text is not None and (read := self.git.read_objects([oid])[0]):
-                versions.append(version_texts.parse_tag_object(version_texts.TagRef("", text, oid), read.content))
+                versions.append(
+                    version_texts.parse_tag_object(
+                        version_texts.TagRef("", text, oid), read.content
+                    )
+                )
         return sorted(versions, key=lambda version: version.text.order)
 
     def clear_versions(self) -> None:
@@ -143,18 +214,34 @@ class ReleaseTags:
         self._reachability = Reachability(self.git)
 
     def find_version(self, name: str, request: VersionRequest, at: str) -> Version | None:
-        """Return the requested version of a preset; for a range, as seen from ``at`` or HEAD; None if there is none."""
+        """Return the requested version of a preset; for a range, as seen from ``at`` or HEAD.
+
+        None if there is none.
+        """
         if request.is_range:
             at = at or (head.oid if (head := self.git.read_objects(["HEAD"])[0]) else "")
             return self.find_newest_version(name, request, at) if at else None
-        versions = self.read_versions(version_texts.select_newest(self.list_tag_refs(name), request))
+        versions = self.read_versions(
+            version_texts.select_newest(self.list_tag_refs(name), request)
+        )
         return versions[0] if versions else None
 
     def find_version_of_tag(self, revision: str, name: str = "") -> Version | None:
-        """Return the version of a tag name (``base/v1.2.0``), of a preset or of any; None for other revisions."""
+        """Return the version of a tag name (``base/v1.2.0``), of a preset or of any.
+
+        None for other revisions.
+        """
         preset, _, number = revision.removeprefix("refs/").removeprefix("tags/").rpartition("/")
-        text = version_texts.parse_version_text(number) if number.startswith("v") and name in ("", preset) and preset else None
-        versions = self.read_versions([ref for ref in self.list_tag_refs(preset) if ref.text == text]) if text else []
+        text = (
+            version_texts.parse_version_text(number)
+            if number.startswith("v") and name in ("", preset) and preset
+            else None
+        )
+        versions = (
+            self.read_versions([ref for ref in self.list_tag_refs(preset) if ref.text == text])
+            if text
+            else []
+        )
         return versions[0] if versions else None
 
 
@@ -164,7 +251,9 @@ def list_tag_refs(git: Git, *words: str, annotated: bool = False) -> list[TagRef
     Tags are not read, unless only ``annotated`` ones are wanted. Raises NpuprofError.
     """
     kind = "%(objecttype)" if annotated else "tag"
-    listed = git.run_command("for-each-ref", f"--format={kind} %(objectname) %(refname)", *words).decode(errors="replace")
+    listed = git.run_command(
+        "for-each-ref", f"--format={kind} %(objectname) %(refname)", *words
+    ).decode(errors="replace")
     rows = (line.split(" ", 2) for line in listed.splitlines())
     refs = [version_texts.parse_tag_ref(ref, oid) for kind, oid, ref in rows if kind == "tag"]
     return sorted((ref for ref in refs if ref), key=lambda ref: ref.sort_key)
@@ -186,25 +275,48 @@ class Reachability:
         self._graph: CommitGraph | None = None
 
     def group_refs(self, commit: str) -> dict[str, list[TagRef]]:
-        """Return the version tags reachable from a commit (full id) by preset. Raises NpuprofError."""
+        """Return the version tags reachable from a commit (full id) by preset.
+
+        Raises NpuprofError.
+        """
         if commit in self._seen:
             return self._seen[commit]
         if self._graph is None and len(self._seen) >= _SINGLE_COMMITS:
             self._graph = self._load_graph(commit)
         if self._graph is None or commit not in self._graph.masks:
-            self._seen[commit] = _group_by_name(list_tag_refs(self._git, f"--merged={commit}", "refs/tags/"))
+            self._seen[commit] = _group_by_name(
+                list_tag_refs(self._git, f"--merged={commit}", "refs/tags/")
+            )
             return self._seen[commit]
         mask = self._graph.masks[commit]
         if mask not in self._seen:
-            self._seen[mask] = _group_by_name(ref for place, ref in enumerate(self._graph.refs) if mask >> place & 1)
+            self._seen[mask] = _group_by_name(
+                ref for place, ref in enumerate(self._graph.refs) if mask >> place & 1
+            )
         return self._seen[mask]
 
     def _load_graph(self, commit: str) -> CommitGraph:
-        """Return the graph of all commits behind branches and tags, and behind one commit, from one process."""
+        """Return the graph of all commits behind branches and tags, and behind one commit, from one
+        process.
+        """
         refs = list_tag_refs(self._git, "refs/tags/")
-        tips = [read.oid if read else "" for read in self._git.read_objects([f"{ref.oid}^{{commit}}" for ref in refs])]
-        words = ("rev-list", "--topo-order", "--reverse", "--parents", "--ignore-missing", "--branches", "--remotes", "--stdin")
-        listed = self._git.run_command(*words, stdin="".join(f"{tip}\n" for tip in (commit, *filter(None, tips))).encode())
+        tips = [
+            read.oid if read else ""
+            for read in self._git.read_objects([f"{ref.oid}^{{commit}}" for ref in refs])
+        ]
+        words = (
+            "rev-list",
+            "--topo-order",
+            "--reverse",
+            "--parents",
+            "--ignore-missing",
+            "--branches",
+            "--remotes",
+            "--stdin",
+        )
+        listed = self._git.run_command(
+            *words, stdin="".join(f"{tip}\n" for tip in (commit, *filter(None, tips))).encode()
+        )
         masks: dict[str, int] = {}
         own: dict[str, int] = {}
         for place, tip in enumerate(tips):

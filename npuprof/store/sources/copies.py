@@ -1,4 +1,6 @@
-"""Vendors a source into a repository: its files are collected from the mirrors, then written to a folder."""
+"""Vendors a source into a repository: its files are collected from the mirrors, then written to a
+folder.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,13 @@ from npuprof.store.project import Source, find_copy_fault
 from npuprof.store.sources.kept import RECORD
 from npuprof.store.sources.lock import LockedSource, LockedVersion
 from npuprof.store.sources.lookups import Lookups
-from npuprof.store.sources.manifest import MANIFEST, build_manifest, find_equal_text, format_manifest, parse_manifest
+from npuprof.store.sources.manifest import (
+    MANIFEST,
+    build_manifest,
+    find_equal_text,
+    format_manifest,
+    parse_manifest,
+)
 from npuprof.store.sources.project_files import ProjectFiles
 from npuprof.store.sources.reading import open_locked
 from npuprof.store.sources.stores import SourceStore
@@ -34,7 +42,8 @@ from npuprof.system.writing import Wanted
 
 
 def collect_files(locked: LockedSource) -> dict[str, bytes]:
-    """Return the files of a copy by path: the store, referenced versions, the same for its own sources, and the file list.
+    """Return the files of a copy by path: the store, referenced versions, the same for its own
+    sources, and the file list.
 
     Raises NpuprofError.
     """
@@ -44,7 +53,10 @@ def collect_files(locked: LockedSource) -> dict[str, bytes]:
 
 
 class _Part(NamedTuple):
-    """A store at a commit: the store's folder in the copy, and the commit's; both end in ``/``, or are empty."""
+    """A store at a commit: the store's folder in the copy, and the commit's.
+
+    Both end in ``/``, or are empty.
+    """
 
     store: SourceStore
     top: str
@@ -52,7 +64,9 @@ class _Part(NamedTuple):
 
 
 class _Collected:
-    """The files of a copy: each store completely at its commit, and referenced versions with their ancestors."""
+    """The files of a copy: each store completely at its commit, and referenced versions with their
+    ancestors.
+    """
 
     def __init__(self) -> None:
         self._files: dict[str, bytes] = {}
@@ -64,11 +78,16 @@ class _Collected:
         """Return the files by path in the copy."""
         files = dict(self._files)
         for folder, meant in self._references.items():
-            files[f"{folder}{REFERENCES}"] = "".join(sorted(f"{reference} = {version}\n" for reference, version in meant.items())).encode()
+            files[f"{folder}{REFERENCES}"] = "".join(
+                sorted(f"{reference} = {version}\n" for reference, version in meant.items())
+            ).encode()
         return {**files, MANIFEST: build_manifest(files)}
 
     def add_store(self, store: SourceStore, folder: str) -> None:
-        """Add a store, the referenced versions of its presets, and its sources. Raises NpuprofError."""
+        """Add a store, the referenced versions of its presets, and its sources.
+
+        Raises NpuprofError.
+        """
         part = _Part(store, folder, folder)
         if self._add_folder(part):
             names = store.revision.names()
@@ -81,7 +100,10 @@ class _Collected:
             self._add_version(part, reference)
 
     def _add_folder(self, part: _Part) -> bool:
-        """Add a folder's commit mark and the files next to the store; return whether the folder is new."""
+        """Add a folder's commit mark and the files next to the store.
+
+        Return whether the folder is new.
+        """
         if f"{part.folder}{MARK}" in self._files:
             return False
         self._files[f"{part.folder}{MARK}"] = f"{part.store.commit}\n".encode()
@@ -114,10 +136,15 @@ class _Collected:
             self._add_preset(part, reference)
 
     def _add_reference(self, part: _Part, reference: str) -> None:
-        """Add the target of a reference with an @, and the reference itself. Raises NpuprofError."""
+        """Add the target of a reference with an @, and the reference itself.
+
+        Raises NpuprofError.
+        """
         there = self._add_version(part, reference)
         number = there.shown.rpartition("/v")[2] if "/v" in there.shown else "-"
-        self._references.setdefault(part.folder, {})[reference] = str(LockedVersion(number, there.commit))
+        self._references.setdefault(part.folder, {})[reference] = str(
+            LockedVersion(number, there.commit)
+        )
 
     def _add_version(self, part: _Part, reference: str) -> SourceStore:
         """Add a referenced preset at its version, with its ancestors. Raises NpuprofError."""
@@ -128,8 +155,12 @@ class _Collected:
         return there
 
 
-def find_fit_folder(place: ProjectFiles, source: Source, folder: str, texts: Mapping[str, bytes]) -> str:
-    """Return the path of a folder to which a copy may be written. Raises NpuprofError if it may not.
+def find_fit_folder(
+    place: ProjectFiles, source: Source, folder: str, texts: Mapping[str, bytes]
+) -> str:
+    """Return the path of a folder to which a copy may be written.
+
+    Raises NpuprofError if it may not.
 
     A copy owns its folder: files missing in its list belong to somebody else.
     """
@@ -140,40 +171,73 @@ def find_fit_folder(place: ProjectFiles, source: Source, folder: str, texts: Map
     why = "A copy replaces the contents of its folder."
     for other in place.project.sources.values():
         pair = [f"{path.lower()}/" for path in (other.vendor, folder)]
-        if other.name != source.name and other.vendor and (pair[0].startswith(pair[1]) or pair[1].startswith(pair[0])):
-            raise build_error("NP940", f"{folder} contains the copy of the source {other.name!r}, or is inside it", why, hint)
+        if (
+            other.name != source.name
+            and other.vendor
+            and (pair[0].startswith(pair[1]) or pair[1].startswith(pair[0]))
+        ):
+            raise build_error(
+                "NP940",
+                f"{folder} contains the copy of the source {other.name!r}, or is inside it",
+                why,
+                hint,
+            )
     is_inside, is_around = is_below(top, place.home.root), is_below(place.home.root, top)
     if is_inside or is_around:
         what = f"{folder} and the store {place.home.label} overlap"
-        why = "Its presets would be presets of this repository as well, or be replaced by those of the source."
+        why = (
+            "Its presets would be presets of this repository "
+            "as well, or be replaced by those of the source."
+        )
         raise build_error("NP940", what, why, hint)
     known = read_manifest(top)
     refuse_own_files(top, place.folder, texts, known)
     if file := find_foreign_file(top, known):
-        what = f"{folder} has files outside the copy of {source.name}: {os.path.relpath(os.path.join(top, file), place.folder)}"
+        what = (
+            f"{folder} has files outside the copy of {source.name}: "
+            f"{os.path.relpath(os.path.join(top, file), place.folder)}"
+        )
         raise build_error("NP940", what, why, f"move them away, or {hint}")
     return top
 
 
-def refuse_own_files(top: str, base: str, texts: Mapping[str, bytes], known: Mapping[str, set[str]]) -> None:
-    """Raise NpuprofError (NP940) if a copy would replace an uncommitted edit or a file of the user's own.
+def refuse_own_files(
+    top: str, base: str, texts: Mapping[str, bytes], known: Mapping[str, set[str]]
+) -> None:
+    """Raise NpuprofError (NP940) if a copy would replace an uncommitted edit or a file of the
+    user's own.
 
-    A file may be replaced if it is as copied (``known`` has the digests), as it will be, or as in git's index. Paths in
-    messages are relative to ``base``.
+    A file may be replaced if it is as copied (``known`` has the digests), as it will be, or as in
+    git's index. Paths in messages are relative to ``base``.
     """
     git = Git(top)
     place = os.path.relpath(os.path.realpath(top), git.top) if git.top else ""
     for name in texts:
         path = os.path.join(top, name)
-        if name in (MANIFEST, MARK) or not os.path.lexists(path) or _is_as_copied(top, name, known.get(name, set())):
+        if (
+            name in (MANIFEST, MARK)
+            or not os.path.lexists(path)
+            or _is_as_copied(top, name, known.get(name, set()))
+        ):
             continue
         there = read_plain_file(path).replace(b"\r\n", b"\n") if os.path.isfile(path) else b""
-        (staged,) = git.read_objects([f":{os.path.normpath(os.path.join(place, name))}"]) if git.top else (None,)
+        (staged,) = (
+            git.read_objects([f":{os.path.normpath(os.path.join(place, name))}"])
+            if git.top
+            else (None,)
+        )
         if there not in (texts[name], staged.content.replace(b"\r\n", b"\n") if staged else None):
             shown = os.path.relpath(path, base)
-            why = "A copy replaces the contents of its folder, and git does not have this text; nothing was written."
-            hint = f"take it back (git restore {quote(shown)}), or move it away (mv {quote(shown)} ..)"
-            raise build_error("NP940", f"{shown} differs from the copy", why, hint, where=Place(shown))
+            why = (
+                "A copy replaces the contents of its folder, and "
+                "git does not have this text; nothing was written."
+            )
+            hint = (
+                f"take it back (git restore {quote(shown)}), or move it away (mv {quote(shown)} ..)"
+            )
+            raise build_error(
+                "NP940", f"{shown} differs from the copy", why, hint, where=Place(shown)
+            )
 
 
 def _is_as_copied(top: str, name: str, digests: set[str]) -> bool:
@@ -185,16 +249,25 @@ def _is_as_copied(top: str, name: str, digests: set[str]) -> bool:
 
 
 def read_manifest(top: str) -> dict[str, set[str]]:
-    """Return the names in a copy's list with their digests, including the list itself; empty without a list."""
+    """Return the names in a copy's list with their digests, including the list itself.
+
+    Empty without a list.
+    """
     try:
         raw = read_plain_file(os.path.join(top, MANIFEST))
     except OSError:
         return {}
-    return {**parse_manifest(raw), MANIFEST: set(), MARK: set()}  # their content changes while a copy is written
+    return {
+        **parse_manifest(raw),
+        MANIFEST: set(),
+        MARK: set(),
+    }  # their content changes while a copy is written
 
 
 def write_copy(top: str, texts: dict[str, bytes]) -> None:
-    """Write the files of a copy, including its list, into a folder; files of an earlier copy are removed. Raises NpuprofError.
+    """Write the files of a copy, including its list, into a folder.
+
+    Files of an earlier copy are removed. Raises NpuprofError.
 
     If ``texts`` has a commit mark, the mark says "not whole" until everything is written.
     """
@@ -205,19 +278,28 @@ def write_copy(top: str, texts: dict[str, bytes]) -> None:
             for name in texts:
                 if _is_link(top, name):
                     path = os.path.join(top, name)
-                    why = "The files of a copy are in its folder and nowhere else; nothing was changed."
+                    why = (
+                        "The files of a copy are in its folder "
+                        "and nowhere else; nothing was changed."
+                    )
                     what = f"{path} leads to {os.path.realpath(path)} by a link"
-                    raise build_error("NP941", what, why, f"remove the link: rm {path}", where=Place(path))
+                    raise build_error(
+                        "NP941", what, why, f"remove the link: rm {path}", where=Place(path)
+                    )
             for path in files:
                 made = [*writing.make_folder_below(os.path.dirname(path), top), *made]
             gone = [path for path in _list_copied(top) if path not in files]
             mark, listed = os.path.join(top, MARK), os.path.join(top, MANIFEST)
             # after a crash from here on, the copy is invalid and all its files are listed
-            writing.write_wanted_files([Wanted(listed, _join_manifests(top, texts[MANIFEST]), below=top)])
+            writing.write_wanted_files(
+                [Wanted(listed, _join_manifests(top, texts[MANIFEST]), below=top)]
+            )
             if mark in files:
                 writing.write_wanted_files([Wanted(mark, b"not whole\n", below=top)])
             last = [path for path in (listed, mark) if path in files]
-            writing.write_wanted_files([Wanted(path, text, below=top) for path, text in files.items() if path not in last])
+            writing.write_wanted_files(
+                [Wanted(path, text, below=top) for path, text in files.items() if path not in last]
+            )
             writing.write_wanted_files([Wanted(path, None, below=top) for path in gone])
             for path in gone:
                 writing.remove_empty_folders(path, top)
@@ -235,7 +317,9 @@ def _is_link(top: str, name: str) -> bool:
 def _join_manifests(top: str, new: bytes) -> bytes:
     """Return the list of a copy that is being replaced: the lines of both."""
     old, listed = read_manifest(top), parse_manifest(new)
-    return format_manifest({path: old.get(path, set()) | listed.get(path, set()) for path in {**old, **listed}})
+    return format_manifest(
+        {path: old.get(path, set()) | listed.get(path, set()) for path in {**old, **listed}}
+    )
 
 
 def _list_copied(top: str) -> list[str]:

@@ -13,29 +13,43 @@ from npuprof.system import lazy_pattern
 _LONGEST = 300  # maximum length of a quoted git message
 #: git's messages about the cache: full, read-only, another owner, or locked by another git.
 _UNUSABLE = lazy_pattern(
-    r"(?i)no space left|quota exceeded|out of disk|write error|couldn't write|(?:unable|failed|cannot) to write|read-only file system|"
+    r"(?i)no space left|quota exceeded|out of disk|write error|couldn't "
+    r"write|(?:unable|failed|cannot) to write|read-only file system|"
     r"unable to create|insufficient permission|\.lock': file exists"
 )
 #: git's messages about a damaged mirror.
 _DAMAGED = lazy_pattern(
-    r"(?i)corrupt|loose object|object file|inflate|packed-refs|bad (?:object|tree|ref|config)|unable to (?:read|find|load)|"
+    r"(?i)corrupt|loose object|object file|inflate|packed-refs|bad "
+    r"(?:object|tree|ref|config)|unable to (?:read|find|load)|"
     r"missing (?:blob|tree|commit)|did not send all necessary"
 )
 
 
 def build_failure(label: str, output: str, mirror: str, wanted: str = "") -> NpuprofError:
-    """Return the error for a failed fetch, from git's output; ``label`` names the source, ``wanted`` the fetched objects."""
+    """Return the error for a failed fetch, from git's output.
+
+    ``label`` names the source, ``wanted`` the fetched objects.
+    """
     here = "\n".join(line for line in output.splitlines() if not line.startswith("remote:"))
     if _UNUSABLE.search(here) or _DAMAGED.search(here):
         return NpuprofError(build_mirror_finding(label, mirror, output))
     asked = f"{wanted} was asked for; " if wanted else ""
-    hint = "check the address and your access: git ls-remote with the address; npuprof never prompts for a password"
+    hint = (
+        "check the address and your access: git ls-remote with "
+        "the address; npuprof never prompts for a password"
+    )
     return build_fetch_error(label, f"{asked}{_quote_git(output)}", hint)
 
 
 def _quote_git(output: str) -> str:
-    """Return the most informative line of git's output: one about an object, one of a local program, else one of the remote."""
-    lines = [line.strip() for line in output.splitlines() if line.strip() and "Could not read from remote" not in line]
+    """Return the most informative line of git's output: one about an object, one of a local
+    program, else one of the remote.
+    """
+    lines = [
+        line.strip()
+        for line in output.splitlines()
+        if line.strip() and "Could not read from remote" not in line
+    ]
     marks = ("error: object ", "ssh:", "fatal:", "error:", "remote:", "")
     line = next((line for mark in marks for line in lines if line.startswith(mark)), "nothing")
     return f"git said: {escape_controls(hide_credentials(line))[:_LONGEST]}"
@@ -43,7 +57,9 @@ def _quote_git(output: str) -> str:
 
 def build_fetch_error(label: str, why: str, hint: str) -> NpuprofError:
     """Return the error for a source that cannot be fetched; ``label`` names it."""
-    return build_error("NP045", f"{escape_controls(hide_credentials(label))} cannot be fetched", why, hint)
+    return build_error(
+        "NP045", f"{escape_controls(hide_credentials(label))} cannot be fetched", why, hint
+    )
 
 
 def build_cache_error(folder: str, why: str) -> NpuprofError:
@@ -54,14 +70,21 @@ def build_cache_error(folder: str, why: str) -> NpuprofError:
 
 def build_foreign_error(folder: str) -> NpuprofError:
     """Return the error for a cache, or a part of it, with another owner."""
-    return build_cache_error(folder, "It belongs to somebody else, who could change every preset that is read from it.")
+    return build_cache_error(
+        folder, "It belongs to somebody else, who could change every preset that is read from it."
+    )
 
 
 def build_mirror_finding(label: str, mirror: str, output: str) -> Finding:
-    """Return why git could not use a source's mirror, which ``label`` names: the cache is at fault, else the mirror is damaged."""
+    """Return why git could not use a source's mirror, which ``label`` names: the cache is at fault,
+    else the mirror is damaged.
+    """
     if "dubious ownership" in output:
         return build_foreign_error(mirror).findings[0]
     if _UNUSABLE.search(output) or re.search("permission denied", output, re.IGNORECASE):
         return build_cache_error(mirror, _quote_git(output)).findings[0]
-    hint = f"move it away, then fetch it again: mv {quote(mirror)} {quote(f'{mirror}.damaged')} && npuprof source sync"
+    hint = (
+        f"move it away, then fetch it again: mv {quote(mirror)} "
+        f"{quote(f'{mirror}.damaged')} && npuprof source sync"
+    )
     return Finding("NP054", f"the mirror of {label} is damaged: {mirror}", _quote_git(output), hint)

@@ -1,7 +1,8 @@
 """Fetches sources into mirrors in the user's cache. Nothing else in npuprof uses the network.
 
-A mirror is a bare repository. Objects of a remote are fetched without refs first; then the mirror's heads and tags are
-updated. Locked commits have refs below ``refs/npuprof/locked``. Objects that no ref contains are not verified, and not read.
+A mirror is a bare repository. Objects of a remote are fetched without refs first; then the mirror's
+heads and tags are updated. Locked commits have refs below ``refs/npuprof/locked``. Objects that no
+ref contains are not verified, and not read.
 """
 
 from __future__ import annotations
@@ -40,14 +41,18 @@ from npuprof.system import lazy_pattern
 TIMEOUT = 60.0
 
 #: git's messages about an id that the remote lacks, or does not serve because no ref points to it.
-_GONE = lazy_pattern(r"not our ref|no such remote ref|couldn't find remote ref|unadvertised object|want \S+ not valid")
+_GONE = lazy_pattern(
+    r"not our ref|no such remote ref|couldn't find "
+    r"remote ref|unadvertised object|want \S+ not valid"
+)
 
 
 class Fetched(Record):
-    """The refs of a remote: its tags and heads by name, each with its object id, and the commit of its HEAD.
+    """The refs of a remote: its tags and heads by name, each with its object id, and the commit of
+    its HEAD.
 
-    ``moved`` are version tags that the mirror knew differently: name, old commit, new commit. These are equal if a tag was
-    recreated at its commit; for tags of other objects, they are object ids.
+    ``moved`` are version tags that the mirror knew differently: name, old commit, new commit. These
+    are equal if a tag was recreated at its commit; for tags of other objects, they are object ids.
     """
 
     tags: dict[str, str]
@@ -59,8 +64,9 @@ class Fetched(Record):
 def fetch_source(url: str, accept_moved: bool = False, name: str = "") -> Fetched:
     """Update the mirror of a source, creating it if necessary; return the remote's refs.
 
-    A version tag whose object changed keeps its known value, unless ``accept_moved``; refs missing on the remote are
-    deleted. Progress is shown on a terminal. Raises NpuprofError, leaving the refs of the mirror unchanged.
+    A version tag whose object changed keeps its known value, unless ``accept_moved``; refs missing
+    on the remote are deleted. Progress is shown on a terminal. Raises NpuprofError, leaving the
+    refs of the mirror unchanged.
     """
     _require_url(url)
     talker = Talker(url, name)
@@ -68,25 +74,46 @@ def fetch_source(url: str, accept_moved: bool = False, name: str = "") -> Fetche
         known, remote = list_refs(git), talker.list_remote(git)
         shared = {ref: oid for ref, oid in known.items() if ref.startswith((HEADS, TAGS))}
         if shared and not remote.refs:
-            why = "It lists no branch and no tag now, and the mirror knows some."  # like a web page in place of the repository
+            # like a web page in place of the repository
+            why = "It lists no branch and no tag now, and the mirror knows some."
             raise build_fetch_error(talker.label, why, "git ls-remote with the URL lists its refs")
-        talker.fetch(git, set(remote.refs.values()).difference(known.values()), "all its branches and tags")
+        talker.fetch(
+            git, set(remote.refs.values()).difference(known.values()), "all its branches and tags"
+        )
         tags, known_tags = select_below(remote.refs, TAGS), select_below(known, TAGS)
-        changed = [tag for tag in sorted(tags) if known_tags.get(tag, tags[tag]) != tags[tag] and is_version_tag(tag)]
+        changed = [
+            tag
+            for tag in sorted(tags)
+            if known_tags.get(tag, tags[tag]) != tags[tag] and is_version_tag(tag)
+        ]
         moved = read_moved(git, changed, known_tags, tags)
         unmoved = set() if accept_moved else {f"{TAGS}{tag}" for tag in changed}
-        written = {ref: oid for ref, oid in remote.refs.items() if ref not in unmoved and ref != "HEAD" and known.get(ref) != oid}
+        written = {
+            ref: oid
+            for ref, oid in remote.refs.items()
+            if ref not in unmoved and ref != "HEAD" and known.get(ref) != oid
+        }
         put_refs(git, written, set(shared).difference(remote.refs))
         return Fetched(tags, select_below(remote.refs, HEADS), remote.refs.get("HEAD", ""), moved)
 
 
-def fetch_locked(url: str, commits: Iterable[str], tags: Iterable[tuple[str, str]] = (), name: str = "", rev: str = "") -> list[str]:
-    """Make commits, by full id, available in the mirror of a source, and keep them; return those that the remote lacks.
+def fetch_locked(
+    url: str,
+    commits: Iterable[str],
+    tags: Iterable[tuple[str, str]] = (),
+    name: str = "",
+    rev: str = "",
+) -> list[str]:
+    """Make commits, by full id, available in the mirror of a source, and keep them.
 
-    ``tags`` are the locked tags, each with its commit. A new commit must be what its tag points to. Without a tag, or if the
-    remote lacks it, the history of a branch or tag must contain the commit; ``rev`` is searched first. Fetches the commits
-    with their version tags, and other refs only for that search. Uses the network only if the refs of the mirror do not
-    verify a commit. Raises NpuprofError, also (NP046) for moved tags and for commits that no branch and no tag contains.
+    Return those that the remote lacks.
+
+    ``tags`` are the locked tags, each with its commit. A new commit must be what its tag points to.
+    Without a tag, or if the remote lacks it, the history of a branch or tag must contain the
+    commit; ``rev`` is searched first. Fetches the commits with their version tags, and other refs
+    only for that search. Uses the network only if the refs of the mirror do not verify a commit.
+    Raises NpuprofError, also (NP046) for moved tags and for commits that no branch and no tag
+    contains.
     """
     _require_url(url)
     wanted = [commit for commit in dict.fromkeys(commits) if is_full_id(commit)]
@@ -97,7 +124,11 @@ def fetch_locked(url: str, commits: Iterable[str], tags: Iterable[tuple[str, str
         return lost
     with hold_mirror(url, talker.label) as git:
         known = list_refs(git)
-        new = [commit for commit in wanted if not holds_whole(git, commit) or f"{LOCKED}{commit}" not in known]
+        new = [
+            commit
+            for commit in wanted
+            if not holds_whole(git, commit) or f"{LOCKED}{commit}" not in known
+        ]
         claims = [(f"{TAGS}{tag}", commit) for tag, commit in tags if tag and commit in new]
         if _are_proven(git, known, new, claims):
             _keep(git, new)
@@ -106,7 +137,10 @@ def fetch_locked(url: str, commits: Iterable[str], tags: Iterable[tuple[str, str
 
 
 def keep_commits(url: str, commits: Iterable[str], name: str = "") -> None:
-    """Keep commits of a mirror permanently. Raises NpuprofError (NP046) if its refs do not contain one of them."""
+    """Keep commits of a mirror permanently.
+
+    Raises NpuprofError (NP046) if its refs do not contain one of them.
+    """
     label = name_source(url, name)
     with hold_mirror(url, label) as git:
         reached = list_reached(git, list_refs(git).values())
@@ -119,20 +153,38 @@ def _keep(git: MirrorGit, commits: Iterable[str]) -> None:
     write_refs(git, [f"update {LOCKED}{commit} {commit}" for commit in dict.fromkeys(commits)])
 
 
-def _are_proven(git: MirrorGit, known: dict[str, str], commits: Iterable[str], claims: list[tuple[str, str]]) -> bool:
-    """Return whether the refs of a mirror contain commits, and its tags point to the claimed ones. Raises NpuprofError."""
+def _are_proven(
+    git: MirrorGit, known: dict[str, str], commits: Iterable[str], claims: list[tuple[str, str]]
+) -> bool:
+    """Return whether the refs of a mirror contain commits, and its tags point to the claimed ones.
+
+    Raises NpuprofError.
+    """
     peeled = git.read_objects([f"{known.get(tag, '')}^{{commit}}" for tag, _ in claims])
     is_claimed = [named and named.oid for named in peeled] == [commit for _, commit in claims]
     return is_claimed and list_reached(git, known.values()).issuperset(commits)
 
 
 def _build_foreign_error(label: str, commits: Iterable[str]) -> NpuprofError:
-    why = "It may come from a fork or from rewritten history: servers also send commits of pull requests, which anybody can write."
-    hint = "restore npuprof.lock, or lock another commit: npuprof source update; the owners can make it available with a tag"
-    return NpuprofError([
-        Finding("NP046", f"no branch and no tag of {label} contains the commit {commit[:12]}", why, hint)
-        for commit in commits
-    ])  # fmt: skip
+    why = (
+        "It may come from a fork or from rewritten history: servers also send commits of pull "
+        "requests, which anybody can write."
+    )
+    hint = (
+        "restore npuprof.lock, or lock another commit: npuprof "
+        "source update; the owners can make it available with a tag"
+    )
+    return NpuprofError(
+        [
+            Finding(
+                "NP046",
+                f"no branch and no tag of {label} contains the commit {commit[:12]}",
+                why,
+                hint,
+            )
+            for commit in commits
+        ]
+    )
 
 
 def build_moved_finding(url: str, moved: tuple[str, str, str]) -> Finding:
@@ -140,7 +192,10 @@ def build_moved_finding(url: str, moved: tuple[str, str, str]) -> Finding:
     tag, (before, now) = moved[0], shorten_ids(*moved[1:])
     what = f"a tag of {hide_credentials(url)} moved: {tag} was {before}, and is {now} now"
     if before == now:
-        what = f"a tag of {hide_credentials(url)} was recreated: {tag} is at {now}, as before, and may record another release"
+        what = (
+            f"a tag of {hide_credentials(url)} was recreated: {tag} is at {now}, as before, and "
+            "may record another release"
+        )
     hint = "ask its owners whether that was meant; to take it as it is now say --moved"
     return Finding("NP046", what, "A tag names a version, and a version never changes.", hint)
 
@@ -148,14 +203,22 @@ def build_moved_finding(url: str, moved: tuple[str, str, str]) -> Finding:
 def _require_url(url: str) -> None:
     if fault := find_url_fault(url):
         what = f"{hide_credentials(url)!r} is not a source: {fault}"
-        raise build_error("NP048", what, "", "ssh://git@host/presets.git, https://host/presets.git, /srv/presets.git")
+        raise build_error(
+            "NP048",
+            what,
+            "",
+            "ssh://git@host/presets.git, https://host/presets.git, /srv/presets.git",
+        )
 
 
 def _are_kept(git: MirrorGit, commits: list[str]) -> bool:
     """Return whether commits are kept in a mirror and complete. Raises NpuprofError."""
     refs, listed = list_refs(git), "".join(f"{commit}\n" for commit in commits).encode()
     is_kept = all(f"{LOCKED}{commit}" in refs for commit in commits)
-    return is_kept and git.try_command("rev-list", "--objects", "--quiet", "--stdin", stdin=listed).code == 0
+    return (
+        is_kept
+        and git.try_command("rev-list", "--objects", "--quiet", "--stdin", stdin=listed).code == 0
+    )
 
 
 class Talker:
@@ -182,25 +245,44 @@ class Talker:
         if talk.code:
             raise self._build_failure(talk, wanted)
 
-    def fetch_commits(self, git: MirrorGit, commits: list[str], claims: list[tuple[str, str]], rev: str) -> list[str]:
+    def fetch_commits(
+        self, git: MirrorGit, commits: list[str], claims: list[tuple[str, str]], rev: str
+    ) -> list[str]:
         """Fetch and keep commits, with their version tags; return those that the remote lacks.
 
-        ``claims`` are full names of tags, each with the commit that it must point to if the remote has it; ``rev`` is the ref
-        to search first. Raises NpuprofError, also (NP046) for commits outside of all branches and tags.
+        ``claims`` are full names of tags, each with the commit that it must point to if the remote
+        has it; ``rev`` is the ref to search first. Raises NpuprofError, also (NP046) for commits
+        outside of all branches and tags.
         """
         remote = self.list_remote(git)
-        at = [(name.removeprefix(TAGS), commit, remote.find_target(name)) for name, commit in claims if name in remote.refs]
+        at = [
+            (name.removeprefix(TAGS), commit, remote.find_target(name))
+            for name, commit in claims
+            if name in remote.refs
+        ]
         if moved := [self._build_mismatch_finding(*claim) for claim in at if claim[1] != claim[2]]:
             raise NpuprofError(moved)
         rest = self._fetch_history(git, remote, commits, rev)
         gone = [commit for commit in rest if not self._offers(git, commit)]
         if len(gone) < len(rest):
-            raise _build_foreign_error(self.label, [commit for commit in rest if commit not in gone])
-        self.fetch_version_tags(git, remote, [commit for commit in commits if commit not in gone], {name for name, _ in claims})
+            raise _build_foreign_error(
+                self.label, [commit for commit in rest if commit not in gone]
+            )
+        self.fetch_version_tags(
+            git,
+            remote,
+            [commit for commit in commits if commit not in gone],
+            {name for name, _ in claims},
+        )
         return gone
 
-    def _fetch_history(self, git: MirrorGit, remote: RemoteRefs, commits: list[str], rev: str) -> list[str]:
-        """Fetch refs, the likely ones first, until they contain commits; keep these, and return the others. Raises NpuprofError."""
+    def _fetch_history(
+        self, git: MirrorGit, remote: RemoteRefs, commits: list[str], rev: str
+    ) -> list[str]:
+        """Fetch refs, the likely ones first, until they contain commits.
+
+        Keep these, and return the others. Raises NpuprofError.
+        """
         tips, wanted, rest = set(list_refs(git).values()), set(commits), commits
         for is_likely in (
             lambda name: remote.find_target(name) in wanted,
@@ -213,7 +295,9 @@ class Talker:
             self.fetch(git, oids, "the branches and tags that may contain the locked commits")
             tips |= oids
             reached = list_reached(git, tips)
-            _keep(git, [commit for commit in rest if commit in reached and holds_whole(git, commit)])
+            _keep(
+                git, [commit for commit in rest if commit in reached and holds_whole(git, commit)]
+            )
             rest = [commit for commit in rest if commit not in reached]
             if not rest:
                 break
@@ -222,8 +306,16 @@ class Talker:
     def _build_mismatch_finding(self, tag: str, locked: str, now: str) -> Finding:
         before, after = shorten_ids(locked, now)
         what = f"the tag {tag} of {self.label} is at {after}, and the lock has it at {before}"
-        hint = "restore npuprof.lock; if its owners meant to move the tag, accept it with npuprof source update --moved"
-        return Finding("NP046", what, "The tag was moved, or the lock was edited; a version never changes.", hint)
+        hint = (
+            "restore npuprof.lock; if its owners meant to move "
+            "the tag, accept it with npuprof source update --moved"
+        )
+        return Finding(
+            "NP046",
+            what,
+            "The tag was moved, or the lock was edited; a version never changes.",
+            hint,
+        )
 
     def _offers(self, git: MirrorGit, commit: str) -> bool:
         """Return whether a remote gives out a commit by its id. Raises NpuprofError."""
@@ -232,19 +324,32 @@ class Talker:
             raise self._build_failure(talk, f"the commit {commit[:12]}")
         return holds_whole(git, commit)
 
-    def fetch_version_tags(self, git: MirrorGit, remote: RemoteRefs, commits: Iterable[str], named: set[str]) -> None:
-        """Fetch the tags of versions in the history of commits, and named ones. Raises NpuprofError."""
+    def fetch_version_tags(
+        self, git: MirrorGit, remote: RemoteRefs, commits: Iterable[str], named: set[str]
+    ) -> None:
+        """Fetch the tags of versions in the history of commits, and named ones.
+
+        Raises NpuprofError.
+        """
         reached, known = list_reached(git, commits), list_refs(git)
-        new = {name: oid for name, oid in remote.refs.items() if name not in known and name.startswith(TAGS)}
+        new = {
+            name: oid
+            for name, oid in remote.refs.items()
+            if name not in known and name.startswith(TAGS)
+        }
         tags = {
-            name: oid for name, oid in new.items() if name in named or (remote.is_version(name) and remote.find_target(name) in reached)
+            name: oid
+            for name, oid in new.items()
+            if name in named or (remote.is_version(name) and remote.find_target(name) in reached)
         }
         self.fetch(git, tags.values(), "the tags of its versions")
         put_refs(git, tags)
 
     def _fetch(self, git: MirrorGit, oids: Iterable[str]) -> Talk:
         wanted = sorted(set(oids))
-        return self._talk(partial(self._open_line(git).fetch, wanted)) if wanted else Talk(0, b"", "")
+        return (
+            self._talk(partial(self._open_line(git).fetch, wanted)) if wanted else Talk(0, b"", "")
+        )
 
     def _open_line(self, git: MirrorGit) -> Line:
         return Line(git.bare, _write_address(self.url), self._timeout, progress=True)
@@ -253,8 +358,15 @@ class Talker:
         try:
             return ask()
         except HangingError:
-            why = f"It sent less than {LEAST_SPEED} bytes a second for {self._timeout:g} seconds, and was given up."
-            raise build_fetch_error(self.label, why, "try again later; NPUPROF_TIMEOUT says for how many seconds to wait") from None
+            why = (
+                f"It sent less than {LEAST_SPEED} bytes a second "
+                f"for {self._timeout:g} seconds, and was given up."
+            )
+            raise build_fetch_error(
+                self.label,
+                why,
+                "try again later; NPUPROF_TIMEOUT says for how many seconds to wait",
+            ) from None
 
     def _build_failure(self, talk: Talk, wanted: str) -> NpuprofError:
         return build_failure(self.label, talk.messages, find_mirror_folder(self.url), wanted)
@@ -266,12 +378,19 @@ def name_source(url: str, name: str = "") -> str:
 
 
 def read_timeout(label: str) -> float:
-    """Return the timeout for a silent remote in seconds. Raises NpuprofError, which names ``label``."""
+    """Return the timeout for a silent remote in seconds.
+
+    Raises NpuprofError, which names ``label``.
+    """
     text = os.environ.get("NPUPROF_TIMEOUT", "")
     with suppress(ValueError):
         if 0 < (seconds := float(text or TIMEOUT)) < 1e6:
             return seconds
-    raise build_fetch_error(label, f"NPUPROF_TIMEOUT={text} is not a number of seconds.", "write one above 0, or unset it")
+    raise build_fetch_error(
+        label,
+        f"NPUPROF_TIMEOUT={text} is not a number of seconds.",
+        "write one above 0, or unset it",
+    )
 
 
 def _write_address(url: str) -> str:

@@ -1,4 +1,6 @@
-"""Collects the files of vendored releases: the released versions that presets of a store extend, for use without git history."""
+"""Collects the files of vendored releases: the released versions that presets of a store extend,
+for use without git history.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ if TYPE_CHECKING:
 
 
 class KeptFiles:
-    """The files of the folder of vendored releases, by path; ``references`` maps the vendored references to their targets.
+    """The files of the folder of vendored releases, by path.
+
+    ``references`` maps the vendored references to their targets.
 
     ``passed_over`` are references that are not released versions: a branch may move.
     """
@@ -30,7 +34,10 @@ class KeptFiles:
         self._lookups = Lookups()
 
     def add_store(self, home: Folder) -> None:
-        """Add all released versions that presets of a store extend. Raises NpuprofError for an unresolvable reference."""
+        """Add all released versions that presets of a store extend.
+
+        Raises NpuprofError for an unresolvable reference.
+        """
         for name in home.names():
             try:
                 profile = home.profile(name)
@@ -38,19 +45,31 @@ class KeptFiles:
                 self._problems += error.findings
                 continue
             for reference, asked in profile.iterate_references():
-                if "@" in reference and not is_source_reference(reference) and reference not in self.references:
+                if (
+                    "@" in reference
+                    and not is_source_reference(reference)
+                    and reference not in self.references
+                ):
                     self._add_release(home, reference, asked, "")
         if self._problems:
             raise NpuprofError(self._problems)
 
-    def _add_release(self, home: ProfileSource, reference: str, asked: Origin | None, place: str) -> None:
+    def _add_release(
+        self, home: ProfileSource, reference: str, asked: Origin | None, place: str
+    ) -> None:
         try:
             found = self._lookups.load_profile_at_revision(home, reference, asked)
             if not found.version or not may_be_kept(reference):
                 self.passed_over[reference] = None
                 return
             name, folder = reference.partition("@")[0], f"{place}{reference}/"
-            record = KeptRecord(name, found.version, found.commit, self._lookups.digest_pinned_profile(found.profile), FORM)
+            record = KeptRecord(
+                name,
+                found.version,
+                found.commit,
+                self._lookups.digest_pinned_profile(found.profile),
+                FORM,
+            )
             self.files[f"{folder}{RECORD}"] = str(record).encode()
             if not place:
                 self.references[reference] = found.version
@@ -63,13 +82,23 @@ class KeptFiles:
         if path in self.files:
             return
         home = profile.home
-        assert isinstance(home, (Revision, KeptRelease)), "a released version is read from a commit, or from where it is kept"
+        assert isinstance(home, (Revision, KeptRelease)), (
+            "a released version is read from a commit, or from where it is kept"
+        )
         self.files[path] = home.read_profile_text(profile.name)
         for reference, asked in profile.iterate_references():
             if is_source_reference(reference):
-                what = f"{profile.name} extends {reference}, a preset of another repository, so that its release cannot be kept"
-                why = "A copy of a source is one folder for all: npuprof source vendor NAME makes it."
-                hint = f"extend {reference} where the release is extended, or release {profile.name} without it"
+                what = (
+                    f"{profile.name} extends {reference}, a preset of another repository, so that "
+                    "its release cannot be kept"
+                )
+                why = (
+                    "A copy of a source is one folder for all: npuprof source vendor NAME makes it."
+                )
+                hint = (
+                    f"extend {reference} where the release is "
+                    f"extended, or release {profile.name} without it"
+                )
                 self._problems.append(Finding("NP940", what, why, hint, asked))
             elif "@" in reference:
                 self._add_release(home, reference, asked, f"{folder}{RELEASED}/")

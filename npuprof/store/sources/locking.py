@@ -1,4 +1,6 @@
-"""Locks a source: selects the commit for its ``rev`` from the fetched refs, with the store digest and referenced versions."""
+"""Locks a source: selects the commit for its ``rev`` from the fetched refs, with the store digest
+and referenced versions.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,20 @@ from npuprof.store.sources.fetching import Fetched
 from npuprof.store.sources.lock import LockedSource, LockedVersion
 from npuprof.store.sources.mirror import build_later_error, name_source_in_error
 from npuprof.store.sources.mirrorgit import HEADS, TAGS, is_verified, open_mirror
-from npuprof.store.sources.released import find_named_commit, keep_released_tags, list_released_tags, seal_released_tags
+from npuprof.store.sources.released import (
+    find_named_commit,
+    keep_released_tags,
+    list_released_tags,
+    seal_released_tags,
+)
 from npuprof.store.sources.storedigest import compute_kept_digest
-from npuprof.store.versions import YANKED, VersionRange, VersionText, parse_version_range, parse_version_text
+from npuprof.store.versions import (
+    YANKED,
+    VersionRange,
+    VersionText,
+    parse_version_range,
+    parse_version_text,
+)
 
 #: The maximum number of versions in a message.
 _SHOWN = 8
@@ -33,7 +46,9 @@ def lock_source(
     known: LockedSource | None,
     find_asked: Callable[[str], Origin | None],
 ) -> LockedSource:
-    """Return the new lock entry of a source; ``known`` is the previous entry, ``find_asked`` returns the origin of a reference.
+    """Return the new lock entry of a source.
+
+    ``known`` is the previous entry, ``find_asked`` returns the origin of a reference.
 
     Raises NpuprofError if nothing satisfies its ``rev``, or its store is missing.
     """
@@ -43,7 +58,10 @@ def lock_source(
     digest = compute_kept_digest(repository, source.url, source.path, commit)
     if not digest:
         where = f"at {tag or commit[:7]}"
-        what = f"the source {source.name!r} has no store in {source.path or 'its top folder'!r} {where}"
+        what = (
+            f"the source {source.name!r} has no store in "
+            f"{source.path or 'its top folder'!r} {where}"
+        )
         hint = "name the folder of its presets with path in npuprof.toml, or with source add --path"
         raise build_error("NP047", what, "", hint, origin)
     versions = {}
@@ -51,30 +69,44 @@ def lock_source(
     references_made = list_versioned_references(repository.load_revision(commit))
     for reference in sorted(asked.union(filter(is_own_reference, references_made))):
         try:
-            versions[reference] = _pin_version(source, fetched, repository, commit, reference, reference not in asked)
+            versions[reference] = _pin_version(
+                source, fetched, repository, commit, reference, reference not in asked
+            )
         except NpuprofError as error:
             before = known.versions.get(reference) if known is not None else None
-            is_gone = before is not None and f"{reference.partition('@')[0]}/v{before.version}" not in fetched.tags
+            is_gone = (
+                before is not None
+                and f"{reference.partition('@')[0]}/v{before.version}" not in fetched.tags
+            )
             if before is not None and is_gone and is_verified(repository.git, before.commit):
                 versions[reference] = before  # locked versions stay
             elif reference in asked:
                 raise place_error(error, find_asked(reference)) from None
             # references of the source's own presets are reported when they are read
     tags = list_released_tags(repository, commit, fetched.tags)
-    locked = LockedSource(source.name, source.url, source.path, source.rev, commit, digest, tag, yanked, versions)
+    locked = LockedSource(
+        source.name, source.url, source.path, source.rev, commit, digest, tag, yanked, versions
+    )
     locked = locked._replace(releases=seal_released_tags(tags))
     keep_released_tags(locked, tags)
     return locked
 
 
-def _choose_version(known: Mapping[VersionText, str], wanted: VersionRange, tags: Collection[str]) -> str:
-    """Return the tag of the newest version in a range, a yanked one only if all are; an empty string if there is none."""
+def _choose_version(
+    known: Mapping[VersionText, str], wanted: VersionRange, tags: Collection[str]
+) -> str:
+    """Return the tag of the newest version in a range, a yanked one only if all are.
+
+    An empty string if there is none.
+    """
     accepted = [version for version in known if wanted.accepts(version)]
     unyanked = [version for version in accepted if f"{known[version]}{YANKED}" not in tags]
     return known[max(unyanked or accepted)] if accepted else ""
 
 
-def _choose_commit(source: Source, fetched: Fetched, repository: StoreRepository, origin: Origin | None) -> tuple[str, str]:
+def _choose_commit(
+    source: Source, fetched: Fetched, repository: StoreRepository, origin: Origin | None
+) -> tuple[str, str]:
     """Return the tag, if it is a store version, and the commit of a source's ``rev``."""
     wanted = parse_version_range(source.rev)
     known = list_store_versions(fetched.tags)
@@ -87,10 +119,19 @@ def _choose_commit(source: Source, fetched: Fetched, repository: StoreRepository
             if repository.has_commit(name):
                 return "", repository.resolve_commit(name)
     shown = [str(version) for version in sorted(known, reverse=True)]
-    why = "A range counts the tags vX.Y.Z of the whole store; npuprof release --all makes them." if wanted else ""
-    hint = f"it has no versions; name a branch: {count_rest(list(fetched.heads), _SHOWN) or 'none has a name there'}"
+    why = (
+        "A range counts the tags vX.Y.Z of the whole store; npuprof release --all makes them."
+        if wanted
+        else ""
+    )
+    hint = (
+        "it has no versions; name a branch: "
+        f"{count_rest(list(fetched.heads), _SHOWN) or 'none has a name there'}"
+    )
     hint = f"it has the versions {count_rest(shown, _SHOWN)}" if shown else hint
-    raise build_error("NP047", f"nothing in the source {source.name!r} is {source.rev!r}", why, hint, origin)
+    raise build_error(
+        "NP047", f"nothing in the source {source.name!r} is {source.rev!r}", why, hint, origin
+    )
 
 
 def list_store_versions(tags: Iterable[str]) -> dict[VersionText, str]:
@@ -101,17 +142,28 @@ def list_store_versions(tags: Iterable[str]) -> dict[VersionText, str]:
 
 def advise_store_release(source: Source, fetched: Fetched) -> str:
     """Return how to get a preset release that the newest allowed store release lacks."""
-    wanted, known = parse_version_range(source.rev), [version for version in list_store_versions(fetched.tags) if not version.pre]
+    wanted, known = (
+        parse_version_range(source.rev),
+        [version for version in list_store_versions(fetched.tags) if not version.pre],
+    )
     newest = max(known, default=None)
     if wanted and newest and not wanted.accepts(newest):
-        return f"widen rev = {format_toml_value(source.rev)} in npuprof.toml: it excludes {newest}, the newest release of the store"
+        return (
+            f"widen rev = {format_toml_value(source.rev)} in npuprof.toml: it excludes {newest}, "
+            "the newest release of the store"
+        )
     branch = next((name for name, oid in fetched.heads.items() if oid == fetched.head), "main")
-    ways = f"ask its owners for npuprof release --all, or follow a branch in npuprof.toml: rev = {format_toml_value(branch)}"
+    ways = (
+        "ask its owners for npuprof release --all, or follow a branch in npuprof.toml: rev = "
+        f"{format_toml_value(branch)}"
+    )
     return f"a range takes only releases of the whole store: {ways}"
 
 
 def suggest_range(fetched: Fetched) -> str:
-    """Return the default ``rev`` for a new source: compatible with its newest version, else its default branch."""
+    """Return the default ``rev`` for a new source: compatible with its newest version, else its
+    default branch.
+    """
     known = [version for version in list_store_versions(fetched.tags) if not version.pre]
     if not known:
         return "HEAD"
@@ -119,23 +171,46 @@ def suggest_range(fetched: Fetched) -> str:
     return f"^{major}.{minor}"
 
 
-def _pin_version(source: Source, fetched: Fetched, repository: StoreRepository, commit: str, reference: str, is_own: bool) -> LockedVersion:
+def _pin_version(
+    source: Source,
+    fetched: Fetched,
+    repository: StoreRepository,
+    commit: str,
+    reference: str,
+    is_own: bool,
+) -> LockedVersion:
     name, _, wanted = reference.partition("@")
-    if wanted.startswith(("HEAD", "@")) and (named := find_named_commit(repository, commit, wanted)):
+    if wanted.startswith(("HEAD", "@")) and (
+        named := find_named_commit(repository, commit, wanted)
+    ):
         return LockedVersion("-", named)  # a mirror has no HEAD: it is the locked commit
     try:
         resolved = repository.resolve_revision(name, wanted, at=commit)
     except NpuprofError as error:
         raise name_source_in_error(error, source.name) from None
-    if resolved.version and not is_own and not repository.is_version_reachable(name, resolved.version.text, commit):
-        hint = advise_store_release(source, fetched) if parse_version_range(source.rev) else "name a version that the locked commit has"
+    if (
+        resolved.version
+        and not is_own
+        and not repository.is_version_reachable(name, resolved.version.text, commit)
+    ):
+        hint = (
+            advise_store_release(source, fetched)
+            if parse_version_range(source.rev)
+            else "name a version that the locked commit has"
+        )
         raise build_later_error(source.name, reference, resolved.label, hint)
-    yanked = repository.find_yank(f"{name}/v{resolved.version.number_text}") if resolved.version else ""
-    return LockedVersion(resolved.version.number_text if resolved.version else "-", resolved.commit, yanked)
+    yanked = (
+        repository.find_yank(f"{name}/v{resolved.version.number_text}") if resolved.version else ""
+    )
+    return LockedVersion(
+        resolved.version.number_text if resolved.version else "-", resolved.commit, yanked
+    )
 
 
 def list_unreadable(locked: LockedSource) -> list[str]:
-    """Return the unreadable presets of a source, whose links leave its store or are dangling, with reasons. Raises NpuprofError."""
+    """Return the unreadable presets of a source, whose links leave its store or are dangling, with
+    reasons. Raises NpuprofError.
+    """
     there = open_mirror(locked.name, locked.url, locked.path).load_revision(locked.commit)
     faults = []
     for name in [name for name, file in there.files.items() if file.is_link]:
@@ -147,13 +222,17 @@ def list_unreadable(locked: LockedSource) -> list[str]:
 
 
 def is_own_reference(reference: str) -> bool:
-    """Return whether a reference in ``extends`` names a preset of the same store at a version or revision."""
+    """Return whether a reference in ``extends`` names a preset of the same store at a version or
+    revision.
+    """
     name, at, _ = reference.partition("@")
     return bool(at) and ":" not in name
 
 
 def is_own_name(reference: str) -> bool:
-    """Return whether a reference in ``extends`` names a preset of the same store at the same commit."""
+    """Return whether a reference in ``extends`` names a preset of the same store at the
+    same commit.
+    """
     return "@" not in reference and ":" not in reference
 
 
@@ -166,5 +245,9 @@ def list_versioned_references(there: Revision) -> set[str]:
         with suppress(NpuprofError):  # reported when the preset is read
             raw = there.read_profile_text(name)
             if b"@" in raw or b"\\u" in raw or b"\\x" in raw.lower():  # an @ may be escaped
-                references.update(reference for reference in Profile(parse_document(name, name, raw)).extends if "@" in reference)
+                references.update(
+                    reference
+                    for reference in Profile(parse_document(name, name, raw)).extends
+                    if "@" in reference
+                )
     return references

@@ -1,4 +1,6 @@
-"""What a preset refers to, seen from its store: parents, released versions, sources, and the team's policy."""
+"""What a preset refers to, seen from its store: parents, released versions, sources, and the team's
+policy.
+"""
 
 from __future__ import annotations
 
@@ -43,10 +45,12 @@ else:
 
 
 class PinnedProfile(Record):
-    """A profile at a revision, its display name, ``bert@1.2.0`` or ``bert@abc1234``, and its yank, if any.
+    """A profile at a revision, its display name, ``bert@1.2.0`` or ``bert@abc1234``, and its yank,
+    if any.
 
-    ``version`` and ``commit`` are the target of the reference; the version is empty if it is not one. ``outdated``
-    describes a different vendored release for the reference; an empty string if there is none.
+    ``version`` and ``commit`` are the target of the reference; the version is empty if it is not
+    one. ``outdated`` describes a different vendored release for the reference; an empty string if
+    there is none.
     """
 
     profile: Profile
@@ -58,7 +62,8 @@ class PinnedProfile(Record):
 
 
 class Lookups:
-    """Looks up what presets refer to, and keeps what was read: sources, policies and vendored releases by store.
+    """Looks up what presets refer to, and keeps what was read: sources, policies and vendored
+    releases by store.
 
     A workspace owns one.
     """
@@ -70,13 +75,20 @@ class Lookups:
         self._changed: dict[tuple[str, str], bool] = {}
 
     def find_parent(self, reference: str, referrer: Profile | None, index: int) -> Profile:
-        """Return the profile of another one's reference, seen from that one's store or revision. Raises NpuprofError."""
+        """Return the profile of another one's reference, seen from that one's store or revision.
+
+        Raises NpuprofError.
+        """
         assert referrer is not None, "a parent is a preset that another extends"
         assert referrer.home is not None, "it was read from a store"
         return self.find_parent_from(referrer.home, reference, referrer, index)
 
-    def find_parent_from(self, home: ProfileSource, reference: str, referrer: Profile | None, index: int) -> Profile:
-        """Return the profile of a reference in ``extends``, looked up in a store, its history or its sources. Raises NpuprofError."""
+    def find_parent_from(
+        self, home: ProfileSource, reference: str, referrer: Profile | None, index: int
+    ) -> Profile:
+        """Return the profile of a reference in ``extends``, looked up in a store, its history or
+        its sources. Raises NpuprofError.
+        """
         asked = referrer.origin("profile", "extends", index) if referrer else None
         if home.parts or not ("@" in reference or is_source_reference(reference)):
             return home.profile(reference, asked)
@@ -92,9 +104,16 @@ class Lookups:
         return pin.profile
 
     def find_source_profile(
-        self, home: ProfileSource, reference: str, asked: Origin | None = None, referrer: Profile | None = None
+        self,
+        home: ProfileSource,
+        reference: str,
+        asked: Origin | None = None,
+        referrer: Profile | None = None,
     ) -> Profile:
-        """Return the profile of ``SOURCE:NAME[@VERSION]``, seen from a store. Raises NpuprofError."""
+        """Return the profile of ``SOURCE:NAME[@VERSION]``, seen from a store.
+
+        Raises NpuprofError.
+        """
         store = self.find_source_store(home, reference, asked)
         name = reference.partition(":")[2].partition("@")[0]
         if not store.has_text(name) and store.released:
@@ -108,24 +127,41 @@ class Lookups:
                 profile.yanked[ASKED] = yank
         return profile
 
-    def find_source_store(self, home: ProfileSource, reference: str, asked: Origin | None = None) -> SourceStore:
+    def find_source_store(
+        self, home: ProfileSource, reference: str, asked: Origin | None = None
+    ) -> SourceStore:
         """Return the store of ``SOURCE:NAME[@VERSION]``, seen from another.
 
-        Raises NpuprofError, also (NP044) if a preset of the store ``asked`` for a version range that the lock does not record.
+        Raises NpuprofError, also (NP044) if a preset of the store ``asked`` for a version range
+        that the lock does not record.
         """
         source, _, name = reference.partition(":")
         store = self.open_source(home, source, asked)
         text = read_revision(name)
         is_range = parse_version_request(text) is not None and parse_version_text(text) is None
-        is_open = is_range and name not in store.locked.versions and not self.find_sources(home).label
-        if is_open and asked is not None and isinstance(home, ReadOnceStore) and asked.profile in home.names():
+        is_open = (
+            is_range and name not in store.locked.versions and not self.find_sources(home).label
+        )
+        if (
+            is_open
+            and asked is not None
+            and isinstance(home, ReadOnceStore)
+            and asked.profile in home.names()
+        ):
             what = f"npuprof.lock is out of date: it does not say which version {reference} is"
             why = "Another clone, or a later day, may have another one."
-            raise place_error(build_error("NP044", what, why, f"write it down: npuprof source update {source}"), asked)
+            raise place_error(
+                build_error("NP044", what, why, f"write it down: npuprof source update {source}"),
+                asked,
+            )
         return store.find_version(name, asked) if "@" in name else store
 
-    def open_source(self, home: ProfileSource, name: str, asked: Origin | None = None) -> SourceStore:
-        """Return the store of a source at its locked commit, or of a source's own source (``team/core``). Raises NpuprofError."""
+    def open_source(
+        self, home: ProfileSource, name: str, asked: Origin | None = None
+    ) -> SourceStore:
+        """Return the store of a source at its locked commit, or of a source's own source
+        (``team/core``). Raises NpuprofError.
+        """
         sources = self.find_sources(home)
         *above, last = name.split("/")
         for part in above:
@@ -133,7 +169,10 @@ class Lookups:
         return sources.open_source(last, asked)
 
     def find_sources(self, home: ProfileSource) -> Sources:
-        """Return the sources of a store, cached. Raises NpuprofError if npuprof.toml or the lock is invalid."""
+        """Return the sources of a store, cached.
+
+        Raises NpuprofError if npuprof.toml or the lock is invalid.
+        """
         if home not in self._sources:
             self._sources[home] = reading.read_sources(home)
         return self._sources[home]
@@ -143,7 +182,9 @@ class Lookups:
         self._sources[home] = sources
 
     def find_edited_copies(self, home: ProfileSource) -> list[Finding]:
-        """Return manual edits of generated files: the lock of a store, and the vendored copies in npuprof.toml."""
+        """Return manual edits of generated files: the lock of a store, and the vendored copies in
+        npuprof.toml.
+        """
         faults = []
         sources = self.find_sources(home)
         for name, source in sources.project.sources.items():
@@ -154,7 +195,10 @@ class Lookups:
         return faults
 
     def find_policy(self, profile: Profile) -> Policy | None:
-        """Return the team policy for a preset, from the tree that it was read from; None if there is none. Raises NpuprofError."""
+        """Return the team policy for a preset, from the tree that it was read from.
+
+        None if there is none. Raises NpuprofError.
+        """
         home = profile.home
         if home is None:
             return None
@@ -166,9 +210,12 @@ class Lookups:
         return joined
 
     def load_policy(self, home: ProfileSource) -> Policy | None:
-        """Return the policy of a store's tree, cached; None if there is none. Own rules replace those with the same code.
+        """Return the policy of a store's tree, cached; None if there is none.
 
-        Raises NpuprofError if npuprof.toml is invalid, or a source with applicable rules is missing.
+        Own rules replace those with the same code.
+
+        Raises NpuprofError if npuprof.toml is invalid, or a source with applicable rules is
+        missing.
         """
         if home not in self._policies:
             self._policies[home] = self._read_policy(home) if home.may_have_policy() else None
@@ -187,43 +234,70 @@ class Lookups:
         for name, source in project.sources.items():
             if source.rules:
                 policy = self.load_policy(self.open_source(home, name))
-                rules += tuple(rule for rule in policy.rules if rule.code not in own and rule not in rules) if policy else ()
+                rules += (
+                    tuple(
+                        rule for rule in policy.rules if rule.code not in own and rule not in rules
+                    )
+                    if policy
+                    else ()
+                )
         return Policy(rules, project.ignores) if rules or project.ignores else None
 
     def find_project(self, home: ProfileSource) -> Project:
         """Return a store's own npuprof.toml. Raises NpuprofError if it is invalid."""
         return home.project if isinstance(home, Folder) else self.find_sources(home).project
 
-    def load_profile_at_revision(self, home: ProfileSource, reference: str, asked: Origin | None = None) -> PinnedProfile:
+    def load_profile_at_revision(
+        self, home: ProfileSource, reference: str, asked: Origin | None = None
+    ) -> PinnedProfile:
         """Return the profile of ``NAME@REV`` in a store.
 
-        If git does not know it, a vendored release is used. Raises NpuprofError, also if a released version differs from its
-        tag.
+        If git does not know it, a vendored release is used. Raises NpuprofError, also if a released
+        version differs from its tag.
         """
         if isinstance(home, KeptRelease):
             return self._pin_kept_release(find_nested_release(home, reference, asked), asked)
-        has_history = not isinstance(home, Folder) or (home.in_work_tree and not home.is_shipped and has_release_tags(home.root))
+        has_history = not isinstance(home, Folder) or (
+            home.in_work_tree and not home.is_shipped and has_release_tags(home.root)
+        )
         if not has_history and (release := self.find_kept_release(home, reference)) is not None:
             return self._pin_kept_release(release, asked)
         try:
             pinned = self._load_profile_from_git(home, reference, asked)
         except NpuprofError as error:
             release = self.find_kept_release(home, reference)
-            if release is None and asked is not None and error.findings[0].code in ("NP020", "NP021"):
-                raise NpuprofError([advise_keeping(finding, reference, asked) for finding in error.findings]) from None
+            if (
+                release is None
+                and asked is not None
+                and error.findings[0].code in ("NP020", "NP021")
+            ):
+                raise NpuprofError(
+                    [advise_keeping(finding, reference, asked) for finding in error.findings]
+                ) from None
             if release is None or error.findings[0].code == "NP028":
                 raise
             return self._pin_kept_release(release, asked)
         if isinstance(home, Folder) and home.keeps_releases:
             with suppress(NpuprofError):  # the store's check reports it; git has the release
-                return pinned._replace(outdated=_describe_other_release(self.find_kept_release(home, reference), pinned))
+                return pinned._replace(
+                    outdated=_describe_other_release(
+                        self.find_kept_release(home, reference), pinned
+                    )
+                )
         return pinned
 
     def _pin_kept_release(self, release: KeptRelease, asked: Origin | None) -> PinnedProfile:
         record = release.record
-        return PinnedProfile(self.prove_kept_release(release, asked), f"{record.name}@{record.version}", record.version, record.commit)
+        return PinnedProfile(
+            self.prove_kept_release(release, asked),
+            f"{record.name}@{record.version}",
+            record.version,
+            record.commit,
+        )
 
-    def _load_profile_from_git(self, home: ProfileSource, reference: str, asked: Origin | None) -> PinnedProfile:
+    def _load_profile_from_git(
+        self, home: ProfileSource, reference: str, asked: Origin | None
+    ) -> PinnedProfile:
         pin = self.find_pin(home, reference, asked)
         profile = pin.home.profile(pin.name, asked)
         if pin.released:
@@ -237,11 +311,16 @@ class Lookups:
             return home.pin_parent(reference, asked)
         if not isinstance(home, Folder):
             what = f"{home.label} has no revisions"
-            raise build_error("NP021", what, "Revisions are those of a git repository.", "omit the revision")
+            raise build_error(
+                "NP021", what, "Revisions are those of a git repository.", "omit the revision"
+            )
         return home.repository.find_pin(reference, asked)
 
     def prove_kept_release(self, release: KeptRelease, asked: Origin | None = None) -> Profile:
-        """Return the preset of a vendored release. Raises NpuprofError (NP049) if it differs from the released one."""
+        """Return the preset of a vendored release.
+
+        Raises NpuprofError (NP049) if it differs from the released one.
+        """
         profile = release.profile(release.record.name, asked)
         if not release.is_proved:
             if self.digest_pinned_profile(profile) != release.record.digest:
@@ -249,8 +328,13 @@ class Lookups:
             release.is_proved = True
         return profile
 
-    def require_unchanged(self, home: Revision, version: Version, asked: Origin | None = None) -> None:
-        """Raise NpuprofError (NP028) if a version's preset digest differs from its tag; do nothing if that is unknown here."""
+    def require_unchanged(
+        self, home: Revision, version: Version, asked: Origin | None = None
+    ) -> None:
+        """Raise NpuprofError (NP028) if a version's preset digest differs from its tag.
+
+        Do nothing if that is unknown here.
+        """
         record = version.record
         if not record.preset_digest or record.form != FORM:
             return
@@ -258,24 +342,39 @@ class Lookups:
         if mark not in self._changed:
             self._changed[mark] = False  # for presets that refer to themselves
             with suppress(NpuprofError):  # reported when it is resolved
-                self._changed[mark] = self.digest_pinned_profile(home.profile(version.name)) != record.preset_digest
+                self._changed[mark] = (
+                    self.digest_pinned_profile(home.profile(version.name)) != record.preset_digest
+                )
         if self._changed[mark]:
-            what = f"{version.name} {version.number_text} is not the released preset: its preset digest differs from its tag"
+            what = (
+                f"{version.name} {version.number_text} is not the released preset: its preset "
+                "digest differs from its tag"
+            )
             why = "The tag was moved or written by hand, or its commit was replaced."
-            raise place_error(build_error("NP028", what, why, revisions.advise_refetch(version)), asked)
+            raise place_error(
+                build_error("NP028", what, why, revisions.advise_refetch(version)), asked
+            )
 
     def digest_pinned_profile(self, profile: Profile) -> str:
-        """Return the preset digest of a profile at a revision or in a vendored release. Raises NpuprofError."""
+        """Return the preset digest of a profile at a revision or in a vendored release.
+
+        Raises NpuprofError.
+        """
         return compute_preset_digest(Lineages(self.find_parent).find_lineage(profile))
 
     def find_kept_release(self, home: ProfileSource, reference: str) -> KeptRelease | None:
-        """Return a store's vendored release for a reference, cached; None if there is none. Raises NpuprofError (NP049)."""
+        """Return a store's vendored release for a reference, cached; None if there is none.
+
+        Raises NpuprofError (NP049).
+        """
         if (home, reference) not in self._kept:
             self._kept[home, reference] = open_kept_release(home, reference)
         return self._kept[home, reference]
 
     def find_kept_faults(self, home: Folder) -> Iterator[Finding]:
-        """Yield the faults of a store's vendored releases: unused ones, unreadable ones, and those that differ."""
+        """Yield the faults of a store's vendored releases: unused ones, unreadable ones, and those
+        that differ.
+        """
         pinned: set[str] = set()
         for name in home.names():
             with suppress(NpuprofError):  # reported with the preset
@@ -291,11 +390,18 @@ class Lookups:
                     self.prove_kept_release(release)
             except NpuprofError as error:
                 for finding in error.findings:
-                    yield finding if finding.where or finding.origin else finding._replace(where=place)
+                    yield (
+                        finding
+                        if finding.where or finding.origin
+                        else finding._replace(where=place)
+                    )
 
 
 def _describe_other_release(release: KeptRelease | None, pinned: PinnedProfile) -> str:
-    """Return the vendored release that differs from git's; an empty string if it is equal, or none is needed."""
+    """Return the vendored release that differs from git's.
+
+    An empty string if it is equal, or none is needed.
+    """
     if release is None:
         return "nothing" if pinned.version else ""
     same = (pinned.commit, pinned.version) == (release.record.commit, release.record.version)
@@ -303,12 +409,23 @@ def _describe_other_release(release: KeptRelease | None, pinned: PinnedProfile) 
 
 
 def _find_yank(pin: Pin, revision: str) -> Yank | None:
-    """Return the yank of a referenced version, of the preset or the whole store; None if there is none."""
+    """Return the yank of a referenced version, of the preset or the whole store.
+
+    None if there is none.
+    """
     tags = pin.home.repository
-    reason = tags.find_yank(f"{pin.name}/v{pin.version}" if pin.version else revision) if pin.version or revision.startswith("v") else ""
+    reason = (
+        tags.find_yank(f"{pin.name}/v{pin.version}" if pin.version else revision)
+        if pin.version or revision.startswith("v")
+        else ""
+    )
     if not reason:
         return None
     newest = tags.find_newest_kept(pin.name if pin.version else "")
     newest = f"v{newest}" if newest and not pin.version else newest
-    hint = f'write "{pin.name}@{newest}" in its place' if newest else f'release {pin.name} again, or write "{pin.name}" without a version'
+    hint = (
+        f'write "{pin.name}@{newest}" in its place'
+        if newest
+        else f'release {pin.name} again, or write "{pin.name}" without a version'
+    )
     return Yank(reason, hint)

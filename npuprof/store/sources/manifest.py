@@ -1,4 +1,6 @@
-"""The list of a copy's files with their SHA-256: of a vendored source, or of the vendored releases of a store."""
+"""The list of a copy's files with their SHA-256: of a vendored source, or of the vendored releases
+of a store.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ _LINES = lazy_pattern(r"(?:[^\0-\x1f\x7f\ufffd]+ [0-9a-f]{64}\n)*")
 
 
 def parse_manifest(raw: bytes) -> dict[str, set[str]]:
-    """Return the digests of each listed file by path; while a copy is replaced, those of the old and the new one."""
+    """Return the digests of each listed file by path.
+
+    While a copy is replaced, those of the old and the new one.
+    """
     listed: dict[str, set[str]] = {}
     for line in raw.decode(errors="surrogateescape").splitlines():
         path, _, digest = line.rpartition(" ")
@@ -29,7 +34,9 @@ def parse_manifest(raw: bytes) -> dict[str, set[str]]:
 
 def format_manifest(listed: Mapping[str, Iterable[str]]) -> bytes:
     """Return the list of files with these digests, sorted."""
-    return "".join(sorted(f"{path} {digest}\n" for path, digests in listed.items() for digest in digests)).encode(errors="surrogateescape")
+    return "".join(
+        sorted(f"{path} {digest}\n" for path, digests in listed.items() for digest in digests)
+    ).encode(errors="surrogateescape")
 
 
 def build_manifest(files: Mapping[str, bytes]) -> bytes:
@@ -43,7 +50,10 @@ def digest_manifest(raw: bytes) -> str:
 
 
 def find_equal_text(raw: bytes | None, digests: Iterable[str]) -> bytes | None:
-    """Return a text with one of the digests, as it is or with its line endings restored; None if it differs."""
+    """Return a text with one of the digests, as it is or with its line endings restored.
+
+    None if it differs.
+    """
     known = {*digests}
     for text in () if raw is None else (raw, raw.replace(b"\r\n", b"\n")):
         if digest_bytes(text) in known:
@@ -52,9 +62,11 @@ def find_equal_text(raw: bytes | None, digests: Iterable[str]) -> bytes | None:
 
 
 class Proof(Record):
-    """The expected files of a copy, so that each can be verified alone: the list whose digest is in the lock.
+    """The expected files of a copy, so that each can be verified alone: the list whose digest is in
+    the lock.
 
-    ``label`` names the source in messages, ``top`` is the folder of the copy, ``read`` returns the current list.
+    ``label`` names the source in messages, ``top`` is the folder of the copy, ``read`` returns the
+    current list.
     """
 
     label: str
@@ -64,15 +76,25 @@ class Proof(Record):
 
     @cached_property
     def listed(self) -> dict[str, set[str]]:
-        """The digest of each file by path, relative to the copy. Raises NpuprofError if the list is missing or differs from the lock."""
+        """The digest of each file by path, relative to the copy.
+
+        Raises NpuprofError if the list is missing or differs from the lock.
+        """
         if not self.digest:
             what = f"npuprof.lock does not list the files of the copy of the source {self.label!r}"
-            raise build_error("NP044", what, "It is unknown whether it was edited.", advise_copy(self.label))
+            raise build_error(
+                "NP044", what, "It is unknown whether it was edited.", advise_copy(self.label)
+            )
         wanted = {self.digest.removeprefix("sha256:")}
         raw = self._require_equal(MANIFEST, self.read(), wanted)
         if _LINES.fullmatch(raw.decode(errors="replace")) is None:
             what = f"{self.top}/{MANIFEST} is not a list of files and their digests"
-            raise build_error("NP044", what, "npuprof writes one file with its SHA-256 a line.", advise_copy(self.label))
+            raise build_error(
+                "NP044",
+                what,
+                "npuprof writes one file with its SHA-256 a line.",
+                advise_copy(self.label),
+            )
         return parse_manifest(raw)
 
     def require(self, path: str, raw: bytes | None) -> bytes | None:
@@ -86,19 +108,31 @@ class Proof(Record):
         return self._require_equal(path, raw, wanted)
 
     def _require_equal(self, path: str, raw: bytes | None, wanted: Collection[str]) -> bytes:
-        """Return the content of a file with one of the digests. A repeated edit gets another message."""
+        """Return the content of a file with one of the digests.
+
+        A repeated edit gets another message.
+        """
         text = find_equal_text(raw, wanted)
         if text is not None:
             return text
         file = f"{self.top}/{path}"
         there = digest_bytes(raw.replace(b"\r\n", b"\n"))[:7] if raw is not None else "missing"
         was = next(iter(wanted), "")[:7] or "not copied"
-        what = f"the copy of the source {self.label!r} does not match npuprof.lock: {file} is {there}, and was {was}"
+        what = (
+            f"the copy of the source {self.label!r} does not match "
+            f"npuprof.lock: {file} is {there}, and was {was}"
+        )
         why = "It was edited; presets of a source are changed where they come from."
-        hint = f"take it back (git restore {file}), or remove it (rm -f {file}) and {advise_copy(self.label)}"
+        hint = (
+            f"take it back (git restore {file}), or remove it "
+            f"(rm -f {file}) and {advise_copy(self.label)}"
+        )
         raise build_error("NP049", what, why, hint)
 
 
 def advise_copy(name: str) -> str:
-    """Return the hint for a changed copy; ``name`` is that of the source, or of one of its own sources."""
+    """Return the hint for a changed copy.
+
+    ``name`` is that of the source, or of one of its own sources.
+    """
     return f"copy it again: npuprof source vendor {name.partition('/')[0]}"

@@ -60,21 +60,41 @@ def require_own_folder(folder: str) -> None:
 def build_unfetched_finding(name: str, what: str) -> Finding:
     """Return the finding for presets of a source that is not on this machine."""
     why = "Nothing but source add, sync and update touches the network."
-    return Finding("NP043", f"the source {name!r} cannot be read: {what}", why, f"fetch the locked commits: {SYNC}")
+    return Finding(
+        "NP043",
+        f"the source {name!r} cannot be read: {what}",
+        why,
+        f"fetch the locked commits: {SYNC}",
+    )
 
 
 def build_later_error(source: str, reference: str, version: str, hint: str = "") -> NpuprofError:
-    """Return the error for a preset version that is not in the history of a source's locked commit."""
-    what = f"{source}:{reference} is not a version in the history of the locked commit: {version} was released later, or elsewhere"
+    """Return the error for a preset version that is not in the history of a source's
+    locked commit.
+    """
+    what = (
+        f"{source}:{reference} is not a version in the history of the locked commit: {version} "
+        "was released later, or elsewhere"
+    )
     why = "A source is seen as it was at its locked commit."
-    return build_error("NP047", what, why, hint or f"lock a newer one: npuprof source update {source.partition('/')[0]}")
+    return build_error(
+        "NP047",
+        what,
+        why,
+        hint or f"lock a newer one: npuprof source update {source.partition('/')[0]}",
+    )
 
 
 class TextCache:
-    """Cached texts of one store at one commit, which need no git. The cache may be deleted at any time."""
+    """Cached texts of one store at one commit, which need no git.
+
+    The cache may be deleted at any time.
+    """
 
     def __init__(self, url: str, path: str, commit: str) -> None:
-        self._folder = os.path.join(find_cache_folder(), "presets", f"{mark_texts(normalize_url(url), path)}-{commit}")
+        self._folder = os.path.join(
+            find_cache_folder(), "presets", f"{mark_texts(normalize_url(url), path)}-{commit}"
+        )
 
     def read_text(self, name: str) -> bytes | None:
         """Return a cached text, None if it is missing or incomplete."""
@@ -88,7 +108,9 @@ class TextCache:
     @cached_property
     def _is_ours(self) -> bool:
         """Whether the folder's texts are the user's own, as anybody can compute their checksums."""
-        return all(map(is_own_folder, (find_cache_folder(), os.path.dirname(self._folder), self._folder)))
+        return all(
+            map(is_own_folder, (find_cache_folder(), os.path.dirname(self._folder), self._folder))
+        )
 
     def keep_text(self, name: str, text: bytes) -> None:
         """Cache a text; if that fails, it is read from the mirror again."""
@@ -99,16 +121,23 @@ class TextCache:
 
 
 def _seal_text(name: str, text: bytes) -> bytes:
-    """Return the digest of a text and its name: on case-insensitive file systems, two presets may share a file."""
+    """Return the digest of a text and its name: on case-insensitive file systems, two presets may
+    share a file.
+    """
     return digest_bytes(name.encode(errors="surrogateescape") + b"\n" + text).encode()
 
 
 def name_source_in_error(error: NpuprofError, source: str) -> NpuprofError:
     """Return an error about a preset version as one about a source's preset."""
     newer = f"omit the @; npuprof source update {source.partition('/')[0]} locks the newer version"
-    return NpuprofError([
-        finding._replace(message=f"{source}: {finding.message}", hint=finding.hint if finding.hint.startswith(_KEPT) else newer)
-        if finding.code == "NP011"
-        else finding
-        for finding in error.findings
-    ])  # fmt: skip
+    return NpuprofError(
+        [
+            finding._replace(
+                message=f"{source}: {finding.message}",
+                hint=finding.hint if finding.hint.startswith(_KEPT) else newer,
+            )
+            if finding.code == "NP011"
+            else finding
+            for finding in error.findings
+        ]
+    )

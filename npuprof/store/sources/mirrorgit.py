@@ -11,7 +11,13 @@ from npuprof.model import Finding, NpuprofError, Record
 from npuprof.store.gitstore.objects import Git
 from npuprof.store.gitstore.revisions import Revision, StoreRepository
 from npuprof.store.sources.failures import build_cache_error, build_mirror_finding
-from npuprof.store.sources.mirror import LOCKED, build_unfetched_finding, find_mirror_folder, require_own_cache, require_own_folder
+from npuprof.store.sources.mirror import (
+    LOCKED,
+    build_unfetched_finding,
+    find_mirror_folder,
+    require_own_cache,
+    require_own_folder,
+)
 from npuprof.store.versions import YANKED, is_version_tag
 from npuprof.system import lazy_pattern
 from npuprof.system.files import describe_os_error
@@ -20,14 +26,17 @@ from npuprof.system.tree import Tree, make_tree
 
 HEADS, TAGS = "refs/heads/", "refs/tags/"
 
-_MANY = 200  # number of refs written at once above which they are packed: ten thousand files slow every listing down
+# number of refs written at once above which they are packed: ten thousand files slow every listing
+# down
+_MANY = 200
 
 #: Characters invalid in ref names, by git-check-ref-format.
 _NO_NAME = lazy_pattern(r"[\0-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|[./]$")
 
 _NO_HOOKS = ("-c", f"core.hooksPath={os.devnull}", "-c", "core.logAllRefUpdates=false")
 
-#: The commits in the history of a mirror's refs, by its folder: a log asks for each lock of a repository.
+#: The commits in the history of a mirror's refs, by its folder: a log asks for each lock of a
+#: repository.
 _HISTORIES: dict[str, set[str]] = {}
 
 _PEELED = "^{}"  # the suffix of a listed tag's commit
@@ -42,17 +51,30 @@ class MirrorGit(Git):
 
     def build_refusal(self, reason: bytes) -> NpuprofError:
         """Return git's error: another owner, an obstacle, else a damaged mirror."""
-        return NpuprofError(build_mirror_finding(self._label, self.bare, reason.decode(errors="replace")))
+        return NpuprofError(
+            build_mirror_finding(self._label, self.bare, reason.decode(errors="replace"))
+        )
 
     def make(self, has_long_ids: bool = False) -> None:
-        """Create the mirror, with SHA-256 ids if ``has_long_ids``; one without refs may be recreated. Raises NpuprofError."""
+        """Create the mirror, with SHA-256 ids if ``has_long_ids``.
+
+        One without refs may be recreated. Raises NpuprofError.
+        """
         self.close()
         Tree(self.bare).remove("config")
-        self.run_command("init", "-q", "--bare", "--template=", *(["--object-format=sha256"] if has_long_ids else []))
+        self.run_command(
+            "init",
+            "-q",
+            "--bare",
+            "--template=",
+            *(["--object-format=sha256"] if has_long_ids else []),
+        )
 
     def explain_absence(self, oids: Iterable[str]) -> Finding:
         """Return the finding for missing objects: the commits of a mirror must be complete."""
-        return build_mirror_finding(self._label, self.bare, f"error: object {next(iter(oids), '')} is missing")
+        return build_mirror_finding(
+            self._label, self.bare, f"error: object {next(iter(oids), '')} is missing"
+        )
 
 
 class RemoteRefs(Record):
@@ -72,7 +94,9 @@ class RemoteRefs(Record):
         for line in os.fsdecode(answer).split("\n"):
             oid, _, full = line.partition("\t")
             name = full.removesuffix(_PEELED)
-            if is_full_id(oid) and (name == "HEAD" or (name.startswith((HEADS, TAGS)) and not _NO_NAME.search(name))):
+            if is_full_id(oid) and (
+                name == "HEAD" or (name.startswith((HEADS, TAGS)) and not _NO_NAME.search(name))
+            ):
                 (refs if name == full else targets)[name] = oid
         return cls(refs, targets)
 
@@ -82,7 +106,9 @@ class RemoteRefs(Record):
 
     def is_version(self, name: str) -> bool:
         """Return whether a ref is a version tag, of a preset or of a whole store, or a yank."""
-        return name.startswith(TAGS) and is_version_tag(name.removeprefix(TAGS).removesuffix(YANKED))
+        return name.startswith(TAGS) and is_version_tag(
+            name.removeprefix(TAGS).removesuffix(YANKED)
+        )
 
 
 def is_full_id(text: str) -> bool:
@@ -92,13 +118,18 @@ def is_full_id(text: str) -> bool:
 
 def shorten_ids(first: str, second: str) -> tuple[str, str]:
     """Return two ids shortened until they still differ, for messages."""
-    same = next((index for index, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), 0)
+    same = next(
+        (index for index, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), 0
+    )
     length = max(12, same + 4)
     return first[:length], second[:length]
 
 
 def put_refs(git: MirrorGit, written: dict[str, str], gone: Iterable[str] = ()) -> None:
-    """Delete refs of a mirror, which may conflict with others, and write those. Raises NpuprofError."""
+    """Delete refs of a mirror, which may conflict with others, and write those.
+
+    Raises NpuprofError.
+    """
     write_refs(git, [f"delete {name}" for name in gone])
     write_refs(git, [f"update {name} {oid}" for name, oid in written.items()])
     if len(written) > _MANY:
@@ -118,11 +149,17 @@ def select_below(refs: dict[str, str], prefix: str) -> dict[str, str]:
 
 def list_reached(git: Git, tips: Iterable[str]) -> set[str]:
     """Return the commits in the history of objects, by id. Raises NpuprofError."""
-    return set(git.run_command("rev-list", "--stdin", stdin="".join(f"{tip}\n" for tip in tips).encode()).decode().split())
+    return set(
+        git.run_command("rev-list", "--stdin", stdin="".join(f"{tip}\n" for tip in tips).encode())
+        .decode()
+        .split()
+    )
 
 
 def is_verified(git: Git, commit: str) -> bool:
-    """Return whether the refs of a mirror contain a commit: a failed sync may leave unverified ones."""
+    """Return whether the refs of a mirror contain a commit: a failed sync may leave
+    unverified ones.
+    """
     kept, named = git.read_objects([f"{LOCKED}{commit}", commit])
     if kept or not named:
         return bool(kept)
@@ -131,32 +168,52 @@ def is_verified(git: Git, commit: str) -> bool:
     return commit in _HISTORIES[git.bare]
 
 
-def read_moved(git: Git, names: list[str], known: dict[str, str], now: dict[str, str]) -> tuple[tuple[str, str, str], ...]:
+def read_moved(
+    git: Git, names: list[str], known: dict[str, str], now: dict[str, str]
+) -> tuple[tuple[str, str, str], ...]:
     """Return moved tags: name, old and new commit, or the objects if one is not a commit.
 
     The commits are equal if a tag was recreated there: its release record may differ.
     """
-    objects = iter(git.read_objects([f"{oid}^{{commit}}" for name in names for oid in (known[name], now[name])]))
+    objects = iter(
+        git.read_objects(
+            [f"{oid}^{{commit}}" for name in names for oid in (known[name], now[name])]
+        )
+    )
     pairs = [(name, next(objects), next(objects)) for name in names]
-    return tuple((name, before.oid, after.oid) if before and after else (name, known[name], now[name]) for name, before, after in pairs)
+    return tuple(
+        (name, before.oid, after.oid) if before and after else (name, known[name], now[name])
+        for name, before, after in pairs
+    )
 
 
 def write_refs(git: Git, lines: list[str]) -> None:
     """Change refs of a mirror, all or none. Raises NpuprofError."""
     if lines:
-        git.run_command(*_NO_HOOKS, "update-ref", "--no-deref", "--stdin", stdin=os.fsencode("".join(f"{line}\n" for line in lines)))
+        git.run_command(
+            *_NO_HOOKS,
+            "update-ref",
+            "--no-deref",
+            "--stdin",
+            stdin=os.fsencode("".join(f"{line}\n" for line in lines)),
+        )
 
 
 @contextmanager
 def hold_mirror(url: str, label: str) -> Iterator[MirrorGit]:
-    """Lock the mirror of a URL, creating it if necessary, and yield its git. Raises NpuprofError."""
+    """Lock the mirror of a URL, creating it if necessary, and yield its git.
+
+    Raises NpuprofError.
+    """
     folder = find_mirror_folder(url)
     try:
         make_tree(os.path.dirname(folder), 0o700)
         require_own_cache()
         make_tree(folder, 0o700)
     except OSError as error:
-        raise build_cache_error(folder, f"It cannot be made: {describe_os_error(error, folder)}.") from None
+        raise build_cache_error(
+            folder, f"It cannot be made: {describe_os_error(error, folder)}."
+        ) from None
     require_own_folder(folder)
     with lock_folders([folder]):
         git = MirrorGit(folder, label)
@@ -179,7 +236,11 @@ def open_mirror(name: str, url: str, path: str) -> StoreRepository:
     if not os.path.exists(folder):
         raise NpuprofError(build_unfetched_finding(name, "it was never fetched on this machine"))
     require_own_cache()
-    repository = StoreRepository(os.path.join(folder, path) if path else folder, folder, MirrorGit(folder, f"the source {name!r}"))
+    repository = StoreRepository(
+        os.path.join(folder, path) if path else folder,
+        folder,
+        MirrorGit(folder, f"the source {name!r}"),
+    )
     repository.is_source = True
     return repository
 
@@ -187,10 +248,15 @@ def open_mirror(name: str, url: str, path: str) -> StoreRepository:
 def load_mirror_revision(repository: StoreRepository, name: str, commit: str) -> Revision:
     """Return the store in the mirror of a source at a commit.
 
-    Raises NpuprofError if the mirror lacks the commit: never fetched, not verified, or lost with a part of the mirror.
+    Raises NpuprofError if the mirror lacks the commit: never fetched, not verified, or lost with a
+    part of the mirror.
     """
     if not is_verified(repository.git, commit):
-        if repository.git.run_command("for-each-ref", "--format=%(refname)", f"{LOCKED}{commit}").strip():
+        if repository.git.run_command(
+            "for-each-ref", "--format=%(refname)", f"{LOCKED}{commit}"
+        ).strip():
             raise NpuprofError(repository.git.explain_absence([commit]))
-        raise NpuprofError(build_unfetched_finding(name, f"the commit {commit[:7]} is not on this machine"))
+        raise NpuprofError(
+            build_unfetched_finding(name, f"the commit {commit[:7]} is not on this machine")
+        )
     return repository.load_revision(commit)

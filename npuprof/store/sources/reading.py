@@ -44,7 +44,13 @@ def read_sources(home: ProfileSource) -> Sources:
     if isinstance(home, SourceStore):
         home.require_fit()
         cited = {name: home.cite_beside(name) for name in (FILE, LOCK_FILE)}
-        sources = parse_sources(cited, {name: home.read_file(name) for name in cited}, None, f"{home.source}/", home.copy)
+        sources = parse_sources(
+            cited,
+            {name: home.read_file(name) for name in cited},
+            None,
+            f"{home.source}/",
+            home.copy,
+        )
         sources.which = home.which
         return sources
     if isinstance(home, Revision):
@@ -55,23 +61,42 @@ def read_sources(home: ProfileSource) -> Sources:
     path = os.path.join(base, LOCK_FILE)
     locked = read_file_beside(path)
     lock = locks.parse_lock(os.path.relpath(path), locked) if locked is not None else Lock()
-    return Sources(home.project, lock, open_copy=lambda folder: VendoredCopy(find_copy_folder(base, folder)))
+    return Sources(
+        home.project, lock, open_copy=lambda folder: VendoredCopy(find_copy_folder(base, folder))
+    )
 
 
-def read_sources_at(repository: StoreRepository, commit: str, prefix: str, shown: str | None) -> Sources:
-    """Return the sources of a store at a commit or tree; ``shown`` is the revision to cite. Raises NpuprofError."""
+def read_sources_at(
+    repository: StoreRepository, commit: str, prefix: str, shown: str | None
+) -> Sources:
+    """Return the sources of a store at a commit or tree; ``shown`` is the revision to cite.
+
+    Raises NpuprofError.
+    """
     paths = dict(zip((FILE, LOCK_FILE), list_project_paths(prefix), strict=True))
-    raw = dict(zip(paths, repository.git.read_files([f"{commit}:{path}" for path in paths.values()]), strict=True))
+    raw = dict(
+        zip(
+            paths,
+            repository.git.read_files([f"{commit}:{path}" for path in paths.values()]),
+            strict=True,
+        )
+    )
     sources = parse_sources(paths, raw, shown)
     sources.which = f"--rev {shown[:12]}" if shown else ""
     place = posixpath.dirname(prefix.rstrip("/"))
-    sources.open_copy = lambda folder: VendoredCopy(posixpath.join(place, folder), Revision(repository, commit))
+    sources.open_copy = lambda folder: VendoredCopy(
+        posixpath.join(place, folder), Revision(repository, commit)
+    )
     sources.find_later_copy = partial(_find_copy_at_head, repository, commit, prefix)
     return sources
 
 
-def _find_copy_at_head(repository: StoreRepository, commit: str, prefix: str, locked: LockedSource) -> CopyPlace | None:
-    """Return HEAD's vendored copy of a source that was locked before; None if there is none, or the mirror exists.
+def _find_copy_at_head(
+    repository: StoreRepository, commit: str, prefix: str, locked: LockedSource
+) -> CopyPlace | None:
+    """Return HEAD's vendored copy of a source that was locked before.
+
+    None if there is none, or the mirror exists.
 
     A repository that vendors its source can show its history without the mirror.
     """
@@ -82,10 +107,17 @@ def _find_copy_at_head(repository: StoreRepository, commit: str, prefix: str, lo
         later = read_sources_at(repository, head.oid, prefix, head.oid)
         for name, source in later.project.sources.items():
             known = later.lock.sources.get(name)
-            if source.vendor and known and (known.url, known.path, known.commit) == (locked.url, locked.path, locked.commit):
+            if (
+                source.vendor
+                and known
+                and (known.url, known.path, known.commit)
+                == (locked.url, locked.path, locked.commit)
+            ):
                 place = later.find_copy(name, known)
                 pins = {pin.commit for pin in locked.versions.values()}
-                if place is not None and all(place._replace(version=pin).open().read_commit() == pin for pin in pins):
+                if place is not None and all(
+                    place._replace(version=pin).open().read_commit() == pin for pin in pins
+                ):
                     return place
     return None
 
@@ -94,29 +126,46 @@ class Sources:
     """The sources of a store: declared, locked, and opened ones."""
 
     def __init__(
-        self, project: Project, lock: Lock, label: str = "", open_copy: CopyOpener | None = None, copy: CopyPlace | None = None
+        self,
+        project: Project,
+        lock: Lock,
+        label: str = "",
+        open_copy: CopyOpener | None = None,
+        copy: CopyPlace | None = None,
     ) -> None:
         self.project = project
         self.lock = lock
         self.open_copy = open_copy
-        self.copy = copy  #: the place of the referring store, if it is vendored itself: its sources came with it
+        #: the place of the referring store, if it is vendored itself: its sources came with it
+        self.copy = copy
         self.label = label  #: the prefix of a source's own sources, ``team/``
-        self.find_later_copy: Callable[[LockedSource], CopyPlace | None] | None = None  #: finds a copy that was vendored later
-        self.which = ""  #: the argument of ``source sync`` for this lock: ``--rev abc1234``; empty for the current one
+        self.find_later_copy: Callable[[LockedSource], CopyPlace | None] | None = (
+            None  #: finds a copy that was vendored later
+        )
+        #: the argument of ``source sync`` for this lock: ``--rev abc1234``; empty for the current
+        #: one
+        self.which = ""
         self._opened: dict[str, SourceStore] = {}
 
     def open_source(self, name: str, asked: Origin | None = None) -> SourceStore:
-        """Return the store of a source at its locked commit. Raises NpuprofError if it is unknown, or not locked as requested."""
+        """Return the store of a source at its locked commit.
+
+        Raises NpuprofError if it is unknown, or not locked as requested.
+        """
         if name not in self._opened:
             locked = self.require_lock(name, asked)
-            self._opened[name] = SourceStore(locked, f"{self.label}{name}", copy=self.find_copy(name, locked))
+            self._opened[name] = SourceStore(
+                locked, f"{self.label}{name}", copy=self.find_copy(name, locked)
+            )
             self._opened[name].which = self.which
             self._opened[name].proved_by = self.lock.find_origin(name, "digest")
         return self._opened[name]
 
     def list_locked(self) -> list[SourceStore]:
         """Return the stores of all locked sources. Raises NpuprofError."""
-        return [self.open_source(name) for name in self.project.sources if name in self.lock.sources]
+        return [
+            self.open_source(name) for name in self.project.sources if name in self.lock.sources
+        ]
 
     def find_copy(self, name: str, locked: LockedSource) -> CopyPlace | None:
         """Return the place of a source's vendored copy, None if its mirror is used."""
@@ -125,31 +174,59 @@ class Sources:
         folder, open_copy = self.project.sources[name].vendor, self.open_copy
         if open_copy is None or not folder:
             return self.find_later_copy(locked) if self.find_later_copy is not None else None
-        proof = Proof(f"{self.label}{name}", folder, locked.copy, lambda: open_copy(folder).read_unproven(MANIFEST))
+        proof = Proof(
+            f"{self.label}{name}",
+            folder,
+            locked.copy,
+            lambda: open_copy(folder).read_unproven(MANIFEST),
+        )
         return CopyPlace(open_copy, folder, proof=proof)
 
     def require_lock(self, name: str, asked: Origin | None = None) -> LockedSource:
-        """Return the lock entry of a source. Raises NpuprofError if it is unknown, or not locked as requested."""
+        """Return the lock entry of a source.
+
+        Raises NpuprofError if it is unknown, or not locked as requested.
+        """
         wanted = self.project.sources.get(name)
         if wanted is None:
             known = list(self.project.sources)
             hint = (
                 did_you_mean(name, known, f"known are {', '.join(known)}")
                 if known
-                else f"npuprof source add {name} GIT-URL adds one; a version of a preset is written {name}@VERSION"
+                else (
+                    f"npuprof source add {name} GIT-URL adds one; a "
+                    f"version of a preset is written {name}@VERSION"
+                )
             )
             why = "npuprof.toml says where the presets of other repositories come from."
-            raise place_error(build_error("NP042", f"there is no source {name!r}", why, hint), asked)
+            raise place_error(
+                build_error("NP042", f"there is no source {name!r}", why, hint), asked
+            )
         locked = self.lock.sources.get(name)
         if locked is None:
             what = f"npuprof.lock does not say at which commit the source {name!r} is"
-            raise build_error("NP044", what, "", f"write it down: npuprof source update {name}", asked)
-        pairs = {"url": (locked.url, wanted.url), "path": (locked.path, wanted.path), "rev": (locked.rev, wanted.rev)}
+            raise build_error(
+                "NP044", what, "", f"write it down: npuprof source update {name}", asked
+            )
+        pairs = {
+            "url": (locked.url, wanted.url),
+            "path": (locked.path, wanted.path),
+            "rev": (locked.rev, wanted.rev),
+        }
         for part, (was, now) in pairs.items():
             if was != now:
-                what = f"npuprof.lock is out of date: the {part} of the source {name!r} is {now!r} in npuprof.toml"
+                what = (
+                    f"npuprof.lock is out of date: the {part} of "
+                    f"the source {name!r} is {now!r} in npuprof.toml"
+                )
                 why = f"The lock was made for {was!r}."
-                raise build_error("NP044", what, why, f"npuprof source update {name}", self.project.find_source_origin(name))
+                raise build_error(
+                    "NP044",
+                    what,
+                    why,
+                    f"npuprof source update {name}",
+                    self.project.find_source_origin(name),
+                )
         if unsealed := self.find_unsealed(name):
             raise NpuprofError(unsealed)
         return locked
@@ -160,24 +237,48 @@ class Sources:
         if locked is None or locked.is_sealed:
             return []
         source = f"{self.label}{name}"
-        what = f"{f'the lock of {self.label[:-1]}' if self.label else 'npuprof.lock'} has no fitting seals for the source {source!r}"
-        why = "It was edited by hand or merged wrongly; npuprof trusts only the checksums that it wrote, as versions never change."
-        hint = f"restore the lock, or lock it again: npuprof source update {source.partition('/')[0]}"
+        what = (
+            f"{f'the lock of {self.label[:-1]}' if self.label else 'npuprof.lock'} has no fitting "
+            f"seals for the source {source!r}"
+        )
+        why = (
+            "It was edited by hand or merged wrongly; npuprof trusts only the checksums that it "
+            "wrote, as versions never change."
+        )
+        hint = (
+            f"restore the lock, or lock it again: npuprof source update {source.partition('/')[0]}"
+        )
         return [Finding("NP044", what, why, hint, self.lock.find_origin(name, "commit"))]
 
 
 def open_locked(name: str, locked: LockedSource) -> SourceStore:
-    """Return the locked store of a source, or of a source's own source (``team/core``). Raises NpuprofError."""
+    """Return the locked store of a source, or of a source's own source (``team/core``).
+
+    Raises NpuprofError.
+    """
     above = name.rpartition("/")[0]
-    project = Project(sources={locked.name: Source(locked.name, locked.url, locked.path, locked.rev)})
-    return Sources(project, Lock(sources={locked.name: locked}), f"{above}/" if above else "").open_source(locked.name)
+    project = Project(
+        sources={locked.name: Source(locked.name, locked.url, locked.path, locked.rev)}
+    )
+    return Sources(
+        project, Lock(sources={locked.name: locked}), f"{above}/" if above else ""
+    ).open_source(locked.name)
 
 
 def parse_sources(
-    cited: dict[str, str], raw: dict[str, bytes | None], revision: str | None, label: str = "", copy: CopyPlace | None = None
+    cited: dict[str, str],
+    raw: dict[str, bytes | None],
+    revision: str | None,
+    label: str = "",
+    copy: CopyPlace | None = None,
 ) -> Sources:
-    """Return npuprof.toml and npuprof.lock parsed, given by name; ``cited`` are the paths to cite. Raises NpuprofError."""
+    """Return npuprof.toml and npuprof.lock parsed, given by name; ``cited`` are the paths to cite.
+
+    Raises NpuprofError.
+    """
     written, locked = raw[FILE], raw[LOCK_FILE]
-    project = projects.parse_project(cited[FILE], written, revision) if written is not None else Project()
+    project = (
+        projects.parse_project(cited[FILE], written, revision) if written is not None else Project()
+    )
     lock = locks.parse_lock(cited[LOCK_FILE], locked, revision) if locked is not None else Lock()
     return Sources(project, lock, label, copy=copy)

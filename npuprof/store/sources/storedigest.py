@@ -1,4 +1,6 @@
-"""The digest of a source's store: computed, cached with the texts of its commit, and compared with the lock."""
+"""The digest of a source's store: computed, cached with the texts of its commit, and compared with
+the lock.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ _KEPT = ".digest"
 
 
 def compute_kept_digest(repository: StoreRepository, url: str, path: str, commit: str) -> str:
-    """Return the digest of a store at a commit, and cache it for readers without git; an empty string if there is no store.
+    """Return the digest of a store at a commit, and cache it for readers without git.
+
+    An empty string if there is no store.
 
     Raises NpuprofError.
     """
@@ -32,29 +36,52 @@ def compute_kept_digest(repository: StoreRepository, url: str, path: str, commit
 
 
 def load_store_digest(locked: LockedSource, open_revision: Callable[[], Revision]) -> str:
-    """Return the digest of a source's locked store, opening the store unless it is cached. Raises NpuprofError."""
+    """Return the digest of a source's locked store, opening the store unless it is cached.
+
+    Raises NpuprofError.
+    """
     digest = TextCache(locked.url, locked.path, locked.commit).read_text(_KEPT)
     return (
-        digest.decode() if digest is not None else compute_kept_digest(open_revision().repository, locked.url, locked.path, locked.commit)
+        digest.decode()
+        if digest is not None
+        else compute_kept_digest(open_revision().repository, locked.url, locked.path, locked.commit)
     )
 
 
 def digest_texts(texts: Mapping[str, bytes]) -> str:
-    """Return the digest of a store: SHA-256 of the names and texts of its presets, links followed; empty without presets."""
+    """Return the digest of a store: SHA-256 of the names and texts of its presets, links followed.
+
+    Empty without presets.
+    """
     return _digest_files({name: digest_bytes(text) for name, text in texts.items()})
 
 
 def digest_listed(listed: Mapping[str, Iterable[str]], place: str) -> str:
-    """Return the digest of the store in a vendored folder, from the list of the copy without reading files."""
-    below = {path.removeprefix(place): digests for path, digests in listed.items() if path.startswith(place) and path.endswith(".toml")}
-    return _digest_files({path.removesuffix(".toml"): next(iter(digests)) for path, digests in below.items() if not path.startswith(".")})
+    """Return the digest of the store in a vendored folder, from the list of the copy without
+    reading files.
+    """
+    below = {
+        path.removeprefix(place): digests
+        for path, digests in listed.items()
+        if path.startswith(place) and path.endswith(".toml")
+    }
+    return _digest_files(
+        {
+            path.removesuffix(".toml"): next(iter(digests))
+            for path, digests in below.items()
+            if not path.startswith(".")
+        }
+    )
 
 
 def build_digest_finding(name: str, locked: LockedSource) -> Finding:
     """Return the finding for a source's store that differs from the lock."""
     above = name.rpartition("/")[0]
     lock = f"the lock of {above}" if above else "npuprof.lock"
-    what = f"the store of the source {name!r} at {locked.commit[:7]} does not match {lock}: its digest differs"
+    what = (
+        f"the store of the source {name!r} at {locked.commit[:7]} "
+        f"does not match {lock}: its digest differs"
+    )
     hint = f"restore the lock, or lock it again: npuprof source update {name.partition('/')[0]}"
     return Finding("NP049", what, "The lock was edited by hand, or merged wrongly.", hint)
 

@@ -17,7 +17,12 @@ from npuprof.store.base import ReadOnceStore
 from npuprof.store.problems import advise_sync_of, build_missing_finding, place_error
 from npuprof.store.sources.lock import LockedSource, LockedVersion, find_locked_version
 from npuprof.store.sources.manifest import advise_copy
-from npuprof.store.sources.mirror import TextCache, build_later_error, find_mirror_folder, name_source_in_error
+from npuprof.store.sources.mirror import (
+    TextCache,
+    build_later_error,
+    find_mirror_folder,
+    name_source_in_error,
+)
 from npuprof.store.sources.released import (
     ReleasedTag,
     build_unknown_error,
@@ -40,15 +45,26 @@ _LISTING = ".names"
 
 
 class SourceStore(ReadOnceStore):
-    """The store of a source at a commit, or at a version of one of its presets. Its presets are named ``SOURCE:NAME``."""
+    """The store of a source at a commit, or at a version of one of its presets.
+
+    Its presets are named ``SOURCE:NAME``.
+    """
 
     is_locked = True
 
     def __init__(
-        self, locked: LockedSource, label: str, copy: CopyPlace | None = None, home: SourceStore | None = None, reference: str = "",
-        pin: LockedVersion | None = None, is_own: bool = False,
-    ) -> None:  # fmt: skip
-        """Create the locked store, or the one at the ``pin`` of a ``reference`` with an @, as seen from a ``home``."""
+        self,
+        locked: LockedSource,
+        label: str,
+        copy: CopyPlace | None = None,
+        home: SourceStore | None = None,
+        reference: str = "",
+        pin: LockedVersion | None = None,
+        is_own: bool = False,
+    ) -> None:
+        """Create the locked store, or the one at the ``pin`` of a ``reference`` with an @, as seen
+        from a ``home``.
+        """
         super().__init__()
         self.locked = locked
         self.label = f"{label}:"
@@ -60,13 +76,18 @@ class SourceStore(ReadOnceStore):
         self.shown = pin.format_shown(reference.partition("@")[0]) if pin else locked.shown
         self.copy = copy  #: the place of its vendored copy, if there is one
         self._copy = self._require_copy(copy) if copy is not None else None
-        self.root = f"source:{locked.url} {locked.path}"  #: its identity for trust, independent of its local name
+        #: its identity for trust, independent of its local name
+        self.root = f"source:{locked.url} {locked.path}"
         self._home, self._reference, self._pin, self._is_own = home, reference, pin, is_own
-        place = f"{locked.path}@{self.shown}{' own' if is_own else ''}" if pin else locked.path  # cached texts of a version were verified
+        place = (
+            f"{locked.path}@{self.shown}{' own' if is_own else ''}" if pin else locked.path
+        )  # cached texts of a version were verified
         self._cache = None if self._copy else TextCache(locked.url, place, self.commit)
         self._is_fit = False
         self._versions: dict[tuple[str, bool], SourceStore] = {}
-        self.which: str = home.which if home is not None else ""  #: the argument of ``source sync`` for its lock
+        self.which: str = (
+            home.which if home is not None else ""
+        )  #: the argument of ``source sync`` for its lock
         self.proved_by: Origin | None = None  #: the place of its digest in the lock
 
     def _require_copy(self, copy: CopyPlace) -> VendoredCopy:
@@ -77,7 +98,10 @@ class SourceStore(ReadOnceStore):
         vendored = copy.open()
         copied = vendored.read_commit()
         if copied != self.commit:
-            what = f"the copy of the source {self.source!r} is {f'of the commit {copied[:7]}' if copied else 'not whole'}"
+            what = (
+                f"the copy of the source {self.source!r} is "
+                f"{f'of the commit {copied[:7]}' if copied else 'not whole'}"
+            )
             why = f"npuprof.lock names {self.commit[:7]}."
             raise build_error("NP044", what, why, advise_copy(self.source))
         if vendored.proof is not None:
@@ -85,13 +109,19 @@ class SourceStore(ReadOnceStore):
         return vendored
 
     def find_edits(self) -> list[Finding]:
-        """Return the files of its vendored copy that were changed, including its own sources. Raises NpuprofError."""
+        """Return the files of its vendored copy that were changed, including its own sources.
+
+        Raises NpuprofError.
+        """
         assert self._copy is not None, "it is asked for where there is one"
         return self._copy.list_faults()
 
     @property
     def version(self) -> str:
-        """Its version number, of the whole store or of one preset; an empty string if it is not a version."""
+        """Its version number, of the whole store or of one preset.
+
+        An empty string if it is not a version.
+        """
         return self.shown.rpartition("/v")[2] if self.is_version or self.locked.tag else ""
 
     @property
@@ -101,7 +131,10 @@ class SourceStore(ReadOnceStore):
 
     @property
     def released(self) -> Version | None:
-        """The requested version, if it has a tag. Raises NpuprofError if it is not on this machine."""
+        """The requested version, if it has a tag.
+
+        Raises NpuprofError if it is not on this machine.
+        """
         return self._opened[1]
 
     @cached_property
@@ -109,32 +142,51 @@ class SourceStore(ReadOnceStore):
         try:
             return self._open()
         except NpuprofError as error:
-            findings = [advise_sync_of(finding, self.which) if self.which else finding for finding in error.findings]
+            findings = [
+                advise_sync_of(finding, self.which) if self.which else finding
+                for finding in error.findings
+            ]
             raise NpuprofError(findings) from None
 
     def _open(self) -> tuple[Revision, Version | None]:
         from npuprof.store.sources.mirrorgit import load_mirror_revision, open_mirror
 
         if self._home is None or self._pin is None:
-            return load_mirror_revision(open_mirror(self.source, self.locked.url, self.locked.path), self.source, self.commit), None
+            return load_mirror_revision(
+                open_mirror(self.source, self.locked.url, self.locked.path),
+                self.source,
+                self.commit,
+            ), None
         repository, name = self._home.revision.repository, self._reference.partition("@")[0]
-        tagged = repository.git.read_objects([f"refs/tags/{name}/v{self._pin.version}^{{commit}}"])[0]
-        if tagged is None or tagged.oid != self.commit:  # the lock has precedence over moved and deleted tags
+        tagged = repository.git.read_objects([f"refs/tags/{name}/v{self._pin.version}^{{commit}}"])[
+            0
+        ]
+        if (
+            tagged is None or tagged.oid != self.commit
+        ):  # the lock has precedence over moved and deleted tags
             return load_mirror_revision(repository, self.source, self.commit), None
         pin = self._home.find_pin(f"{name}@{self._pin.version}")
-        if pin.released and not self._is_own and not repository.is_version_reachable(name, pin.released.text, self._home.commit):
+        if (
+            pin.released
+            and not self._is_own
+            and not repository.is_version_reachable(name, pin.released.text, self._home.commit)
+        ):
             raise build_later_error(self.source, self._reference, pin.version)
         return pin.home, pin.released
 
     def has_text(self, name: str) -> bool:
         """Return whether the text of a preset is available without git."""
-        return self._copy is not None or (self._cache is not None and self._cache.read_text(f"{name}.toml") is not None)
+        return self._copy is not None or (
+            self._cache is not None and self._cache.read_text(f"{name}.toml") is not None
+        )
 
     def _list_files(self) -> Iterable[str]:
         self.require_fit()
         if self._copy is not None:
             return self._copy.names()
-        listed = self._load_cached(_LISTING, lambda: "\n".join(self.revision.files).encode(errors="surrogateescape"))
+        listed = self._load_cached(
+            _LISTING, lambda: "\n".join(self.revision.files).encode(errors="surrogateescape")
+        )
         return listed.decode(errors="surrogateescape").split("\n") if listed else []
 
     def _load_cached(self, name: str, read: Callable[[], bytes]) -> bytes:
@@ -151,7 +203,8 @@ class SourceStore(ReadOnceStore):
         return f"{self.source}@{self.shown}:{posixpath.join(self.locked.path, path)}"
 
     def require_fit(self) -> None:
-        """Raise NpuprofError if the source's repository needs another npuprof (NP041), or its store differs from the lock (NP049).
+        """Raise NpuprofError if the source's repository needs another npuprof (NP041), or its store
+        differs from the lock (NP049).
 
         Called before anything is read.
         """
@@ -161,17 +214,28 @@ class SourceStore(ReadOnceStore):
         if raw is not None and b"requires" in raw:
             document = parse_document(FILE, self.cite_beside(FILE), raw)
             first = self.source.partition("/")[0]
-            hint = f"install one of them, or name a version in rev that was made for this one, and npuprof source update {first}"
-            if unmet := projects.find_unmet_requirement(document, f"the source {self.source!r}", hint):
+            hint = (
+                "install one of them, or name a version in rev that was made for this one, and "
+                f"npuprof source update {first}"
+            )
+            if unmet := projects.find_unmet_requirement(
+                document, f"the source {self.source!r}", hint
+            ):
                 raise NpuprofError(unmet)
         if not self.is_version and self.locked.digest and self._find_digest() != self.locked.digest:
-            raise NpuprofError(build_digest_finding(self.source, self.locked)._replace(origin=self.proved_by))
+            raise NpuprofError(
+                build_digest_finding(self.source, self.locked)._replace(origin=self.proved_by)
+            )
         self._is_fit = True
 
     def _find_digest(self) -> str:
         if self._copy is None:
             return load_store_digest(self.locked, lambda: self.revision)
-        return digest_listed(self._copy.proof.listed, self._copy.place) if self._copy.proof else self.locked.digest
+        return (
+            digest_listed(self._copy.proof.listed, self._copy.place)
+            if self._copy.proof
+            else self.locked.digest
+        )
 
     def cite_beside(self, name: str) -> str:
         """Return the path to cite for a file next to the store."""
@@ -182,7 +246,12 @@ class SourceStore(ReadOnceStore):
         if self._copy is not None:
             return self._copy.read_file(name)
         place = f"{self.commit}:{posixpath.join(posixpath.dirname(self.locked.path), name)}"
-        return self._load_cached(f".{name}", lambda: self.revision.repository.git.read_files([place])[0] or b"") or None
+        return (
+            self._load_cached(
+                f".{name}", lambda: self.revision.repository.git.read_files([place])[0] or b""
+            )
+            or None
+        )
 
     def find_plain_name(self, name: str) -> str:
         """Return the name of a preset without that of its source."""
@@ -190,13 +259,19 @@ class SourceStore(ReadOnceStore):
 
     def find_own_parent(self, reference: str, asked: Origin | None) -> Profile:
         """Return the preset of a reference with an @ between its presets. Raises NpuprofError."""
-        return self.find_version(reference, asked, is_own=True).profile(reference.partition("@")[0], asked)
+        return self.find_version(reference, asked, is_own=True).profile(
+            reference.partition("@")[0], asked
+        )
 
     def _read_profile(self, name: str, asked: Origin | None) -> Profile:
         raw: bytes | None = None
         if is_profile_name(name):
             self.require_fit()
-            raw = self._copy.read_text(name) if self._copy else self._load_cached(f"{name}.toml", lambda: self._read_text(name, asked))
+            raw = (
+                self._copy.read_text(name)
+                if self._copy
+                else self._load_cached(f"{name}.toml", lambda: self._read_text(name, asked))
+            )
         if raw is None:
             raise NpuprofError(self._build_missing_finding(name, asked))
         view = f" {self.shown}" if self.is_version else ""
@@ -210,29 +285,44 @@ class SourceStore(ReadOnceStore):
             return self.revision.read_profile_text(name)
         except NpuprofError as error:  # a dangling link
             place = Place(self.cite_file(f"{name}.toml"))
-            raise NpuprofError([finding._replace(where=place) for finding in error.findings]) from None
+            raise NpuprofError(
+                [finding._replace(where=place) for finding in error.findings]
+            ) from None
 
     def _build_missing_finding(self, name: str, asked: Origin | None) -> Finding:
-        hint = self._suggest_name(name, f"npuprof list --store {self.source}: lists its presets, at {self.shown}")
+        hint = self._suggest_name(
+            name, f"npuprof list --store {self.source}: lists its presets, at {self.shown}"
+        )
         is_own = asked is not None and asked.profile.startswith(self.label)
         if not is_own:
-            hint = hint.replace("did you mean '", f"did you mean '{self.label}").replace("' or '", f"' or '{self.label}")
-        where = self.source if asked else f"{self.source} {self.shown}"  # a missing preset is the same fault in the next version
-        return build_missing_finding("NP008", name if is_own else f"{self.label}{name}", where, hint, asked)
+            hint = hint.replace("did you mean '", f"did you mean '{self.label}").replace(
+                "' or '", f"' or '{self.label}"
+            )
+        where = (
+            self.source if asked else f"{self.source} {self.shown}"
+        )  # a missing preset is the same fault in the next version
+        return build_missing_finding(
+            "NP008", name if is_own else f"{self.label}{name}", where, hint, asked
+        )
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.source!r}, {self.shown!r})"
 
     def _find_pinned(self, reference: str, asked: Origin | None) -> tuple[None, str, str] | None:
-        """Return the lock's target, which need not be opened: the keys of its presets have their commit."""
+        """Return the lock's target, which need not be opened: the keys of its presets have their
+        commit.
+        """
         pin = self.locked.versions.get(reference)
         return (None, reference, pin.commit) if pin is not None else None
 
-    def find_version(self, reference: str, asked: Origin | None = None, is_own: bool = False) -> SourceStore:
-        """Return the store at the release of ``NAME@VERSION``, if it is reachable from the locked commit.
+    def find_version(
+        self, reference: str, asked: Origin | None = None, is_own: bool = False
+    ) -> SourceStore:
+        """Return the store at the release of ``NAME@VERSION``, if it is reachable from the locked
+        commit.
 
-        For its own presets (``is_own``), a complete number may refer to a version released elsewhere, as for vendored releases.
-        Raises NpuprofError.
+        For its own presets (``is_own``), a complete number may refer to a version released
+        elsewhere, as for vendored releases. Raises NpuprofError.
         """
         key = reference, is_own
         if key not in self._versions:
@@ -244,26 +334,54 @@ class SourceStore(ReadOnceStore):
         known = [{} if self.is_version else self.locked.versions]
         if self._copy is not None:
             known.append(self._copy.read_references())
-        pin = next(filter(None, (find_locked_version(versions, reference) for versions in known)), None)
-        copy = self.copy._replace(version=pin.commit) if self.copy is not None and pin is not None else None
-        if pin is None and self.copy is not None and (not is_own or not os.path.isdir(find_mirror_folder(self.locked.url))):
+        pin = next(
+            filter(None, (find_locked_version(versions, reference) for versions in known)), None
+        )
+        copy = (
+            self.copy._replace(version=pin.commit)
+            if self.copy is not None and pin is not None
+            else None
+        )
+        if (
+            pin is None
+            and self.copy is not None
+            and (not is_own or not os.path.isdir(find_mirror_folder(self.locked.url)))
+        ):
             raise place_error(self._build_uncopied_error(reference), asked)
         if pin is None:
-            pin = self._look_up_version(reference, asked) if is_own or self.is_version else self._find_released(reference, asked)
+            pin = (
+                self._look_up_version(reference, asked)
+                if is_own or self.is_version
+                else self._find_released(reference, asked)
+            )
         return SourceStore(self.locked, self.source, copy, self, reference, pin, is_own)
 
     def _look_up_version(self, reference: str, asked: Origin | None) -> LockedVersion:
-        """Return the target in the mirror of a reference that no lock lists. Raises NpuprofError."""
+        """Return the target in the mirror of a reference that no lock lists.
+
+        Raises NpuprofError.
+        """
         pin = self.find_pin(reference, asked)
         version = LockedVersion(pin.version or "-", pin.commit)
-        yanked = self.revision.repository.find_yank(version.format_shown(pin.name)) if pin.released else ""
+        yanked = (
+            self.revision.repository.find_yank(version.format_shown(pin.name))
+            if pin.released
+            else ""
+        )
         return version._replace(yanked=yanked)
 
     def _find_released(self, reference: str, asked: Origin | None) -> LockedVersion:
-        """Return the target at the time of locking of a reference that the lock does not list. Raises NpuprofError."""
+        """Return the target at the time of locking of a reference that the lock does not list.
+
+        Raises NpuprofError.
+        """
         name, wanted = reference.partition("@")[0], read_revision(reference)
         try:
-            if commit := find_named_commit(self.revision.repository, self.commit, wanted) if not _is_number(wanted) else "":
+            if (
+                commit := find_named_commit(self.revision.repository, self.commit, wanted)
+                if not _is_number(wanted)
+                else ""
+            ):
                 return LockedVersion("-", commit)
             tags = self._released_tags
         except NpuprofError as error:
@@ -273,20 +391,33 @@ class SourceStore(ReadOnceStore):
             raise place_error(build_unknown_error(self.source, f"{name}@{wanted}", tags), asked)
         tag = f"{name}/v{version.version}"
         is_yanked = any(released.tag == f"{tag}{YANKED}" for released in tags)
-        return version._replace(yanked=self.revision.repository.find_yank(tag) or "no reason is given") if is_yanked else version
+        return (
+            version._replace(yanked=self.revision.repository.find_yank(tag) or "no reason is given")
+            if is_yanked
+            else version
+        )
 
     @cached_property
     def _released_tags(self) -> list[ReleasedTag]:
         return load_released_tags(self.locked, lambda: self.revision.repository)
 
     def _build_uncopied_error(self, reference: str) -> NpuprofError:
-        """Return the error for a version missing in the vendored copy; an update adds it only if a preset refers to it."""
+        """Return the error for a version missing in the vendored copy.
+
+        An update adds it only if a preset refers to it.
+        """
         what = f"the copy of the source {self.source!r} has no {reference}"
-        update = f'extend "{self.source}:{reference}" in a preset, and copy it: npuprof source update {self.source.partition("/")[0]}'
+        update = (
+            f'extend "{self.source}:{reference}" in a preset, and copy it: npuprof source update '
+            f"{self.source.partition('/')[0]}"
+        )
         return build_error("NP044", what, "It contains the versions that presets refer to.", update)
 
     def find_pin(self, reference: str, asked: Origin | None = None) -> Pin:
-        """Return the target of a reference with an @ in the mirror, seen from here. Raises NpuprofError."""
+        """Return the target of a reference with an @ in the mirror, seen from here.
+
+        Raises NpuprofError.
+        """
         try:
             return self.revision.pin_parent(reference, asked)
         except NpuprofError as error:
@@ -302,10 +433,14 @@ class SourceStore(ReadOnceStore):
         with suppress(NpuprofError):  # a vendored copy without its mirror
             newest = find_newest_kept(self._released_tags, name)
         return (
-            f'write "{source}:{name}@{newest}" in its place, then {update}' if newest else f"put another version after the @, then {update}"
+            f'write "{source}:{name}@{newest}" in its place, then {update}'
+            if newest
+            else f"put another version after the @, then {update}"
         )
 
 
 def _is_number(wanted: str) -> bool:
-    """Return whether the text after an @ is a version number rather than a commit id: few digits, or dots."""
+    """Return whether the text after an @ is a version number rather than a commit id: few digits,
+    or dots.
+    """
     return "." in wanted or (wanted.removeprefix("v").isdigit() and len(wanted) < 4)

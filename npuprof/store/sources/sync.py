@@ -41,8 +41,13 @@ class Locking(Record):
     remarks: tuple[str, ...] = ()
 
 
-def lock_sources(place: ProjectFiles, wanted: Iterable[Source], accept_moved: bool = False) -> Locking:
-    """Fetch sources and their own sources, and return the new lock entries. Raises NpuprofError with all faults."""
+def lock_sources(
+    place: ProjectFiles, wanted: Iterable[Source], accept_moved: bool = False
+) -> Locking:
+    """Fetch sources and their own sources, and return the new lock entries.
+
+    Raises NpuprofError with all faults.
+    """
     references = place.list_references()
     locked: dict[str, LockedSource] = {}
     problems: list[Finding] = []
@@ -61,36 +66,53 @@ def lock_sources(place: ProjectFiles, wanted: Iterable[Source], accept_moved: bo
 
 
 def _list_unshared_releases(source: Source, fetched: Fetched, locked: LockedSource) -> list[str]:
-    """Return notes on presets with newer releases than the newest store release allowed by ``rev``; none for a fixed ``rev``."""
+    """Return notes on presets with newer releases than the newest store release allowed by ``rev``;
+    none for a fixed ``rev``.
+    """
     wanted = parse_version_range(source.rev)
     if wanted is None or wanted.is_fixed:
         return []
-    newer = list_newer_releases(open_mirror(source.name, source.url, source.path), locked.commit, fetched.tags)
+    newer = list_newer_releases(
+        open_mirror(source.name, source.url, source.path), locked.commit, fetched.tags
+    )
     if not newer:
         return []
-    lacks = f"{source.name} {locked.shown} lacks newer releases of presets, {count_rest(newer, _SHOWN)}"
+    lacks = (
+        f"{source.name} {locked.shown} lacks newer releases of presets, {count_rest(newer, _SHOWN)}"
+    )
     return [f"{lacks}; {advise_store_release(source, fetched)}"]
 
 
-def _lock_source(place: ProjectFiles, source: Source, asked: Iterable[str], accept_moved: bool) -> tuple[Fetched, LockedSource]:
+def _lock_source(
+    place: ProjectFiles, source: Source, asked: Iterable[str], accept_moved: bool
+) -> tuple[Fetched, LockedSource]:
     """Return a source's refs and its new lock entry.
 
     Raises NpuprofError, also (NP046) for moved or deleted tags, unless they are accepted.
     """
     fetched = fetching.fetch_source(source.url, accept_moved, source.name)
     known = place.lock.sources.get(source.name)
-    known = known if known is not None and known.url == source.url and known.is_sealed else None  # manual edits are dropped
-    moved = dict.fromkeys((*fetched.moved, *(_list_moved(known, fetched) if known is not None else ())))
+    known = (
+        known if known is not None and known.url == source.url and known.is_sealed else None
+    )  # manual edits are dropped
+    moved = dict.fromkeys(
+        (*fetched.moved, *(_list_moved(known, fetched) if known is not None else ()))
+    )
     if moved and not accept_moved:
         raise NpuprofError([fetching.build_moved_finding(source.url, tag) for tag in moved])
     if known is not None:
         with suppress(NpuprofError):  # an update is compared with it, if it is available
             fetching.fetch_locked(known.url, list_locked_commits(known), name=known.name)
     origin = place.project.find_source_origin(source.name)
-    locked = lock_source(source, fetched, asked, origin, known, partial(place.find_reference, source.name))
+    locked = lock_source(
+        source, fetched, asked, origin, known, partial(place.find_reference, source.name)
+    )
     gone = _list_gone(known, locked, fetched) if known is not None else []
     if gone and not accept_moved:
-        what = f"{', '.join(gone)} of the source {source.name!r}, which npuprof.lock names, is gone, and the source is older"
+        what = (
+            f"{', '.join(gone)} of the source {source.name!r}, which "
+            "npuprof.lock names, is gone, and the source is older"
+        )
         hint = "ask its owners whether that was meant; to go back say --moved"
         raise build_error("NP046", what, "A released version stays.", hint, origin)
     fetching.keep_commits(source.url, list_locked_commits(locked), source.name)
@@ -103,24 +125,41 @@ def list_locked_commits(locked: LockedSource) -> list[str]:
 
 
 def _list_gone(known: LockedSource, now: LockedSource, fetched: Fetched) -> list[str]:
-    """Return the deleted tags of locked versions, in place of which an older version would be locked."""
+    """Return the deleted tags of locked versions, in place of which an older version
+    would be locked.
+    """
     steps = [(known.tag, known.tag, now.tag)]
     for reference, pin in known.versions.items():
         after = now.versions[reference].version if reference in now.versions else "-"
         steps.append((_name_tag(reference, pin), pin.version, after))
-    numbers = [(tag, parse_version_text(before), parse_version_text(after)) for tag, before, after in steps if tag not in fetched.tags]
+    numbers = [
+        (tag, parse_version_text(before), parse_version_text(after))
+        for tag, before, after in steps
+        if tag not in fetched.tags
+    ]
     return [tag for tag, old, new in numbers if old is not None and (new is None or new < old)]
 
 
 def _list_moved(known: LockedSource, fetched: Fetched) -> list[tuple[str, str, str]]:
-    """Return the tags that the lock has at other commits than the remote: a new mirror has seen none of them."""
+    """Return the tags that the lock has at other commits than the remote: a new mirror has seen
+    none of them.
+    """
     locked = [(tag, commit) for tag, commit in _list_tags(known) if tag in fetched.tags]
-    commits = open_mirror(known.name, known.url, known.path).git.read_objects([f"refs/tags/{tag}^{{commit}}" for tag, _ in locked])
-    return [(tag, commit, now.oid) for (tag, commit), now in zip(locked, commits, strict=True) if now is not None and now.oid != commit]
+    commits = open_mirror(known.name, known.url, known.path).git.read_objects(
+        [f"refs/tags/{tag}^{{commit}}" for tag, _ in locked]
+    )
+    return [
+        (tag, commit, now.oid)
+        for (tag, commit), now in zip(locked, commits, strict=True)
+        if now is not None and now.oid != commit
+    ]
 
 
 def _list_tags(locked: LockedSource) -> list[tuple[str, str]]:
-    """Return the tags that a lock entry names, each with its locked commit; a forged lock may give a tag several."""
+    """Return the tags that a lock entry names, each with its locked commit.
+
+    A forged lock may give a tag several.
+    """
     pins = [(_name_tag(reference, pin), pin.commit) for reference, pin in locked.versions.items()]
     return [(locked.tag, locked.commit), *pins]
 
@@ -130,19 +169,32 @@ def _name_tag(reference: str, pin: LockedVersion) -> str:
 
 
 def build_lost_finding(name: str, url: str, commit: str) -> Finding:
-    """Return the finding for a locked commit that a source no longer has, with the way to restore it from another machine."""
+    """Return the finding for a locked commit that a source no longer has, with the way to restore
+    it from another machine.
+    """
     above = name.rpartition("/")[0]
-    what = f"the source {name!r} no longer has the commit {commit[:7]} that {f'the lock of {above}' if above else 'npuprof.lock'} names"
+    what = (
+        f"the source {name!r} no longer has the commit {commit[:7]} that "
+        f"{f'the lock of {above}' if above else 'npuprof.lock'} names"
+    )
     mirror = f'"${{XDG_CACHE_HOME:-$HOME/.cache}}/npuprof/{name_mirror(url)}"'
-    push = f"git --git-dir={mirror} push {hide_credentials(url)} {commit}:refs/tags/kept/{commit[:7]}"
-    hint = f"lock another one: npuprof source update {name.partition('/')[0]}; or give it back from where it was synced: {push}"
-    return Finding("NP043", what, "Its history was rewritten, or the commit was never pushed.", hint)
+    push = (
+        f"git --git-dir={mirror} push {hide_credentials(url)} {commit}:refs/tags/kept/{commit[:7]}"
+    )
+    hint = (
+        f"lock another one: npuprof source update {name.partition('/')[0]}; or give it back from "
+        f"where it was synced: {push}"
+    )
+    return Finding(
+        "NP043", what, "Its history was rewritten, or the commit was never pushed.", hint
+    )
 
 
 def fetch_sources_of(store: SourceStore, seen: set[object] | None = None) -> list[str]:
     """Fetch the sources in a source's lock, also at its referenced versions, recursively.
 
-    Returns the fetched ones, as ``team/core 1.0.0``. Raises NpuprofError, also if a source needs another npuprof.
+    Returns the fetched ones, as ``team/core 1.0.0``. Raises NpuprofError, also if a source needs
+    another npuprof.
     """
     seen = set() if seen is None else seen
     fetched = []
@@ -160,9 +212,16 @@ def fetch_sources_of(store: SourceStore, seen: set[object] | None = None) -> lis
 
 
 def _walk_versions(store: SourceStore) -> Iterator[SourceStore]:
-    """Yield a store, and each version that its presets extend, whose lock may name other sources, before reading further."""
+    """Yield a store, and each version that its presets extend, whose lock may name other sources,
+    before reading further.
+    """
     yield store
-    waiting = [(store, reference) for reference in sorted({*store.locked.versions, *list_versioned_references(store.revision)})]
+    waiting = [
+        (store, reference)
+        for reference in sorted(
+            {*store.locked.versions, *list_versioned_references(store.revision)}
+        )
+    ]
     seen: set[tuple[str, str]] = set()
     while waiting:
         home, reference = waiting.pop()
@@ -174,7 +233,11 @@ def _walk_versions(store: SourceStore) -> Iterator[SourceStore]:
             if (place, "") not in seen:
                 yield there
             seen |= {(place, ""), (place, name)}
-            waiting += [(there, parent) for parent in there.profile(name).extends if is_own_name(parent) or "@" in parent]
+            waiting += [
+                (there, parent)
+                for parent in there.profile(name).extends
+                if is_own_name(parent) or "@" in parent
+            ]
 
 
 def open_reference(home: SourceStore, reference: str) -> SourceStore:
@@ -185,13 +248,19 @@ def open_reference(home: SourceStore, reference: str) -> SourceStore:
 
 
 def sync_source(name: str, locked: LockedSource) -> tuple[SourceStore, bool]:
-    """Make the locked commits available on this machine; return the store, and whether anything was missing. Raises NpuprofError."""
+    """Make the locked commits available on this machine.
+
+    Return the store, and whether anything was missing. Raises NpuprofError.
+    """
     commits = list_locked_commits(locked)
     missing = not all(_is_known(locked, commit) for commit in commits)
     if lost := fetching.fetch_locked(locked.url, commits, _list_tags(locked), name, locked.rev):
         raise NpuprofError([build_lost_finding(name, locked.url, commit) for commit in lost])
     store = open_locked(name, locked)
-    if compute_kept_digest(store.revision.repository, locked.url, locked.path, locked.commit) != locked.digest:
+    if (
+        compute_kept_digest(store.revision.repository, locked.url, locked.path, locked.commit)
+        != locked.digest
+    ):
         raise NpuprofError(build_digest_finding(name, locked))
     with suppress(NpuprofError):  # reported when a version is requested
         load_released_tags(locked, lambda: store.revision.repository)

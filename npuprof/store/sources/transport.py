@@ -28,15 +28,26 @@ if TYPE_CHECKING:
     Tell = Callable[[str], None]
 
 _FLAGS = (
-    "--progress", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules", "--no-show-forced-updates",
+    "--progress",
+    "--no-tags",
+    "--no-write-fetch-head",
+    "--no-auto-maintenance",
+    "--no-recurse-submodules",
+    "--no-show-forced-updates",
     "--stdin",
-)  # fmt: skip
+)
 #: The programs on the remote side: a repository's configuration may name others.
 UPLOAD, _RECEIVE = "--upload-pack=git-upload-pack", "--receive-pack=git-receive-pack"
 #: Settings that start a local program, write a file, or decide who gets a password.
 _SENSITIVE = r"^(core\.sshcommand|credential\.(.*\.)?helper|http\.(.*\.)?(sslverify|savecookies|cookiefile|curloptresolve|proxy))$"
 #: Replacements for such settings of a repository, unless the user or the system sets them.
-_SAFE = {"sslverify": "true", "savecookies": "false", "cookiefile": "", "curloptresolve": "", "proxy": ""}
+_SAFE = {
+    "sslverify": "true",
+    "savecookies": "false",
+    "cookiefile": "",
+    "curloptresolve": "",
+    "proxy": "",
+}
 #: The scopes of user and system settings.
 _OWN = ("system", "global", "command")
 #: The minimum speed in bytes per second over the timeout: a remote may send single bytes forever.
@@ -44,11 +55,20 @@ LEAST_SPEED = 10
 _LONGEST_LIST = 64 * 1024 * 1024  # the maximum size of a remote's list of refs
 #: Variables of the surrounding git or desktop that are dropped.
 _LEFT_OUT = (
-    "SSH_ASKPASS", "GIT_TEMPLATE_DIR", "GIT_NAMESPACE", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_REPLACE_REF_BASE",
+    "SSH_ASKPASS",
+    "GIT_TEMPLATE_DIR",
+    "GIT_NAMESPACE",
+    "GIT_SHALLOW_FILE",
+    "GIT_GRAFT_FILE",
+    "GIT_REPLACE_REF_BASE",
     "GIT_OBJECT_DIRECTORY",
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH", "GIT_DEFAULT_HASH", "GIT_PROTOCOL_FROM_USER", "GIT_HTTP_LOW_SPEED_LIMIT",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_QUARANTINE_PATH",
+    "GIT_DEFAULT_HASH",
+    "GIT_PROTOCOL_FROM_USER",
+    "GIT_HTTP_LOW_SPEED_LIMIT",
     "GIT_HTTP_LOW_SPEED_TIME",
-)  # fmt: skip
+)
 #: Progress lines of git or the remote.
 _PROGRESS = lazy_pattern(r"(?:remote: )?[A-Z][\w ]*: +\d[\w %()/.,|]*")
 _MOST_LINES = 200  # the number of lines kept of a remote's messages
@@ -61,7 +81,9 @@ class HangingError(Exception):
 
 
 class Talk(NamedTuple):
-    """The result of a git command with a remote: its exit code, its answer, and its messages without progress."""
+    """The result of a git command with a remote: its exit code, its answer, and its messages
+    without progress.
+    """
 
     code: int
     answer: bytes
@@ -85,72 +107,125 @@ class Line(NamedTuple):
         return self._talk(["push", "--atomic", "--no-follow-tags", _RECEIVE, "--", self.url, *refs])
 
     def list_refs(self) -> Talk:
-        """Return the heads, tags and HEAD of a remote, as ``git ls-remote`` does. Raises HangingError."""
-        return self._talk(["ls-remote", UPLOAD, "--", self.url, "HEAD", "refs/heads/*", "refs/tags/*"])
+        """Return the heads, tags and HEAD of a remote, as ``git ls-remote`` does.
+
+        Raises HangingError.
+        """
+        return self._talk(
+            ["ls-remote", UPLOAD, "--", self.url, "HEAD", "refs/heads/*", "refs/tags/*"]
+        )
 
     def fetch(self, wanted: Iterable[str]) -> Talk:
-        """Fetch objects by id, without writing refs. Raises HangingError, NpuprofError if the list cannot be written.
+        """Fetch objects by id, without writing refs.
+
+        Raises HangingError, NpuprofError if the list cannot be written.
 
         By ids, since git searches each name among all others.
         """
         try:
-            with tempfile.TemporaryFile(dir=self.mirror) as listed:  # command lines limit their number
+            with tempfile.TemporaryFile(
+                dir=self.mirror
+            ) as listed:  # command lines limit their number
                 listed.write("".join(f"{oid}\n" for oid in wanted).encode())
                 listed.seek(0)
-                return self._talk(["fetch", *_FLAGS, UPLOAD, "--", self.url], cast("BinaryIO", listed))
+                return self._talk(
+                    ["fetch", *_FLAGS, UPLOAD, "--", self.url], cast("BinaryIO", listed)
+                )
         except OSError as error:
             raise build_cache_error(self.mirror, f"{describe_os_error(error)}.") from None
 
     def _talk(self, words: Sequence[str], listed: BinaryIO | None = None) -> Talk:
         environ = _build_environment(self)
-        slow = (f"http.lowSpeedLimit={LEAST_SPEED}", f"http.lowSpeedTime={max(1, round(self.timeout))}")
+        slow = (
+            f"http.lowSpeedLimit={LEAST_SPEED}",
+            f"http.lowSpeedTime={max(1, round(self.timeout))}",
+        )
         git_folder = "" if self.top else self.mirror
 
         def start() -> subprocess.Popen[bytes]:
-            return processes.start_git_talk(words, self.top or self.mirror, environ, slow, listed, git_folder)
+            return processes.start_git_talk(
+                words, self.top or self.mirror, environ, slow, listed, git_folder
+            )
 
-        with progress_line() if self.progress else nullcontext(lambda text: None) as tell, _run_with_us(start) as process:
+        with (
+            progress_line() if self.progress else nullcontext(lambda text: None) as tell,
+            _run_with_us(start) as process,
+        ):
             return _listen(process, self, tell)
 
 
 def _build_environment(line: Line) -> dict[str, str]:
     """Return the user's environment, without prompts and variables of another repository."""
     bare = "" if line.top else line.mirror
-    environ = {name: text for name, text in build_git_environment(line.top, bare).items() if name not in _LEFT_OUT}
+    environ = {
+        name: text
+        for name, text in build_git_environment(line.top, bare).items()
+        if name not in _LEFT_OUT
+    }
     environ |= processes.NETWORK.variables
     return environ | build_program_variables(Git(line.top or bare, bare=bare), line.timeout)
 
 
 def build_program_variables(git: Git, timeout: float) -> dict[str, str]:
-    """Return variables that make git ignore a repository's settings that start programs, write files or redirect passwords.
+    """Return variables that make git ignore a repository's settings that start programs, write
+    files or redirect passwords.
 
     The ssh, credential helper and http settings of the user and the system are used.
 
-    ssh exits if nothing arrives for ``timeout`` seconds, unless the user configured another command. The remote program
-    must be named on the command line: git takes the first of several in the configuration.
+    ssh exits if nothing arrives for ``timeout`` seconds, unless the user configured another
+    command. The remote program must be named on the command line: git takes the first of several in
+    the configuration.
     """
-    listed = os.fsdecode(git.try_command("config", "--show-scope", "-z", "--get-regexp", _SENSITIVE).output).split("\0")
-    entries = [(scope, *entry.partition("\n")[::2]) for scope, entry in zip(listed[::2], listed[1::2], strict=False)]
+    listed = os.fsdecode(
+        git.try_command("config", "--show-scope", "-z", "--get-regexp", _SENSITIVE).output
+    ).split("\0")
+    entries = [
+        (scope, *entry.partition("\n")[::2])
+        for scope, entry in zip(listed[::2], listed[1::2], strict=False)
+    ]
     own = [(name, value) for scope, name, value in entries if scope in _OWN]
     foreign = dict.fromkeys(name for scope, name, _ in entries if scope not in _OWN)
-    reset = [(name, dict(own).get(name, safe)) for name in foreign if (safe := _SAFE.get(name.rpartition(".")[2])) is not None]
-    if helpers := [(name, "") for name in foreign if name.endswith("helper")]:  # an empty helper resets the list
+    reset = [
+        (name, dict(own).get(name, safe))
+        for name in foreign
+        if (safe := _SAFE.get(name.rpartition(".")[2])) is not None
+    ]
+    if helpers := [
+        (name, "") for name in foreign if name.endswith("helper")
+    ]:  # an empty helper resets the list
         reset += [*helpers, *(entry for entry in own if entry[0].endswith("helper"))]
     program, wait = os.environ.get("GIT_SSH"), max(1, round(timeout))
-    ssh = os.environ.get("GIT_SSH_COMMAND") or dict(own).get("core.sshcommand") or (program and shlex.quote(program))
-    variables = {"GIT_SSH_COMMAND": ssh} if ssh else {
-        "GIT_SSH_COMMAND": f"ssh -o BatchMode=yes -o ConnectTimeout={wait} -o ServerAliveInterval={wait} -o ServerAliveCountMax=1",
-        "GIT_SSH_VARIANT": "ssh",
-    }  # fmt: skip
+    ssh = (
+        os.environ.get("GIT_SSH_COMMAND")
+        or dict(own).get("core.sshcommand")
+        or (program and shlex.quote(program))
+    )
+    variables = (
+        {"GIT_SSH_COMMAND": ssh}
+        if ssh
+        else {
+            "GIT_SSH_COMMAND": (
+                f"ssh -o BatchMode=yes -o ConnectTimeout={wait} -o "
+                f"ServerAliveInterval={wait} -o ServerAliveCountMax=1"
+            ),
+            "GIT_SSH_VARIANT": "ssh",
+        }
+    )
     return variables | build_config_variables(reset)
 
 
 def _listen(process: subprocess.Popen[bytes], line: Line, tell: Tell) -> Talk:
-    """Read git's output until it ends. Raises HangingError if output and files grow too slowly for too long."""
+    """Read git's output until it ends.
+
+    Raises HangingError if output and files grow too slowly for too long.
+    """
     assert process.stdout is not None, "it was asked for"
     assert process.stderr is not None, "it was asked for"
     messages, answer = _Messages(tell), bytearray()
-    takers: dict[int, Callable[[bytes], None]] = {process.stderr.fileno(): messages.take, process.stdout.fileno(): answer.extend}
+    takers: dict[int, Callable[[bytes], None]] = {
+        process.stderr.fileno(): messages.take,
+        process.stdout.fileno(): answer.extend,
+    }
     since, heard, enough = time.monotonic(), 0, LEAST_SPEED * line.timeout
     before = _measure_packs(line.mirror)
     with selectors.DefaultSelector() as selector:
@@ -169,7 +244,10 @@ def _listen(process: subprocess.Popen[bytes], line: Line, tell: Tell) -> Talk:
                 since, before = time.monotonic(), came
             elif time.monotonic() - since > line.timeout or len(answer) > _LONGEST_LIST:
                 raise HangingError
-    for handle, take in takers.items():  # another process, such as ssh's connection master, may keep a pipe open
+    for (
+        handle,
+        take,
+    ) in takers.items():  # another process, such as ssh's connection master, may keep a pipe open
         while piece := _read_available(handle):
             take(piece)
     return Talk(process.returncode, bytes(answer), messages.finish())
@@ -220,13 +298,19 @@ class _Messages:
 
 @contextmanager
 def _run_with_us(start: Callable[[], subprocess.Popen[bytes]]) -> Iterator[subprocess.Popen[bytes]]:
-    """Yield a started process that ends with this block in any case: it has its own session, out of the terminal's reach."""
+    """Yield a started process that ends with this block in any case: it has its own session, out of
+    the terminal's reach.
+    """
 
     def end(number: int, frame: object) -> None:
         raise SystemExit(128 + number)
 
     is_main = threading.current_thread() is threading.main_thread()
-    mine = [number for number in (signal.SIGTERM, signal.SIGHUP) if is_main and signal.getsignal(number) is signal.SIG_DFL]
+    mine = [
+        number
+        for number in (signal.SIGTERM, signal.SIGHUP)
+        if is_main and signal.getsignal(number) is signal.SIG_DFL
+    ]
     for number in mine:
         signal.signal(number, end)
     process = None

@@ -1,4 +1,6 @@
-"""A source's store vendored into the repository that uses it: read instead of the mirror, without a network."""
+"""A source's store vendored into the repository that uses it: read instead of the mirror, without a
+network.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +32,12 @@ PROJECT_FILES = ("npuprof.toml", "npuprof.lock")
 
 
 class VendoredCopy:
-    """A vendored store: in a folder of the work tree, or at a commit. Texts are read by name, None if missing.
+    """A vendored store: in a folder of the work tree, or at a commit.
 
-    With a ``proof``, each text is verified; ``place`` is the folder of the store in the copy, followed by ``/``.
+    Texts are read by name, None if missing.
+
+    With a ``proof``, each text is verified; ``place`` is the folder of the store in the copy,
+    followed by ``/``.
     """
 
     def __init__(self, folder: str, revision: Revision | None = None) -> None:
@@ -47,7 +52,10 @@ class VendoredCopy:
         return (self.read_unproven(MARK) or b"").decode(errors="replace").strip()
 
     def read_file(self, name: str) -> bytes | None:
-        """Return one of the ``PROJECT_FILES`` next to the store, None if there was none. Raises NpuprofError."""
+        """Return one of the ``PROJECT_FILES`` next to the store, None if there was none.
+
+        Raises NpuprofError.
+        """
         return self._read_beside(f".{name}")
 
     def read_references(self) -> dict[str, LockedVersion]:
@@ -59,13 +67,21 @@ class VendoredCopy:
 
         listed = (self._read_beside(REFERENCES) or b"").decode(errors="replace")
         pairs = (line.rpartition(" = ")[::2] for line in listed.splitlines())
-        return {reference: version for reference, text in pairs if (version := parse_locked_version(text))}
+        return {
+            reference: version
+            for reference, text in pairs
+            if (version := parse_locked_version(text))
+        }
 
     def list_faults(self) -> list[Finding]:
         """Return the changed files of the whole copy. Raises NpuprofError if that is unknown."""
         assert self.proof is not None, "it is asked of the copy that a repository names"
         paths = [*self.proof.listed]
-        others = {*(f"{name}.toml" for name in self.names()), *(f".{name}" for name in PROJECT_FILES), REFERENCES}
+        others = {
+            *(f"{name}.toml" for name in self.names()),
+            *(f".{name}" for name in PROJECT_FILES),
+            REFERENCES,
+        }
         paths += sorted(others.difference(paths))
         faults: list[Finding] = []
         for path, raw in zip(paths, self._read_files(paths), strict=True):
@@ -94,7 +110,10 @@ class VendoredCopy:
         return self._there.names()
 
     def read_text(self, name: str) -> bytes | None:
-        """Return the text of a preset, None if there is none; links out of the copy do not count. Raises NpuprofError."""
+        """Return the text of a preset, None if there is none; links out of the copy do not count.
+
+        Raises NpuprofError.
+        """
         return self._read_beside(f"{name}.toml") if is_profile_name(name) else None
 
 
@@ -109,7 +128,8 @@ def _read_below(folder: str, path: str) -> bytes | None:
 
 
 class CopyPlace(Record):
-    """The place of a vendored copy: ``folder`` below ``top``, the copy named by this repository, optionally at a ``version``.
+    """The place of a vendored copy: ``folder`` below ``top``, the copy named by this repository,
+    optionally at a ``version``.
 
     ``open_folder`` opens the folder of a copy, ``proof`` lists its expected files.
     """
@@ -134,22 +154,37 @@ class CopyPlace(Record):
 
 
 def name_nested_folder(locked: LockedSource) -> str:
-    """Return the folder in a repository's copy for a source's own source: one per store and commit."""
+    """Return the folder in a repository's copy for a source's own source: one per store
+    and commit.
+    """
     from npuprof.store.urls import mark_texts, normalize_url
 
     return f"{NESTED}/{mark_texts(normalize_url(locked.url), locked.path)}-{locked.commit}"
 
 
 def find_copy_folder(base: str, folder: str) -> str:
-    """Return the path of a copy, ``folder`` relative to npuprof.toml. Raises NpuprofError (NP941) for a link on the way."""
+    """Return the path of a copy, ``folder`` relative to npuprof.toml.
+
+    Raises NpuprofError (NP941) for a link on the way.
+    """
     path = os.path.join(base, folder)
     real, top = os.path.realpath(path), os.path.realpath(base)
     parts = os.path.normpath(folder).split(os.sep)
-    if real == os.path.join(top, *parts) and not {"..", ".git"}.intersection(part.lower() for part in parts):
+    if real == os.path.join(top, *parts) and not {"..", ".git"}.intersection(
+        part.lower() for part in parts
+    ):
         return path
     what = f"{folder} leads to {real}"
-    why = "The folder of a copy is part of this repository and is reached through no link; nothing was read or written."
-    raise build_error("NP941", what, why, "remove the link, or name another folder: npuprof source vendor NAME --into FOLDER")
+    why = (
+        "The folder of a copy is part of this repository and is "
+        "reached through no link; nothing was read or written."
+    )
+    raise build_error(
+        "NP941",
+        what,
+        why,
+        "remove the link, or name another folder: npuprof source vendor NAME --into FOLDER",
+    )
 
 
 def _open_below(revision: Revision, folder: str) -> Revision:

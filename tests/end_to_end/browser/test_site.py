@@ -1,4 +1,6 @@
-"""The pages of a site in a real browser: Chromium of the machine, driven by Playwright, opened as files."""
+"""The pages of a site in a real browser: Chromium of the machine, driven by Playwright, opened as
+files.
+"""
 
 from __future__ import annotations
 
@@ -55,10 +57,16 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     presets = {
         "base/one": 'profile.scenario = "training"\n[options]\nhccl_timeout = 1836\ndeterministic = 1\n',
         "base/two": 'profile.extends = ["base/one"]\n[options]\nhccl_timeout = 1904\n',
-        "hostile": f"[profile]\ndescription = '''{HOSTILE}'''\nowner = '''{HOSTILE}'''\n[env]\nX = '''{HOSTILE}'''\n",
+        "hostile": (
+            f"[profile]\ndescription = '''{HOSTILE}'''\n"
+            f"owner = '''{HOSTILE}'''\n[env]\nX = '''{HOSTILE}'''\n"
+        ),
         "broken": 'profile.extends = ["nowhere"]\n',
     }
-    presets |= {f"leaf{number}": f'profile.extends = ["base/two"]\n[options]\nop_wait_timeout = {number}\n' for number in range(20)}
+    presets |= {
+        f"leaf{number}": f'profile.extends = ["base/two"]\n[options]\nop_wait_timeout = {number}\n'
+        for number in range(20)
+    }
     return make_site(tmp_path_factory.mktemp("site"), presets)
 
 
@@ -74,7 +82,9 @@ def own_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def shared_page(browser: Any) -> Iterator[Any]:
-    """What tests share that leave nothing behind: the site stores nothing in the browser, and a new page takes as long as a look at one."""
+    """What tests share that leave nothing behind: the site stores nothing in the browser, and a new
+    page takes as long as a look at one.
+    """
     context = browser.new_context()
     yield context.new_page()
     context.close()
@@ -95,16 +105,24 @@ def page(shared_page: Any, site: Path) -> Iterator[Any]:
     takers = {
         "console": lambda message: said.append(message.text),
         "pageerror": lambda error: said.append(str(error)),
-        "request": lambda request: said.append(request.url) if not request.url.startswith(f"file://{site}/") else None,
+        "request": lambda request: (
+            said.append(request.url) if not request.url.startswith(f"file://{site}/") else None
+        ),
     }
     shared_page.goto("about:blank")
     shared_page.set_viewport_size({"width": 1280, "height": 720})
-    shared_page.emulate_media(media="null", color_scheme="null", reduced_motion="null", forced_colors="null")
+    shared_page.emulate_media(
+        media="null", color_scheme="null", reduced_motion="null", forced_colors="null"
+    )
     for event, take in takers.items():
         shared_page.on(event, take)
     yield shared_page
     here = shared_page.url.startswith("file:")
-    stored = shared_page.evaluate("Object.keys(localStorage).concat(Object.keys(sessionStorage))") if here else []
+    stored = (
+        shared_page.evaluate("Object.keys(localStorage).concat(Object.keys(sessionStorage))")
+        if here
+        else []
+    )
     for event, take in takers.items():
         shared_page.remove_listener(event, take)
     assert (said, stored) == ([], [])
@@ -128,20 +146,25 @@ def find_serious(page: Any, address: str, width: int = 1280, scheme: str = "ligh
     page.goto(address)
     page.add_script_tag(path=str(AXE))
     found = page.evaluate(
-        "axe.run({resultTypes: ['violations']}).then((done) => done.violations.map((one) => [one.impact, one.id, one.nodes[0].html]))"
+        "axe.run({resultTypes: ['violations']}).then((done) => done.violations.map((one) => "
+        "[one.impact, one.id, one.nodes[0].html]))"
     )
     return [one for one in found if one[0] in ("serious", "critical")]
 
 
 #: Each page in one of two ways to show it, which are as unlike as can be.
 ONCE = [
-    (path, *((1280, "light"), (360, "dark"))[number % 2]) for number, path in enumerate(PAGES) if not path.startswith(("docs", "catalogue"))
+    (path, *((1280, "light"), (360, "dark"))[number % 2])
+    for number, path in enumerate(PAGES)
+    if not path.startswith(("docs", "catalogue"))
 ]
 
 
 @pytest.mark.skipif(not AXE.exists(), reason="no axe-core from npm")
 @pytest.mark.parametrize(("path", "width", "scheme"), ONCE)
-def test_axe_finds_nothing_serious(scripted_page: Any, site: Path, path: str, width: int, scheme: str) -> None:
+def test_axe_finds_nothing_serious(
+    scripted_page: Any, site: Path, path: str, width: int, scheme: str
+) -> None:
     assert find_serious(scripted_page, f"file://{site}/{path}", width, scheme) == []
 
 
@@ -157,34 +180,61 @@ SIDES = {
     "plain": "[options]\nhccl_timeout = 1836\n",
     "apart": f"[options]\nhccl_timeout = 1836\n{OVERRIDES}",
     "as-there": "[options]\nhccl_timeout = 1904\ndeterministic = 1\n",
-    "meant": '[profile]\nscenario = "training"\ncann = ">=8.0"\nproducts = ["atlas-a3", "atlas-a2"]\n[options]\nhccl_timeout = 1836\n',
-    "meant-too": '[profile]\nscenario = "training"\ncann = ">=8.0"\nproducts = ["atlas-a2", "atlas-a3"]\n[options]\nhccl_timeout = 1836\n',
+    "meant": (
+        '[profile]\nscenario = "training"\ncann = ">=8.0"\nproducts = ["atlas-a3", "atlas-a2"]\n'
+        "[options]\nhccl_timeout = 1836\n"
+    ),
+    "meant-too": (
+        '[profile]\nscenario = "training"\ncann = ">=8.0"\nproducts = ["atlas-a2", "atlas-a3"]\n'
+        "[options]\nhccl_timeout = 1836\n"
+    ),
     "shapes": "[options]\ndynamic_dims = [[1, 2], [3, 4]]\n",
     "shapes-as-text": '[options]\ndynamic_dims = "1,2;3,4"\n',
     "lists": MIXLIST,
     "lists-turned": MIXLIST.replace('"Add", "MatMul"', '"MatMul", "Add"'),
-    "cleared": '[options]\nhccl_timeout = 1836\n[[override]]\nmatch = { product = "atlas-a2" }\nunset = ["hccl_timeout"]\n',
+    "cleared": (
+        "[options]\nhccl_timeout = 1836\n[[override]]\n"
+        'match = { product = "atlas-a2" }\nunset = ["hccl_timeout"]\n'
+    ),
 }
-COMPARED = {  # which two are held against each other, and the rows: setting, where only, one side, the other
-    "what each is meant for": ("plain", "meant", [
-        ("profile.cann", "", "not set", '">=8.0"'), ("profile.products", "", "not set", '["atlas-a2", "atlas-a3"]'),
-        ("profile.scenario", "", "not set", '"training"'),
-    ]),
-    "what an override says": ("plain", "apart", [
-        ("deterministic", "product atlas-a3, cann >=9.0", "not set", "1"),
-        ("hccl_timeout", "product atlas-a3", "1836", "1904"),
-        ("hccl_timeout", "product atlas-a3, cann >=9.0", "1836", "2000"),
-    ]),
-    "an override that makes the same of it": ("apart", "as-there", [
-        ("deterministic", "", "not set", "1"),
-        ("hccl_timeout", "", "1836", "1904"),
-        ("hccl_timeout", "product atlas-a3, cann >=9.0", "2000", "1904"),
-    ]),
-    "an override that clears": ("plain", "cleared", [("hccl_timeout", "product atlas-a2", "1836", "not set")]),
+# which two are held against each other, and the rows: setting, where only, one side, the other
+COMPARED = {
+    "what each is meant for": (
+        "plain",
+        "meant",
+        [
+            ("profile.cann", "", "not set", '">=8.0"'),
+            ("profile.products", "", "not set", '["atlas-a2", "atlas-a3"]'),
+            ("profile.scenario", "", "not set", '"training"'),
+        ],
+    ),
+    "what an override says": (
+        "plain",
+        "apart",
+        [
+            ("deterministic", "product atlas-a3, cann >=9.0", "not set", "1"),
+            ("hccl_timeout", "product atlas-a3", "1836", "1904"),
+            ("hccl_timeout", "product atlas-a3, cann >=9.0", "1836", "2000"),
+        ],
+    ),
+    "an override that makes the same of it": (
+        "apart",
+        "as-there",
+        [
+            ("deterministic", "", "not set", "1"),
+            ("hccl_timeout", "", "1836", "1904"),
+            ("hccl_timeout", "product atlas-a3, cann >=9.0", "2000", "1904"),
+        ],
+    ),
+    "an override that clears": (
+        "plain",
+        "cleared",
+        [("hccl_timeout", "product atlas-a2", "1836", "not set")],
+    ),
     "products in another order": ("meant", "meant-too", []),
     "a text and the structure that it stands for": ("shapes", "shapes-as-text", []),
     "lists whose order means nothing": ("lists", "lists-turned", []),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -193,7 +243,13 @@ def sides(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def read_comparison(page: Any) -> list[tuple[str, ...]]:
-    wait_until(page, "document.querySelectorAll('#compared caption').length && !/loading/.test(document.getElementById('count').value)")
+    wait_until(
+        page,
+        (
+            "document.querySelectorAll('#compared caption').length && "
+            "!/loading/.test(document.getElementById('count').value)"
+        ),
+    )
     read = """[...document.querySelectorAll("#compared tbody tr")].flatMap((row) => {
         const key = row.cells[0].firstChild.textContent, cells = [...row.cells].slice(1);
         const columns = cells.map((cell) => [...cell.querySelectorAll(".scopes > div")]);
@@ -215,13 +271,21 @@ def test_a_comparison_tells_what_diff_tells(shared_page: Any, sides: Path, title
     assert sorted(read_comparison(shared_page)) == sorted(rows)
     told = shared_page.locator("#count").inner_text()
     number = len({row[0] for row in rows})
-    assert told == ("Nothing differs." if not rows else f"{number} setting{' differs' if number == 1 else 's differ'}")
+    assert told == (
+        "Nothing differs."
+        if not rows
+        else f"{number} setting{' differs' if number == 1 else 's differ'}"
+    )
     assert shared_page.locator("#compared tbody tr").count() == number  # each setting once
     store = open_store(sides.parent / "profiles")
-    assert {change.key for change in diff(store.resolve(one), store.resolve(other))} == {row[0] for row in rows if not row[1]}
+    assert {change.key for change in diff(store.resolve(one), store.resolve(other))} == {
+        row[0] for row in rows if not row[1]
+    }
 
 
-def test_what_puts_results_at_risk_stands_first_in_a_comparison(shared_page: Any, sides: Path) -> None:
+def test_what_puts_results_at_risk_stands_first_in_a_comparison(
+    shared_page: Any, sides: Path
+) -> None:
     shared_page.goto("about:blank")
     shared_page.goto(f"file://{sides}/compare.html#plain&lists&as-there")
     risks = {"deterministic": 0, "modify_mixlist.black-list.to-add": 0, "hccl_timeout": 1}
@@ -252,7 +316,13 @@ def test_a_side_whose_file_is_missing_is_told(browser: Any, sides: Path, tmp_pat
     context = browser.new_context()
     page = context.new_page()
     page.goto(f"file://{tmp_path}/public/compare.html#plain&apart&nowhere")
-    wait_until(page, "/plain cannot be read.*nowhere is not in this site/.test(document.getElementById('count').value)")
+    wait_until(
+        page,
+        (
+            "/plain cannot be read.*nowhere is not in this "
+            "site/.test(document.getElementById('count').value)"
+        ),
+    )
     context.close()
 
 
@@ -268,16 +338,22 @@ def test_presets_are_added_and_taken_back_and_the_back_button_works(page: Any, s
     page.locator("#compared thead th").nth(3).wait_for()
 
 
-def test_the_family_of_one_preset_is_drawn_by_its_address_and_by_search(page: Any, site: Path) -> None:
+def test_the_family_of_one_preset_is_drawn_by_its_address_and_by_search(
+    page: Any, site: Path
+) -> None:
     open_page(page, site, "family.html#leaf3")
     assert page.locator("#count").inner_text() == "2 above, 0 below"
-    assert page.locator("#around a").evaluate_all("(all) => all.map((one) => one.dataset.name)") == ["base/one", "base/two", "leaf3"]
+    assert page.locator("#around a").evaluate_all(
+        "(all) => all.map((one) => one.dataset.name)"
+    ) == ["base/one", "base/two", "leaf3"]
     assert not page.locator("#family").is_visible()
     page.get_by_label("Search").fill("base/one")
     assert page.locator("#count").inner_text() == "0 above, 21 below"
     assert page.locator("#around a").count() == 22
     page.get_by_label("Search").fill("leaf1")
-    assert page.locator("#count").inner_text() == "2 above, 0 below"  # a whole name, though others begin like it
+    assert (
+        page.locator("#count").inner_text() == "2 above, 0 below"
+    )  # a whole name, though others begin like it
     page.get_by_label("Search").fill("leaf")
     assert page.locator("#count").inner_text() == "20 found"
     assert page.locator("#family a.found").count() == 20
@@ -296,13 +372,16 @@ def test_boxes_of_one_family_do_not_overlap_and_fit_the_window(page: Any, site: 
             open_page(page, site, "index.html")
             open_page(page, site, f"family.html#{name}")
             boxes = page.locator("#around rect").evaluate_all(
-                "(all) => all.map((one) => ['x', 'y', 'width', 'height'].map((name) => Number(one.getAttribute(name))))"
+                "(all) => all.map((one) => ['x', 'y', 'width', 'height'].map((name) => "
+                "Number(one.getAttribute(name))))"
             )
             assert boxes
             assert all(x >= 0 and x + wide <= width for x, _, wide, _ in boxes)
             for place, (x, y, wide, high) in enumerate(boxes):
                 for left, top, across, down in boxes[place + 1 :]:
-                    assert x + wide <= left or left + across <= x or y + high <= top or top + down <= y
+                    assert (
+                        x + wide <= left or left + across <= x or y + high <= top or top + down <= y
+                    )
 
 
 def test_two_releases_are_compared_by_what_they_read(page: Any, site: Path) -> None:
@@ -314,7 +393,11 @@ def test_two_releases_are_compared_by_what_they_read(page: Any, site: Path) -> N
     open_page(page, site, "catalogue.html")
     page.get_by_label("From CANN").select_option(first)
     page.get_by_label("To CANN").select_option(last)
-    states = {name: option.states for name in catalog.record_names() if (option := catalog.find_option(name)) is not None}
+    states = {
+        name: option.states
+        for name in catalog.record_names()
+        if (option := catalog.find_option(name)) is not None
+    }
     fresh = sorted(name for name, text in states.items() if text[5] == "." and text[-1] == "Y")
     assert fresh
     assert page.locator("#net dd").first.inner_text() == ", ".join(fresh)
@@ -322,7 +405,9 @@ def test_two_releases_are_compared_by_what_they_read(page: Any, site: Path) -> N
     page.get_by_label("Kind").select_option("option")
     assert page.url.endswith(f"#kind=option&from={first}&to={last}")
     page.get_by_label("Read by CANN").select_option(first)
-    shown = page.locator("#catalogue tr[id]:visible").evaluate_all("(all) => all.map((one) => one.id)")
+    shown = page.locator("#catalogue tr[id]:visible").evaluate_all(
+        "(all) => all.map((one) => one.id)"
+    )
     assert sorted(shown) == sorted(name for name, text in states.items() if text[5] != ".")
     page.reload()
     assert page.locator("#told").inner_text() == told
@@ -339,15 +424,31 @@ def test_what_is_written_as_code_can_be_copied(browser: Any, site: Path) -> None
     ):
         button = page.get_by_role("button", name=label, exact=True)
         button.press("Enter")
-        wait_until(page, f"[...document.querySelectorAll('[aria-label={json.dumps(label)}]')].some((one) => one.textContent === 'Copied')")
-        page.locator("[role=status]", has_text="Copied").wait_for(state="attached")  # for who does not see the button
+        wait_until(
+            page,
+            (
+                f"[...document.querySelectorAll('[aria-label={json.dumps(label)}]')].some((one) "
+                "=> one.textContent === 'Copied')"
+            ),
+        )
+        page.locator("[role=status]", has_text="Copied").wait_for(
+            state="attached"
+        )  # for who does not see the button
         assert page.evaluate("navigator.clipboard.readText()") == text
         assert "op_wait_timeout" in text or len(text) == 64
     context.close()
 
 
-def test_targets_are_tabs_that_arrows_walk_and_the_one_of_the_scenario_is_open(browser: Any, tmp_path: Path) -> None:
-    make_site(tmp_path, {"om": '[profile]\nscenario = "offline-inference"\n[options]\nop_debug_level = 1\n', **SIDES})
+def test_targets_are_tabs_that_arrows_walk_and_the_one_of_the_scenario_is_open(
+    browser: Any, tmp_path: Path
+) -> None:
+    make_site(
+        tmp_path,
+        {
+            "om": '[profile]\nscenario = "offline-inference"\n[options]\nop_debug_level = 1\n',
+            **SIDES,
+        },
+    )
     context = browser.new_context()
     page = context.new_page()
     for name, target in (("om", "atc"), ("plain", "session")):
@@ -355,7 +456,14 @@ def test_targets_are_tabs_that_arrows_walk_and_the_one_of_the_scenario_is_open(b
         assert page.locator("[role=tab][aria-selected=true]").all_inner_texts() == [target]
     tabs = page.get_by_role("tab").all_inner_texts()
     page.get_by_role("tab", name="session", exact=True).focus()
-    for key, place in (("ArrowRight", 1), ("ArrowLeft", 0), ("ArrowLeft", -1), ("ArrowRight", 0), ("End", -1), ("Home", 0)):
+    for key, place in (
+        ("ArrowRight", 1),
+        ("ArrowLeft", 0),
+        ("ArrowLeft", -1),
+        ("ArrowRight", 0),
+        ("End", -1),
+        ("Home", 0),
+    ):
         page.keyboard.press(key)
         assert page.evaluate("document.activeElement.textContent") == tabs[place]
         assert page.locator("[role=tab][aria-selected=true]").all_inner_texts() == [tabs[place]]
@@ -365,17 +473,32 @@ def test_targets_are_tabs_that_arrows_walk_and_the_one_of_the_scenario_is_open(b
     context.close()
 
 
-def test_kinds_and_frameworks_of_the_own_presets_are_badges(shared_page: Any, own_site: Path) -> None:
+def test_kinds_and_frameworks_of_the_own_presets_are_badges(
+    shared_page: Any, own_site: Path
+) -> None:
     shared_page.goto(f"file://{own_site}/index.html")
-    assert shared_page.locator("#presets h2").all_inner_texts() == ["Models", "Debugging", "Bases", "Mix-ins"]
-    badges = {"bert-offline": ["offline-inference", "ATC"], "mixins/torch-low-memory": ["torch_npu"]}
+    assert shared_page.locator("#presets h2").all_inner_texts() == [
+        "Models",
+        "Debugging",
+        "Bases",
+        "Mix-ins",
+    ]
+    badges = {
+        "bert-offline": ["offline-inference", "ATC"],
+        "mixins/torch-low-memory": ["torch_npu"],
+    }
     for name, said in badges.items():
-        assert shared_page.locator(f"#presets tr:has(a:text-is('{name}')) .badge").all_inner_texts() == said
+        assert (
+            shared_page.locator(f"#presets tr:has(a:text-is('{name}')) .badge").all_inner_texts()
+            == said
+        )
     shared_page.get_by_label("Framework").select_option("torch_npu")
     assert "bert-training" not in shared_page.locator("#presets").inner_text()
 
 
-def test_a_phone_gets_results_before_filters_and_lists_in_place_of_matrices(browser: Any, own_site: Path) -> None:
+def test_a_phone_gets_results_before_filters_and_lists_in_place_of_matrices(
+    browser: Any, own_site: Path
+) -> None:
     page = browser.new_page(viewport={"width": 390, "height": 844})
     for path in ("index.html", "catalogue.html"):
         page.goto(f"file://{own_site}/{path}")
@@ -395,14 +518,20 @@ def test_a_phone_gets_results_before_filters_and_lists_in_place_of_matrices(brow
     cells = row.evaluate_all("(all) => all.map((one) => one.getBoundingClientRect().toJSON())")
     assert len({cell["x"] for cell in cells}) == 1
     assert cells[0]["bottom"] <= cells[1]["top"]
-    assert "resnet50-training" in page.locator("#compared td").nth(1).evaluate("(one) => getComputedStyle(one, '::before').content")
+    assert "resnet50-training" in page.locator("#compared td").nth(1).evaluate(
+        "(one) => getComputedStyle(one, '::before').content"
+    )
     page.set_viewport_size({"width": 1280, "height": 800})
-    assert len(set(row.evaluate_all("(all) => all.map((one) => one.getBoundingClientRect().y)"))) == 1
+    assert (
+        len(set(row.evaluate_all("(all) => all.map((one) => one.getBoundingClientRect().y)"))) == 1
+    )
     page.close()
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_the_graph_opens_as_wide_as_the_window_with_whole_names_and_is_zoomed(browser: Any, own_site: Path, width: int) -> None:
+def test_the_graph_opens_as_wide_as_the_window_with_whole_names_and_is_zoomed(
+    browser: Any, own_site: Path, width: int
+) -> None:
     page = browser.new_page(viewport={"width": width, "height": 844})
     page.goto(f"file://{own_site}/family.html")
     measured = "Number(document.getElementById('family').getAttribute('width'))"
@@ -411,7 +540,9 @@ def test_the_graph_opens_as_wide_as_the_window_with_whole_names_and_is_zoomed(br
     letters = page.locator("#family text").first.evaluate("(one) => 12 * one.getScreenCTM().a")
     assert letters > 10
     assert room * 0.8 < opened <= room or (width == 390 and letters < 11)
-    names = page.locator("#family a").evaluate_all("(all) => all.map((one) => [one.dataset.name, one.querySelector('text').textContent])")
+    names = page.locator("#family a").evaluate_all(
+        "(all) => all.map((one) => [one.dataset.name, one.querySelector('text').textContent])"
+    )
     assert all(name == text for name, text in names)
     outside = """(all) => all.filter((one) => { const text = one.getBBox(), box = one.closest("g").querySelector("rect").getBBox();
         return text.x < box.x || text.x + text.width > box.x + box.width; }).length"""
@@ -426,9 +557,13 @@ def test_the_graph_opens_as_wide_as_the_window_with_whole_names_and_is_zoomed(br
     page.close()
 
 
-def test_the_colours_of_the_family_are_said_in_words_and_stand_in_its_address(page: Any, site: Path) -> None:
+def test_the_colours_of_the_family_are_said_in_words_and_stand_in_its_address(
+    page: Any, site: Path
+) -> None:
     open_page(page, site, "family.html")
-    said = page.locator("#family a").evaluate_all("(all) => all.map((one) => one.querySelector('title').textContent)")
+    said = page.locator("#family a").evaluate_all(
+        "(all) => all.map((one) => one.querySelector('title').textContent)"
+    )
     assert {"base/one, training", "broken, broken"} <= set(said)
     page.get_by_label("Colour by").select_option("scenario")
     assert page.url.endswith("#colour=scenario")
@@ -438,29 +573,56 @@ def test_the_colours_of_the_family_are_said_in_words_and_stand_in_its_address(pa
     page.reload()
     assert page.locator("#around").get_attribute("data-colour") == "scenario"
     page.go_back()
-    wait_until(page, "!document.getElementById('around') && document.getElementById('family').dataset.colour === 'scenario'")
+    wait_until(
+        page,
+        (
+            "!document.getElementById('around') && "
+            "document.getElementById('family').dataset.colour === 'scenario'"
+        ),
+    )
 
 
 def test_the_catalogue_is_filtered_by_what_presets_set(page: Any, site: Path) -> None:
     open_page(page, site, "catalogue.html#here=set")
-    shown = page.locator("#catalogue tr[id]:visible").evaluate_all("(all) => all.map((one) => one.id)")
+    shown = page.locator("#catalogue tr[id]:visible").evaluate_all(
+        "(all) => all.map((one) => one.id)"
+    )
     assert shown == ["deterministic", "hccl_timeout", "op_wait_timeout"]
     page.get_by_label("In presets").select_option("not set")
-    assert page.locator("#catalogue tbody tr:visible", has_text="hccl_timeout").filter(has_text="in 2").count() == 0
+    assert (
+        page.locator("#catalogue tbody tr:visible", has_text="hccl_timeout")
+        .filter(has_text="in 2")
+        .count()
+        == 0
+    )
 
 
-@pytest.mark.parametrize("path", ["index.html", "compare.html#base/one&leaf3", "family.html", "catalogue.html", "presets/leaf3.html"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "index.html",
+        "compare.html#base/one&leaf3",
+        "family.html",
+        "catalogue.html",
+        "presets/leaf3.html",
+    ],
+)
 def test_text_is_as_big_as_the_reader_wants_it(page: Any, site: Path, path: str) -> None:
     page.set_viewport_size({"width": 640, "height": 800})
     open_page(page, site, path)
-    sizes = "[...document.querySelectorAll('p, td, dd, h1')].slice(0, 50).map((one) => parseFloat(getComputedStyle(one).fontSize))"
+    sizes = (
+        "[...document.querySelectorAll('p, td, dd, h1')].slice(0, 50).map((one) => "
+        "parseFloat(getComputedStyle(one).fontSize))"
+    )
     before = page.evaluate(sizes)
     page.evaluate("document.documentElement.style.fontSize = '200%'")
     assert page.evaluate(sizes) == [2 * size for size in before]
     assert page.evaluate("document.documentElement.scrollWidth") <= 640
 
 
-@pytest.mark.parametrize("path", ["family.html", "compatibility.html", "compare.html#base%2Fone&leaf3&leaf4&leaf5"])
+@pytest.mark.parametrize(
+    "path", ["family.html", "compatibility.html", "compare.html#base%2Fone&leaf3&leaf4&leaf5"]
+)
 def test_what_is_wide_on_a_screen_fits_a_printed_page(page: Any, site: Path, path: str) -> None:
     page.set_viewport_size({"width": 1020, "height": 720})
     open_page(page, site, path)
@@ -468,8 +630,18 @@ def test_what_is_wide_on_a_screen_fits_a_printed_page(page: Any, site: Path, pat
     assert page.evaluate("document.documentElement.scrollWidth") <= 1020
 
 
-@pytest.mark.parametrize("path", ["search.html#q=leaf1", "family.html#leaf3", "compare.html#base/one&leaf3", "presets/leaf3.html"])
-def test_all_that_can_be_used_is_reached_by_the_tab_key_and_shows_that(page: Any, site: Path, path: str) -> None:
+@pytest.mark.parametrize(
+    "path",
+    [
+        "search.html#q=leaf1",
+        "family.html#leaf3",
+        "compare.html#base/one&leaf3",
+        "presets/leaf3.html",
+    ],
+)
+def test_all_that_can_be_used_is_reached_by_the_tab_key_and_shows_that(
+    page: Any, site: Path, path: str
+) -> None:
     open_page(page, site, path)
     page.wait_for_timeout(200)
     usable = page.evaluate(
@@ -481,7 +653,8 @@ def test_all_that_can_be_used_is_reached_by_the_tab_key_and_shows_that(page: Any
     for _ in range(usable + 12):
         page.keyboard.press("Tab")
         place, outline = page.evaluate(
-            "() => { const one = document.activeElement; return [one.dataset.place || '', getComputedStyle(one).outlineStyle]; }"
+            "() => { const one = document.activeElement; return [one.dataset.place || '', "
+            "getComputedStyle(one).outlineStyle]; }"
         )
         seen.add(place)
         if place and outline == "none":
@@ -513,7 +686,9 @@ CHOICES = [
 
 
 @pytest.mark.parametrize(("path", "rows", "said"), CHOICES)
-def test_what_is_chosen_on_a_list_stands_in_its_address(page: Any, site: Path, path: str, rows: int, said: str) -> None:
+def test_what_is_chosen_on_a_list_stands_in_its_address(
+    page: Any, site: Path, path: str, rows: int, said: str
+) -> None:
     open_page(page, site, path)
     shown = page.locator("table tbody tr:not(.group):visible, #board .rows > li:visible")
     assert rows == 0 or shown.count() == rows
@@ -537,7 +712,9 @@ SEARCHES = [
 
 
 @pytest.mark.parametrize(("words", "kinds", "said"), SEARCHES)
-def test_one_search_answers_for_presets_values_settings_and_codes(page: Any, site: Path, words: str, kinds: list[str], said: str) -> None:
+def test_one_search_answers_for_presets_values_settings_and_codes(
+    page: Any, site: Path, words: str, kinds: list[str], said: str
+) -> None:
     open_page(page, site, "search.html")
     page.keyboard.press("/")
     page.keyboard.type(words)
@@ -574,13 +751,17 @@ def test_a_page_prints_with_what_is_folded_open(browser: Any, site: Path) -> Non
     assert page.pdf().startswith(b"%PDF")
     page.emulate_media(media="print")
     assert not page.locator("nav").is_visible()
-    assert closed.evaluate("(one) => one.checkVisibility({ contentVisibilityAuto: true, visibilityProperty: true })")
+    assert closed.evaluate(
+        "(one) => one.checkVisibility({ contentVisibilityAuto: true, visibilityProperty: true })"
+    )
     assert closed.bounding_box()["height"] > 20
     page.close()
 
 
 @pytest.mark.accepted
-def test_the_picture_of_the_documentation_is_that_of_a_page(browser: Any, own_site: Path, request: pytest.FixtureRequest) -> None:
+def test_the_picture_of_the_documentation_is_that_of_a_page(
+    browser: Any, own_site: Path, request: pytest.FixtureRequest
+) -> None:
     picture = REPOSITORY / "npuprof/docs/site.png"
     page = browser.new_page(viewport={"width": 1100, "height": 640})
     open_page(page, own_site, "presets/bert-large-cluster-training.html")
@@ -589,7 +770,8 @@ def test_the_picture_of_the_documentation_is_that_of_a_page(browser: Any, own_si
     page.close()
     if request.config.getoption("--update-golden"):
         picture.write_bytes(taken)
-    # Letters are drawn differently by each machine: held are the format and the size, width and height in the head of the file.
+    # Letters are drawn differently by each machine: held are the format and the size, width and
+    # height in the head of the file.
     assert picture.read_bytes()[:24] == taken[:24]
     assert "](site.png)" in (REPOSITORY / "npuprof/docs/commands.md").read_text(encoding="utf-8")
 
@@ -597,7 +779,7 @@ def test_the_picture_of_the_documentation_is_that_of_a_page(browser: Any, own_si
 SINGLE = {
     "hostile presets": ["diff", "hostile", "base/two", "--format", "html"],
     "several presets": ["diff", "hostile", "leaf3", "leaf4", "leaf5", "--format", "html"],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("title", SINGLE)
@@ -607,9 +789,13 @@ def test_a_single_page_has_its_style_fits_the_window_and_is_clean(
     from npuprof.__main__ import main
 
     verb, *rest = SINGLE[title]
-    assert main([verb, "--store", str(site.parent / "profiles"), "-o", str(tmp_path / "page.html"), *rest]) in (0, 1)
+    assert main(
+        [verb, "--store", str(site.parent / "profiles"), "-o", str(tmp_path / "page.html"), *rest]
+    ) in (0, 1)
     for scheme, width in (("light", 1280), ("dark", 360)):
-        context = browser.new_context(color_scheme=scheme, bypass_csp=False, viewport={"width": width, "height": 800})
+        context = browser.new_context(
+            color_scheme=scheme, bypass_csp=False, viewport={"width": width, "height": 800}
+        )
         page, said = context.new_page(), []
         page.on("console", lambda message, said=said: said.append(message.text))
         page.goto(f"file://{tmp_path}/page.html")
@@ -627,13 +813,26 @@ def test_revisions_versions_records_logs_and_compositions_are_compared_by_a_link
 ) -> None:
     from support.logged import write_run
 
-    repo.commit({"job": '[options]\nhccl_timeout = 600\nprecision_mode = "force_fp16"\n', "mix": "[options]\ndeterministic = 1\n"})
+    repo.commit(
+        {
+            "job": '[options]\nhccl_timeout = 600\nprecision_mode = "force_fp16"\n',
+            "mix": "[options]\ndeterministic = 1\n",
+        }
+    )
     monkeypatch.chdir(repo.folder)
     assert run("release", "job", "1.0.0").code == 0
-    repo.commit({"job": '[options]\nhccl_timeout = 900\nprecision_mode = "force_fp16"\n'}, message="two")
+    repo.commit(
+        {"job": '[options]\nhccl_timeout = 900\nprecision_mode = "force_fp16"\n'}, message="two"
+    )
     words = ["run", "job", "--record", "runs", "--set", "hccl_timeout=700", "--", "true"]
-    subprocess.run([sys.executable, "-m", "npuprof", *words], check=True, env={**os.environ, "PYTHONPATH": str(REPOSITORY)})  # it forks
-    (repo.folder / "run.log").write_text(write_run({"ge.exec.precision_mode": "force_fp32", "precision_mode": "force_fp32"}, pid=7))
+    subprocess.run(
+        [sys.executable, "-m", "npuprof", *words],
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+    )  # it forks
+    (repo.folder / "run.log").write_text(
+        write_run({"ge.exec.precision_mode": "force_fp32", "precision_mode": "force_fp32"}, pid=7)
+    )
     (record,) = (path.relative_to(repo.folder) for path in repo.folder.glob("runs/*.run.json"))
     sides = {
         str(record): "700 s",
@@ -647,11 +846,16 @@ def test_revisions_versions_records_logs_and_compositions_are_compared_by_a_link
     result = run("site", "public", *words)
     assert result.code == 0, result.err
     page = browser.new_page()
-    page.goto(f"file://{repo.folder}/public/compare.html#{'&'.join(quote(one, safe='') for one in ('job', *sides))}")
+    page.goto(
+        f"file://{repo.folder}/public/compare.html#{'&'.join(quote(one, safe='') for one in ('job', *sides))}"
+    )
     page.locator("#compared thead th").nth(len(sides) + 1).wait_for()
     assert page.locator("#compared thead th").all_inner_texts() == ["setting", "job", *sides]
     row = page.locator("#compared tbody tr").filter(has_text="hccl_timeout")
-    assert [text.split("\n")[0] for text in row.locator("td").all_inner_texts()] == ["900 s", *sides.values()]
+    assert [text.split("\n")[0] for text in row.locator("td").all_inner_texts()] == [
+        "900 s",
+        *sides.values(),
+    ]
     said = page.locator("#compared").inner_text()
     assert str(repo.folder) not in said
     assert '"force_fp32"' in said

@@ -12,7 +12,9 @@ from support.building import Checkout
 from support.lanes import rest_at_night
 
 #: What is added, by what it is; the fields are explained at the top of the file.
-ADDITIONS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("additions.toml").read_text())
+ADDITIONS: dict[str, dict[str, Any]] = tomllib.loads(
+    Path(__file__).with_name("additions.toml").read_text()
+)
 
 
 class Said(NamedTuple):
@@ -27,7 +29,11 @@ class Said(NamedTuple):
 @pytest.mark.parametrize("what", rest_at_night(3, ADDITIONS))
 def test_one_place_is_enough(what: str, checkout: Checkout) -> None:
     addition = ADDITIONS[what]
-    shows, before, new_files = [Said(*row) for row in addition["shows"]], addition.get("before", ""), addition.get("new_files", {})
+    shows, before, new_files = (
+        [Said(*row) for row in addition["shows"]],
+        addition.get("before", ""),
+        addition.get("new_files", {}),
+    )
     (checkout.folder / "old.toml").write_text('[options]\nwork_path = "./x"\n')
     (checkout.folder / "script.newsh").write_text("\n")
     for name, content in addition.get("scripts", {}).items():
@@ -35,7 +41,9 @@ def test_one_place_is_enough(what: str, checkout: Checkout) -> None:
         (checkout.folder / name).write_text(content)
     for said in shows:
         then = checkout.start(*said.words.split(), stdin=said.stdin)
-        assert said.holds not in then.stdout or said.code != then.returncode, f"{said.words} says so already"
+        assert said.holds not in then.stdout or said.code != then.returncode, (
+            f"{said.words} says so already"
+        )
     path = checkout.package / addition["file"]
     path.parent.mkdir(exist_ok=True)
     text = path.read_text() if path.exists() else ""
@@ -45,9 +53,13 @@ def test_one_place_is_enough(what: str, checkout: Checkout) -> None:
     for name, content in new_files.items():
         (checkout.package / name).write_text(content)
     for said in shows:
-        assert said.holds in checkout.run(*said.words.split(), stdin=said.stdin, code=said.code), said.words
+        assert said.holds in checkout.run(*said.words.split(), stdin=said.stdin, code=said.code), (
+            said.words
+        )
     for said in (Said(*row) for row in addition.get("hides", ())):
-        assert said.holds not in checkout.run(*said.words.split(), stdin=said.stdin, code=said.code), said.words
+        assert said.holds not in checkout.run(
+            *said.words.split(), stdin=said.stdin, code=said.code
+        ), said.words
     for words, file, holds in addition.get("writes", ()):
         checkout.run(*words.split())
         assert holds in (checkout.folder / file).read_text(), words

@@ -26,8 +26,19 @@ def build(folder: Path, *words: str, **environment: str) -> dict[str, Path]:
     """Build the package from this checkout; return the files by their ends."""
     pytest.importorskip("build")
     pytest.importorskip("hatchling")
-    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, *words, REPOSITORY]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "TERM": "dumb", **environment})
+    command = [
+        sys.executable,
+        "-m",
+        "build",
+        "--no-isolation",
+        "--outdir",
+        folder,
+        *words,
+        REPOSITORY,
+    ]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, "TERM": "dumb", **environment}
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return {path.suffix: path for path in folder.iterdir()}
 
@@ -40,7 +51,12 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """What the release workflow builds, where the address of the repository is known."""
-    return build(tmp_path_factory.mktemp("published"), "--wheel", NPUPROF_HOME=f"{HOME}/", NPUPROF_REVISION="abc123")
+    return build(
+        tmp_path_factory.mktemp("published"),
+        "--wheel",
+        NPUPROF_HOME=f"{HOME}/",
+        NPUPROF_REVISION="abc123",
+    )
 
 
 def read_metadata(wheel: Path) -> str:
@@ -52,20 +68,34 @@ def read_metadata(wheel: Path) -> str:
 def test_the_wheel_holds_what_runs_and_nothing_else(built: dict[str, Path]) -> None:
     with zipfile.ZipFile(built[".whl"]) as file:
         names = file.namelist()
-        entries = file.read(next(name for name in names if name.endswith("entry_points.txt"))).decode()
-    assert {name.partition("/")[0] for name in names} == {"npuprof", f"npuprof-{built['.whl'].name.split('-')[1]}.dist-info"}
+        entries = file.read(
+            next(name for name in names if name.endswith("entry_points.txt"))
+        ).decode()
+    assert {name.partition("/")[0] for name in names} == {
+        "npuprof",
+        f"npuprof-{built['.whl'].name.split('-')[1]}.dist-info",
+    }
     there = set(names)
     assert {
-        "npuprof/profiles/bert-training.toml", "npuprof/catalog/_built/options.marshal", "npuprof/templates/page.css", "npuprof/py.typed",
-        "npuprof/catalog/run-record.schema.json", "npuprof/docs/changelog.md", "npuprof/integrations/pytest_plugin.py",
-    } <= there  # fmt: skip
+        "npuprof/profiles/bert-training.toml",
+        "npuprof/catalog/_built/options.marshal",
+        "npuprof/templates/page.css",
+        "npuprof/py.typed",
+        "npuprof/catalog/run-record.schema.json",
+        "npuprof/docs/changelog.md",
+        "npuprof/integrations/pytest_plugin.py",
+    } <= there
     kept = "npuprof/profiles/.released/"
     assert f"{kept}base/offline-inference@1.0.0/.release" in there
     others = [name for name in names if not name.startswith(kept)]
     sections = r"catalog/frameworks/\w+/section\.toml$"  # their folders are the list of sections
     assert sum(bool(re.search(sections, name)) for name in others) >= 3
     assert [
-        name for name in others if re.search(rf"__pycache__|\.pyc$|^npuprof/(?!{sections})catalog/[^_].*\.toml$|tests/|/\.", name)
+        name
+        for name in others
+        if re.search(
+            rf"__pycache__|\.pyc$|^npuprof/(?!{sections})catalog/[^_].*\.toml$|tests/|/\.", name
+        )
     ] == []
     assert "npuprof = npuprof.integrations.pytest_plugin" in entries
     assert "npuprof = npuprof.__main__:script" in entries
@@ -74,36 +104,52 @@ def test_the_wheel_holds_what_runs_and_nothing_else(built: dict[str, Path]) -> N
         assert str(page.relative_to(REPOSITORY)) in there
 
 
-def test_the_source_archive_holds_all_that_is_in_the_repository_and_nothing_else(built: dict[str, Path]) -> None:
+def test_the_source_archive_holds_all_that_is_in_the_repository_and_nothing_else(
+    built: dict[str, Path],
+) -> None:
     with tarfile.open(built[".gz"]) as file:
         names = {name.partition("/")[2] for name in file.getnames() if not name.endswith("/")}
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
-    known = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout.split("\0")
+    known = subprocess.run(
+        command, cwd=REPOSITORY, capture_output=True, text=True, check=True
+    ).stdout.split("\0")
     tracked = {name for name in known if name and (REPOSITORY / name).is_file()}
     assert names - tracked == {"PKG-INFO"}
     assert tracked - names == set()
 
 
-def test_an_index_takes_both_and_shows_the_readme(built: dict[str, Path], published: dict[str, Path]) -> None:
+def test_an_index_takes_both_and_shows_the_readme(
+    built: dict[str, Path], published: dict[str, Path]
+) -> None:
     pytest.importorskip("twine")
     files = [built[".whl"], built[".gz"], published[".whl"]]
-    done = subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *files], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "twine", "check", "--strict", *files], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stdout
 
 
-def test_no_address_is_made_up_and_nothing_leads_nowhere_where_there_is_no_home(built: dict[str, Path]) -> None:
+def test_no_address_is_made_up_and_nothing_leads_nowhere_where_there_is_no_home(
+    built: dict[str, Path],
+) -> None:
     said = read_metadata(built[".whl"])
     assert "\nProject-URL:" not in said
     assert "\nHome-page:" not in said
     shown = said.partition("\n\n")[2]
-    assert not re.search(r"\]\((?!https?://|#)", shown), "what leads into the repository leads nowhere from an index"
+    assert not re.search(r"\]\((?!https?://|#)", shown), (
+        "what leads into the repository leads nowhere from an index"
+    )
     written = (REPOSITORY / "README.md").read_text(encoding="utf-8")
     words = re.sub(r"!\[[^\]]*\]\([^)]*\)|<picture>.*?</picture>", "", written)
     assert "<picture>" not in shown
-    assert shown.split() == re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", words).split(), "and all its words are there"
+    assert shown.split() == re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", words).split(), (
+        "and all its words are there"
+    )
 
 
-def test_with_a_home_links_and_pictures_lead_there_from_an_index_too(published: dict[str, Path]) -> None:
+def test_with_a_home_links_and_pictures_lead_there_from_an_index_too(
+    published: dict[str, Path],
+) -> None:
     said = read_metadata(published[".whl"])
     assert f"Project-URL: Homepage, {HOME}\n" in said
     assert f"Project-URL: Changelog, {HOME}/blob/main/npuprof/docs/changelog.md\n" in said
@@ -118,19 +164,29 @@ def test_with_a_home_links_and_pictures_lead_there_from_an_index_too(published: 
         assert re.match(r"https?://|#", link), f"{link} leads nowhere from an index"
         if link.startswith(HOME):
             kind, revision, path = link.removeprefix(f"{HOME}/").split("/", 2)
-            assert (revision, (REPOSITORY / path.partition("#")[0]).is_file()) == ("abc123", True), link
-            assert (kind == "raw") == (path.endswith((".png", ".svg")) and "![" in shown.partition(link)[0].rpartition("\n")[2])
+            assert (revision, (REPOSITORY / path.partition("#")[0]).is_file()) == (
+                "abc123",
+                True,
+            ), link
+            assert (kind == "raw") == (
+                path.endswith((".png", ".svg"))
+                and "![" in shown.partition(link)[0].rpartition("\n")[2]
+            )
 
 
 def test_every_python_that_is_promised_is_tried() -> None:
-    promised = {name.rpartition(" ")[2] for name in PROJECT["classifiers"] if re.search(r":: 3\.\d+$", name)}
-    matrix = yaml.safe_load((REPOSITORY / ".github/workflows/ci.yml").read_text())["jobs"]["all"]["strategy"]["matrix"]["python"]
+    promised = {
+        name.rpartition(" ")[2] for name in PROJECT["classifiers"] if re.search(r":: 3\.\d+$", name)
+    }
+    matrix = yaml.safe_load((REPOSITORY / ".github/workflows/ci.yml").read_text())["jobs"]["all"][
+        "strategy"
+    ]["matrix"]["python"]
     listed = re.search(r"for minor in ([\d ]+);", (REPOSITORY / ".ci/run").read_text())
     assert listed is not None
     assert promised == set(matrix) == {"3.11", *(f"3.{minor}" for minor in listed[1].split())}
 
 
-# -- who publishes ------------------------------------------------------------------------------------------------
+# -- who publishes --------------------------------------------------------------------------------
 
 
 def list_steps(workflow: Path) -> list[dict[str, Any]]:
@@ -140,7 +196,14 @@ def list_steps(workflow: Path) -> list[dict[str, Any]]:
 
 def test_workflows_follow_the_published_schema() -> None:
     pytest.importorskip("check_jsonschema")
-    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows", *WORKFLOWS]
+    command = [
+        sys.executable,
+        "-m",
+        "check_jsonschema",
+        "--builtin-schema",
+        "vendor.github-workflows",
+        *WORKFLOWS,
+    ]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
 
@@ -149,17 +212,27 @@ def test_workflows_follow_the_published_schema() -> None:
 def test_what_others_wrote_is_pinned_by_its_commit(workflow: Path) -> None:
     used = [step["uses"] for step in list_steps(workflow) if "uses" in step]
     assert any("@" in one for one in used)
-    assert [one for one in used if not one.startswith("./") and not re.fullmatch(r"[\w.-]+(/[\w.-]+)+@[0-9a-f]{40}", one)] == []
+    assert [
+        one
+        for one in used
+        if not one.startswith("./") and not re.fullmatch(r"[\w.-]+(/[\w.-]+)+@[0-9a-f]{40}", one)
+    ] == []
 
 
 def test_a_release_is_off_until_it_is_switched_on_and_only_its_last_job_may_publish() -> None:
     said = yaml.safe_load((REPOSITORY / ".github/workflows/release.yml").read_text())
-    assert said[True] == {"push": {"tags": ["npuprof-v*"]}}  # vX.Y.Z are versions of the presets of this repository
+    assert said[True] == {
+        "push": {"tags": ["npuprof-v*"]}
+    }  # vX.Y.Z are versions of the presets of this repository
     assert said["permissions"] == {"contents": "read"}
     assert said["jobs"]["build"]["if"] == "vars.NPUPROF_RELEASE == 'on'"
     assert "permissions" not in said["jobs"]["build"]
     publish = said["jobs"]["publish"]
-    assert (publish["needs"], publish["environment"], publish["permissions"]) == ("build", "pypi", {"id-token": "write"})
+    assert (publish["needs"], publish["environment"], publish["permissions"]) == (
+        "build",
+        "pypi",
+        {"id-token": "write"},
+    )
     assert publish["steps"][-1]["uses"].startswith("pypa/gh-action-pypi-publish@")
     assert publish["steps"][-1]["with"] == {"attestations": True}
     assert not re.search(r"secrets|password|(?<!id-)token", repr(said))
@@ -172,7 +245,15 @@ def test_the_container_is_made_of_what_is_there() -> None:
     for line in re.findall(r"^COPY (?!--from)(.+) \S+$", said, re.MULTILINE):
         for path in line.split():
             assert (REPOSITORY / path).exists(), path
-    needed = {"pyproject.toml", "README.md", "LICENSE", ".ci/built.py", ".ci/metadata.py", "profiles", "npuprof"}
+    needed = {
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+        ".ci/built.py",
+        ".ci/metadata.py",
+        "profiles",
+        "npuprof",
+    }
     assert needed <= set(re.sub(r"\n", " ", said).split())
     subprocess.run(["sh", "-n", REPOSITORY / ".ci/image-root"], check=True)
     assert "USER 65534" in said

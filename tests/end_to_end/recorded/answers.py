@@ -1,11 +1,13 @@
-"""Record what npuprof answers about many stores, and compare two such recordings: for changes that must not change an answer.
+"""Record what npuprof answers about many stores, and compare two such recordings: for changes that
+must not change an answer.
 
-``python tests/end_to_end/recorded/answers.py record FOLDER [--npuprof COMMAND]`` lays out the stores of ``cases/`` and
-``stores.toml`` one by one and asks each the same questions; FOLDER gets one transcript for each store. COMMAND is an
-installed npuprof [default: the one on the PATH], which lets the answers of two versions be recorded with one checkout.
+``python tests/end_to_end/recorded/answers.py record FOLDER [--npuprof COMMAND]`` lays out the
+stores of ``cases/`` and ``stores.toml`` one by one and asks each the same questions; FOLDER gets
+one transcript for each store. COMMAND is an installed npuprof [default: the one on the PATH], which
+lets the answers of two versions be recorded with one checkout.
 
-``python tests/end_to_end/recorded/answers.py compare BEFORE AFTER`` prints the stores, the command lines and the first
-lines that differ; it exits with 1 if any do.
+``python tests/end_to_end/recorded/answers.py compare BEFORE AFTER`` prints the stores, the command
+lines and the first lines that differ; it exits with 1 if any do.
 """
 
 from __future__ import annotations
@@ -40,28 +42,55 @@ PATIENCE = 120
 
 #: What a store is asked.
 OF_A_STORE = (
-    "check --format json", "check --severity info", "check --rev HEAD --format json", "check --staged --format json", "list --format json",
-    "list --tree", "list --versions --format json", "diff --format json", "diff --rev HEAD~1..HEAD --format json",
-    "verify --tags --format json", "check --strict --format github", "check --cann 9.0.0 --product atlas-a2 --format json",
-    "check --cann 8.0.0 --cann 9.0.0 --product atlas-a2 --product atlas-a3", "list", "list --tree --format json",
-    "list --where 'hccl_timeout > 0' --format json", "diff --all", "diff --raw", "verify --tags",
-)  # fmt: skip
+    "check --format json",
+    "check --severity info",
+    "check --rev HEAD --format json",
+    "check --staged --format json",
+    "list --format json",
+    "list --tree",
+    "list --versions --format json",
+    "diff --format json",
+    "diff --rev HEAD~1..HEAD --format json",
+    "verify --tags --format json",
+    "check --strict --format github",
+    "check --cann 9.0.0 --product atlas-a2 --format json",
+    "check --cann 8.0.0 --cann 9.0.0 --product atlas-a2 --product atlas-a3",
+    "list",
+    "list --tree --format json",
+    "list --where 'hccl_timeout > 0' --format json",
+    "diff --all",
+    "diff --raw",
+    "verify --tags",
+)
 #: What is asked of each of its presets.
 OF_A_PRESET = (
-    "check --format json -- {name}", "show --format json -- {name}", "render --to json -- {name}", "env -- {name}",
-    "show --origin -- {name}", "show --format json --product atlas-a2 --cann 9.0.0 -- {name}", "render -- {name}",
-    "env --format json --no-check -- {name}", "check --format json -- {path}", "show --format json -- {path}",
-)  # fmt: skip
+    "check --format json -- {name}",
+    "show --format json -- {name}",
+    "render --to json -- {name}",
+    "env -- {name}",
+    "show --origin -- {name}",
+    "show --format json --product atlas-a2 --cann 9.0.0 -- {name}",
+    "render -- {name}",
+    "env --format json --no-check -- {name}",
+    "check --format json -- {path}",
+    "show --format json -- {path}",
+)
 #: What is asked of each preset as well if the store has a history, and of its first one if not.
 OF_A_HISTORY = (
-    "log --format json -- {name}", "show --format json -- {name}@HEAD", "diff --format json -- {name}",
+    "log --format json -- {name}",
+    "show --format json -- {name}@HEAD",
+    "diff --format json -- {name}",
     "check --format json -- {name}@HEAD~1",
-)  # fmt: skip
+)
 #: What is asked of the first three presets together.
 OF_PRESETS = (
-    "diff --format json -- {0} {1}", "show --format json -- {0}+{1}", "diff --format json -- {0} {1} {2}", "diff --raw -- {0} {1}",
-    "show --origin --with {1} -- {0}", "check --format json -- {0} {1} {2}",
-)  # fmt: skip
+    "diff --format json -- {0} {1}",
+    "show --format json -- {0}+{1}",
+    "diff --format json -- {0} {1} {2}",
+    "diff --raw -- {0} {1}",
+    "show --origin --with {1} -- {0}",
+    "check --format json -- {0} {1} {2}",
+)
 
 
 class Depth(NamedTuple):
@@ -97,26 +126,44 @@ class Store(NamedTuple):
         return os.path.join(*self.scenario.recording.parts[-2:])
 
     def ask(self, work: Path) -> Iterator[str]:
-        """Yield the command lines that ask a store which is laid out; the names of presets come from its files."""
+        """Yield the command lines that ask a store which is laid out.
+
+        The names of presets come from its files.
+        """
         npuprof = f"cd {self.at} && npuprof" if self.at else "npuprof"
         names = find_presets(work / self.at / self.folder)
         yield from self.asked
         yield from (f"{npuprof} {question}" for question in OF_A_STORE[: self.depth.store])
         where = "" if self.folder == "profiles" else f" --store {self.folder}"
         versioned = (work / self.at / ".git").exists()
-        ordinary = OF_A_PRESET[: min(self.depth.preset, SHORT.preset if len(names) > MANY else FULL.preset)]
+        ordinary = OF_A_PRESET[
+            : min(self.depth.preset, SHORT.preset if len(names) > MANY else FULL.preset)
+        ]
         for number, name in enumerate(names):
             words = {"name": shlex.quote(name), "path": shlex.quote(f"{self.folder}/{name}.toml")}
-            for question in ordinary + (OF_A_HISTORY[: self.depth.history] if versioned or number == 0 else ()):
+            for question in ordinary + (
+                OF_A_HISTORY[: self.depth.history] if versioned or number == 0 else ()
+            ):
                 verb, rest = question.format(**words).split(" ", 1)
                 yield f"{npuprof} {verb}{where} {rest}"
         some = [shlex.quote(name) for name in (names * 3)[:3]]
-        yield from (f"{npuprof} {question.format(*some)}" for question in OF_PRESETS[: self.depth.presets] if some)
+        yield from (
+            f"{npuprof} {question.format(*some)}"
+            for question in OF_PRESETS[: self.depth.presets]
+            if some
+        )
 
 
 def find_presets(folder: Path) -> list[str]:
-    """Return the names that the files of a store stand for, without those that no command line can show."""
-    found = [Path(inner, name) for inner, folders, names in os.walk(folder) for name in [*names, *folders] if name.endswith(".toml")]
+    """Return the names that the files of a store stand for, without those that no command line can
+    show.
+    """
+    found = [
+        Path(inner, name)
+        for inner, folders, names in os.walk(folder)
+        for name in [*names, *folders]
+        if name.endswith(".toml")
+    ]
     relative = [str(path.relative_to(folder).with_suffix("")) for path in found]
     return sorted(name for name in relative if name.isprintable() and "/." not in f"/{name}")
 
@@ -134,7 +181,9 @@ def list_stores() -> list[Store]:
         else:  # what it goes on to do is compared with its own recording
             lines = tuple(itertools.takewhile(lambda line: "npuprof" not in line, scenario.lines))
             store = Store(scenario._replace(lines=lines))
-        stores.setdefault((*sorted(store.scenario.files.items()), scenario.folders, store.scenario.lines), store)
+        stores.setdefault(
+            (*sorted(store.scenario.files.items()), scenario.folders, store.scenario.lines), store
+        )
     return [*stores.values(), *_list_more()]
 
 
@@ -142,34 +191,62 @@ def _list_examples(scenario: record.Scenario) -> Iterator[Store]:
     """Yield the store of each code that a scenario checks."""
     for code in dict.fromkeys(name.split("/")[0] for name in scenario.files):
         files = {name: text for name, text in scenario.files.items() if name.startswith(f"{code}/")}
-        asked = tuple(f"{line} --format json" for line in scenario.lines if f"--store {code} " in line)
-        yield Store(scenario._replace(name=code, files=files, lines=()), folder=code, asked=asked, depth=EXAMPLE)
+        asked = tuple(
+            f"{line} --format json" for line in scenario.lines if f"--store {code} " in line
+        )
+        yield Store(
+            scenario._replace(name=code, files=files, lines=()),
+            folder=code,
+            asked=asked,
+            depth=EXAMPLE,
+        )
 
 
 def _list_more() -> Iterator[Store]:
     """Yield the stores of ``stores.toml``, and two of texts that tests of other modules keep."""
     rows = tomllib.loads((record.HERE / "stores.toml").read_text())
-    cases = [tomllib.loads(path.read_text()) for path in sorted((record.HERE / "cases").glob("*.toml"))]
-    fixtures = {name: files for held in [*cases, rows] for name, files in held.get("fixtures", {}).items()} | _make_fixtures()
-    for name, row in (rows["store"] | {title: {"fixtures": [title]} for title in _make_fixtures()}).items():
+    cases = [
+        tomllib.loads(path.read_text()) for path in sorted((record.HERE / "cases").glob("*.toml"))
+    ]
+    fixtures = {
+        name: files for held in [*cases, rows] for name, files in held.get("fixtures", {}).items()
+    } | _make_fixtures()
+    for name, row in (
+        rows["store"] | {title: {"fixtures": [title]} for title in _make_fixtures()}
+    ).items():
         scenario = record.read_scenario("stores", name, row, fixtures)
-        asked = tuple(said for line in row.get("asked", "").splitlines() for said in record.repeat(line, row))
+        asked = tuple(
+            said for line in row.get("asked", "").splitlines() for said in record.repeat(line, row)
+        )
         for number, (variant, line) in enumerate(row.get("variants", {"": ""}).items()):
             title = f"{name}: {variant}" if variant else name
             lines = (*scenario.lines, line) if line else scenario.lines
-            yield Store(scenario._replace(name=title, lines=lines), at=row.get("at", ""), asked=asked, depth=SHORT if number else FULL)
+            yield Store(
+                scenario._replace(name=title, lines=lines),
+                at=row.get("at", ""),
+                asked=asked,
+                depth=SHORT if number else FULL,
+            )
 
 
 def _make_fixtures() -> dict[str, dict[str, str]]:
-    """Return stores of TOML that is easily read wrongly, and of texts that are easily quoted wrongly."""
+    """Return stores of TOML that is easily read wrongly, and of texts that are easily
+    quoted wrongly.
+    """
     from support.hostile import TEXTS as HOSTILE
     from support.layouts import TEXTS as LAYOUTS
 
     text = '[profile]\ndescription = "{0}"\n[options]\nhccl_timeout = 600\n[env]\nA = "{0}"\n'
     quoted = ["".join(f"\\U{ord(letter):08x}" for letter in hostile) for hostile in HOSTILE]
     return {
-        "layouts of TOML": {f"profiles/{re.sub('[^a-z]+', '-', name.lower())}.toml": layout for name, layout in LAYOUTS.items()},
-        "hostile texts": {f"profiles/text-{number}.toml": text.format(hostile) for number, hostile in enumerate(quoted)},
+        "layouts of TOML": {
+            f"profiles/{re.sub('[^a-z]+', '-', name.lower())}.toml": layout
+            for name, layout in LAYOUTS.items()
+        },
+        "hostile texts": {
+            f"profiles/text-{number}.toml": text.format(hostile)
+            for number, hostile in enumerate(quoted)
+        },
     }
 
 
@@ -179,12 +256,20 @@ def record_store(store: Store, folder: Path, npuprof: Sequence[str]) -> int:
     _remove(here)
     drop = _drop_privileges()
 
-    def command(words: Sequence[str], stdin: bytes, environ: Mapping[str, str], at: Path) -> record.Result:
+    def command(
+        words: Sequence[str], stdin: bytes, environ: Mapping[str, str], at: Path
+    ) -> record.Result:
         if not at.is_dir():  # a variant has moved it
             return record.Result(127, b"", b"there is no such folder\n")
         try:
             done = subprocess.run(
-                [*drop, *npuprof, *words], input=stdin, env=dict(environ), cwd=at, capture_output=True, timeout=PATIENCE, check=False
+                [*drop, *npuprof, *words],
+                input=stdin,
+                env=dict(environ),
+                cwd=at,
+                capture_output=True,
+                timeout=PATIENCE,
+                check=False,
             )
         except subprocess.TimeoutExpired:
             return record.Result(124, b"", b"npuprof did not end\n")
@@ -218,12 +303,16 @@ def _drop_privileges() -> list[str]:
 def _remove(folder: Path) -> None:
     """Remove a folder that may contain closed ones."""
     if folder.exists():
-        subprocess.run(["chmod", "-R", "u+rwX", str(folder)], check=False, stderr=subprocess.DEVNULL)
+        subprocess.run(
+            ["chmod", "-R", "u+rwX", str(folder)], check=False, stderr=subprocess.DEVNULL
+        )
         shutil.rmtree(folder)
 
 
 def record_answers(folder: Path, npuprof: Sequence[str], only: str, jobs: int) -> str:
-    """Record the answers of an installed npuprof about all stores whose transcript has a name with ``only``; return what was done."""
+    """Record the answers of an installed npuprof about all stores whose transcript has a name with
+    ``only``; return what was done.
+    """
     stores = [store for store in list_stores() if only in store.path]
     WORK.mkdir(exist_ok=True)
     with open(WORK / "lock", "w") as lock, ThreadPoolExecutor(jobs) as pool:
@@ -252,7 +341,9 @@ def compare(before: Mapping[str, str], after: Mapping[str, str], longest: int = 
     told: list[str] = []
     for store in sorted(before.keys() | after.keys()):
         if store not in before or store not in after:
-            told.append(f"{store}: only in the recording {'before' if store in before else 'after'}")
+            told.append(
+                f"{store}: only in the recording {'before' if store in before else 'after'}"
+            )
             continue
         old, new = read_transcript(before[store]), read_transcript(after[store])
         made = "$ (the store)"
@@ -265,7 +356,11 @@ def compare(before: Mapping[str, str], after: Mapping[str, str], longest: int = 
             if line not in old or line not in new:
                 told.append(f"    only in the recording {'before' if line in old else 'after'}")
                 continue
-            rows = [row for row in difflib.unified_diff(old[line], new[line], lineterm="", n=0) if not row.startswith(("---", "+++"))]
+            rows = [
+                row
+                for row in difflib.unified_diff(old[line], new[line], lineterm="", n=0)
+                if not row.startswith(("---", "+++"))
+            ]
             told += [f"    {row}" for row in rows[:longest]]
             told += [f"    ... and {len(rows) - longest} lines more"] if len(rows) > longest else []
     return told
@@ -273,16 +368,22 @@ def compare(before: Mapping[str, str], after: Mapping[str, str], longest: int = 
 
 def read_recording(folder: Path) -> dict[str, str]:
     """Return the transcripts of a recording by their names."""
-    return {str(path.relative_to(folder)): path.read_text() for path in sorted(folder.rglob("*.txt"))}
+    return {
+        str(path.relative_to(folder)): path.read_text() for path in sorted(folder.rglob("*.txt"))
+    }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     verbs = parser.add_subparsers(dest="verb", required=True)
     recording = verbs.add_parser("record")
     recording.add_argument("folder", type=Path)
     recording.add_argument("--npuprof", default="npuprof", help="the command to ask")
-    recording.add_argument("--only", default="", metavar="TEXT", help="record the stores with TEXT in their names")
+    recording.add_argument(
+        "--only", default="", metavar="TEXT", help="record the stores with TEXT in their names"
+    )
     recording.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     comparing = verbs.add_parser("compare")
     comparing.add_argument("before", type=Path)
@@ -293,7 +394,9 @@ def main() -> None:
         found = shutil.which(program)
         if not found or asked.folder.exists():
             parser.error(f"{asked.folder} exists" if found else f"there is no command {program}")
-        print(record_answers(asked.folder, [os.path.abspath(found), *words], asked.only, asked.jobs))
+        print(
+            record_answers(asked.folder, [os.path.abspath(found), *words], asked.only, asked.jobs)
+        )
         return
     before, after = read_recording(asked.before), read_recording(asked.after)
     told = compare(before, after)

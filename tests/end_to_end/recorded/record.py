@@ -1,10 +1,12 @@
-"""What the command prints and writes, line by line: scenarios in ``cases/``, what came of them in ``recordings/``.
+"""What the command prints and writes, line by line: scenarios in ``cases/``, what came of them in
+``recordings/``.
 
-A scenario lays out its ``fixtures`` and runs its ``lines`` one after another; a line with a ``{word}`` is run for each
-value of ``each.word``: a list, or the name of one that the code knows (``"every target"``); with ``side_by_side`` each
-value meets one of the other word's, not all. A recording is a transcript: below each command line (``$``) stand its
-exit code (``=``), standard output (indented), standard error (``!``) and the files it made (``+``), changed (``~``) and
-removed (``-``).
+A scenario lays out its ``fixtures`` and runs its ``lines`` one after another; a line with a
+``{word}`` is run for each value of ``each.word``: a list, or the name of one that the code knows
+(``"every target"``); with ``side_by_side`` each value meets one of the other word's, not all. A
+recording is a transcript: below each command line (``$``) stand its exit code (``=``), standard
+output (indented), standard error (``!``) and the files it made (``+``), changed (``~``) and removed
+(``-``).
 """
 
 from __future__ import annotations
@@ -29,9 +31,10 @@ RECORDINGS = HERE / "recordings"
 
 #: Fixtures that are folders of this repository: where they are, and where they are laid out.
 FOLDERS = {
-    "the shipped presets": ("profiles", "profiles"), "the scripts": ("tests/scripts/samples", "scripts"),
+    "the shipped presets": ("profiles", "profiles"),
+    "the scripts": ("tests/scripts/samples", "scripts"),
     "the bundles": ("tests/end_to_end/upgrade/data", "bundles"),
-}  # fmt: skip
+}
 
 #: The whole environment of a command, beside the paths that depend on the machine.
 ENVIRONMENT = {
@@ -50,9 +53,20 @@ START = datetime(2026, 1, 1, 12, tzinfo=UTC)
 #: What differs from machine to machine, or from release to release, and is no behaviour.
 RULES = [
     (re.compile(r"\bnpuprof \d+\.\d+\.\d+\b"), "npuprof {version}"),
-    (re.compile(r'(?<="name": "npuprof",)(\s*)"version": "[^"]+"'), r'\1"version": "{version}"'),  # SARIF's driver
-    (re.compile(rf"/[^\s\"']*/site-packages/npuprof/profiles|{re.escape(str(REPOSITORY))}/profiles"), "{builtin}"),
-    (re.compile(r"\S+/npuprof(?= git (textconv|diff-driver|merge-driver) )"), "{npuprof}"),  # what git install found
+    (
+        re.compile(r'(?<="name": "npuprof",)(\s*)"version": "[^"]+"'),
+        r'\1"version": "{version}"',
+    ),  # SARIF's driver
+    (
+        re.compile(
+            rf"/[^\s\"']*/site-packages/npuprof/profiles|{re.escape(str(REPOSITORY))}/profiles"
+        ),
+        "{builtin}",
+    ),
+    (
+        re.compile(r"\S+/npuprof(?= git (textconv|diff-driver|merge-driver) )"),
+        "{npuprof}",
+    ),  # what git install found
     (re.compile(r"\S+ -P -m npuprof(?= git (textconv|diff-driver|merge-driver) )"), "{npuprof}"),
 ]
 
@@ -86,17 +100,32 @@ class Scenario(NamedTuple):
     @property
     def recording(self) -> Path:
         """Where its transcript is kept."""
-        return RECORDINGS / self.room / f"{re.sub('[^a-z0-9]+', '-', self.name.lower()).strip('-')}.txt"
+        return (
+            RECORDINGS
+            / self.room
+            / f"{re.sub('[^a-z0-9]+', '-', self.name.lower()).strip('-')}.txt"
+        )
 
 
 def scenarios() -> list[Scenario]:
     """Return all scenarios, room by room."""
-    rooms = {path.stem: tomllib.loads(path.read_text()) for path in sorted((HERE / "cases").glob("*.toml"))}
-    fixtures = {name: files for room in rooms.values() for name, files in room.get("fixtures", {}).items()}
-    return [read_scenario(room, name, row, fixtures) for room, held in rooms.items() for name, row in held["scenario"].items()]
+    rooms = {
+        path.stem: tomllib.loads(path.read_text())
+        for path in sorted((HERE / "cases").glob("*.toml"))
+    }
+    fixtures = {
+        name: files for room in rooms.values() for name, files in room.get("fixtures", {}).items()
+    }
+    return [
+        read_scenario(room, name, row, fixtures)
+        for room, held in rooms.items()
+        for name, row in held["scenario"].items()
+    ]
 
 
-def read_scenario(room: str, name: str, row: Mapping[str, Any], fixtures: Mapping[str, Mapping[str, str]]) -> Scenario:
+def read_scenario(
+    room: str, name: str, row: Mapping[str, Any], fixtures: Mapping[str, Mapping[str, str]]
+) -> Scenario:
     lines = row.get("lines", "").splitlines()
     files: dict[str, str] = {}
     for fixture in row.get("fixtures", ()):
@@ -105,8 +134,12 @@ def read_scenario(room: str, name: str, row: Mapping[str, Any], fixtures: Mappin
         made, more = _examples(row["examples"])
         files |= made
         lines += more
-    folders = tuple(FOLDERS[fixture] for fixture in row.get("fixtures", ()) if fixture not in fixtures)
-    return Scenario(room, name, files, folders, tuple(said for line in lines for said in repeat(line, row)))
+    folders = tuple(
+        FOLDERS[fixture] for fixture in row.get("fixtures", ()) if fixture not in fixtures
+    )
+    return Scenario(
+        room, name, files, folders, tuple(said for line in lines for said in repeat(line, row))
+    )
 
 
 def _list_all(named: str) -> list[str]:
@@ -118,7 +151,9 @@ def _list_all(named: str) -> list[str]:
 
     verbs = [names for names, verb in list_verbs() if not verb.hidden]
     lists = {
-        "every verb": list(dict.fromkeys(" ".join(names[:depth]) for depth in (1, 2) for names in verbs)),
+        "every verb": list(
+            dict.fromkeys(" ".join(names[:depth]) for depth in (1, 2) for names in verbs)
+        ),
         "every target": list(load_target_index()),
         "every shell": list(SHELLS),
         "every format": list(FORMATS),
@@ -127,12 +162,18 @@ def _list_all(named: str) -> list[str]:
 
 
 def repeat(line: str, row: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a line once for every combination of the values that stand for its ``{words}``, or for every value."""
+    """Yield a line once for every combination of the values that stand for its ``{words}``, or for
+    every value.
+    """
     words = {name: values for name, values in row.get("each", {}).items() if f"{{{name}}}" in line}
     lists = [_list_all(values) if isinstance(values, str) else values for values in words.values()]
     combined: Iterable[tuple[str, ...]] = itertools.product(*lists)
     if row.get("side_by_side"):
-        combined = itertools.islice(zip(*map(itertools.cycle, lists), strict=True), max(map(len, lists))) if lists else [()]
+        combined = (
+            itertools.islice(zip(*map(itertools.cycle, lists), strict=True), max(map(len, lists)))
+            if lists
+            else [()]
+        )
     for values in combined:
         said = line
         for name, value in zip(words, values, strict=True):
@@ -141,7 +182,9 @@ def repeat(line: str, row: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _examples(prefix: str) -> tuple[dict[str, str], list[str]]:
-    """Return the failing examples of the codes with a prefix, each a store of its own, and the checks of them."""
+    """Return the failing examples of the codes with a prefix, each a store of its own, and the
+    checks of them.
+    """
     from npuprof.catalog.pages import load_pages
 
     files: dict[str, str] = {}
@@ -154,17 +197,28 @@ def _examples(prefix: str) -> tuple[dict[str, str], list[str]]:
     return files, lines
 
 
-def play(scenario: Scenario, here: Path, command: Command, more: Iterable[str] = (), longest: float = LONGEST) -> str:
-    """Lay a scenario out below an empty folder, run its lines and then ``more`` there; return the transcript.
+def play(
+    scenario: Scenario,
+    here: Path,
+    command: Command,
+    more: Iterable[str] = (),
+    longest: float = LONGEST,
+) -> str:
+    """Lay a scenario out below an empty folder, run its lines and then ``more`` there.
 
-    Lines that do not call npuprof are the shell's. The clock of git moves an hour with each line. ``more`` may be a
-    generator: it starts when the lines of the scenario have run, and sees what they made.
+    Return the transcript.
+
+    Lines that do not call npuprof are the shell's. The clock of git moves an hour with each line.
+    ``more`` may be a generator: it starts when the lines of the scenario have run, and sees what
+    they made.
     """
     here = here.resolve()
     work, home = here / "work", here / "home"
     home.mkdir(parents=True)
     for source, target in scenario.folders:
-        shutil.copytree(REPOSITORY / source, work / target, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            REPOSITORY / source, work / target, ignore=shutil.ignore_patterns("__pycache__")
+        )
     work.mkdir(exist_ok=True)
     for name, text in scenario.files.items():
         path = work / name
@@ -175,11 +229,20 @@ def play(scenario: Scenario, here: Path, command: Command, more: Iterable[str] =
     for number, line in enumerate(itertools.chain(scenario.lines, more)):
         stamp = (START + timedelta(hours=number)).isoformat()
         environ = {
-            **ENVIRONMENT, "HOME": str(home), "PATH": os.environ["PATH"], "GIT_AUTHOR_DATE": stamp, "GIT_COMMITTER_DATE": stamp
-        }  # fmt: skip
+            **ENVIRONMENT,
+            "HOME": str(home),
+            "PATH": os.environ["PATH"],
+            "GIT_AUTHOR_DATE": stamp,
+            "GIT_COMMITTER_DATE": stamp,
+        }
         given, words, source, folder = _parsed(line)
         if words[0] == "npuprof":
-            done = command(words[1:], (work / source).read_bytes() if source else b"", environ | given, work / folder)
+            done = command(
+                words[1:],
+                (work / source).read_bytes() if source else b"",
+                environ | given,
+                work / folder,
+            )
         else:
             done = run(["sh", "-c", line], b"", environ, work)
         after = _snapshot(here)
@@ -200,29 +263,45 @@ def _neutral(text: str, here: Path) -> str:
 
 def run(words: Sequence[str], stdin: bytes, environ: Mapping[str, str], folder: Path) -> Result:
     """Run a program."""
-    done = subprocess.run(words, input=stdin, env=dict(environ), cwd=folder, capture_output=True, check=False)
+    done = subprocess.run(
+        words, input=stdin, env=dict(environ), cwd=folder, capture_output=True, check=False
+    )
     return Result(done.returncode, done.stdout, done.stderr)
 
 
-def work_tree(words: Sequence[str], stdin: bytes, environ: Mapping[str, str], folder: Path) -> Result:
+def work_tree(
+    words: Sequence[str], stdin: bytes, environ: Mapping[str, str], folder: Path
+) -> Result:
     """Run the npuprof of the work tree as a process of its own."""
-    return run([sys.executable, "-m", "npuprof", *words], stdin, {**environ, "PYTHONPATH": str(REPOSITORY)}, folder)
+    return run(
+        [sys.executable, "-m", "npuprof", *words],
+        stdin,
+        {**environ, "PYTHONPATH": str(REPOSITORY)},
+        folder,
+    )
 
 
 def _parsed(line: str) -> tuple[dict[str, str], list[str], str, str]:
-    """Return the variables in front of a line, its words, the file after ``<`` at its end, and the folder it goes to first."""
+    """Return the variables in front of a line, its words, the file after ``<`` at its end, and the
+    folder it goes to first.
+    """
     words = shlex.split(line)
     folder = source = ""
     if words[0] == "cd" and words[2:3] == ["&&"]:
         folder, words = words[1], words[3:]
     if words[-2:-1] == ["<"]:
         source, words = words[-1], words[:-2]
-    given = dict(word.split("=", 1) for word in itertools.takewhile(re.compile(r"[A-Z_]+=").match, words))
+    given = dict(
+        word.split("=", 1) for word in itertools.takewhile(re.compile(r"[A-Z_]+=").match, words)
+    )
     return given, words[len(given) :], source, folder
 
 
 def _snapshot(here: Path) -> dict[str, bytes]:
-    """Return all files below a folder; of a repository's inside only its configuration, of a bare one nothing."""
+    """Return all files below a folder.
+
+    Of a repository's inside only its configuration, of a bare one nothing.
+    """
     found: dict[str, bytes] = {}
     for folder, inner, names in os.walk(here):
         if "objects" in inner and "HEAD" in names:
@@ -244,7 +323,9 @@ def _named(path: Path, here: Path) -> str:
     return os.path.relpath(path, here / "work")
 
 
-def _files(before: Mapping[str, bytes], after: Mapping[str, bytes], here: Path, longest: float) -> Iterator[str]:
+def _files(
+    before: Mapping[str, bytes], after: Mapping[str, bytes], here: Path, longest: float
+) -> Iterator[str]:
     for name, content in after.items():
         if before.get(name) != content:
             yield f"{'~' if name in before else '+'} {name}"
@@ -255,7 +336,10 @@ def _files(before: Mapping[str, bytes], after: Mapping[str, bytes], here: Path, 
 def _block(mark: str, raw: bytes, here: Path, longest: float) -> Iterator[str]:
     text = _neutral(raw.decode(errors="backslashreplace").translate(PICTURES), here)
     if len(text) > longest:
-        yield f"{mark}({len(text)} characters, sha256 {hashlib.sha256(text.encode()).hexdigest()}, which begin with:)"
+        yield (
+            f"{mark}({len(text)} characters, sha256 "
+            f"{hashlib.sha256(text.encode()).hexdigest()}, which begin with:)"
+        )
         text = "".join(text[: int(longest) // 3].splitlines(keepends=True)[:-1])
     *lines, last = text.split("\n")
     yield from (f"{mark}{line}" if line else mark.rstrip() for line in lines)

@@ -1,12 +1,15 @@
-"""Record what scan and import find in trees of scripts, and classify the differences of two such recordings.
+"""Record what scan and import find in trees of scripts, and classify the differences of two such
+recordings.
 
-``python tests/end_to_end/recorded/scans.py record FOLDER TREE... [--npuprof COMMAND]`` runs both verbs of an installed
-npuprof [default: the one on the PATH] in each TREE, a checkout of any project, and writes FOLDER/TREE.json.
+``python tests/end_to_end/recorded/scans.py record FOLDER TREE... [--npuprof COMMAND]`` runs both
+verbs of an installed npuprof [default: the one on the PATH] in each TREE, a checkout of any
+project, and writes FOLDER/TREE.json.
 
-``python tests/end_to_end/recorded/scans.py compare BEFORE AFTER [--all]`` counts, for each tree, the settings and
-findings that are the same, became dynamic (have no static value any more), became static, have another value or other
-details (a condition, a reason, a severity), are lost or new, or come in another order. It prints the first of each
-class, with ``--all`` all of them, and exits with 1 if any are not the same.
+``python tests/end_to_end/recorded/scans.py compare BEFORE AFTER [--all]`` counts, for each tree,
+the settings and findings that are the same, became dynamic (have no static value any more), became
+static, have another value or other details (a condition, a reason, a severity), are lost or new, or
+come in another order. It prints the first of each class, with ``--all`` all of them, and exits with
+1 if any are not the same.
 """
 
 from __future__ import annotations
@@ -28,7 +31,16 @@ VERBS = {
     "scan": ("scan", ".", "--docs", "--all", "--severity", "info", "--format", "json"),
     "import": ("import", ".", "--docs", "--format", "json"),
 }
-CLASSES = ("same", "became dynamic", "became static", "other value", "other details", "lost", "new", "other order")
+CLASSES = (
+    "same",
+    "became dynamic",
+    "became static",
+    "other value",
+    "other details",
+    "lost",
+    "new",
+    "other order",
+)
 #: Differences of one class in one tree that are printed without ``--all``.
 FIRST = 10
 
@@ -45,7 +57,9 @@ class Row(NamedTuple):
 
     @property
     def identity(self) -> tuple[str, str, str]:
-        """What a row of another recording has in common with this one if both are about the same thing."""
+        """What a row of another recording has in common with this one if both are about the same
+        thing.
+        """
         return self[:3]
 
 
@@ -59,21 +73,45 @@ class Difference(NamedTuple):
     def __str__(self) -> str:
         row = self.before or self.after
         assert row is not None
-        old, new = (one and f"{one.value}{f' ({one.reason})' if one.reason else ''}" for one in (self.before, self.after))
+        old, new = (
+            one and f"{one.value}{f' ({one.reason})' if one.reason else ''}"
+            for one in (self.before, self.after)
+        )
         if self.before and self.after and self.sort == "other details":
             old, new = self.before.details, self.after.details
-        return f"{self.sort}: {row.kind} {row.place} {row.name}: {' -> '.join(part for part in (old, new) if part is not None)}"
+        return (
+            f"{self.sort}: {row.kind} {row.place} {row.name}: "
+            f"{' -> '.join(part for part in (old, new) if part is not None)}"
+        )
 
 
 def record_tree(tree: Path, npuprof: Sequence[str]) -> dict[str, Any]:
     """Return what the verbs print about a tree."""
     found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as home:
-        environ = {"HOME": home, "PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "COLUMNS": "100", "TERM": "dumb", "TZ": "UTC"}
+        environ = {
+            "HOME": home,
+            "PATH": os.environ["PATH"],
+            "LC_ALL": "C.UTF-8",
+            "COLUMNS": "100",
+            "TERM": "dumb",
+            "TZ": "UTC",
+        }
         for verb, words in VERBS.items():
-            done = subprocess.run([*npuprof, *words], cwd=tree, env=environ, capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                [*npuprof, *words],
+                cwd=tree,
+                env=environ,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
             answer = json.loads(done.stdout) if done.stdout.startswith("{") else done.stdout
-            found[verb] = {"exit": done.returncode, "stderr": done.stderr.replace(home, "{home}").splitlines(), "answer": answer}
+            found[verb] = {
+                "exit": done.returncode,
+                "stderr": done.stderr.replace(home, "{home}").splitlines(),
+                "answer": answer,
+            }
     return found
 
 
@@ -89,7 +127,9 @@ def list_rows(recording: Mapping[str, Any]) -> Iterator[Row]:
                 elif isinstance(item, dict) and ("file" in item or "path" in item):
                     yield _read_row(title, item)
                 elif isinstance(item, dict):
-                    yield from (Row(title, "", name, json.dumps(value)) for name, value in item.items())
+                    yield from (
+                        Row(title, "", name, json.dumps(value)) for name, value in item.items()
+                    )
                 else:
                     yield Row(title, "", "", json.dumps(item))
 
@@ -99,9 +139,14 @@ def _list_preset(title: str, preset: Mapping[str, Any]) -> Iterator[Row]:
     place = f"{preset['file']}: {preset['name']}"
     for section, held in preset.items():
         if section == "left_out":
-            yield from (_read_row(f"{title} left out", item)._replace(reason=item["why"]) for item in held)
+            yield from (
+                _read_row(f"{title} left out", item)._replace(reason=item["why"]) for item in held
+            )
         elif isinstance(held, dict):
-            yield from (Row(title, place, f"{section}.{key}", json.dumps(value, sort_keys=True)) for key, value in held.items())
+            yield from (
+                Row(title, place, f"{section}.{key}", json.dumps(value, sort_keys=True))
+                for key, value in held.items()
+            )
         else:
             yield Row(title, place, section, json.dumps(held))
 
@@ -110,7 +155,11 @@ def _read_row(title: str, item: Mapping[str, Any]) -> Row:
     """Return a setting, a finding or a remark about a file as a row."""
     rest = dict(item)
     parts = [rest.pop(key) for key in ("file", "path", "line", "column") if key in rest]
-    names = [rest.pop(key) for key in ("code", "surface", "key", "name", "field", "script", "call") if key in rest]
+    names = [
+        rest.pop(key)
+        for key in ("code", "surface", "key", "name", "field", "script", "call")
+        if key in rest
+    ]
     value = rest.pop("value") if "value" in rest else rest.pop("message", None)
     reason = rest.pop("reason", None) or ""
     return Row(
@@ -155,7 +204,9 @@ def classify(before: Row | None, after: Row) -> str:
 
 
 def compare(
-    before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapping[str, Any]], first: int | None = FIRST
+    before: Mapping[str, Mapping[str, Any]],
+    after: Mapping[str, Mapping[str, Any]],
+    first: int | None = FIRST,
 ) -> tuple[list[str], bool]:
     """Return in lines how the recordings of trees differ, and whether they do."""
     told: list[str] = []
@@ -168,12 +219,17 @@ def compare(
         classes: dict[str, list[Difference]] = defaultdict(list)
         for difference in compare_rows(list(list_rows(before[tree])), list(list_rows(after[tree]))):
             classes[difference.sort].append(difference)
-        told.append(f"{tree}: {', '.join(f'{len(classes[sort])} {sort}' for sort in CLASSES if classes[sort])}")
+        told.append(
+            f"{tree}: "
+            f"{', '.join(f'{len(classes[sort])} {sort}' for sort in CLASSES if classes[sort])}"
+        )
         for sort in CLASSES[1:]:
             differs = differs or bool(classes[sort])
             told += [f"    {difference}" for difference in classes[sort][:first]]
             if len(classes[sort]) > len(classes[sort][:first]):
-                told.append(f"    ... and {len(classes[sort]) - len(classes[sort][:first])} more: {sort}")
+                told.append(
+                    f"    ... and {len(classes[sort]) - len(classes[sort][:first])} more: {sort}"
+                )
     return told, differs
 
 
@@ -183,7 +239,9 @@ def read_recording(folder: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     verbs = parser.add_subparsers(dest="verb", required=True)
     recording = verbs.add_parser("record")
     recording.add_argument("folder", type=Path)
@@ -205,7 +263,9 @@ def main() -> None:
             (asked.folder / f"{tree.resolve().name}.json").write_text(json.dumps(told, indent=1))
             print(f"{tree.resolve().name}: {sum(1 for _ in list_rows(told))} rows", flush=True)
         return
-    lines, differs = compare(read_recording(asked.before), read_recording(asked.after), None if asked.all else FIRST)
+    lines, differs = compare(
+        read_recording(asked.before), read_recording(asked.after), None if asked.all else FIRST
+    )
     print(*lines or ["there is nothing to compare"], sep="\n")
     sys.exit(differs or not lines)
 

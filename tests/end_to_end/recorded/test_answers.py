@@ -11,14 +11,20 @@ import pytest
 from end_to_end.recorded import answers
 from end_to_end.recorded.record import HERE
 
-ANSWERS = "$ npuprof list\n= 0\n  leaf\n\n$ npuprof check\n= 1\n! wrong\n\n$ npuprof list\n= 0\n  leaf\n"
+ANSWERS = (
+    "$ npuprof list\n= 0\n  leaf\n\n$ npuprof check\n= 1\n! wrong\n\n$ npuprof list\n= 0\n  leaf\n"
+)
 #: What a recording says afterwards, and the lines that tell of it.
 RECORDINGS: dict[str, tuple[dict[str, str], list[str]]] = {
     "the same": ({"a.txt": ANSWERS}, []),
     "another line": (
-        {"a.txt": ANSWERS.replace("wrong", "amiss")}, ["a.txt: $ npuprof check", "    @@ -2 +2 @@", "    -! wrong", "    +! amiss"]
+        {"a.txt": ANSWERS.replace("wrong", "amiss")},
+        ["a.txt: $ npuprof check", "    @@ -2 +2 @@", "    -! wrong", "    +! amiss"],
     ),
-    "another exit code": ({"a.txt": ANSWERS.replace("= 1", "= 2")}, ["a.txt: $ npuprof check", "    @@ -1 +1 @@", "    -= 1", "    += 2"]),
+    "another exit code": (
+        {"a.txt": ANSWERS.replace("= 1", "= 2")},
+        ["a.txt: $ npuprof check", "    @@ -1 +1 @@", "    -= 1", "    += 2"],
+    ),
     "the second run of a line": (
         {"a.txt": ANSWERS.removesuffix("leaf\n") + "twig\n"},
         ["a.txt: $ npuprof list (run 2)", "    @@ -2 +2 @@", "    -  leaf", "    +  twig"],
@@ -31,8 +37,11 @@ RECORDINGS: dict[str, tuple[dict[str, str], list[str]]] = {
         {"a.txt": ANSWERS.replace("! wrong\n", "! wrong\n+ cache\n")},
         ["a.txt: $ npuprof check", "    @@ -2,0 +3 @@", "    ++ cache"],
     ),
-    "another store": ({"b.txt": ANSWERS}, ["a.txt: only in the recording before", "b.txt: only in the recording after"]),
-}  # fmt: skip
+    "another store": (
+        {"b.txt": ANSWERS},
+        ["a.txt: only in the recording before", "b.txt: only in the recording after"],
+    ),
+}
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
@@ -46,15 +55,32 @@ def test_only_the_first_lines_of_a_difference_are_printed() -> None:
     assert (len(told), told[-1]) == (10, "    ... and 33 lines more")
 
 
-def test_the_answers_of_two_programs_about_one_store_are_recorded_and_compared(tmp_path: Path) -> None:
-    script, environ = [sys.executable, str(HERE / "answers.py")], os.environ | {"TMPDIR": str(tmp_path)}
+def test_the_answers_of_two_programs_about_one_store_are_recorded_and_compared(
+    tmp_path: Path,
+) -> None:
+    script, environ = (
+        [sys.executable, str(HERE / "answers.py")],
+        os.environ | {"TMPDIR": str(tmp_path)},
+    )
     for name, word in (("before", "one"), ("after", "two")):
         program = tmp_path / name
         program.write_text(f'#!/bin/sh\necho "$PWD $*"\ncase "$1" in render) echo {word};; esac\n')
         program.chmod(0o755)
-        words = ["record", str(tmp_path / f"{name}-answers"), "--npuprof", str(program), "--only", "np101"]
+        words = [
+            "record",
+            str(tmp_path / f"{name}-answers"),
+            "--npuprof",
+            str(program),
+            "--only",
+            "np101",
+        ]
         subprocess.run([*script, *words], check=True, env=environ)
-    told = ["rules/np101.txt: $ npuprof render --store NP101 --to json -- example", "    @@ -3 +3 @@", "    -  one", "    +  two"]
+    told = [
+        "rules/np101.txt: $ npuprof render --store NP101 --to json -- example",
+        "    @@ -3 +3 @@",
+        "    -  one",
+        "    +  two",
+    ]
     for name, code, lines in (("before", 0, ["no difference in 1 stores"]), ("after", 1, told)):
         words = ["compare", str(tmp_path / "before-answers"), str(tmp_path / f"{name}-answers")]
         done = subprocess.run([*script, *words], check=False, capture_output=True, text=True)

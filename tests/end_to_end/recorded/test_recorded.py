@@ -1,4 +1,6 @@
-"""Whole command lines, over every verb: what is printed and written stays what was recorded, to the byte."""
+"""Whole command lines, over every verb: what is printed and written stays what was recorded, to the
+byte.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ APART = {"run", "git"}
 def command(run: Run, monkeypatch: pytest.MonkeyPatch) -> record.Command:
     """Run npuprof in this process, which is faster, where that is the same."""
 
-    def called(words: Sequence[str], stdin: bytes, environ: Mapping[str, str], folder: Path) -> record.Result:
+    def called(
+        words: Sequence[str], stdin: bytes, environ: Mapping[str, str], folder: Path
+    ) -> record.Result:
         if APART.intersection(words[:1]) or "_NPUPROF_COMPLETE" in environ:
             return record.work_tree(words, stdin, environ, folder)
         monkeypatch.chdir(folder)
@@ -36,9 +40,16 @@ def command(run: Run, monkeypatch: pytest.MonkeyPatch) -> record.Command:
     return called
 
 
-@pytest.mark.parametrize("scenario", rest_at_night(2, SCENARIOS), ids=lambda scenario: f"{scenario.room}: {scenario.name}")
+@pytest.mark.parametrize(
+    "scenario",
+    rest_at_night(2, SCENARIOS),
+    ids=lambda scenario: f"{scenario.room}: {scenario.name}",
+)
 def test_a_scenario_goes_as_it_was_recorded(
-    scenario: record.Scenario, tmp_path: Path, command: record.Command, request: pytest.FixtureRequest
+    scenario: record.Scenario,
+    tmp_path: Path,
+    command: record.Command,
+    request: pytest.FixtureRequest,
 ) -> None:
     before = scenario.recording.read_bytes().decode() if scenario.recording.exists() else ""
     now = record.play(scenario, tmp_path / "recorded", command)
@@ -46,10 +57,14 @@ def test_a_scenario_goes_as_it_was_recorded(
         scenario.recording.parent.mkdir(parents=True, exist_ok=True)
         scenario.recording.write_bytes(now.encode())
     elif now != before:
-        rows = difflib.unified_diff(before.split("\n"), now.split("\n"), "recorded", "now", lineterm="", n=5)
+        rows = difflib.unified_diff(
+            before.split("\n"), now.split("\n"), "recorded", "now", lineterm="", n=5
+        )
         pytest.fail("\n".join([*rows, "", ACCEPT]), pytrace=False)
 
 
 def test_every_recording_belongs_to_a_scenario_and_names_are_unique() -> None:
-    assert sorted(record.RECORDINGS.rglob("*.txt")) == sorted(scenario.recording for scenario in SCENARIOS)
+    assert sorted(record.RECORDINGS.rglob("*.txt")) == sorted(
+        scenario.recording for scenario in SCENARIOS
+    )
     assert len({scenario.name for scenario in SCENARIOS}) == len(SCENARIOS)

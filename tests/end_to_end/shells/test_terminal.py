@@ -66,11 +66,18 @@ def leaf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_on_a_terminal_ctrl_c_ends_the_command_and_what_it_said_is_told(terminal: Terminal) -> None:
-    block = dict.fromkeys(list_tf2_standing_keys("TF 2 2026-07"), "0") | {"ge.exec.precision_mode_v2": "mixed_float16"}
+    block = dict.fromkeys(list_tf2_standing_keys("TF 2 2026-07"), "0") | {
+        "ge.exec.precision_mode_v2": "mixed_float16"
+    }
     Path("said").write_text(write_tf2_block({**block, "ge.deterministic": "1"}))
     terminal.expect("$ ")
-    script = "import time; print(open('said').read() + 'ready', file=sys.stderr, flush=True); time.sleep(30)"
-    Path("say.py").write_text(f"import sys; {script}\n")  # a shell may miss a signal that comes while it starts what it waits for
+    script = (
+        "import time; print(open('said').read() + 'ready', "
+        "file=sys.stderr, flush=True); time.sleep(30)"
+    )
+    Path("say.py").write_text(
+        f"import sys; {script}\n"
+    )  # a shell may miss a signal that comes while it starts what it waits for
     terminal.send(f"{' '.join(RUN)} {sys.executable} say.py\n")
     terminal.expect("ready\r\n")
     terminal.send("\x03")
@@ -78,4 +85,7 @@ def test_on_a_terminal_ctrl_c_ends_the_command_and_what_it_said_is_told(terminal
     terminal.expect("$ ")
     terminal.send("echo code $?\n")
     terminal.expect("code 130")
-    assert json.loads(Path("out/leaf.0.run.json").read_bytes())["exit"] == {"code": None, "signal": "SIGINT"}
+    assert json.loads(Path("out/leaf.0.run.json").read_bytes())["exit"] == {
+        "code": None,
+        "signal": "SIGINT",
+    }

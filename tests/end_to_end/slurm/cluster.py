@@ -1,4 +1,6 @@
-"""A cluster of one node for a test: munge, slurmctld and slurmd of the system's packages, in a folder of their own."""
+"""A cluster of one node for a test: munge, slurmctld and slurmd of the system's packages, in a
+folder of their own.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,10 @@ def explain_absence() -> str:
 
 @contextmanager
 def start_cluster(top: Path) -> Iterator[str]:
-    """Start the daemons in a short folder; yield the path of the settings by which clients find them."""
+    """Start the daemons in a short folder.
+
+    Yield the path of the settings by which clients find them.
+    """
     ports = []
     for _ in range(2):
         with socket.socket() as probe:
@@ -58,18 +63,37 @@ def start_cluster(top: Path) -> Iterator[str]:
         (top / name).mkdir(parents=True)
     (top / "munge.key").write_bytes(os.urandom(1024))
     (top / "munge.key").chmod(0o400)
-    (top / "slurm.conf").write_text(_CONF.format(host=socket.gethostname().split(".")[0], top=top, ports=ports))
+    (top / "slurm.conf").write_text(
+        _CONF.format(host=socket.gethostname().split(".")[0], top=top, ports=ports)
+    )
     environ = {**os.environ, "SLURM_CONF": str(top / "slurm.conf")}
-    own = [f"--{name}={top}/munge.{name.split('-')[0]}" for name in ("key-file", "pid-file", "log-file", "seed-file")]
-    commands = [["munged", "--force", "--foreground", f"--socket={top}/munge.sock", *own], ["slurmctld", "-D", "-c"], ["slurmd", "-D"]]
+    own = [
+        f"--{name}={top}/munge.{name.split('-')[0]}"
+        for name in ("key-file", "pid-file", "log-file", "seed-file")
+    ]
+    commands = [
+        ["munged", "--force", "--foreground", f"--socket={top}/munge.sock", *own],
+        ["slurmctld", "-D", "-c"],
+        ["slurmd", "-D"],
+    ]
     daemons: list[subprocess.Popen[bytes]] = []
     try:
         for command in commands:
-            quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+            quiet = {
+                "stdin": subprocess.DEVNULL,
+                "stdout": subprocess.DEVNULL,
+                "stderr": subprocess.DEVNULL,
+            }
             daemons.append(subprocess.Popen(command, env=environ, start_new_session=True, **quiet))  # type: ignore[call-overload]
             time.sleep(0.5)
         state = ["sinfo", "-h", "-o", "%t"]
-        wait_for(lambda: subprocess.run(state, env=environ, capture_output=True, check=False).stdout.strip() == b"idle", pause=0.2)
+        wait_for(
+            lambda: (
+                subprocess.run(state, env=environ, capture_output=True, check=False).stdout.strip()
+                == b"idle"
+            ),
+            pause=0.2,
+        )
         yield environ["SLURM_CONF"]
     finally:
         for daemon in reversed(daemons):
@@ -86,6 +110,11 @@ def run_batch(*words: str, folder: Path | None = None) -> None:
 
     ``sbatch --wait`` looks ever more rarely, half a minute apart at last.
     """
-    done = subprocess.run(["sbatch", "--parsable", *words], cwd=folder, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["sbatch", "--parsable", *words], cwd=folder, capture_output=True, text=True, check=True
+    )
     listed = ["squeue", "-h", "-j", done.stdout.strip()]
-    wait_for(lambda: not subprocess.run(listed, capture_output=True, check=False).stdout.strip(), pause=0.1)
+    wait_for(
+        lambda: not subprocess.run(listed, capture_output=True, check=False).stdout.strip(),
+        pause=0.1,
+    )

@@ -14,7 +14,9 @@ from end_to_end.slurm.cluster import explain_absence, run_batch
 from support.running import Run, Store
 from support.waiting import read_line, wait_for
 
-pytestmark = pytest.mark.skipif(bool(explain_absence()), reason=explain_absence() or "Slurm is here")
+pytestmark = pytest.mark.skipif(
+    bool(explain_absence()), reason=explain_absence() or "Slurm is here"
+)
 RUN = [sys.executable, "-m", "npuprof", "run", "leaf", "--record", "out", "--"]
 
 
@@ -35,12 +37,34 @@ sys.exit(count[0])
 """
 
 
-def test_under_slurm_each_task_has_a_record_and_gets_a_signal_once(store: Store, slurm: None) -> None:
+def test_under_slurm_each_task_has_a_record_and_gets_a_signal_once(
+    store: Store, slurm: None
+) -> None:
     store({"leaf": "[options]\nhccl_timeout = 600\n"})
-    words = ["srun", "-J", "counted", "-n", "2", "--overcommit", *RUN, sys.executable, "-c", COUNTER]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as job:
+    words = [
+        "srun",
+        "-J",
+        "counted",
+        "-n",
+        "2",
+        "--overcommit",
+        *RUN,
+        sys.executable,
+        "-c",
+        COUNTER,
+    ]
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as job:
         assert [read_line(job), read_line(job)] == ["ready", "ready"]
-        listed = ["squeue", "-h", "-n", "counted", "-o", "%i"]  # the controller lists a job a little later than it starts
+        listed = [
+            "squeue",
+            "-h",
+            "-n",
+            "counted",
+            "-o",
+            "%i",
+        ]  # the controller lists a job a little later than it starts
         wait_for(lambda: subprocess.run(listed, capture_output=True, check=True).stdout)
         subprocess.run(["scancel", "-s", "TERM", "-n", "counted"], check=True, capture_output=True)
         job.wait(60)
@@ -54,25 +78,61 @@ def test_under_slurm_each_task_has_a_record_and_gets_a_signal_once(store: Store,
 def test_slurm_hands_what_a_job_exports_to_its_tasks_although_it_was_submitted_without(
     store: Store, trusting_run: Run, tmp_path: Path, slurm: None
 ) -> None:
-    store({"leaf": '[options]\nhccl_timeout = 600\n[env]\nODD = "a\'$(touch y)"\nF = { launcher = "rank" }\n'})
-    (tmp_path / "job.sh").write_text(trusting_run("env", "leaf", "--format", "slurm-job", "--no-check").out)
-    show = "import os; open(f'task{os.environ[chr(70)]}', 'w').write(os.environ['ODD'] + os.environ['NPUPROF_HCCL_TIMEOUT'])"
+    store(
+        {
+            "leaf": (
+                '[options]\nhccl_timeout = 600\n[env]\nODD = "a\'$(touch y)"\n'
+                'F = { launcher = "rank" }\n'
+            )
+        }
+    )
+    (tmp_path / "job.sh").write_text(
+        trusting_run("env", "leaf", "--format", "slurm-job", "--no-check").out
+    )
+    show = (
+        "import os; open(f'task{os.environ[chr(70)]}', 'w').write(os.environ['ODD'] + "
+        "os.environ['NPUPROF_HCCL_TIMEOUT'])"
+    )
     run_batch("-n", "2", "--export=NONE", "job.sh", sys.executable, "-c", show, folder=tmp_path)
     said = "".join(path.read_text() for path in tmp_path.glob("*.out"))
-    assert [path.read_text() for path in sorted(tmp_path.glob("task*"))] == ["a'$(touch y)600"] * 2, said
+    assert [path.read_text() for path in sorted(tmp_path.glob("task*"))] == [
+        "a'$(touch y)600"
+    ] * 2, said
 
 
-def test_an_array_of_slurm_runs_the_sweep_and_its_results_are_read(run: Run, store: Store, tmp_path: Path, slurm: None) -> None:
+def test_an_array_of_slurm_runs_the_sweep_and_its_results_are_read(
+    run: Run, store: Store, tmp_path: Path, slurm: None
+) -> None:
     store({"base": "[options]\nhccl_timeout = 600\n"})
-    words = ["--vary", "hccl_timeout=600,900", "--vary", "env.ODD=a b,$(touch pwned)", "--set", 'env.R={launcher="rank"}', "--no-check"]
+    words = [
+        "--vary",
+        "hccl_timeout=600,900",
+        "--vary",
+        "env.ODD=a b,$(touch pwned)",
+        "--set",
+        'env.R={launcher="rank"}',
+        "--no-check",
+    ]
     words += ["--metric", "loss=loss=([0-9.]+)"]
-    command = ["--", "sh", "-c", 'echo "loss=0.$NPUPROF_HCCL_TIMEOUT $R $ODD"; [ $NPUPROF_HCCL_TIMEOUT != 900 ]']
+    command = [
+        "--",
+        "sh",
+        "-c",
+        'echo "loss=0.$NPUPROF_HCCL_TIMEOUT $R $ODD"; [ $NPUPROF_HCCL_TIMEOUT != 900 ]',
+    ]
     script = run("sweep", "base", "--to", "slurm-array", *words, *command)
     assert script.code == 0, script.err
     (tmp_path / "job.sh").write_text(script.out)
     run_batch("--export=NONE", "-N", "1", "--ntasks-per-node=1", "job.sh")
-    found = json.loads(run("sweep", "base", "--format", "json", "--results", *words, *command).out)["combinations"]
-    assert [(one["run"]["exit"], one["run"]["metrics"]["loss"]) for one in found] == [(0, 0.6), (0, 0.6), (1, 0.9), (1, 0.9)]
+    found = json.loads(run("sweep", "base", "--format", "json", "--results", *words, *command).out)[
+        "combinations"
+    ]
+    assert [(one["run"]["exit"], one["run"]["metrics"]["loss"]) for one in found] == [
+        (0, 0.6),
+        (0, 0.6),
+        (1, 0.9),
+        (1, 0.9),
+    ]
     logs = [Path(one["run"]["log"]).read_text() for one in found]
     assert ["0 a b" in log for log in logs] == [True, False, True, False]
     assert not (tmp_path / "pwned").exists()

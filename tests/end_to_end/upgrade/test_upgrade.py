@@ -1,8 +1,10 @@
-"""What npuprof 0.1.0 and 0.2.0 wrote is read as they read it: stores, tags, locks, copies of sources, run records, baselines.
+"""What npuprof 0.1.0 and 0.2.0 wrote is read as they read it: stores, tags, locks, copies of
+sources, run records, baselines.
 
-The bundles in ``data`` were written by wheels that were built from these versions, in ``/srv/presets/VERSION``: a team store with two
-releases, and a repository with presets that extend it, three released versions, a vendored copy, a run record, a rendered module, a
-baseline of findings, and ``show --format json`` of each preset and version.
+The bundles in ``data`` were written by wheels that were built from these versions, in
+``/srv/presets/VERSION``: a team store with two releases, and a repository with presets that extend
+it, three released versions, a vendored copy, a run record, a rendered module, a baseline of
+findings, and ``show --format json`` of each preset and version.
 """
 
 from __future__ import annotations
@@ -25,7 +27,10 @@ def work(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
     version = str(request.param)
     for name, flags in (("work", ()), ("team", ("--mirror",))):
         target = tmp_path / (name if name == "work" else "team.git")
-        subprocess.run(["git", "clone", "-q", *flags, str(DATA / f"{version}-{name}.bundle"), str(target)], check=True)
+        subprocess.run(
+            ["git", "clone", "-q", *flags, str(DATA / f"{version}-{name}.bundle"), str(target)],
+            check=True,
+        )
     folder = tmp_path / "work"
     for name in ("npuprof.toml", "npuprof.lock"):
         path = folder / name
@@ -34,7 +39,9 @@ def work(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
     return folder
 
 
-def test_presets_and_versions_have_the_values_and_digests_that_they_had(work: Path, run: Run) -> None:
+def test_presets_and_versions_have_the_values_and_digests_that_they_had(
+    work: Path, run: Run
+) -> None:
     shown = sorted(work.glob("shown-*.json"))
     assert len(shown) == 6
     for path in shown:
@@ -43,7 +50,9 @@ def test_presets_and_versions_have_the_values_and_digests_that_they_had(work: Pa
         assert done.code == 0, done.err
         now = json.loads(done.out)
         sections = ("options", "env", "estimator", "atc", "scenario", "cann", "products", "lineage")
-        assert {key: now[key] for key in sections} == {key: before[key] for key in sections}, path.name
+        assert {key: now[key] for key in sections} == {key: before[key] for key in sections}, (
+            path.name
+        )
         if "@" in path.stem:
             assert now["preset_digest"] == before["preset_digest"], path.name
 
@@ -52,7 +61,11 @@ def test_released_versions_are_what_their_tags_say(work: Path, run: Run) -> None
     done = run("verify", "--tags")
     assert done.code == 0, done.out + done.err
     found = [line.split()[:2] + line.split()[3:] for line in done.out.splitlines()]
-    assert found == [["pinned", "1.0.0", "matches"], ["serving", "1.0.0", "matches"], ["serving", "1.1.0", "matches"]]
+    assert found == [
+        ["pinned", "1.0.0", "matches"],
+        ["serving", "1.0.0", "matches"],
+        ["serving", "1.1.0", "matches"],
+    ]
 
 
 def test_a_lock_and_a_copy_of_a_source_are_used_and_updated(work: Path, run: Run) -> None:
@@ -60,7 +73,9 @@ def test_a_lock_and_a_copy_of_a_source_are_used_and_updated(work: Path, run: Run
     assert "1.1.0" in run("source", "list").out
     assert run("source", "update", "--frozen").code == 0
     assert run("source", "vendor", "team").code == 0
-    (work / "npuprof.toml").write_text((work / "npuprof.toml").read_text().replace('vendor = "vendor/team"\n', ""))
+    (work / "npuprof.toml").write_text(
+        (work / "npuprof.toml").read_text().replace('vendor = "vendor/team"\n', "")
+    )
     assert run("source", "update", "--yes").code == 0
     assert run("show", "serving").code == 0
 
@@ -71,5 +86,16 @@ def test_a_record_names_its_preset_and_a_baseline_its_findings(work: Path, run: 
     assert (identified.code, "serving" in identified.out) == (0, True), identified.err
     assert len(json.loads((work / "baseline.json").read_text())["findings"]) == 6
     checked = run("check", "--baseline", "baseline.json")
-    assert "5 in the baseline, 1 gone from it" in checked.err.replace("\n  ", " "), "NP380 has another message since"
-    assert run("render", "serving", "--check", "session.py", "--cann", "9.0.0", "--product", "atlas-a2-training").code in (0, 1)
+    assert "5 in the baseline, 1 gone from it" in checked.err.replace("\n  ", " "), (
+        "NP380 has another message since"
+    )
+    assert run(
+        "render",
+        "serving",
+        "--check",
+        "session.py",
+        "--cann",
+        "9.0.0",
+        "--product",
+        "atlas-a2-training",
+    ).code in (0, 1)

@@ -1,4 +1,6 @@
-"""What is at hand where a repository takes presets from a source: its two files, and another machine."""
+"""What is at hand where a repository takes presets from a source: its two files, and
+another machine.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The digest of a source's store that a lock holds: compared wherever the source is read, and known without git."""
+"""The digest of a source's store that a lock holds: compared wherever the source is read, and known
+without git.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,20 @@ from support.running import Run
 
 #: What reads a source.
 READING = [
-    ("show", "job"), ("check",), ("render", "job"), ("render", "pinned"), ("list", "--store", "team:"),
-    ("explain", "job", "hccl_timeout"), ("show", "team:base@1.0.0"), ("source", "sync"),
-]  # fmt: skip
+    ("show", "job"),
+    ("check",),
+    ("render", "job"),
+    ("render", "pinned"),
+    ("list", "--store", "team:"),
+    ("explain", "job", "hccl_timeout"),
+    ("show", "team:base@1.0.0"),
+    ("source", "sync"),
+]
 
 
-@pytest.mark.parametrize(("words", "how"), [*zip(READING, ["mirror", "vendored", "copied by hand"] * 3, strict=False)])
+@pytest.mark.parametrize(
+    ("words", "how"), [*zip(READING, ["mirror", "vendored", "copied by hand"] * 3, strict=False)]
+)
 def test_a_wrong_digest_in_the_lock_is_told_by_whatever_reads_the_source(
     words: tuple[str, ...], how: str, app: Repo, run: Run, lock: Path
 ) -> None:
@@ -36,7 +46,9 @@ def test_a_wrong_digest_in_the_lock_is_told_by_whatever_reads_the_source(
     lock.write_text(re.sub(r'(?m)^digest = "sha256:....', 'digest = "sha256:dead', right))
     done = run(*words)
     told = done.out + done.err
-    assert (done.code, "NP049" in told, "npuprof source update team" in told) == (2, True, True), done
+    assert (done.code, "NP049" in told, "npuprof source update team" in told) == (2, True, True), (
+        done
+    )
     assert "npuprof.lock:" in told or words[0] == "source", "with its place"
     assert run("show", "own").code == 0, "what has nothing to do with the source works"
     assert run("source", "list").out.count("edited") == 1
@@ -51,7 +63,9 @@ def test_a_wrong_digest_in_the_lock_is_told_by_whatever_reads_the_source(
 
 
 @pytest.mark.parametrize("name", ["base.toml", "other.toml"])
-def test_a_server_refuses_a_push_that_edits_a_copy_once_more(name: str, app: Repo, run: Run) -> None:
+def test_a_server_refuses_a_push_that_edits_a_copy_once_more(
+    name: str, app: Repo, run: Run
+) -> None:
     assert run("source", "vendor", "team").code == 0
     commits = [app.commit()]
     copy = app.folder / "vendor/team" / name
@@ -62,5 +76,8 @@ def test_a_server_refuses_a_push_that_edits_a_copy_once_more(name: str, app: Rep
     commits.append(app.commit(message="nothing to do with it"))
     copy.unlink()
     commits.append(app.commit(message="gone"))
-    codes = [run("git", "receive", stdin=f"{old} {new} refs/heads/main\n".encode()).code for old, new in pairwise(commits)]
+    codes = [
+        run("git", "receive", stdin=f"{old} {new} refs/heads/main\n".encode()).code
+        for old, new in pairwise(commits)
+    ]
     assert codes == [1, 1, 0, 1]

@@ -1,4 +1,6 @@
-"""Faults from outside, met by real repositories: mirrors that are damaged or somebody else's, full disks, commits that are gone."""
+"""Faults from outside, met by real repositories: mirrors that are damaged or somebody else's, full
+disks, commits that are gone.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,12 @@ def team(tmp_path: Path) -> Team:
 
 
 def list_mirror_refs(team: Team) -> set[str]:
-    words = ["git", f"--git-dir={find_mirror_folder(team.url)}", "for-each-ref", "--format=%(refname)"]
+    words = [
+        "git",
+        f"--git-dir={find_mirror_folder(team.url)}",
+        "for-each-ref",
+        "--format=%(refname)",
+    ]
     return set(subprocess.run(words, capture_output=True, check=True, text=True).stdout.split())
 
 
@@ -41,7 +48,16 @@ def push_bad_object(team: Team, ref: str) -> str:
     """Let a ref of the remote lead to a commit that git's check refuses; return its id."""
     tree = team.repo.git("rev-parse", "HEAD^{tree}")
     text = f"tree {tree}\nauthor A <a@b>1 +0000\ncommitter A <a@b> 1 +0000\n\nbad\n"
-    oid = team.repo.git(f"--git-dir={team.bare}", "hash-object", "-t", "commit", "-w", "--literally", "--stdin", stdin=text.encode())
+    oid = team.repo.git(
+        f"--git-dir={team.bare}",
+        "hash-object",
+        "-t",
+        "commit",
+        "-w",
+        "--literally",
+        "--stdin",
+        stdin=text.encode(),
+    )
     team.repo.git(f"--git-dir={team.bare}", "update-ref", ref, oid)
     return oid
 
@@ -62,7 +78,12 @@ def test_a_sync_fetches_the_locked_commit_and_the_versions_that_lead_to_it_and_n
     forget()
     done = run("source", "sync")
     assert (done.code, done.err) == (0, "npuprof: fetched team 1.0.0\n")
-    assert list_mirror_refs(team) == {f"{LOCKED}{locked}", "refs/tags/v1.0.0", "refs/tags/base/v1.0.0", "refs/tags/base/v0.9.0"}
+    assert list_mirror_refs(team) == {
+        f"{LOCKED}{locked}",
+        "refs/tags/v1.0.0",
+        "refs/tags/base/v1.0.0",
+        "refs/tags/base/v0.9.0",
+    }
     offline(team)
     assert run("check").code == 0
     assert "300" in run("show", "team:base@0.9.0").out
@@ -71,7 +92,12 @@ def test_a_sync_fetches_the_locked_commit_and_the_versions_that_lead_to_it_and_n
 
 @pytest.mark.parametrize("tagged", [True, False])
 def test_a_server_that_gives_no_commit_by_its_id_is_asked_for_what_leads_there(
-    tagged: bool, app: Repo, team: Team, run: Run, monkeypatch: pytest.MonkeyPatch, forget: Callable[..., None]
+    tagged: bool,
+    app: Repo,
+    team: Team,
+    run: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    forget: Callable[..., None],
 ) -> None:
     team.publish({"base": BASE.format(900)})
     if not tagged:
@@ -99,15 +125,25 @@ def put_in_place(mirror: Path, put: Callable[[Path], object]) -> None:
     put(mirror)
 
 
-#: What may have become of a mirror, and the code that reading it ends with; a folder and a link are replaced by a sync.
+#: What may have become of a mirror, and the code that reading it ends with; a folder and a link are
+#: replaced by a sync.
 DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "a pack is cut off": (cut_pack, "NP054"),
     "its objects are gone": (lambda mirror: shutil.rmtree(mirror / "objects"), "NP054"),
     "its head is gone": (lambda mirror: (mirror / "HEAD").unlink(), "NP054"),
-    "its refs are nonsense": (lambda mirror: (mirror / "packed-refs").write_text("nonsense\n"), "NP054"),
+    "its refs are nonsense": (
+        lambda mirror: (mirror / "packed-refs").write_text("nonsense\n"),
+        "NP054",
+    ),
     "a file": (lambda mirror: put_in_place(mirror, Path.touch), "NP054"),
-    "a folder": (lambda mirror: put_in_place(mirror, lambda path: (path / "something").mkdir(parents=True)), "NP054"),
-    "a link": (lambda mirror: put_in_place(mirror, lambda path: path.symlink_to("nowhere")), "NP043"),
+    "a folder": (
+        lambda mirror: put_in_place(mirror, lambda path: (path / "something").mkdir(parents=True)),
+        "NP054",
+    ),
+    "a link": (
+        lambda mirror: put_in_place(mirror, lambda path: path.symlink_to("nowhere")),
+        "NP043",
+    ),
 }
 
 
@@ -121,7 +157,11 @@ def test_a_damaged_mirror_is_reported_with_the_command_that_replaces_it(
     spoil(mirror)
     for words in ("check", "show team:base", "blame job"):
         done = run(*words.split())
-        assert (done.code in (1, 2), code in done.err + done.out, "team" in done.err + done.out) == (True, True, True), done
+        assert (
+            done.code in (1, 2),
+            code in done.err + done.out,
+            "team" in done.err + done.out,
+        ) == (True, True, True), done
     before = {str(path) for path in mirror.parent.rglob("*")}
     done = run("source", "sync")
     assert done.code == (0 if damage in ("a folder", "a link") else 2), done.err
@@ -147,14 +187,18 @@ def test_a_cache_of_somebody_else_is_refused_with_the_repair(
     if os.geteuid():
         pytest.skip("only root can give a folder away")
     forget("presets")
-    os.chown(find_mirror_folder(team.url) if part == "mirror" else find_cache_folder(), 65534, 65534)
+    os.chown(
+        find_mirror_folder(team.url) if part == "mirror" else find_cache_folder(), 65534, 65534
+    )
     assert run("source", "list").code == 0
     for words in ("check", "show team:base", "source sync", "source update", "blame job"):
         told = expect(run(*words.split()), 2, "NP053", "belongs to somebody else", "XDG_CACHE_HOME")
         assert not {word for word in ("__del__", "NP021") if word in told}
 
 
-def test_a_text_that_somebody_else_has_put_into_the_cache_is_not_taken(app: Repo, team: Team, run: Run) -> None:
+def test_a_text_that_somebody_else_has_put_into_the_cache_is_not_taken(
+    app: Repo, team: Team, run: Run
+) -> None:
     if os.geteuid():
         pytest.skip("only root can give a folder away")
     assert "600" in run("show", "team:base").out
@@ -179,7 +223,11 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A disk of some hundred kilobytes."""
     place = tmp_path / "disk"
     place.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=160k", "tmpfs", str(place)], capture_output=True, check=False).returncode:
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=160k", "tmpfs", str(place)],
+        capture_output=True,
+        check=False,
+    ).returncode:
         pytest.skip("no disk can be mounted here")
     yield place
     subprocess.run(["umount", "-l", str(place)], check=True)
@@ -246,21 +294,34 @@ def test_a_history_without_the_mirror_of_a_source_says_that_it_cannot_be_told(
     spans = {rev: run("diff", "--rev", rev).out for rev in ("HEAD~1", "HEAD~2..HEAD~1", "HEAD~2")}
     assert all("hccl_timeout" in told for told in spans.values())
     forget()
-    for words in (("log", "job"), ("log", "job", "hccl_timeout"), ("blame", "job"), ("log", "team:base")):
+    for words in (
+        ("log", "job"),
+        ("log", "job", "hccl_timeout"),
+        ("blame", "job"),
+        ("log", "team:base"),
+    ):
         expect(run(*words), 2, "NP043", "npuprof source sync")
     assert run("log", "job").out.count("unknown here") == 1
     for rev in spans:
         done = run("diff", "--rev", rev)
-        assert (done.code, "cannot compare job" in done.err, "npuprof source sync" in done.err) == (2, True, True), done
+        assert (done.code, "cannot compare job" in done.err, "npuprof source sync" in done.err) == (
+            2,
+            True,
+            True,
+        ), done
         assert "hccl_timeout" not in done.out
         assert "1 preset differs" not in done.out
         assert "unknown here: job" in done.out
         done = run("diff", "--rev", rev, "--format", "json")
-        assert (done.code, json.loads(done.out)["presets"][0]["status"], json.loads(done.out)["untouched"]) == (2, "unknown", 1)
         assert (
-            "- unknown here: NP043 `the source 'team' cannot be read: it was never fetched on this machine`: `job`"
-            in run("diff", "--rev", rev, "--format", "markdown").out
-        )
+            done.code,
+            json.loads(done.out)["presets"][0]["status"],
+            json.loads(done.out)["untouched"],
+        ) == (2, "unknown", 1)
+        assert (
+            "- unknown here: NP043 `the source 'team' cannot be "
+            "read: it was never fetched on this machine`: `job`"
+        ) in run("diff", "--rev", rev, "--format", "markdown").out
     assert run("source", "sync").code == 0  # what is locked now has older commits with it
     assert {rev: run("diff", "--rev", rev).out for rev in spans} == spans
 
@@ -274,7 +335,12 @@ def test_a_commit_that_was_rewritten_away_is_told_by_who_locks_it_and_with_how_i
     team.repo.git("tag", "-a", "v1.1.0", "-m", "1.1.0")
     team.repo.git("push", "-q", str(team.bare), "--tags")
     team.repo.git(
-        "push", "-q", "-f", str(team.bare), "fresh:main", *(f":refs/tags/{tag}" for tag in ("v1.0.0", "base/v1.0.0", "base/v0.9.0"))
+        "push",
+        "-q",
+        "-f",
+        str(team.bare),
+        "fresh:main",
+        *(f":refs/tags/{tag}" for tag in ("v1.0.0", "base/v1.0.0", "base/v0.9.0")),
     )
     team.repo.git(f"--git-dir={team.bare}", "gc", "-q", "--prune=now")
     assert run("source", "update", "--yes", "--moved").code == 0

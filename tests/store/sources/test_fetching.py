@@ -1,4 +1,6 @@
-"""Sources fetched from real remotes, over file and over ssh: what arrives, what is kept, and what a bad remote cannot do."""
+"""Sources fetched from real remotes, over file and over ssh: what arrives, what is kept, and what a
+bad remote cannot do.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,14 @@ import pytest
 from npuprof.model import NpuprofError
 from npuprof.store.sources import fetching, transport
 from npuprof.store.sources.failures import build_failure
-from npuprof.store.sources.fetching import LOCKED, Fetched, fetch_locked, fetch_source, find_mirror_folder, keep_commits
+from npuprof.store.sources.fetching import (
+    LOCKED,
+    Fetched,
+    fetch_locked,
+    fetch_source,
+    find_mirror_folder,
+    keep_commits,
+)
 from npuprof.store.urls import find_url_fault, hide_credentials, normalize_url
 from support.building import REPOSITORY
 from support.repositories import Repo
@@ -52,7 +61,9 @@ def fetch_commit(url: str, commit: str) -> bool:
 
 @pytest.fixture(scope="module")
 def worked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a bare remote of two releases and a second branch, and the repository where it is worked in; to be copied."""
+    """A folder with a bare remote of two releases and a second branch, and the repository where it
+    is worked in; to be copied.
+    """
     folder = tmp_path_factory.mktemp("worked")
     repo = Repo(folder / "repo")
     repo.commit({"base": BASE.format(1800)}, "first")
@@ -81,7 +92,10 @@ def hub(worked: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A program that stands for ssh, and a second or less for what hangs; whatever it started is gone at the end."""
+    """A program that stands for ssh, and a second or less for what hangs.
+
+    Whatever it started is gone at the end.
+    """
     script = tmp_path / "transport"
     script.write_text(SSH.format(folder=tmp_path))
     script.chmod(0o755)
@@ -107,11 +121,18 @@ def list_living(folder: Path) -> list[int]:
 
 def snapshot(folder: str) -> dict[str, bytes]:
     """Return all files of a folder."""
-    return {str(path): path.read_bytes() for path in sorted(Path(folder).rglob("*")) if path.is_file()}
+    return {
+        str(path): path.read_bytes() for path in sorted(Path(folder).rglob("*")) if path.is_file()
+    }
 
 
 def list_refs(url: str) -> dict[str, str]:
-    words = ["git", f"--git-dir={find_mirror_folder(url)}", "for-each-ref", "--format=%(refname) %(objectname)"]
+    words = [
+        "git",
+        f"--git-dir={find_mirror_folder(url)}",
+        "for-each-ref",
+        "--format=%(refname) %(objectname)",
+    ]
     listed = subprocess.run(words, capture_output=True, check=True, text=True).stdout
     return dict(line.split(" ") for line in listed.splitlines())
 
@@ -126,31 +147,66 @@ def read_failure(act: Callable[[], object]) -> tuple[str, str]:
 
 
 def start_fetch(url: str) -> subprocess.Popen[bytes]:
-    program = f"from npuprof.store.sources.fetching import *\nprint(len(fetch_source({url!r}).tags))"
+    program = (
+        f"from npuprof.store.sources.fetching import *\nprint(len(fetch_source({url!r}).tags))"
+    )
     environ = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-    return subprocess.Popen([sys.executable, "-c", program], env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return subprocess.Popen(
+        [sys.executable, "-c", program], env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
 
 
 # Addresses
 
 #: An address, and a word of why it is refused; an empty one where it is taken.
 ADDRESSES = {
-    "ssh://host:2222/~/presets.git": "", "git@host:team/presets.git": "", "host:presets": "", "git@[::1]:presets": "",
-    "ssh://[::1]:22/presets": "", "https://git@host:8443/presets.git": "", "https://oauth2@host/presets.git": "",
-    "https://ours@dev.azure.com/ours/_git/presets": "", "https://ada@host:8443/presets.git": "may be a token",
-    "https://sekret@host/presets.git": "may be a token", "https://sek%72et@host/presets.git": "may be a token",
-    "file:///srv/our%20presets.git": "", "/srv/presets.git": "", "": "empty", "ext::sh -c touch% touched": "ext::", "ext::touch": "ext::",
-    "fd::3": "fd::", "https::https://host/x": "https::", "::x": "::", "http://host/presets.git": "https://",
-    "git://host/presets.git": "https://", "HTTPS://host/presets": "is not ssh", "presets.git": "relative", "~/presets.git": "relative",
-    "./host:x": "relative", "file://srv/presets.git": "absolute", "--upload-pack=touch touched": "starts with '-'",
-    "ssh://-oProxyCommand=touch/x": "starts with '-'", "ssh://%2doProxyCommand=touch/x": "starts with '-'",
-    "ssh://-x@host/x": "starts with '-'", "git@-oProxyCommand=touch:x": "starts with '-'", "git@host:-x": "starts with '-'",
-    "/srv/our presets.git": "blank", "https://host/x\n": "blank", "https://host/x\x1b[2J": "control", "https://host/%0aHost:x": "control",
-    "https://ada:secret@host/x": "credentials", "https://:secret@host/x": "credentials",
-    "https://ghp_secret0123456789secret@host/x": "credentials", "https://host/x?private_token=secret": "credentials",
-    "ssh://git:secret@host/x": "credentials", "ssh://git%3Asecret@host/x": "credentials", "git:secret@host/x": "credentials",
-    "https:///x": "host", "https://host/": "repository", "git@host:": "repository",
-}  # fmt: skip
+    "ssh://host:2222/~/presets.git": "",
+    "git@host:team/presets.git": "",
+    "host:presets": "",
+    "git@[::1]:presets": "",
+    "ssh://[::1]:22/presets": "",
+    "https://git@host:8443/presets.git": "",
+    "https://oauth2@host/presets.git": "",
+    "https://ours@dev.azure.com/ours/_git/presets": "",
+    "https://ada@host:8443/presets.git": "may be a token",
+    "https://sekret@host/presets.git": "may be a token",
+    "https://sek%72et@host/presets.git": "may be a token",
+    "file:///srv/our%20presets.git": "",
+    "/srv/presets.git": "",
+    "": "empty",
+    "ext::sh -c touch% touched": "ext::",
+    "ext::touch": "ext::",
+    "fd::3": "fd::",
+    "https::https://host/x": "https::",
+    "::x": "::",
+    "http://host/presets.git": "https://",
+    "git://host/presets.git": "https://",
+    "HTTPS://host/presets": "is not ssh",
+    "presets.git": "relative",
+    "~/presets.git": "relative",
+    "./host:x": "relative",
+    "file://srv/presets.git": "absolute",
+    "--upload-pack=touch touched": "starts with '-'",
+    "ssh://-oProxyCommand=touch/x": "starts with '-'",
+    "ssh://%2doProxyCommand=touch/x": "starts with '-'",
+    "ssh://-x@host/x": "starts with '-'",
+    "git@-oProxyCommand=touch:x": "starts with '-'",
+    "git@host:-x": "starts with '-'",
+    "/srv/our presets.git": "blank",
+    "https://host/x\n": "blank",
+    "https://host/x\x1b[2J": "control",
+    "https://host/%0aHost:x": "control",
+    "https://ada:secret@host/x": "credentials",
+    "https://:secret@host/x": "credentials",
+    "https://ghp_secret0123456789secret@host/x": "credentials",
+    "https://host/x?private_token=secret": "credentials",
+    "ssh://git:secret@host/x": "credentials",
+    "ssh://git%3Asecret@host/x": "credentials",
+    "git:secret@host/x": "credentials",
+    "https:///x": "host",
+    "https://host/": "repository",
+    "git@host:": "repository",
+}
 
 
 @pytest.mark.parametrize("url", ADDRESSES)
@@ -168,12 +224,24 @@ def test_an_address_is_taken_or_refused_with_the_reason(url: str) -> None:
 
 #: Addresses of one place, and one of another.
 EQUAL = {
-    "of a path": (("/srv/x.git", "/srv/x.git/", "file:///srv/x.git", "file:///srv//x.git", "/srv/y/../x.git", "file:///srv/x%2Egit"),
-                  "/srv/x"),
+    "of a path": (
+        (
+            "/srv/x.git",
+            "/srv/x.git/",
+            "file:///srv/x.git",
+            "file:///srv//x.git",
+            "/srv/y/../x.git",
+            "file:///srv/x%2Egit",
+        ),
+        "/srv/x",
+    ),
     "of https": (("https://host/x", "https://HOST/x/", "https://host:443/x"), "https://host/x.git"),
-    "of ssh": (("ssh://git@host/x", "ssh://git@host:22/x/", "git@host:/x", "git@HOST:/x"), "git@host:x"),
+    "of ssh": (
+        ("ssh://git@host/x", "ssh://git@host:22/x/", "git@host:/x", "git@HOST:/x"),
+        "git@host:x",
+    ),
     "of scp": (("git@host:x", "git@Host:x/"), "host:x"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", EQUAL)
@@ -192,9 +260,13 @@ WAYS = ("{hub}", "file://{hub}", "ssh://git@local{hub}", "git@local:{hub}")
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_heads_and_tags_arrive_over_each_transport(way: str, repo: Repo, hub: Path, ssh: Path) -> None:
+def test_heads_and_tags_arrive_over_each_transport(
+    way: str, repo: Repo, hub: Path, ssh: Path
+) -> None:
     url = way.format(hub=hub)
-    tags = {name: repo.git("rev-parse", f"refs/tags/{name}") for name in ("base/v1.0.0", "base/v1.1.0")}
+    tags = {
+        name: repo.git("rev-parse", f"refs/tags/{name}") for name in ("base/v1.0.0", "base/v1.1.0")
+    }
     heads = {"main": repo.head, "old": repo.git("rev-parse", "old")}
     wanted = Fetched(tags, heads, repo.head, ())
     assert fetch_source(url) == wanted
@@ -204,25 +276,44 @@ def test_heads_and_tags_arrive_over_each_transport(way: str, repo: Repo, hub: Pa
     assert list_refs(url) == {f"refs/heads/{name}": oid for name, oid in heads.items()} | {
         f"refs/tags/{name}": oid for name, oid in tags.items()
     }
-    assert os.listdir(os.path.dirname(find_mirror_folder(url))) == [os.path.basename(find_mirror_folder(url))]
+    assert os.listdir(os.path.dirname(find_mirror_folder(url))) == [
+        os.path.basename(find_mirror_folder(url))
+    ]
 
 
 #: What happens upstream, which refs of the mirror differ then, and which tags have moved.
 UPSTREAM = {
     "a release": ("tag -a base/v1.2.0 -m x main; push hub --tags", {"refs/tags/base/v1.2.0"}, ()),
     "a tag moved": ("tag -f base/v1.0.0 main; push -f hub --tags", set(), ("base/v1.0.0",)),
-    "a tag made anew": ("tag -f -a base/v1.0.0 -m new old; push -f hub --tags", set(), ("base/v1.0.0",)),
-    "a tag of no commit": ("tag -f base/v1.0.0 main:profiles; push -f hub --tags", set(), ("base/v1.0.0",)),
+    "a tag made anew": (
+        "tag -f -a base/v1.0.0 -m new old; push -f hub --tags",
+        set(),
+        ("base/v1.0.0",),
+    ),
+    "a tag of no commit": (
+        "tag -f base/v1.0.0 main:profiles; push -f hub --tags",
+        set(),
+        ("base/v1.0.0",),
+    ),
     "a tag deleted": ("push -q hub :refs/tags/base/v1.0.0", {"refs/tags/base/v1.0.0"}, ()),
-    "a tag in the way": ("push -q hub :refs/tags/base/v1.0.0; push -q hub old:refs/tags/base/v1.0.0/x",
-                         {"refs/tags/base/v1.0.0", "refs/tags/base/v1.0.0/x"}, ()),
+    "a tag in the way": (
+        "push -q hub :refs/tags/base/v1.0.0; push -q hub old:refs/tags/base/v1.0.0/x",
+        {"refs/tags/base/v1.0.0", "refs/tags/base/v1.0.0/x"},
+        (),
+    ),
     "a branch rewritten": ("push -f hub old:main", {"refs/heads/main"}, ()),
-    "a branch in the way": ("push hub :old; push hub main:refs/heads/old/x", {"refs/heads/old", "refs/heads/old/x"}, ()),
-}  # fmt: skip
+    "a branch in the way": (
+        "push hub :old; push hub main:refs/heads/old/x",
+        {"refs/heads/old", "refs/heads/old/x"},
+        (),
+    ),
+}
 
 
 @pytest.mark.parametrize("name", UPSTREAM)
-def test_the_mirror_follows_what_happens_upstream_but_for_tags_that_move(name: str, repo: Repo, hub: Path) -> None:
+def test_the_mirror_follows_what_happens_upstream_but_for_tags_that_move(
+    name: str, repo: Repo, hub: Path
+) -> None:
     deeds, changed, moved = UPSTREAM[name]
     fetch_source(str(hub))
     before = list_refs(str(hub))
@@ -280,8 +371,16 @@ def test_a_commit_that_no_ref_leads_to_is_rejected_while_the_remote_has_it_and_r
     assert not fetch_commit(str(hub), repo.git("rev-parse", "HEAD:profiles"))  # no commit
     repo.git("--git-dir=../hub.git", "gc", "-q", "--prune=now")
     environ = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "another")}
-    code = f"from npuprof.store.sources.fetching import *; print(not fetch_locked({str(hub)!r}, [{repo.head!r}]))"
-    done = subprocess.run([sys.executable, "-c", code], env={**environ, "PYTHONPATH": str(REPOSITORY)}, capture_output=True, check=True)
+    code = (
+        "from npuprof.store.sources.fetching import *; "
+        f"print(not fetch_locked({str(hub)!r}, [{repo.head!r}]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**environ, "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        check=True,
+    )
     assert done.stdout == b"False\n"
 
 
@@ -289,9 +388,14 @@ def test_a_commit_that_no_ref_leads_to_is_rejected_while_the_remote_has_it_and_r
 
 #: The host, and a word of what is said.
 FAULTS = {
-    "hang": "less than 10 bytes a second for 1 seconds", "trickle": "for 1 seconds, and was given up", "endless": "protocol error",
-    "midway": "hung up", "ask": "never prompts", "gone": "Repository not found", "evil": "https://***@evil/x",
-}  # fmt: skip
+    "hang": "less than 10 bytes a second for 1 seconds",
+    "trickle": "for 1 seconds, and was given up",
+    "endless": "protocol error",
+    "midway": "hung up",
+    "ask": "never prompts",
+    "gone": "Repository not found",
+    "evil": "https://***@evil/x",
+}
 
 
 @pytest.mark.parametrize("host", FAULTS)
@@ -322,11 +426,26 @@ def test_a_bad_remote_ends_in_an_error_and_leaves_the_mirror_and_no_process(
 
 #: What git says, and the code and a word of what is made of it.
 SAID = {
-    "fatal: unable to access 'https://host/x/': Could not resolve host: host": ("NP045", "Could not resolve host"),
+    "fatal: unable to access 'https://host/x/': Could not resolve host: host": (
+        "NP045",
+        "Could not resolve host",
+    ),
     "remote: Not Found\nfatal: repository 'https://host/x/' not found": ("NP045", "not found"),
-    "fatal: write error: No space left on device\nfatal: fetch-pack: invalid index-pack output": ("NP053", "No space left"),
-    "error: object 1: missingSpaceBeforeDate: x\nfatal: fsck error in packed object\nfatal: index-pack failed": ("NP045", "object 1"),
-    "error: object file objects/12/3 is empty\nfatal: loose object 123 is corrupt": ("NP054", "object file objects/12/3"),
+    "fatal: write error: No space left on device\nfatal: fetch-pack: invalid index-pack output": (
+        "NP053",
+        "No space left",
+    ),
+    (
+        "error: object 1: missingSpaceBeforeDate: x\n"
+        "fatal: fsck error in packed object\nfatal: index-pack failed"
+    ): (
+        "NP045",
+        "object 1",
+    ),
+    "error: object file objects/12/3 is empty\nfatal: loose object 123 is corrupt": (
+        "NP054",
+        "object file objects/12/3",
+    ),
     "": ("NP045", "git said: nothing"),
 }
 
@@ -338,7 +457,9 @@ def test_what_git_says_is_quoted(said: str) -> None:
 
 
 def test_the_command_that_moves_a_damaged_mirror_away_is_one_for_a_shell() -> None:
-    (finding,) = build_failure("https://host/x", "fatal: loose object 123 is corrupt", "/my cache/x.git").findings
+    (finding,) = build_failure(
+        "https://host/x", "fatal: loose object 123 is corrupt", "/my cache/x.git"
+    ).findings
     assert "mv '/my cache/x.git' '/my cache/x.git.damaged' && npuprof source sync" in finding.hint
 
 
@@ -351,8 +472,14 @@ def test_a_remote_that_lists_nothing_any_more_takes_nothing_away(repo: Repo, hub
     assert list_refs(str(hub)) == before
 
 
-def test_a_password_that_the_users_git_puts_into_an_address_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = {"COUNT": "1", "KEY_0": "url.https://ada:secret@localhost:1/.insteadOf", "VALUE_0": "https://team/"}
+def test_a_password_that_the_users_git_puts_into_an_address_is_not_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = {
+        "COUNT": "1",
+        "KEY_0": "url.https://ada:secret@localhost:1/.insteadOf",
+        "VALUE_0": "https://team/",
+    }
     for name, value in told.items():
         monkeypatch.setenv(f"GIT_CONFIG_{name}", value)
     code, said = read_failure(lambda: fetch_source("https://team/x.git"))
@@ -371,7 +498,13 @@ def test_nothing_that_a_remote_a_template_or_a_mirror_names_is_started(
     touch.chmod(0o755)
     hooks = tmp_path / "template/hooks"
     hooks.mkdir(parents=True)
-    for name in ("reference-transaction", "post-checkout", "pre-auto-gc", "post-merge", "post-rewrite"):
+    for name in (
+        "reference-transaction",
+        "post-checkout",
+        "pre-auto-gc",
+        "post-merge",
+        "post-rewrite",
+    ):
         (hooks / name).symlink_to(touch)
     (repo.folder / ".gitmodules").write_text('[submodule "m"]\n\tpath = m\n\turl = ../hub.git\n')
     (repo.folder / ".gitattributes").write_text("* filter=evil diff=evil\n")
@@ -384,8 +517,10 @@ def test_nothing_that_a_remote_a_template_or_a_mirror_names_is_started(
         monkeypatch.setenv(name, str(touch))
     given = tmp_path / "gitconfig"
     given.write_text(
-        f"[core]\n\thooksPath = {hooks}\n\taskPass = {touch}\n\tfsmonitor = {touch}\n[fetch]\n\trecurseSubmodules = true\n"
-        f'[protocol "ext"]\n\tallow = always\n[filter "evil"]\n\tsmudge = {touch}\n[submodule]\n\trecurse = true\n'
+        f"[core]\n\thooksPath = {hooks}\n\taskPass = {touch}\n\tfsmonitor = {touch}\n[fetch]\n"
+        "\trecurseSubmodules = true\n"
+        '[protocol "ext"]\n\tallow = always\n[filter "evil"]\n'
+        f"\tsmudge = {touch}\n[submodule]\n\trecurse = true\n"
     )
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(given))
     monkeypatch.setenv("GIT_DIR", str(repo.folder / ".git"))
@@ -396,7 +531,8 @@ def test_nothing_that_a_remote_a_template_or_a_mirror_names_is_started(
     assert snapshot(str(repo.folder / ".git")) == before
     mirror = find_mirror_folder(url)
     (Path(mirror) / "config").write_text(
-        f"{(Path(mirror) / 'config').read_text()}[core]\n\tsshCommand = {touch}\n\thooksPath = {hooks}\n"
+        f"{(Path(mirror) / 'config').read_text()}[core]\n"
+        f"\tsshCommand = {touch}\n\thooksPath = {hooks}\n"
         f'[remote "{url}"]\n\tuploadpack = {touch}\n'
     )
     repo.git("--git-dir=../hub.git", "branch", "new", "main")
@@ -404,21 +540,37 @@ def test_nothing_that_a_remote_a_template_or_a_mirror_names_is_started(
     monkeypatch.delenv("GIT_ALTERNATE_OBJECT_DIRECTORIES")
     assert "new" in fetch_source(url).heads
     assert fetch_commit(url, repo.git("rev-parse", "main"))
-    (repo.folder / ".gitmodules").write_text(f'[submodule "m"]\n\tpath = m\n\turl = ext::{touch}\n\tupdate = !{touch}\n')
+    (repo.folder / ".gitmodules").write_text(
+        f'[submodule "m"]\n\tpath = m\n\turl = ext::{touch}\n\tupdate = !{touch}\n'
+    )
     repo.git("-c", f"core.hooksPath={os.devnull}", "commit", "-q", "-m", "command", ".gitmodules")
     repo.git("-c", f"core.hooksPath={os.devnull}", "push", "-q", "hub", "main")
     assert "gitmodules" in read_failure(lambda: fetch_source(url))[1]
     assert not (tmp_path / "touched").exists()
-    environ = dict(line.split("=", 1) for line in (tmp_path / "environ").read_text().splitlines() if "=" in line)
-    wanted = {"GIT_ALLOW_PROTOCOL": "ssh:https:file", "GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "", "LC_ALL": "C"}
+    environ = dict(
+        line.split("=", 1)
+        for line in (tmp_path / "environ").read_text().splitlines()
+        if "=" in line
+    )
+    wanted = {
+        "GIT_ALLOW_PROTOCOL": "ssh:https:file",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ASKPASS": "",
+        "LC_ALL": "C",
+    }
     assert {name: environ.get(name) for name in wanted} == wanted
     assert not {"SSH_ASKPASS", "GIT_ALTERNATE_OBJECT_DIRECTORIES"} & set(environ)
 
 
-def test_ssh_itself_is_told_not_to_ask(repo: Repo, hub: Path, ssh: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ssh_itself_is_told_not_to_ask(
+    repo: Repo, hub: Path, ssh: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "bin").mkdir()
     program = tmp_path / "bin/ssh"
-    program.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/words\nwhile test "$1" = -o; do shift 2; done\nexec sh -c "$2"\n')
+    program.write_text(
+        f'#!/bin/sh\necho "$@" > {tmp_path}/words\n'
+        'while test "$1" = -o; do shift 2; done\nexec sh -c "$2"\n'
+    )
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
     monkeypatch.delenv("GIT_SSH_COMMAND")
@@ -446,7 +598,9 @@ def test_a_cache_that_is_no_folder_is_refused_and_a_relative_one_not_taken(
 # Runs that meet, and runs that are killed
 
 
-def test_two_first_fetches_at_once_wait_for_one_another(repo: Repo, hub: Path, ssh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_first_fetches_at_once_wait_for_one_another(
+    repo: Repo, hub: Path, ssh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("NPUPROF_TIMEOUT", "20")
     both = [start_fetch(f"slow:{hub}") for _ in range(2)]
     assert [(one.communicate(), one.returncode) for one in both] == [((b"2\n", b""), 0)] * 2
@@ -472,7 +626,14 @@ def test_how_far_it_is_goes_to_the_terminal_and_nothing_else_does() -> None:
     told: list[str] = []
     said = transport._Messages(told.append)
     said.take(b"remote: Counting objects:  50% (1/2)\rremote: Coun")
-    said.take(b"ting objects: 100% (2/2), done.\nReceiving objects:  10% (100/1000)\rremote: welcome\n\nfatal: it broke")
+    said.take(
+        b"ting objects: 100% (2/2), done.\n"
+        b"Receiving objects:  10% (100/1000)\rremote: welcome\n\nfatal: it broke"
+    )
     assert said.finish() == "remote: welcome\nfatal: it broke"
-    steps = ("remote: Counting objects:  50% (1/2)", "remote: Counting objects: 100% (2/2), done.", "Receiving objects:  10% (100/1000)")
+    steps = (
+        "remote: Counting objects:  50% (1/2)",
+        "remote: Counting objects: 100% (2/2), done.",
+        "Receiving objects:  10% (100/1000)",
+    )
     assert told == [f"fetching: {step}" for step in steps]

@@ -31,13 +31,31 @@ class Handler(BaseHTTPRequestHandler):
             return
         path, _, query = self.path.removeprefix("/closed").partition("?")
         body = self.rfile.read(int(self.headers["Content-Length"] or 0))
-        asked = {"REQUEST_METHOD": self.command, "PATH_INFO": path, "QUERY_STRING": query, "CONTENT_LENGTH": str(len(body))}
-        told = {"CONTENT_TYPE": self.headers["Content-Type"] or "", "HTTP_CONTENT_ENCODING": self.headers["Content-Encoding"] or ""}
-        environ = {**os.environ, "GIT_PROJECT_ROOT": str(Path.cwd().parent), "GIT_HTTP_EXPORT_ALL": "1", **asked, **told}
-        done = subprocess.run(["git", "http-backend"], input=body, capture_output=True, env=environ, check=True)
+        asked = {
+            "REQUEST_METHOD": self.command,
+            "PATH_INFO": path,
+            "QUERY_STRING": query,
+            "CONTENT_LENGTH": str(len(body)),
+        }
+        told = {
+            "CONTENT_TYPE": self.headers["Content-Type"] or "",
+            "HTTP_CONTENT_ENCODING": self.headers["Content-Encoding"] or "",
+        }
+        environ = {
+            **os.environ,
+            "GIT_PROJECT_ROOT": str(Path.cwd().parent),
+            "GIT_HTTP_EXPORT_ALL": "1",
+            **asked,
+            **told,
+        }
+        done = subprocess.run(
+            ["git", "http-backend"], input=body, capture_output=True, env=environ, check=True
+        )
         head, _, content = done.stdout.partition(b"\r\n\r\n")
         assert b"Status" not in head, head
-        self.reply(200, [line.partition(": ")[::2] for line in head.decode().split("\r\n")], content)
+        self.reply(
+            200, [line.partition(": ")[::2] for line in head.decode().split("\r\n")], content
+        )
 
     do_POST = do_GET  # noqa: N815
 
@@ -53,10 +71,33 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def server(repo: Repo, team: Team, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The address of a server with the team's presets; its certificate is in ``tmp_path``, and nobody vouches for it."""
-    words = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
-    words += ["-addext", "subjectAltName=DNS:localhost", "-keyout", "key.pem", "-out", "certificate.pem"]
+def server(
+    repo: Repo, team: Team, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
+    """The address of a server with the team's presets.
+
+    Its certificate is in ``tmp_path``, and nobody vouches for it.
+    """
+    words = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        "/CN=localhost",
+    ]
+    words += [
+        "-addext",
+        "subjectAltName=DNS:localhost",
+        "-keyout",
+        "key.pem",
+        "-out",
+        "certificate.pem",
+    ]
     subprocess.run(words, cwd=tmp_path, check=True, capture_output=True)
     monkeypatch.setenv("no_proxy", "localhost")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
@@ -69,7 +110,9 @@ def server(repo: Repo, team: Team, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         made.shutdown()
 
 
-def test_a_server_needs_a_certificate_that_the_user_vouches_for(server: str, repo: Repo, run: Run, tmp_path: Path) -> None:
+def test_a_server_needs_a_certificate_that_the_user_vouches_for(
+    server: str, repo: Repo, run: Run, tmp_path: Path
+) -> None:
     repo.git("config", "http.sslVerify", "false")
     url = f"{server}/team.git"
     expect(run("source", "add", "team", url), 2, "NP045", "certificate")
@@ -86,10 +129,17 @@ def test_a_password_comes_from_the_users_helper_alone_and_is_kept_and_shown_nowh
     given.write_text(f"[http]\n\tsslCAInfo = {tmp_path}/certificate.pem\n")
     repo.git("config", "credential.helper", theirs)
     said = [expect(run("source", "add", "team", url), 2, "NP045", "never prompts")]
-    given.write_text(f'{given.read_text()}[credential]\n\thelper = "!echo username=ada; echo password={SECRET}; :"\n')
+    given.write_text(
+        f"{given.read_text()}[credential]\n"
+        f'\thelper = "!echo username=ada; echo password={SECRET}; :"\n'
+    )
     said += [expect(run("source", "add", "team", url), 0)]
     repo.git("config", "--file", f"{find_mirror_folder(url)}/config", "credential.helper", theirs)
     team.publish({"base": BASE.format(700)}, "1.1.0")
     said += [expect(run("source", "update", "--yes", "team"), 0, "1.1.0")]
-    held = [path for path in tmp_path.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
+    held = [
+        path
+        for path in tmp_path.rglob("*")
+        if path.is_file() and SECRET.encode() in path.read_bytes()
+    ]
     assert (held, SECRET in "".join(said), (tmp_path / "asked").exists()) == ([given], False, False)

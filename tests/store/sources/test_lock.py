@@ -1,4 +1,6 @@
-"""What a lock says a version is: compared with what was locked, and kept, wherever presets of a source are read."""
+"""What a lock says a version is: compared with what was locked, and kept, wherever presets of a
+source are read.
+"""
 
 from __future__ import annotations
 
@@ -53,16 +55,23 @@ UNSEALED = "npuprof.lock has no fitting seals for the source 'team'"
 @pytest.mark.parametrize(
     ("pattern", "replacement"),
     [
-        (r'"1\.1\.0 [0-9a-f]*"', '"1.1.0 {v1.0.0}"'), (r'"1\.1\.0 [0-9a-f]*"', '"0.9.0 {v1.0.0}"'),
-        (r'"1\.1\.0 ([0-9a-f]*)"', r'"1.1.1 \1"'), (r'tag = "v1\.2\.0"', 'tag = "v1.1.0"'), (r'"base@1\.1" = "[0-9a-f]{16}"\n', ""),
+        (r'"1\.1\.0 [0-9a-f]*"', '"1.1.0 {v1.0.0}"'),
+        (r'"1\.1\.0 [0-9a-f]*"', '"0.9.0 {v1.0.0}"'),
+        (r'"1\.1\.0 ([0-9a-f]*)"', r'"1.1.1 \1"'),
+        (r'tag = "v1\.2\.0"', 'tag = "v1.1.0"'),
+        (r'"base@1\.1" = "[0-9a-f]{16}"\n', ""),
         (r"\[sources\.team\.seals\]\n.*\n", ""),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("words", ["show pinned", "source sync", "release own 1.0.0"])
 def test_a_version_that_was_typed_into_the_lock_is_told_offline_by_whatever_reads_it(
     words: str, pattern: str, replacement: str, pinned: Repo, team: Team, run: Run
 ) -> None:
-    before = type_over(pinned, pattern, replacement.replace("{v1.0.0}", team.repo.git("rev-parse", "v1.0.0^{commit}").strip()))
+    before = type_over(
+        pinned,
+        pattern,
+        replacement.replace("{v1.0.0}", team.repo.git("rev-parse", "v1.0.0^{commit}").strip()),
+    )
     shutil.move(team.bare, team.bare.with_suffix(".gone"))
     pinned.write({"own": "options.deterministic = 1\n"})
     if words.startswith("release"):
@@ -70,12 +79,18 @@ def test_a_version_that_was_typed_into_the_lock_is_told_offline_by_whatever_read
         words = "release pinned 1.0.0"
     result = run(*words.split())
     said = " ".join((result.out + result.err).split())
-    assert (result.code, "NP044" in said, UNSEALED in said or "is not as npuprof writes it" in said) == (2, True, True), said
+    assert (
+        result.code,
+        "NP044" in said,
+        UNSEALED in said or "is not as npuprof writes it" in said,
+    ) == (2, True, True), said
     (pinned.folder / "npuprof.lock").write_text(before)
     assert run("show", "pinned").code == 0
 
 
-def test_what_was_typed_into_the_lock_is_mended_by_an_update_that_says_so(pinned: Repo, run: Run) -> None:
+def test_what_was_typed_into_the_lock_is_mended_by_an_update_that_says_so(
+    pinned: Repo, run: Run
+) -> None:
     before = type_over(pinned, r'"1\.1\.0 ([0-9a-f]*)"', r'"1.1.9 \1"')
     expect(run("source", "update", "--yes"), 0, "team:base@1.1: 1.1.9")
     assert (pinned.folder / "npuprof.lock").read_text() == before
@@ -85,13 +100,22 @@ def test_what_was_typed_into_the_lock_is_mended_by_an_update_that_says_so(pinned
 
 
 @pytest.mark.parametrize("copied", [False, True])
-def test_a_lock_without_seals_is_rejected_until_an_update_locks_it_again(copied: bool, pinned: Repo, run: Run) -> None:
+def test_a_lock_without_seals_is_rejected_until_an_update_locks_it_again(
+    copied: bool, pinned: Repo, run: Run
+) -> None:
     if copied:
         assert run("source", "vendor", "team").code == 0
     before = type_over(pinned, SEALS, "")
     pinned.commit()
     pinned.write({"own": "options.deterministic = 1\n"})
-    for words in ("show pinned", "check", "source sync", "source vendor team", "commit -m x", "release --all --yes"):
+    for words in (
+        "show pinned",
+        "check",
+        "source sync",
+        "source vendor team",
+        "commit -m x",
+        "release --all --yes",
+    ):
         result = run(*words.split())
         said = " ".join((result.out + result.err).split())
         assert (result.code, "NP044" in said, UNSEALED in said) == (2, True, True), (words, said)
@@ -104,17 +128,27 @@ def test_a_lock_without_seals_is_rejected_until_an_update_locks_it_again(copied:
     assert run("source", "sync", "--history").code == 0, "an older lock without seals names nothing"
 
 
-def test_what_is_done_with_one_source_seals_no_other(pinned: Repo, team: Team, run: Run, tmp_path: Path) -> None:
+def test_what_is_done_with_one_source_seals_no_other(
+    pinned: Repo, team: Team, run: Run, tmp_path: Path
+) -> None:
     other = Team(tmp_path / "other")
     other.publish({"mid": "options.deterministic = 1\n"}, "1.0.0")
     type_over(pinned, r'"1\.1\.0 ([0-9a-f]*)"', r'"1.1.1 \1"')
-    for words in (("add", "mid", other.url), ("update", "mid", "--yes"), ("vendor", "mid"), ("remove", "mid")):
+    for words in (
+        ("add", "mid", other.url),
+        ("update", "mid", "--yes"),
+        ("vendor", "mid"),
+        ("remove", "mid"),
+    ):
         assert run("source", *words).code == 0, words
         result = run("show", "pinned")
-        assert (result.code, UNSEALED in " ".join(result.err.split())) == (2, True), (words, result.err)
+        assert (result.code, UNSEALED in " ".join(result.err.split())) == (2, True), (
+            words,
+            result.err,
+        )
 
 
-# -- what a source has withdrawn ------------------------------------------------------------------------------------
+# -- what a source has withdrawn ------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -128,10 +162,19 @@ def withdraw(team: Team) -> Callable[[str], None]:
     return delete
 
 
-@pytest.mark.parametrize(("asked", "gone", "code"), [("base@1", "v1.2.0", 2), ("base@1.1.0", "v1.1.0", 0)])
+@pytest.mark.parametrize(
+    ("asked", "gone", "code"), [("base@1", "v1.2.0", 2), ("base@1.1.0", "v1.1.0", 0)]
+)
 @pytest.mark.parametrize("is_fresh", [False, True])
 def test_a_version_that_is_locked_and_was_withdrawn_is_told_before_an_older_one_takes_its_place(
-    asked: str, gone: str, code: int, is_fresh: bool, pinned: Repo, run: Run, withdraw: Callable[[str], None], fresh: Callable[[], Path]
+    asked: str,
+    gone: str,
+    code: int,
+    is_fresh: bool,
+    pinned: Repo,
+    run: Run,
+    withdraw: Callable[[str], None],
+    fresh: Callable[[], Path],
 ) -> None:
     pinned.write({"pinned": f'profile.extends = ["team:{asked}"]\n'})
     assert run("source", "update", "--yes").code == 0
@@ -140,26 +183,42 @@ def test_a_version_that_is_locked_and_was_withdrawn_is_told_before_an_older_one_
     if is_fresh:
         fresh()
         assert run("source", "sync").code == 0
-    expect(run("source", "update", "--yes"), code, *([f"base/{gone} of the source"] if code else []))
-    assert ((pinned.folder / "npuprof.lock").read_text() == before or not code, run("show", "pinned").out) == (True, shown)
+    expect(
+        run("source", "update", "--yes"), code, *([f"base/{gone} of the source"] if code else [])
+    )
+    assert (
+        (pinned.folder / "npuprof.lock").read_text() == before or not code,
+        run("show", "pinned").out,
+    ) == (True, shown)
 
 
-# -- what is told ---------------------------------------------------------------------------------------------------------
+# -- what is told ---------------------------------------------------------------------------------
 
 
-def test_a_deprecated_preset_that_one_of_a_source_builds_on_is_told(app: Repo, team: Team, run: Run) -> None:
+def test_a_deprecated_preset_that_one_of_a_source_builds_on_is_told(
+    app: Repo, team: Team, run: Run
+) -> None:
     old = 'profile.deprecated = "use newer"\noptions.hccl_timeout = 600\n'
-    team.publish({"base": 'profile.extends = ["mid"]\n', "mid": 'profile.extends = ["old"]\n', "old": old}, "1.1.0")
+    team.publish(
+        {"base": 'profile.extends = ["mid"]\n', "mid": 'profile.extends = ["old"]\n', "old": old},
+        "1.1.0",
+    )
     assert run("source", "update", "--yes").code == 0
     checked = run("check", "job")
-    assert "job extends team:base, which builds on team:old, and that is deprecated: use newer" in checked.out
+    assert (
+        "job extends team:base, which builds on team:old, and that is deprecated: use newer"
+        in checked.out
+    )
     assert "then: npuprof source update team" in checked.out
     app.write({"heir": 'profile.extends = ["job"]\n', "direct": 'profile.extends = ["team:old"]\n'})
     assert "deprecated" not in run("check", "heir").out, "it is told where the source is named"
     assert run("check", "direct").out.count("is deprecated") == 1
 
 
-@pytest.mark.parametrize(("words", "code"), [("sync", 0), ("update", 0), ("list", 0), ("vendor team", 2), ("remove team", 2)])
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [("sync", 0), ("update", 0), ("list", 0), ("vendor team", 2), ("remove team", 2)],
+)
 def test_where_there_is_neither_store_nor_npuprof_toml_that_is_told(
     words: str, code: int, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

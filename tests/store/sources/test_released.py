@@ -1,4 +1,6 @@
-"""What ``team:base@VERSION`` means where the lock does not spell it: the same on every machine, whenever that has fetched."""
+"""What ``team:base@VERSION`` means where the lock does not spell it: the same on every machine,
+whenever that has fetched.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def shared_grown(tmp_path: Path, run: Run, committer: None) -> Shared:
 
 @pytest.fixture
 def grown(shared_grown: Shared, monkeypatch: pytest.MonkeyPatch) -> Repo:
-    """A repository whose source is locked at 1.2.0, and was released further since, also at older commits."""
+    """A repository whose source is locked at 1.2.0, and was released further since, also at older
+    commits.
+    """
     monkeypatch.chdir(shared_grown.app.folder)
     return shared_grown.app
 
@@ -48,8 +52,12 @@ def move(team: Team) -> None:
     team.push("--force")
 
 
-def fetch_again(how: str, app: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the mirror as it is on a machine that is there for long, that follows what happens, or that begins now."""
+def fetch_again(
+    how: str, app: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Have the mirror as it is on a machine that is there for long, that follows what happens, or
+    that begins now.
+    """
     if how == "fresh":
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
         assert run("source", "sync").code == 0
@@ -65,32 +73,56 @@ def fetch_again(how: str, app: Repo, run: Run, tmp_path: Path, monkeypatch: pyte
 
 #: How a version of the source is asked for, and what is said.
 REFERENCES = [
-    ("1.1.0", "hccl_timeout = 7"), ("1.0.0", "hccl_timeout = 600"), ("v1.1.0", "hccl_timeout = 7"), ("base/v1.1.0", "hccl_timeout = 7"),
-    ("1", "hccl_timeout = 7"), ("1.2", "hccl_timeout = 8"), ("HEAD", "hccl_timeout = 8"), ("HEAD~1", "hccl_timeout = 7"),
-    ("{v1.0.0}", "hccl_timeout = 600"), ("{v1.0.0:.9}", "hccl_timeout = 600"),
+    ("1.1.0", "hccl_timeout = 7"),
+    ("1.0.0", "hccl_timeout = 600"),
+    ("v1.1.0", "hccl_timeout = 7"),
+    ("base/v1.1.0", "hccl_timeout = 7"),
+    ("1", "hccl_timeout = 7"),
+    ("1.2", "hccl_timeout = 8"),
+    ("HEAD", "hccl_timeout = 8"),
+    ("HEAD~1", "hccl_timeout = 7"),
+    ("{v1.0.0}", "hccl_timeout = 600"),
+    ("{v1.0.0:.9}", "hccl_timeout = 600"),
     ("1.1.5", "team:base@1.1.5 is neither a version nor a commit that the lock of team knows"),
     ("1.3.0", "released are 1.2.0, 1.1.0, 1.0.0; npuprof source update team locks"),
     ("9", "team:base@9 is neither a version nor a commit"),
     ("{late}", "is neither a version nor a commit that the lock of team knows"),
     ("main", "team:base@main is neither a version nor a commit"),
-    ("nope", "team:base@nope is neither a version nor a commit"), ("HEAD~90", "team:base@HEAD~90 is neither a version nor a commit"),
-]  # fmt: skip
+    ("nope", "team:base@nope is neither a version nor a commit"),
+    ("HEAD~90", "team:base@HEAD~90 is neither a version nor a commit"),
+]
 
 
 @pytest.mark.parametrize(
-    ("how", "asked"), [(("old", "emptied", "updated", "fresh")[number % 4], row) for number, row in enumerate(REFERENCES)]
+    ("how", "asked"),
+    [
+        (("old", "emptied", "updated", "fresh")[number % 4], row)
+        for number, row in enumerate(REFERENCES)
+    ],
 )
 def test_a_version_that_the_lock_does_not_spell_is_what_it_was_when_the_source_was_locked(
-    how: str, asked: tuple[str, str], grown: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    how: str,
+    asked: tuple[str, str],
+    grown: Repo,
+    team: Team,
+    run: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     reference, told = asked
     release_late(team)
     first = team.repo.git("rev-parse", "v1.0.0^{commit}").strip()
-    reference = reference.replace("{v1.0.0}", first).replace("{v1.0.0:.9}", first[:9]).replace("{late}", team.repo.head)
+    reference = (
+        reference.replace("{v1.0.0}", first)
+        .replace("{v1.0.0:.9}", first[:9])
+        .replace("{late}", team.repo.head)
+    )
     fetch_again(how, grown, run, tmp_path, monkeypatch)
     result = run("show", f"team:base@{reference}")
     said = result.out if told.startswith("hccl") else " ".join(result.err.split())
-    assert (result.code, told in said) == (0 if told.startswith("hccl") else 2, True), result.out + result.err
+    assert (result.code, told in said) == (0 if told.startswith("hccl") else 2, True), (
+        result.out + result.err
+    )
 
 
 @pytest.mark.parametrize("how", ["old", "updated", "fresh"])
@@ -101,12 +133,17 @@ def test_tags_that_are_not_what_was_locked_give_no_other_value(
     fetch_again(how, grown, run, tmp_path, monkeypatch)
     result = run("show", "team:base@1.1.0")
     if how == "fresh":
-        assert (result.code, "some were moved, deleted" in " ".join(result.err.split())) == (2, True), result.err
+        assert (result.code, "some were moved, deleted" in " ".join(result.err.split())) == (
+            2,
+            True,
+        ), result.err
     else:
         assert (result.code, "hccl_timeout = 7\n" in result.out) == (0, True), result.err
 
 
-def test_what_a_preset_extends_at_head_is_the_locked_commit(grown: Repo, team: Team, run: Run) -> None:
+def test_what_a_preset_extends_at_head_is_the_locked_commit(
+    grown: Repo, team: Team, run: Run
+) -> None:
     grown.write({"pinned": 'profile.extends = ["team:base@HEAD~1"]\n'})
     result = run("source", "update", "--yes")
     assert (result.code, "hccl_timeout = 7\n" in run("show", "pinned").out) == (0, True), result.err
@@ -119,7 +156,9 @@ def test_what_a_preset_extends_at_head_is_the_locked_commit(grown: Repo, team: T
 def test_sync_fetches_the_sources_that_only_an_older_release_names(
     asked: str, run: Run, tmp_path: Path, committer: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    teams = [Team(tmp_path / name) for name in ("deep", "old", "hub") if not (tmp_path / name).mkdir()]
+    teams = [
+        Team(tmp_path / name) for name in ("deep", "old", "hub") if not (tmp_path / name).mkdir()
+    ]
     deep, old, hub = teams
     deep.publish({"dust": BASE.format(70)}, "", "dust/v1.0.0")
     deep.publish({"dust": BASE.format(80)}, "1.0.0")
@@ -141,7 +180,10 @@ def test_sync_fetches_the_sources_that_only_an_older_release_names(
     assert "hccl_timeout = 70" in shown
     shutil.rmtree(find_cache_folder())
     done = run("source", "sync")
-    assert (done.code, done.err) == (0, "npuprof: fetched hub 1.0.0, hub/old 1.0.0, hub/old/deep 1.0.0\n")
+    assert (done.code, done.err) == (
+        0,
+        "npuprof: fetched hub 1.0.0, hub/old 1.0.0, hub/old/deep 1.0.0\n",
+    )
     for team in teams:
         offline(team)
     assert run("show", "job").out == shown
@@ -152,9 +194,18 @@ def test_sync_fetches_the_sources_that_only_an_older_release_names(
     assert (done.code, done.out) == (0, shown), done.err
 
 
-def test_a_range_in_a_source_is_locked_and_a_late_release_is_told_by_update_log_and_release(app: Repo, team: Team, run: Run) -> None:
+def test_a_range_in_a_source_is_locked_and_a_late_release_is_told_by_update_log_and_release(
+    app: Repo, team: Team, run: Run
+) -> None:
     late = team.publish({"base": BASE.format(650)})
-    team.publish({"mid": 'profile.extends = ["base@1"]\n', "top": 'profile.extends = ["mid"]\n', "base": BASE.format(700)}, "1.1.0")
+    team.publish(
+        {
+            "mid": 'profile.extends = ["base@1"]\n',
+            "top": 'profile.extends = ["mid"]\n',
+            "base": BASE.format(700),
+        },
+        "1.1.0",
+    )
     app.write({"job": 'profile.extends = ["team:top"]\n'})
     assert run("source", "update", "--yes").code == 0
     assert run("commit").code == 0

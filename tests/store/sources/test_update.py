@@ -1,4 +1,6 @@
-"""An update that only shows what would change writes neither file nor copy, and changes no answer of a later command."""
+"""An update that only shows what would change writes neither file nor copy, and changes no answer
+of a later command.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ def snapshot(folder: Path) -> dict[str, bytes]:
 
 
 def move_tag(team: Team) -> None:
-    team.repo.git("tag", "-f", "-a", "v1.0.0", "-m", "again", team.publish({"base": BASE.format(700)}))
+    team.repo.git(
+        "tag", "-f", "-a", "v1.0.0", "-m", "again", team.publish({"base": BASE.format(700)})
+    )
     team.repo.git("push", "-q", "-f", str(team.bare), "--tags")
 
 
@@ -42,16 +46,25 @@ def remove_tag(team: Team) -> None:
     team.repo.git("push", "-q", str(team.bare), ":refs/tags/v1.0.0")
 
 
-#: What happens, how an update is asked for that changes nothing, its code, and whether there is a copy of the source.
+#: What happens, how an update is asked for that changes nothing, its code, and whether there is a
+#: copy of the source.
 SHOWN: list[tuple[Callable[[Team], None], str, int, bool]] = [
-    (move_tag, "--dry-run --moved", 0, True), (release, "--frozen --yes", 1, True), (yank, "--dry-run --yes", 0, False),
+    (move_tag, "--dry-run --moved", 0, True),
+    (release, "--frozen --yes", 1, True),
+    (yank, "--dry-run --yes", 0, False),
     (remove_tag, "--moved", 1, False),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("happens", "words", "code", "copied"), SHOWN)
 def test_what_only_shows_an_update_leaves_everything_as_it_was(
-    happens: Callable[[Team], None], words: str, code: int, copied: bool, app: Repo, team: Team, run: Run
+    happens: Callable[[Team], None],
+    words: str,
+    code: int,
+    copied: bool,
+    app: Repo,
+    team: Team,
+    run: Run,
 ) -> None:
     app.write({"range": 'profile.extends = ["team:base@1"]\n'})
     assert run("source", "update", "--yes").code == 0
@@ -77,7 +90,9 @@ def test_a_dry_run_shows_what_the_update_does(app: Repo, team: Team, run: Run) -
 
 
 @pytest.mark.parametrize("answer", ["n", "y, after a newer release"])
-def test_the_lock_is_written_as_it_was_shown_and_only_after_a_yes(answer: str, app: Repo, team: Team, run: Run) -> None:
+def test_the_lock_is_written_as_it_was_shown_and_only_after_a_yes(
+    answer: str, app: Repo, team: Team, run: Run
+) -> None:
     move_tag(team)
     before = snapshot(app.folder)
     master, slave = pty.openpty()

@@ -41,7 +41,9 @@ def test_a_copy_that_a_run_left_unwritten_is_written_by_the_next(app: Repo, run:
     before = {name: (app.folder / name).read_bytes() for name in ("npuprof.toml", "npuprof.lock")}
     for number in range(1, 100, 2):
         code = FAILING.format(number=number)
-        done = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=environ, capture_output=True, check=False
+        )
         if done.returncode == 99:
             break
         assert done.returncode == -signal.SIGKILL, done.stderr.decode()
@@ -62,14 +64,16 @@ def test_a_copy_that_a_run_left_unwritten_is_written_by_the_next(app: Repo, run:
         ("other/.npuprof-x", ("--into", "other"), "--into vendor/team"),
     ],
 )
-def test_files_of_others_are_named_with_a_way_out(there: str, into: tuple[str, ...], hint: str, app: Repo, run: Run) -> None:
+def test_files_of_others_are_named_with_a_way_out(
+    there: str, into: tuple[str, ...], hint: str, app: Repo, run: Run
+) -> None:
     (app.folder / there).parent.mkdir(parents=True)
     (app.folder / there).write_text("mine")
     expect(run("source", "vendor", "team", *into), 2, "NP940", hint)
     assert (app.folder / there).read_text() == "mine"
 
 
-# -- whose the folder is -----------------------------------------------------------------------------------------------
+# -- whose the folder is --------------------------------------------------------------------------
 
 
 def name_folder(app: Repo, folder: str) -> None:
@@ -86,13 +90,23 @@ def test_a_folder_that_npuprof_toml_names_loses_no_file_that_no_copy_put_there(
     (app.folder / "conf").mkdir()
     (app.folder / "conf/notes.toml").write_text("mine = 1\n")
     name_folder(app, folder)
-    before = {path: path.read_bytes() for path in app.folder.rglob("*") if path.is_file() and ".git" not in path.parts}
+    before = {
+        path: path.read_bytes()
+        for path in app.folder.rglob("*")
+        if path.is_file() and ".git" not in path.parts
+    }
     team.publish({"base": BASE.format(7)}, "1.1.0")
     expect(run(*words.split()), 2, "NP040" if "." in folder else "NP940", "vendor/team")
-    assert {path: path.read_bytes() for path in app.folder.rglob("*") if path.is_file() and ".git" not in path.parts} == before
+    assert {
+        path: path.read_bytes()
+        for path in app.folder.rglob("*")
+        if path.is_file() and ".git" not in path.parts
+    } == before
 
 
-def test_what_is_no_longer_in_a_source_goes_from_its_copy_unless_somebody_edited_it(app: Repo, team: Team, run: Run) -> None:
+def test_what_is_no_longer_in_a_source_goes_from_its_copy_unless_somebody_edited_it(
+    app: Repo, team: Team, run: Run
+) -> None:
     team.publish({"base": BASE.format(7), "old": BASE.format(8), "older": BASE.format(9)}, "1.1.0")
     assert run("source", "update", "--yes").code == 0
     assert run("source", "vendor", "team").code == 0
@@ -100,13 +114,18 @@ def test_what_is_no_longer_in_a_source_goes_from_its_copy_unless_somebody_edited
     (copy / "older.toml").write_text("mine = 1\n")
     team.publish({"base": BASE.format(10), "old": None, "older": None}, "1.2.0")
     assert run("source", "update", "--yes").code == 0
-    assert (sorted(path.name for path in copy.glob("*.toml")), (copy / "older.toml").read_text()) == (
+    assert (
+        sorted(path.name for path in copy.glob("*.toml")),
+        (copy / "older.toml").read_text(),
+    ) == (
         ["base.toml", "older.toml", "other.toml"],
         "mine = 1\n",
     )
 
 
-def test_a_forged_list_makes_no_copy_replace_or_remove_a_file_of_yours(app: Repo, team: Team, run: Run) -> None:
+def test_a_forged_list_makes_no_copy_replace_or_remove_a_file_of_yours(
+    app: Repo, team: Team, run: Run
+) -> None:
     assert run("source", "vendor", "team").code == 0
     app.git("add", ".")
     copy = app.folder / "vendor/team"
@@ -124,7 +143,9 @@ def test_a_forged_list_makes_no_copy_replace_or_remove_a_file_of_yours(app: Repo
 
 
 @pytest.mark.parametrize(("name", "place"), [("team", "vendor/team"), (".", "profiles/.released")])
-def test_a_copy_is_written_through_no_link(name: str, place: str, app: Repo, team: Team, run: Run) -> None:
+def test_a_copy_is_written_through_no_link(
+    name: str, place: str, app: Repo, team: Team, run: Run
+) -> None:
     folder = app.folder / place
     (app.folder / "own").mkdir()
     (app.folder / "own/mine.toml").write_text("mine")
@@ -135,11 +156,19 @@ def test_a_copy_is_written_through_no_link(name: str, place: str, app: Repo, tea
 
 
 @pytest.mark.parametrize("line", [b"\xff x\n", b"a.toml\n"])
-def test_a_list_that_is_none_is_a_finding(line: bytes, app: Repo, team: Team, run: Run, lock: Path) -> None:
+def test_a_list_that_is_none_is_a_finding(
+    line: bytes, app: Repo, team: Team, run: Run, lock: Path
+) -> None:
     assert run("source", "vendor", "team").code == 0
     listed = app.folder / "vendor/team/.digests"
     listed.write_bytes(listed.read_bytes() + line)
-    lock.write_text(re.sub(r'copy = "[^"]*"', f'copy = "sha256:{hashlib.sha256(listed.read_bytes()).hexdigest()}"', lock.read_text()))
+    lock.write_text(
+        re.sub(
+            r'copy = "[^"]*"',
+            f'copy = "sha256:{hashlib.sha256(listed.read_bytes()).hexdigest()}"',
+            lock.read_text(),
+        )
+    )
     for words in (["check"], ["source", "sync"]):
         expect(run(*words), 2, ".digests is not a list of files")
 

@@ -7,34 +7,60 @@ from collections.abc import Iterator, Mapping
 from support.adapterlogs import wire
 from support.adapterlogs.process import Held
 
-_PLAIN = {ord("\n"): "\\n", ord("\r"): "\\r", ord("\t"): "\\t", ord('"'): '\\"', ord("'"): "\\'", ord("\\"): "\\\\"}
+_PLAIN = {
+    ord("\n"): "\\n",
+    ord("\r"): "\\r",
+    ord("\t"): "\\t",
+    ord('"'): '\\"',
+    ord("'"): "\\'",
+    ord("\\"): "\\\\",
+}
 
 
 def escape(text: str) -> str:
     """Return a text as protobuf's text form writes it: bytes beyond ASCII in octal."""
-    return "".join(_PLAIN.get(byte) or (chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}") for byte in text.encode())
+    return "".join(
+        _PLAIN.get(byte) or (chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}")
+        for byte in text.encode()
+    )
 
 
-def _write_node(name: str, op: str, attributes: Mapping[str, str], device: str = "", inputs: tuple[str, ...] = ()) -> Iterator[str]:
+def _write_node(
+    name: str,
+    op: str,
+    attributes: Mapping[str, str],
+    device: str = "",
+    inputs: tuple[str, ...] = (),
+) -> Iterator[str]:
     yield f'node {{\n  name: "{name}"\n  op: "{op}"\n'
     yield from (f'  input: "{source}"\n' for source in inputs)
     if device:
         yield f'  device: "{device}"\n'
     yield '  attr {\n    key: "T"\n    value {\n      type: DT_FLOAT\n    }\n  }\n'
     for key in sorted(attributes):
-        yield f'  attr {{\n    key: "{key}"\n    value {{\n      s: "{escape(attributes[key])}"\n    }}\n  }}\n'
+        yield (
+            f'  attr {{\n    key: "{key}"\n    value {{\n'
+            f'      s: "{escape(attributes[key])}"\n    }}\n  }}\n'
+        )
     yield "}\n"
 
 
 def list_attributes(held: Held) -> dict[str, str]:
-    """Return the attributes that the adapter marks a node with: what it read, whatever the engine was started with."""
+    """Return the attributes that the adapter marks a node with: what it read, whatever the engine
+    was started with.
+    """
     found: dict[str, str] = {}
     for option in wire.list_options().values():
-        unset = next((key.unset for key in sorted(option.keys, key=lambda key: key.stage != "p")), "")
+        unset = next(
+            (key.unset for key in sorted(option.keys, key=lambda key: key.stage != "p")), ""
+        )
         asked = held.maps.asked[option.name]
         for attribute in option.attributes:
             key = attribute.lstrip("+")[1:]
-            text = next((stage[key] for stage in held.maps[:3] if key in stage), asked if asked is not None else unset)
+            text = next(
+                (stage[key] for stage in held.maps[:3] if key in stage),
+                asked if asked is not None else unset,
+            )
             if text is not None:
                 found[f"_{key}"] = text
     found["_enable_small_channel"] = held.maps.session["ge.enableSmallChannel"]

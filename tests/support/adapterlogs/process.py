@@ -11,7 +11,13 @@ from support.adapterlogs import wire
 
 TITLES = {"b": ("init options:", "session options:"), "c": ("init options:", "session options:")}
 LOWER = ("init options: ", "session options: ")
-ADDED = {"ge.exec.allow_hf32": "1", "ge.exec.deviceId": "0", "ge.exec.hcclFlag": "0", "ge.exec.isUseHcom": "0", "ge.exec.jobId": "1"}
+ADDED = {
+    "ge.exec.allow_hf32": "1",
+    "ge.exec.deviceId": "0",
+    "ge.exec.hcclFlag": "0",
+    "ge.exec.isUseHcom": "0",
+    "ge.exec.jobId": "1",
+}
 #: The single lines of the adapters until 2021-04: who says them, their name, the option, the key.
 SINGLE = (
     ("GePlugin", "graph run mode", "graph_run_mode", "ge.graphRunMode"),
@@ -22,7 +28,11 @@ SINGLE = (
     ("GEOP", "hcom_parallel", "hcom_parallel", "ge.hcomParallel"),
     ("GEOP", "stream_max_parallel_num", "stream_max_parallel_num", "ge.streamMaxParallelNum"),
 )
-PLUGIN, GEOP, MANAGER = "tf_adapter/util/ge_plugin.cc", "tf_adapter/kernels/geop_npu.cc", "tf_adapter/util/session_manager.cc"
+PLUGIN, GEOP, MANAGER = (
+    "tf_adapter/util/ge_plugin.cc",
+    "tf_adapter/kernels/geop_npu.cc",
+    "tf_adapter/util/session_manager.cc",
+)
 #: No line of a log is longer, in bytes.
 LIMIT = 1022
 
@@ -37,7 +47,9 @@ class Line(NamedTuple):
 
 
 class Held(NamedTuple):
-    """A session that was played: what it asked for, the maps of it, and what the graph engine was started with."""
+    """A session that was played: what it asked for, the maps of it, and what the graph engine was
+    started with.
+    """
 
     entries: Mapping[str, wire.Entry]
     maps: wire.Maps
@@ -45,7 +57,11 @@ class Held(NamedTuple):
 
 
 class Played:
-    """A process that is played; ``shown`` has, for a session and a stage or an option, the groups of lines of which each shows it."""
+    """A process that is played.
+
+    ``shown`` has, for a session and a stage or an option, the groups of lines of which each shows
+    it.
+    """
 
     def __init__(self, snapshot: str, modules: str, pid: int) -> None:
         self.snapshot, self.modules, self.pid = snapshot, modules.split(), pid
@@ -74,15 +90,29 @@ class Played:
     def add_block(self, file: str, title: str, entries: Mapping[str, str]) -> list[int]:
         """Say a block of options; return its lines."""
         first = self.add(file, title)
-        return [first, *(self.add("tf_adapter/util/npu_attrs.cc", f"{key}: {entries[key]}") for key in sort_keys(entries))]
+        return [
+            first,
+            *(
+                self.add("tf_adapter/util/npu_attrs.cc", f"{key}: {entries[key]}")
+                for key in sort_keys(entries)
+            ),
+        ]
 
-    def add_engine_block(self, place: str, function: str, entries: Mapping[str, str], tail: str = "") -> list[int]:
-        """Say what the graph engine was given; a long value goes on in lines that hold only the rest."""
+    def add_engine_block(
+        self, place: str, function: str, entries: Mapping[str, str], tail: str = ""
+    ) -> list[int]:
+        """Say what the graph engine was given.
+
+        A long value goes on in lines that hold only the rest.
+        """
         said = []
         for key in sort_keys(entries):
             text = f"GE option: {key}, value: {entries[key]}{tail}."
             said.append(self.add_engine(place, f"{function}:{text[:900]}"))
-            said += [self.add_engine(place, f"{function}:{text[start : start + 800]}") for start in range(900, len(text), 800)]
+            said += [
+                self.add_engine(place, f"{function}:{text[start : start + 800]}")
+                for start in range(900, len(text), 800)
+            ]
         return said
 
     def show(self, what: str, lines: list[int]) -> None:
@@ -100,33 +130,53 @@ def _say_start(played: Played, held: Held) -> None:
     """Say what GePlugin::Init says: the start, or that the engine is up already."""
     if len(played.sessions) > 1:
         played.add(PLUGIN, "[GePlugin] Ge has already initialized")
-        played.add_engine("ge_api.cc:212", "GEInitializeImpl:GEInitialize is called more than once", level="WARNING")
+        played.add_engine(
+            "ge_api.cc:212",
+            "GEInitializeImpl:GEInitialize is called more than once",
+            level="WARNING",
+        )
         return
     if played.snapshot == "g":
         played.show("i", played.add_block(PLUGIN, "Init options: ", held.init))
     for speaker, name, option, key in SINGLE:
         if speaker == "GePlugin" and (played.snapshot < "g" or name == "graph run mode"):
-            played.show(f"o:{option}", [played.add(PLUGIN, f"[GePlugin] {name} : {held.init.get(key, '')}")])
+            played.show(
+                f"o:{option}", [played.add(PLUGIN, f"[GePlugin] {name} : {held.init.get(key, '')}")]
+            )
     played.add(PLUGIN, "[GePlugin] device id : 0")
-    played.add_engine("status:INIT] [ge_api.cc:194", "GEInitializeImpl:GEInitialize start", level="TRACE")
+    played.add_engine(
+        "status:INIT] [ge_api.cc:194", "GEInitializeImpl:GEInitialize start", level="TRACE"
+    )
     if played.snapshot == "g":
-        played.show("i", played.add_engine_block("ge_api.cc:250", "GEInitializeImpl", {**held.init, **ADDED}))
-    played.add(PLUGIN, f"[GePlugin] Initialize {'parser' if played.snapshot == 'g' else 'ge'} success.")
+        played.show(
+            "i",
+            played.add_engine_block("ge_api.cc:250", "GEInitializeImpl", {**held.init, **ADDED}),
+        )
+    played.add(
+        PLUGIN, f"[GePlugin] Initialize {'parser' if played.snapshot == 'g' else 'ge'} success."
+    )
 
 
 def _say_session(played: Played, held: Held) -> None:
     """Say what a session of the graph engine says when it is made."""
     if played.snapshot == "g":
         played.show("s", played.add_block(MANAGER, "Session options: ", held.maps.session))
-        played.show("s", played.add_engine_block("ge_api.cc:410", "CreateSession", held.maps.session))
+        played.show(
+            "s", played.add_engine_block("ge_api.cc:410", "CreateSession", held.maps.session)
+        )
     for speaker, name, option, key in SINGLE:
         if speaker == "GEOP" and (played.snapshot < "g" or name == "variable_acceleration"):
-            played.show(f"o:{option}", [played.add(MANAGER, f"[GEOP] {name} :{held.maps.session.get(key, '')}")])
+            played.show(
+                f"o:{option}",
+                [played.add(MANAGER, f"[GEOP] {name} :{held.maps.session.get(key, '')}")],
+            )
     played.add(GEOP, "[GEOP] tf session: direct5e1a77b0c3d24f19 get ge session success.")
 
 
 def _say_old_blocks(played: Played, held: Held, starts: list[int]) -> None:
-    """Say the blocks of 2021-09 to 2023-12: of every GeOp, its own options, whether or not they were given to the engine."""
+    """Say the blocks of 2021-09 to 2023-12: of every GeOp, its own options, whether or not they
+    were given to the engine.
+    """
     init, session = TITLES.get(played.snapshot, LOWER)
     block = played.add_block(GEOP, init, held.maps.init)
     if len(played.sessions) == 1:
@@ -137,7 +187,10 @@ def _say_old_blocks(played: Played, held: Held, starts: list[int]) -> None:
 def _say_partition(played: Played, asked: Mapping[str, str | None]) -> None:
     mix = "True" if asked["mix_compile_mode"] == "1" else "False"
     shape, dims = asked["input_shape"] or "", asked["dynamic_dims"] or ""
-    text = f"OMPartition subgraph_0 begin. mix_compile_mode is {mix}, iterations_per_loop is {asked['iterations_per_loop'] or '1'}, "
+    text = (
+        f"OMPartition subgraph_0 begin. mix_compile_mode is {mix}, iterations_per_loop is "
+        f"{asked['iterations_per_loop'] or '1'}, "
+    )
     text += f"input_shape: {shape}, dynamic_dims: {dims}"
     line = played.add("tf_adapter/optimizers/om_partition_subgraphs_pass.cc", text, kind="run")
     for option in ("mix_compile_mode", "iterations_per_loop", "input_shape", "dynamic_dims"):
@@ -145,33 +198,50 @@ def _say_partition(played: Played, asked: Mapping[str, str | None]) -> None:
 
 
 def _say_geop(played: Played, asked: Mapping[str, str | None]) -> None:
-    mode = asked["dynamic_graph_execute_mode"] or ("dynamic_execute" if asked["dynamic_input"] == "1" else "")
+    mode = asked["dynamic_graph_execute_mode"] or (
+        "dynamic_execute" if asked["dynamic_input"] == "1" else ""
+    )
     line = played.add(
         GEOP,
-        f"[GEOP] dynamic_input: {asked['dynamic_input'] or '0'}, dynamic_graph_execute_mode: {mode}, "
-        f"jit_compile: {asked['jit_compile'] or '2'}, is_dynamic_input: 0, getnext_inputs_shape_range: , "
-        f"data_inputs_shape_range: {(asked['dynamic_inputs_shape_range'] or '').removeprefix('data:')}, is_train_graph: 0, "
-        f"is_dynamic_getnext: 0, placeholder_index: , compile_dynamic_mode: {asked['compile_dynamic_mode'] or '0'}, "
+        f"[GEOP] dynamic_input: {asked['dynamic_input'] or '0'}, "
+        f"dynamic_graph_execute_mode: {mode}, "
+        f"jit_compile: {asked['jit_compile'] or '2'}, is_dynamic_input: 0, "
+        "getnext_inputs_shape_range: , "
+        "data_inputs_shape_range: "
+        f"{(asked['dynamic_inputs_shape_range'] or '').removeprefix('data:')}, is_train_graph: 0, "
+        "is_dynamic_getnext: 0, placeholder_index: , compile_dynamic_mode: "
+        f"{asked['compile_dynamic_mode'] or '0'}, "
         f"shape_generalization_mode: {asked['shape_generalization_mode'] or 'STRICT'}",
     )
     for option in ("dynamic_input", "compile_dynamic_mode", "shape_generalization_mode"):
         played.show(f"o:{option}", [line])
-    line = played.add(GEOP, f"graph_max_parallel_model_num :{asked['graph_max_parallel_model_num'] or '1'}")
+    line = played.add(
+        GEOP, f"graph_max_parallel_model_num :{asked['graph_max_parallel_model_num'] or '1'}"
+    )
     played.show("o:graph_max_parallel_model_num", [line])
-    line = played.add(GEOP, f"accelerate train mode :{asked['experimental_accelerate_train_mode'] or ''}")
+    line = played.add(
+        GEOP, f"accelerate train mode :{asked['experimental_accelerate_train_mode'] or ''}"
+    )
     played.show("o:experimental_accelerate_train_mode", [line])
 
 
 def _say_graph(played: Played, held: Held) -> None:
     line = played.add(
-        GEOP, f"[GEOP] call ge session add graph jit_compile: {held.maps.graph.get('ge.jit_compile', '2')}, graph_id: 1", kind="run"
+        GEOP,
+        (
+            "[GEOP] call ge session add graph jit_compile: "
+            f"{held.maps.graph.get('ge.jit_compile', '2')}, graph_id: 1"
+        ),
+        kind="run",
     )
     if held.maps.asked["dynamic_input"] != "1":
         played.show("o:jit_compile", [line])
     for _ in range(2 if (held.maps.asked["graph_max_parallel_model_num"] or "1") != "1" else 1):
         played.show("g", played.add_block(GEOP, "Graph options: ", held.maps.graph))
     tail = f", innerSession:{len(played.sessions) - 1}, graphid: 1"
-    played.show("g", played.add_engine_block("inner_session.cc:402", "AddGraph", held.maps.graph, tail))
+    played.show(
+        "g", played.add_engine_block("inner_session.cc:402", "AddGraph", held.maps.graph, tail)
+    )
 
 
 def _play_session(played: Played, held: Held) -> None:
@@ -195,8 +265,13 @@ def _play_session(played: Played, held: Held) -> None:
         _say_graph(played, held)
 
 
-def play(snapshot: str, sessions: Sequence[Mapping[str, wire.Entry]], modules: str = "FMK", pid: int = 42) -> Played:
-    """Play a process of TF 1 whose sessions have these parameter maps; ``modules`` are those whose info lines are on."""
+def play(
+    snapshot: str, sessions: Sequence[Mapping[str, wire.Entry]], modules: str = "FMK", pid: int = 42
+) -> Played:
+    """Play a process of TF 1 whose sessions have these parameter maps.
+
+    ``modules`` are those whose info lines are on.
+    """
     kept: dict[str, str] = {}
     played = Played(snapshot, modules, pid)
     for entries in sessions:
@@ -210,17 +285,26 @@ def play(snapshot: str, sessions: Sequence[Mapping[str, wire.Entry]], modules: s
 
 
 def write_lines(played: Played, start: datetime = datetime(2026, 7, 24, 10)) -> list[bytes]:
-    """Return the lines of a process as a log has them, without their ends, cut where they are too long."""
+    """Return the lines of a process as a log has them, without their ends, cut where they are too
+    long.
+    """
     found = []
     for number, line in enumerate(played.lines, 1):
         at = start + timedelta(microseconds=137 * number)
         stamp = f"{at:%Y-%m-%d-%H:%M:%S}.{at.microsecond // 1000:03}.{at.microsecond % 1000:03}"
-        found.append(f"[{line.level}] {line.module}({played.pid},python3.7):{stamp} {line.text}".encode()[:LIMIT])
+        found.append(
+            f"[{line.level}] {line.module}({played.pid},python3.7):{stamp} {line.text}".encode()[
+                :LIMIT
+            ]
+        )
     return found
 
 
 def write_folder(folder: Path, played: Played) -> set[int]:
-    """Write the log folder of a device, a file for each kind; return the lines of which nothing was cut away."""
+    """Write the log folder of a device, a file for each kind.
+
+    Return the lines of which nothing was cut away.
+    """
     lines = write_lines(played)
     for kind in ("debug", "run"):
         chosen = [raw for raw, line in zip(lines, played.lines, strict=True) if line.kind == kind]
@@ -234,4 +318,6 @@ def write_folder(folder: Path, played: Played) -> set[int]:
 def write_log(folder: Path, used: Mapping[str, object]) -> None:
     """Write the log folder of a process of today with one session that has these options."""
     known = wire.list_options()
-    write_folder(folder, play("g", [{name: (known[name].field, value) for name, value in used.items()}]))
+    write_folder(
+        folder, play("g", [{name: (known[name].field, value) for name, value in used.items()}])
+    )

@@ -8,7 +8,14 @@ from typing import Any, NamedTuple
 from support.adapterlogs import wire
 from support.adapterlogs.process import Held, Played
 
-IN_FORCE, CHANGED, LATE, ABSENT, DEFAULT, UNKNOWN = "in force", "changed", "too late", "absent", "default or set", "cannot tell"
+IN_FORCE, CHANGED, LATE, ABSENT, DEFAULT, UNKNOWN = (
+    "in force",
+    "changed",
+    "too late",
+    "absent",
+    "default or set",
+    "cannot tell",
+)
 VERDICTS = (IN_FORCE, CHANGED, LATE, ABSENT, DEFAULT, UNKNOWN)
 #: What shows the folder that a path leads to, not the path.
 REAL_PATHS = ("dump_path", "work_path")
@@ -17,10 +24,11 @@ REAL_PATHS = ("dump_path", "work_path")
 class Truth(NamedTuple):
     """The truth of a setting in a process.
 
-    ``holds`` is, session by session, whether its value was in force (None: in one stage of two); ``same`` whether an unset option looks
-    alike; ``present`` whether the script's map had a value of it that the adapter reads; ``read`` whether this adapter reads it; ``told``
-    whether the evidence proves it; ``sure`` whether it is known what an unset option looks like in this adapter: that was read for 2026
-    only.
+    ``holds`` is, session by session, whether its value was in force (None: in one stage of two);
+    ``same`` whether an unset option looks alike; ``present`` whether the script's map had a value
+    of it that the adapter reads; ``read`` whether this adapter reads it; ``told`` whether the
+    evidence proves it; ``sure`` whether it is known what an unset option looks like in this
+    adapter: that was read for 2026 only.
     """
 
     holds: tuple[bool | None, ...]
@@ -67,13 +75,22 @@ def _list_stages(option: wire.Option, snapshot: str) -> dict[str, list[str]]:
 
 def _find_default(option: wire.Option) -> str:
     own = {"compile_dynamic_mode": "0", "shape_generalization_mode": "STRICT", "dynamic_input": "0"}
-    texts = [key.unset for key in option.keys if key.stage == "p"] or [key.unset for key in option.keys]
+    texts = [key.unset for key in option.keys if key.stage == "p"] or [
+        key.unset for key in option.keys
+    ]
     return own.get(option.name) or next((text for text in texts if text is not None), "")
 
 
-def _holds_in(held: Held, option: wire.Option, value: Any, snapshot: str) -> tuple[bool | None, bool]:
-    """Return whether a value was in force in a session, and whether an unset option would look the same."""
-    needs = {name: (wire.list_options()[name].field, need) for name, need in wire.NEEDS.get(option.name, {}).items()}
+def _holds_in(
+    held: Held, option: wire.Option, value: Any, snapshot: str
+) -> tuple[bool | None, bool]:
+    """Return whether a value was in force in a session, and whether an unset option would look the
+    same.
+    """
+    needs = {
+        name: (wire.list_options()[name].field, need)
+        for name, need in wire.NEEDS.get(option.name, {}).items()
+    }
     wanted = wire.build_maps({**needs, option.name: (option.field, value)}, snapshot)
     rest = {name: entry for name, entry in held.entries.items() if name != option.name}
     unset = wire.build_maps({**rest, **needs}, snapshot)
@@ -90,7 +107,10 @@ def _holds_in(held: Held, option: wire.Option, value: Any, snapshot: str) -> tup
         same = same and want == {key: unset[place].get(key) for key in keys}
         have = held.init if stage == "i" else held.maps.session
         found.append(all(have.get(key) == text for key, text in want.items()))
-    if option.name == "precision_mode" and held.init.get("ge.exec.precision_mode_v2", "None") != "None":
+    if (
+        option.name == "precision_mode"
+        and held.init.get("ge.exec.precision_mode_v2", "None") != "None"
+    ):
         return None, same  # both are handed over, and the newer one wins
     if option.name == "jit_compile" and held.maps.asked["dynamic_input"] == "1" and snapshot == "g":
         return None, same  # the graph is told 1, whatever the session was
@@ -100,18 +120,29 @@ def _holds_in(held: Held, option: wire.Option, value: Any, snapshot: str) -> tup
 
 
 def _is_shown(played: Played, session: int, what: str, whole: Collection[int]) -> bool:
-    groups = [all(line in whole for line in group) for group in played.shown.get((session, what), ())]
-    every = "b" <= played.snapshot < "g"  # nothing tells the blocks of a session's GeOps from those of another session
+    groups = [
+        all(line in whole for line in group) for group in played.shown.get((session, what), ())
+    ]
+    every = (
+        "b" <= played.snapshot < "g"
+    )  # nothing tells the blocks of a session's GeOps from those of another session
     return bool(groups) and (all(groups) if every else any(groups))
 
 
 def _arrives(entry: wire.Entry | None, option: wire.Option) -> bool:
-    """Return whether the adapter reads a value from an entry of the map: one in another field, or empty, is as none."""
+    """Return whether the adapter reads a value from an entry of the map: one in another field, or
+    empty, is as none.
+    """
     return entry is not None and entry[0] == option.field and entry[1] != ""
 
 
-def find_truth(played: Played, name: str, value: Any, whole: Collection[int], dumped: Collection[int]) -> Truth:
-    """Return the truth of a setting in a process of TF 1; ``dumped`` are the sessions whose graph was dumped whole."""
+def find_truth(
+    played: Played, name: str, value: Any, whole: Collection[int], dumped: Collection[int]
+) -> Truth:
+    """Return the truth of a setting in a process of TF 1.
+
+    ``dumped`` are the sessions whose graph was dumped whole.
+    """
     option = wire.list_options()[name]
     found = [_holds_in(held, option, value, played.snapshot) for held in played.sessions]
     read = played.snapshot in option.read
@@ -119,11 +150,19 @@ def find_truth(played: Played, name: str, value: Any, whole: Collection[int], du
     shown = True
     for session in range(len(played.sessions)):
         own = _is_shown(played, session, f"o:{name}", whole)
-        blocks = bool(stages) and played.snapshot > "a" and all(_is_shown(played, session, stage, whole) for stage in stages)
-        block = name in ("compile_hybrid_mode", "dynamic_node_type") and _is_shown(played, session, "g", whole)
+        blocks = (
+            bool(stages)
+            and played.snapshot > "a"
+            and all(_is_shown(played, session, stage, whole) for stage in stages)
+        )
+        block = name in ("compile_hybrid_mode", "dynamic_node_type") and _is_shown(
+            played, session, "g", whole
+        )
         dump = bool(option.attributes) and "i" not in stages and session in dumped
         shown = shown and (own or blocks or block or dump)
-    linked = name in REAL_PATHS and (str(value) in wire.LINKS or {holds for holds, _ in found} != {True})
+    linked = name in REAL_PATHS and (
+        str(value) in wire.LINKS or {holds for holds, _ in found} != {True}
+    )
     mixed = len({holds for holds, _ in found}) > 1 or found[0][0] is None
     return Truth(
         holds=tuple(holds for holds, _ in found),

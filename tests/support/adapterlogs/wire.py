@@ -1,4 +1,6 @@
-"""From a parameter map to the maps that the graph engine is given by the adapter of TF 1, from 2021-04 to 2026-07."""
+"""From a parameter map to the maps that the graph engine is given by the adapter of TF 1, from
+2021-04 to 2026-07.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,7 @@ from typing import Any, NamedTuple
 
 FOLDER = Path(__file__).parent
 #: What the adapter puts in place of an empty profiling_options.
-PROFILING = (
-    '{"output":"./","training_trace":"on","task_time":"on","hccl":"on","aicpu":"on","aic_metrics":"PipeUtilization","msproftx":"off"}'
-)
+PROFILING = '{"output":"./","training_trace":"on","task_time":"on","hccl":"on","aicpu":"on","aic_metrics":"PipeUtilization","msproftx":"off"}'
 #: Folders that are links on the machine that is played.
 LINKS = {"/data/link/dump": "/mnt/disk1/dump", "/data/link/work": "/mnt/disk1/work"}
 CLOSE = "forbidden_close_pass:on"
@@ -40,7 +40,9 @@ Entry = tuple[str, Any]
 
 
 class Key(NamedTuple):
-    """A key of a map: its stage, its name, its text when the user set nothing (None: no key), the first snapshot that has it."""
+    """A key of a map: its stage, its name, its text when the user set nothing (None: no key), the
+    first snapshot that has it.
+    """
 
     stage: str
     name: str
@@ -84,15 +86,26 @@ def list_options() -> dict[str, Option]:
     for line in lines:
         if line.startswith("#"):
             continue
-        name, field, read, mapped, keys, attributes, values = ("" if cell == "." else cell for cell in line.split(" | "))
+        name, field, read, mapped, keys, attributes, values = (
+            "" if cell == "." else cell for cell in line.split(" | ")
+        )
         made = tuple(_parse_key(key, mapped[:1] or "a") for key in keys.split())
-        found[name] = Option(name, field, read, mapped, made, tuple(attributes.split()), tuple(json.loads(values)))
+        found[name] = Option(
+            name, field, read, mapped, made, tuple(attributes.split()), tuple(json.loads(values))
+        )
     return found
 
 
 def list_keys(option: Option, snapshot: str) -> list[Key]:
-    """Return the keys of an option that the maps of a snapshot have; those of the pass stage stand in no map."""
-    return [key for key in option.keys if snapshot in option.mapped and key.since <= snapshot and key.stage != "p"]
+    """Return the keys of an option that the maps of a snapshot have.
+
+    Those of the pass stage stand in no map.
+    """
+    return [
+        key
+        for key in option.keys
+        if snapshot in option.mapped and key.since <= snapshot and key.stage != "p"
+    ]
 
 
 def write_value(option: Option, value: Any) -> str:
@@ -103,7 +116,11 @@ def write_value(option: Option, value: Any) -> str:
         return "true" if value else "false"
     if option.field == "b":
         return "1" if value else "0"
-    return LINKS.get(str(value), str(value)) if option.name in ("dump_path", "work_path") else str(value)
+    return (
+        LINKS.get(str(value), str(value))
+        if option.name in ("dump_path", "work_path")
+        else str(value)
+    )
 
 
 def read_entry(option: Option, entries: Mapping[str, Entry], snapshot: str) -> str | None:
@@ -120,7 +137,11 @@ def read_entry(option: Option, entries: Mapping[str, Entry], snapshot: str) -> s
 
 def _strike_unread(asked: dict[str, str | None]) -> None:
     """Take away what is only read when something else is on."""
-    for name, need in (("dump_mode", "enable_dump"), ("dump_step", "enable_dump"), ("dump_debug_mode", "enable_dump_debug")):
+    for name, need in (
+        ("dump_mode", "enable_dump"),
+        ("dump_step", "enable_dump"),
+        ("dump_debug_mode", "enable_dump_debug"),
+    ):
         if asked[need] != "1":
             asked[name] = None
     if "1" not in (asked["enable_dump"], asked["enable_dump_debug"]):
@@ -139,12 +160,23 @@ def _strike_unread(asked: dict[str, str | None]) -> None:
         asked["profiling_options"] = PROFILING
     if not all(asked[name] for name in ("input_shape", "dynamic_dims", "dynamic_node_type")):
         asked.update(input_shape=None, dynamic_dims=None, dynamic_node_type=None)
-    for name in ("graph_memory_max_size", "variable_memory_max_size", "graph_compiler_cache_dir", "precision_mode", "precision_mode_v2"):
+    for name in (
+        "graph_memory_max_size",
+        "variable_memory_max_size",
+        "graph_compiler_cache_dir",
+        "precision_mode",
+        "precision_mode_v2",
+    ):
         asked[name] = asked[name] or None
 
 
-def build_maps(entries: Mapping[str, Entry], snapshot: str, kept: dict[str, str] | None = None) -> Maps:
-    """Return what an adapter of TF 1 makes of a parameter map; ``kept`` is what stays in the process from session to session."""
+def build_maps(
+    entries: Mapping[str, Entry], snapshot: str, kept: dict[str, str] | None = None
+) -> Maps:
+    """Return what an adapter of TF 1 makes of a parameter map.
+
+    ``kept`` is what stays in the process from session to session.
+    """
     options = list_options()
     asked = {option.name: read_entry(option, entries, snapshot) for option in options.values()}
     _strike_unread(asked)
@@ -161,7 +193,9 @@ def build_maps(entries: Mapping[str, Entry], snapshot: str, kept: dict[str, str]
     if asked["graph_run_mode"] == "0" and snapshot >= "d":
         session["ge.enableSmallChannel"] = "1"
     if asked["aoe_mode"] and not asked["work_path"] and snapshot >= "b":
-        init.update({name: "/home/user/job" for name in ("ge.tuningPath", "work_path") if name in init})
+        init.update(
+            {name: "/home/user/job" for name in ("ge.tuningPath", "work_path") if name in init}
+        )
     if snapshot in "abcde":
         _add_precision_of_old(asked, init, snapshot)
     if snapshot in "de":
@@ -177,22 +211,37 @@ def build_maps(entries: Mapping[str, Entry], snapshot: str, kept: dict[str, str]
     return Maps(init, session, graph, asked)
 
 
-def _add_precision_of_old(asked: Mapping[str, str | None], init: dict[str, str], snapshot: str) -> None:
-    text = asked["precision_mode"] or ("force_fp16" if asked["graph_run_mode"] == "0" else "allow_fp32_to_fp16")
+def _add_precision_of_old(
+    asked: Mapping[str, str | None], init: dict[str, str], snapshot: str
+) -> None:
+    text = asked["precision_mode"] or (
+        "force_fp16" if asked["graph_run_mode"] == "0" else "allow_fp32_to_fp16"
+    )
     init["ge.exec.precision_mode"] = text
     if snapshot >= "c":
         init["precision_mode"] = text
 
 
-def _finish_current(asked: Mapping[str, str | None], init: dict[str, str], session: dict[str, str], graph: dict[str, str]) -> None:
-    """Make what only the adapter of 2026 makes: keys of no option, and those that several options share."""
+def _finish_current(
+    asked: Mapping[str, str | None],
+    init: dict[str, str],
+    session: dict[str, str],
+    graph: dict[str, str],
+) -> None:
+    """Make what only the adapter of 2026 makes: keys of no option, and those that several options
+    share.
+    """
     init["ge.autoTuneMode"] = ""
     for stage in (init, session):
         text = asked["optimization_switch"]
         stage["ge.optimizationSwitch"] = f"{text};{CLOSE}" if text else CLOSE
         stage["ge.inputPlacement"] = "DeviceHbm"
-    plain = asked["jit_compile"] == "1" and (asked["shape_generalization_mode"] or "STRICT") == "STRICT"
-    session["ge.compile_dynamic_mode"] = "0" if plain and asked["compile_dynamic_mode"] != "1" else "1"
+    plain = (
+        asked["jit_compile"] == "1" and (asked["shape_generalization_mode"] or "STRICT") == "STRICT"
+    )
+    session["ge.compile_dynamic_mode"] = (
+        "0" if plain and asked["compile_dynamic_mode"] != "1" else "1"
+    )
     if (asked["iterations_per_loop"] or "1") == "1":
         graph.pop("iterations_per_loop", None)
     if asked["graph_compiler_cache_dir"]:
@@ -208,9 +257,28 @@ def _finish_current(asked: Mapping[str, str | None], init: dict[str, str], sessi
         mode = asked["dynamic_graph_execute_mode"] or "dynamic_execute"
         span = (asked["dynamic_inputs_shape_range"] or "").removeprefix("data:")
         precise = mode != "dynamic_execute" or span
-        graph.update({"ge.exec.dynamicInput": "1", "ge.exec.dynamicGraphExecuteMode": mode, "ge.exec.dataInputsShapeRange": span})
-        graph.update({"ge.jit_compile": "1", "ge.shape_generalized_build_mode": "shape_precise" if precise else "shape_generalized"})
+        graph.update(
+            {
+                "ge.exec.dynamicInput": "1",
+                "ge.exec.dynamicGraphExecuteMode": mode,
+                "ge.exec.dataInputsShapeRange": span,
+            }
+        )
+        graph.update(
+            {
+                "ge.jit_compile": "1",
+                "ge.shape_generalized_build_mode": "shape_precise"
+                if precise
+                else "shape_generalized",
+            }
+        )
     if asked["experimental_accelerate_train_mode"]:
         graph["ge.exec.precision_mode"] = "allow_mix_precision"
-    graph.update({"ge.exec.graphIOMemAllocMode": "ByGE", "ge.exec.overflow": "1", "ge.exec.isVarInitGraph": "0"})
+    graph.update(
+        {
+            "ge.exec.graphIOMemAllocMode": "ByGE",
+            "ge.exec.overflow": "1",
+            "ge.exec.isVarInitGraph": "0",
+        }
+    )
     graph.update({"ge.exec.inputReuseMemIndexes": "0", "ge.exec.outputReuseMemIndexes": "0"})

@@ -1,4 +1,6 @@
-"""Variables that launchers pass to programs, such as ``--export`` of Slurm, ``-e`` of docker, ``-x`` of mpirun."""
+"""Variables that launchers pass to programs, such as ``--export`` of Slurm, ``-e`` of docker,
+``-x`` of mpirun.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,11 @@ def find_given(launcher: str, words: Sequence[Word]) -> Iterator[Given]:
         is_apart = word.text == flag
         if not flag or len(words) - place < (3 if flag in _PAIRED else 1 + is_apart):
             continue
-        given = words[place + 1] if is_apart else word.cut_prefix(begin).with_place(word.line, word.column + begin)
+        given = (
+            words[place + 1]
+            if is_apart
+            else word.cut_prefix(begin).with_place(word.line, word.column + begin)
+        )
         if flag == "--export" or launcher in ("singularity", "apptainer"):
             yield from _split_list(given.text, given.line, given.column)
         elif flag == "--runtime-env-json":
@@ -61,12 +67,19 @@ def find_given(launcher: str, words: Sequence[Word]) -> Iterator[Given]:
 
 
 def _has_flag(text: str, flag: str) -> bool:
-    """Return whether a word is a flag, alone or with its value: ``--env X=Y``, ``--env=X=Y``, ``-eX=Y``."""
-    return text == flag or (flag not in _PAIRED and text.startswith(flag if len(flag) == 2 else f"{flag}="))
+    """Return whether a word is a flag, alone or with its value: ``--env X=Y``, ``--env=X=Y``,
+    ``-eX=Y``.
+    """
+    return text == flag or (
+        flag not in _PAIRED and text.startswith(flag if len(flag) == 2 else f"{flag}=")
+    )
 
 
 def _find_remote(words: Sequence[Word]) -> Iterator[Given]:
-    """Yield the variables in an ssh command line: ``ssh HOST X=Y CMD``; the value of ``-o`` is not one."""
+    """Yield the variables in an ssh command line: ``ssh HOST X=Y CMD``.
+
+    The value of ``-o`` is not one.
+    """
     for before, word in pairwise(words):
         if before.text != "-o" and not re.search(r"\s", word.text):
             yield from _split_assignment(word)
@@ -82,10 +95,16 @@ def _split_json(word: Word) -> Iterator[Given]:
         variables = json.loads(word.text)["env_vars"].items()
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return
-    yield from ((name, word, word.with_parts(value)) for name, value in variables if isinstance(value, str))
+    yield from (
+        (name, word, word.with_parts(value)) for name, value in variables if isinstance(value, str)
+    )
 
 
 def _split_list(text: str, line: int, column: int) -> Iterator[Given]:
     for match in _VARIABLE.finditer(text):
         word = Word(line, column + match.start(), (match[0],))
-        yield match[1], word, word.with_parts((match[2],) if set(match[2]) & {"$", "`"} else match[2])
+        yield (
+            match[1],
+            word,
+            word.with_parts((match[2],) if set(match[2]) & {"$", "`"} else match[2]),
+        )

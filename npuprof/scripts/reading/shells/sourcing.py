@@ -1,4 +1,7 @@
-"""Files sourced by a shell script: ``source FILE``, ``. FILE``. Files of its tree are read, others listed."""
+"""Files sourced by a shell script: ``source FILE``, ``.
+
+FILE``. Files of its tree are read, others listed.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,8 @@ from npuprof.scripts.shell_lexer import Command, Word, parse_shell_commands
 
 #: The maximum nesting of sourced files.
 _DEEPEST = 6
-#: Where a text may source a file: the word is found first, then what may stand before it, which is faster.
+#: Where a text may source a file: the word is found first, then what may stand before it, which is
+#: faster.
 MAY_SOURCE = re.compile(r"(?:s(?<![^\s;&|(]s)ource|\.(?<![^\s;&|(]\.))[ \t]+[^\s;&|=]")
 _BEFORE = frozenset(("then", "do", "else", "builtin", "command"))
 _PLACE = re.compile(r"(?:\$PWD|\$\{PWD\}|\$\(pwd\)|`pwd`)/")
@@ -62,7 +66,9 @@ class Sourcing:
                 yield from body
                 yield command.copy_with([command[start].with_parts("}")])
 
-    def _read_file(self, command: Command, named: Word, known: Mapping[str, str], has_moved: bool) -> list[Command] | None:
+    def _read_file(
+        self, command: Command, named: Word, known: Mapping[str, str], has_moved: bool
+    ) -> list[Command] | None:
         """Return the commands of a sourced file, None if the file is uncertain."""
         file, reason = self._find_file(fill_word(named, known), has_moved)
         if file in (self.path, *command.files) or len(command.files) >= _DEEPEST:
@@ -72,13 +78,18 @@ class Sourcing:
             reason, body = "is not looked into", None
         self._size += len(body or "")
         if body is not None and self._size <= LARGEST_SCRIPT:
-            call = command.call or (command[0].line, next(word for word in command if word.keyword in ("source", ".")).column)
+            call = command.call or (
+                command[0].line,
+                next(word for word in command if word.keyword in ("source", ".")).column,
+            )
             inner = list(parse_shell_commands(body))
             for inner_command in inner:
                 inner_command.files, inner_command.call = (*command.files, file), call
             return inner
         if not _VENDORS.search(named.text.rstrip("\"'")):
-            self.left.setdefault((command.file or self.path, named.line), (named.text, reason or "cannot be read"))
+            self.left.setdefault(
+                (command.file or self.path, named.line), (named.text, reason or "cannot be read")
+            )
         return None
 
     def _find_file(self, word: Word, has_moved: bool) -> tuple[str, str]:
@@ -94,12 +105,19 @@ class Sourcing:
         assert self._modules.locate_file is not None
         files = self._modules.locate_file(self.path, text.removeprefix(HERE), is_fixed)
         if len(files) > 1:
-            return "", f"is {' or '.join(files)}, as the script is started from one folder or another"
+            return (
+                "",
+                f"is {' or '.join(files)}, as the script is started from one folder or another",
+            )
         return (files[0], "") if files else ("", "is not in the tree")
 
     def list_problems(self) -> list[Finding]:
         """Return a note about sourced files that are not read."""
-        notes = [f"{name} (line {line}) {reason}" for (file, line), (name, reason) in self.left.items() if file == self.path]
+        notes = [
+            f"{name} (line {line}) {reason}"
+            for (file, line), (name, reason) in self.left.items()
+            if file == self.path
+        ]
         if not notes:
             return []
         line = next(line for file, line in self.left if file == self.path)
