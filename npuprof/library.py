@@ -218,10 +218,9 @@ def check_opened_store(library: Library) -> StoreReport:
 
 
 def diff(before: Config, after: Config) -> Changes:
-    """Return the changes from one config to another, in catalogue order: a list that notebooks show
-    as a table.
+    """Return the changes from one config to another, in catalogue order.
 
-    Each change has key, kind (added, removed, changed), before and after (None if unset), unit,
+    Notebooks show the list as a table. Each change has key, kind (added, removed, changed), before and after (None if unset), unit,
     risk, and origins (before, after). Values are compared in their structured form and by type:
     ``true`` is not ``1``, ``2`` is not ``2.0``. Raises TypeError for other types.
 
@@ -275,8 +274,7 @@ def env(
     trust: bool = False,
     check: bool = True,
 ) -> dict[str, str]:
-    """Return a config as environment variables, name to text: those that ``npuprof env`` exports in
-    this process.
+    """Return a config as environment variables: those that ``npuprof env`` exports in this process.
 
     With ``environ`` (``os.environ``), return that environment as ``npuprof run`` passes it to a
     command: with these variables, and without those that the preset unsets. Removing one that is

@@ -216,8 +216,7 @@ def _hash_value(value: Any) -> int:
 
 
 class Origin(Record):
-    """The origin of a value: a path inside a document, and the layer of that document
-    it belongs to.
+    """The origin of a value: a path inside a document, and its layer of that document.
 
     ``layer`` is ``values``, ``append``, ``unset``, ``override 2``, or ``command line``. Line and
     column are counted from 1, in characters, and computed on first use.

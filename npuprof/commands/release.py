@@ -40,10 +40,9 @@ class Release(Verb):
     """Release presets as annotated git tags.
 
     Tags the last commit: NAME/vX.Y.Z for a preset, vX.Y.Z for the store. A tag contains the changes
-    since the last release, both
-    digests, and the version of each pinned parent. Several presets are tagged together, parents
-    first, or not at all. With
-    --changed or --all, npuprof asks before it tags.
+    since the last release, both digests, and the version of each pinned parent. Several presets are
+    tagged together, parents first, or not at all. With --changed or --all, npuprof asks before it
+    tags.
     """
 
     usage_hint = (

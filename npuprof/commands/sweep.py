@@ -61,8 +61,7 @@ from npuprof.trials.tables import describe_choices
 class Sweep(PrintingVerb, ContextVerb):
     """Run a command with combinations of values.
 
-    npuprof sweep NAME --vary hccl_timeout=600,1800 --vary precision_mode_v2=fp16,mixed_float16 --
-    python train.py
+    npuprof sweep NAME --vary hccl_timeout=600,1800 --vary graph_run_mode=0,1 -- python train.py
 
     Runs every combination that passes the checks. Results are stored in .npuprof/trials: run the
     same command again to resume. With --to slurm-array or k8s-indexed-job, npuprof prints a job

@@ -50,9 +50,9 @@ class Install(StoreVerb):
     """Install git drivers for presets.
 
     Presets are then merged by key and list element. The attributes that call the drivers are
-    written to .gitattributes, or with
-    --global to your own attributes file. Without --diff, the output of git diff stays plain and its
-    patches apply.
+    written to .gitattributes, or with --global to your own attributes file. Without --diff, the
+    output of git diff stays plain and its patches
+    apply.
     """
 
     group = "team"
