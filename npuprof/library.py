@@ -27,13 +27,13 @@ from npuprof.model import (
 )
 from npuprof.resolve.config import Config
 from npuprof.store import spec
+from npuprof.store.assignment_arguments import build_plain_steps
 from npuprof.store.folder import Folder
-from npuprof.store.one_time import build_plain_steps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.checks.store import StoreReport
-    from npuprof.compare.html import Changes
+    from npuprof.compare.html_changes import Changes
 
 #: The target names that ``render`` accepts.
 TARGETS: tuple[str, ...] = tuple(renderers.load_target_index())
@@ -229,7 +229,7 @@ def diff(before: Config, after: Config) -> Changes:
     ['hccl_timeout']
     """
     from npuprof.compare.changes import compare_configs
-    from npuprof.compare.html import Changes
+    from npuprof.compare.html_changes import Changes
 
     _require_config(before)
     _require_config(after)

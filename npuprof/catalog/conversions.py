@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from npuprof.catalog.dropped import find_repeated_keys
+from npuprof.catalog.ignored_parts import find_repeated_keys
 from npuprof.catalog.shapes import (
     NAME,
     Fault,

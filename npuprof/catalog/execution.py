@@ -163,7 +163,7 @@ def _has_plain_pairs(record: Variable, text: str) -> bool:
 
     A list in brackets is one value.
     """
-    from npuprof.catalog.pairs import find_pair_faults, is_known_key, parse_pairs
+    from npuprof.catalog.key_value_pairs import find_pair_faults, is_known_key, parse_pairs
 
     pairs = parse_pairs(record, text)
     if pairs is None or find_pair_faults(record, text) or " ".join(text.split()) != text:

@@ -7,8 +7,8 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import products
+from npuprof.catalog.key_value_pairs import find_pairs_form
 from npuprof.catalog.launchers import FACTS, NUMBERS
-from npuprof.catalog.pairs import find_pairs_form
 from npuprof.catalog.readers import NOT_FOUND, find_habits, find_reading
 from npuprof.catalog.shapes import Schema, table_schema
 from npuprof.catalog.values import load_form

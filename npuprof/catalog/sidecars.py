@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 
-from npuprof.catalog import doubts, load_built_part
-from npuprof.catalog.dropped import (
+from npuprof.catalog import caveats, load_built_part
+from npuprof.catalog.ignored_parts import (
     find_dropped_debug_lines,
     find_dropped_modes,
     find_repeated_keys,
@@ -393,7 +393,7 @@ SIDECARS: dict[str, Structure] = {
         unordered=True,
         dropped=find_repeated_keys,
         is_exact=True,
-        doubt=doubts.find_mixlist_doubts,
+        doubt=caveats.find_mixlist_doubts,
     ),
     "op-precision": Structure(
         'modes, as ByOpType = { Conv2D = "high_performance" }',
@@ -403,7 +403,7 @@ SIDECARS: dict[str, Structure] = {
         _find_modes_faults,
         "op_precision.ini",
         dropped=find_dropped_modes,
-        doubt=doubts.find_mode_doubts,
+        doubt=caveats.find_mode_doubts,
     ),
     "custom-dtypes": Structure(
         'types by operator, as "OpType::Add" = { InputDtype = ["float16"] }',
@@ -413,7 +413,7 @@ SIDECARS: dict[str, Structure] = {
         _find_dtypes_faults,
         "customize_dtypes.cfg",
         dropped=find_repeated_rules,
-        doubt=doubts.find_typed_doubts,
+        doubt=caveats.find_typed_doubts,
     ),
     "fusion-switch": Structure(
         'passes, as Switch.GraphFusion = { SoftmaxFusionPass = "off" }',
@@ -424,7 +424,7 @@ SIDECARS: dict[str, Structure] = {
         "fusion_switch.cfg",
         dropped=find_repeated_keys,
         is_exact=True,
-        doubt=doubts.find_switch_doubts,
+        doubt=caveats.find_switch_doubts,
     ),
     "op-debug": Structure(
         'op_debug_config = ["oom"], op_debug_list = ["OpType::Conv2D"]',
@@ -435,7 +435,7 @@ SIDECARS: dict[str, Structure] = {
         "op_debug.cfg",
         unordered=True,
         dropped=find_dropped_debug_lines,
-        doubt=lambda value: doubts.find_typed_doubts(
+        doubt=lambda value: caveats.find_typed_doubts(
             value.get("op_debug_list", []), ("op_debug_list",)
         ),
     ),
@@ -449,7 +449,7 @@ SIDECARS: dict[str, Structure] = {
         unordered=True,
         dropped=find_repeated_keys,
         is_exact=True,
-        doubt=lambda value: doubts.find_name_doubts(
+        doubt=lambda value: caveats.find_name_doubts(
             "operators", value.get("tune_ops_type", []), ("tune_ops_type",)
         ),
     ),

@@ -32,10 +32,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from npuprof.catalog import doubts, profiling
+    from npuprof.catalog import caveats, profiling
 else:
     profiling = lazy_module("npuprof.catalog.profiling")
-    doubts = lazy_module("npuprof.catalog.doubts")
+    caveats = lazy_module("npuprof.catalog.caveats")
 
 #: The characters that no name in a table of shapes contains.
 _NO_NAME = frozenset(",: \t\n\r\f\v")
@@ -319,7 +319,7 @@ STRUCTURES: dict[str, Structure] = {
         _IDS,
         _parse_ids,
         _build_list_formatter(","),
-        doubt=lambda value: doubts.find_device_doubts(value),
+        doubt=lambda value: caveats.find_device_doubts(value),
     ),
     "shapes": _build_form(
         "a table of input shapes, as { data = [1, -1] }",
@@ -376,7 +376,7 @@ STRUCTURES: dict[str, Structure] = {
         _SWITCHES,
         _parse_switches,
         _build_pair_formatter(":", ";"),
-        doubt=lambda value: doubts.find_name_doubts("passes", value),
+        doubt=lambda value: caveats.find_name_doubts("passes", value),
     ),
     "json": Structure(
         "a table, written as JSON",

@@ -53,7 +53,7 @@ def find_structure(key: str) -> Structure | None:
         variable = catalog.find_variable(key.removeprefix("env."))
         if variable is None or variable.kind != "pairs":
             return None
-        from npuprof.catalog.pairs import find_pairs_form
+        from npuprof.catalog.key_value_pairs import find_pairs_form
 
         return find_pairs_form(variable.name)
     option = catalog.find_option(key)

@@ -53,9 +53,9 @@ def judge_config(config: Config, notes: bool = True, everywhere: bool = True) ->
     view = View(config)
     claims = view.sift_plain_findings(scope.check_profile_claims(view))
     if lineages.has_overrides(config.lineage):
-        from npuprof.checks import contexts
+        from npuprof.checks import context_checks
 
-        findings = contexts.check_contexts(view, notes, everywhere)
+        findings = context_checks.check_contexts(view, notes, everywhere)
     else:
         placed = judge_view(view, notes)
         if not view.asked.target:

@@ -13,7 +13,7 @@ from functools import cache
 
 from npuprof import catalog
 from npuprof.catalog import values
-from npuprof.catalog.pages import find_acceptance_fault
+from npuprof.catalog.code_pages import find_acceptance_fault
 from npuprof.document import keys
 from npuprof.document.policy import Ignore, TeamRule, is_name_meant
 from npuprof.document.profile import Profile

@@ -9,7 +9,7 @@ from functools import cache
 
 from npuprof import catalog
 from npuprof.catalog import Flag
-from npuprof.checks.surfaces import encode_flag_value
+from npuprof.checks.restrictions import encode_flag_value
 from npuprof.checks.view import Fault, View, find_chip
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value

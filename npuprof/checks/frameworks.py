@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 
 from npuprof import catalog
 from npuprof.catalog import values
-from npuprof.checks.arguments import find_path_faults, find_plain_value_faults
 from npuprof.checks.meaning import (
     UNKNOWN,
     describe_value_kind,
@@ -17,6 +16,7 @@ from npuprof.checks.meaning import (
     read_number,
     read_truth,
 )
+from npuprof.checks.plain_values import find_path_faults, find_plain_value_faults
 from npuprof.checks.view import Fault, View, find_nul_faults
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value, format_toml_value, is_no_number

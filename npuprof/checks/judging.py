@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 
 from npuprof import catalog
 from npuprof.catalog import condition
-from npuprof.checks import rules, scope, settings, sharing, surfaces
+from npuprof.checks import restrictions, rules, scope, setting_values, sharing
 from npuprof.checks.view import Fault, Scope, View, select_all
 from npuprof.model import Finding
 
@@ -84,7 +84,7 @@ def judge_unasked(view: View, names: Collection[str], about: About = select_all)
     words = rules.describe_place(view)
     unwritable = collect_faults(view, about)[3]
     findings = list(
-        surfaces.check_unasked_surfaces(
+        restrictions.check_unasked_surfaces(
             view, [fault for fault in unwritable if fault[0][0] in names]
         )
     )
@@ -92,7 +92,7 @@ def judge_unasked(view: View, names: Collection[str], about: About = select_all)
         view.scenario is None
         and "atc" in names
         and not view.config.abstract
-        and surfaces.has_place(view, "atc")
+        and restrictions.has_place(view, "atc")
     ):
         findings += _check_unasked_conversion(view, about)
     return view.sift_findings([(finding, words) for finding in findings])
@@ -119,7 +119,7 @@ def _check_unasked_conversion(view: View, about: About) -> Iterator[Finding]:
     )
     for finding in refused:
         if finding.key not in keys and not (clash and finding.code == "NP912"):
-            yield surfaces.build_conversion_finding(finding)
+            yield restrictions.build_conversion_finding(finding)
 
 
 def judge_together(
@@ -215,7 +215,7 @@ def collect_faults(view: View, about: About = select_all) -> Judged:
 
 def judge_value_alone(key: str, value: Any, scenario: str | None = None) -> tuple[Fault, ...]:
     """Return the faults of a setting's value in any preset of a scenario."""
-    return tuple(settings.find_value_faults(Scope(scenario, (), ()), key, value))
+    return tuple(setting_values.find_value_faults(Scope(scenario, (), ()), key, value))
 
 
 def _judge_value(there: Scope, key: str, value: Any, in_python: bool) -> Judgement | tuple[()]:
@@ -223,12 +223,12 @@ def _judge_value(there: Scope, key: str, value: Any, in_python: bool) -> Judgeme
     alone, scoped = map(
         tuple,
         scope.follow_advice(
-            settings.find_value_faults(there, key, value),
+            setting_values.find_value_faults(there, key, value),
             scope.find_scope_faults(there, key, value),
         ),
     )
     frozen = sharing.find_frozen_fault(key, value, in_python)
-    unwritable = tuple(surfaces.find_unwritable_faults(there, key, value))
+    unwritable = tuple(restrictions.find_unwritable_faults(there, key, value))
     return (
         (alone, scoped, (frozen,) if frozen else (), unwritable)
         if alone or scoped or frozen or unwritable

@@ -8,7 +8,7 @@ from itertools import product as combinations
 
 from npuprof import catalog
 from npuprof.catalog import Rule, condition, releases, values
-from npuprof.checks.surfaces import find_count_faults
+from npuprof.checks.restrictions import find_count_faults
 from npuprof.checks.view import Fault, View, select_all
 from npuprof.model import Finding, Record
 from npuprof.system import join_boxes

@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 
 from npuprof import catalog
 from npuprof.catalog import Option, condition, releases, targets
-from npuprof.checks.surfaces import (
+from npuprof.checks.restrictions import (
     encode_flag_value,
     find_family_faults,
     find_form_faults,

@@ -8,7 +8,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import condition, written_condition
 from npuprof.checks.rules import describe_place
-from npuprof.checks.settings import find_value_faults
+from npuprof.checks.setting_values import find_value_faults
 from npuprof.checks.view import Fault, Scope, View
 from npuprof.document import keys
 from npuprof.document.policy import Condition, TeamRule

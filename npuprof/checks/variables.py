@@ -186,7 +186,7 @@ def _find_written_faults(name: str, text: str, variable: catalog.Variable) -> li
     if variable.kind in ("int", "float"):
         return _find_number_faults(name, text, variable)
     if variable.kind in ("path", "pathlist"):
-        from npuprof.checks.arguments import find_path_faults
+        from npuprof.checks.plain_values import find_path_faults
 
         paths = text.split(":") if variable.kind == "pathlist" else [text]
         return [
@@ -218,7 +218,7 @@ def _find_unexpanded_paths(name: str, text: str) -> list[Fault]:
 
     The dynamic linker knows three tokens.
     """
-    from npuprof.checks.arguments import find_path_faults
+    from npuprof.checks.plain_values import find_path_faults
 
     return [
         fault
@@ -368,7 +368,7 @@ def _find_pairs_faults(variable: catalog.Variable, value: str | dict[str, Any]) 
     """Return the faults of key-value pairs: errors if the reader rejects them or no text can
     express them, else warnings.
     """
-    from npuprof.catalog.pairs import find_pair_faults
+    from npuprof.catalog.key_value_pairs import find_pair_faults
 
     nested = (
         {key for key, item in value.items() if isinstance(item, (dict, list))}

@@ -31,12 +31,12 @@ from npuprof.scripts.adopting import (
     select_unmarked,
 )
 from npuprof.scripts.blocks import Injector
-from npuprof.scripts.draft import Draft, Pair
-from npuprof.scripts.family import Family, build_family
-from npuprof.scripts.files import find_script_files, read_script_files
+from npuprof.scripts.file_discovery import find_script_files, read_script_files
 from npuprof.scripts.import_resolution import open_modules, set_callers_apart
+from npuprof.scripts.preset_draft import Draft, Pair
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.reading import import_script, may_call_settings, may_hold_settings
+from npuprof.scripts.shared_bases import Family, build_family
 from npuprof.store import spec
 from npuprof.store.folder import Folder
 from npuprof.store.spec import Workspace

@@ -23,13 +23,13 @@ from npuprof.commands.resolving import open_workspace
 from npuprof.model import build_error
 from npuprof.report import Answer
 from npuprof.report.terminal import progress_line
-from npuprof.store import one_time
+from npuprof.store import assignment_arguments
 from npuprof.trials import answers
 from npuprof.trials.bisecting import Bisection
 from npuprof.trials.combinations import Combinations, Difference
 from npuprof.trials.coupled_changes import tie_changes
 from npuprof.trials.journal import Journal
-from npuprof.trials.judging import Judgement, compile_pattern, parse_tolerance
+from npuprof.trials.outcomes import Judgement, compile_pattern, parse_tolerance
 from npuprof.trials.running import Runner, Setup
 from npuprof.trials.search import BAD, UNKNOWN
 from npuprof.trials.setup import build_fit, build_setup, warn_of_newer_files
@@ -109,7 +109,7 @@ class Bisect(PrintingVerb, ResolvingVerb):
         metrics = {self.metric: compile_pattern(self.metric)} if self.metric else {}
         setup = build_setup(self, metrics, self.to or "session")
         workspace = open_workspace(self.store, self.build_context(self.to or "env"))
-        changes = one_time.parse_assignments(self.set_, self.unset)
+        changes = assignment_arguments.parse_assignments(self.set_, self.unset)
         ends = [
             workspace.resolve_spec(spec_, self.mixin, changes) for spec_ in (self.good, self.bad)
         ]

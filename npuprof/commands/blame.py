@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof.commands.framework.parameters import FORMAT, OF_STORE, ContextVerb, PrintingVerb
-from npuprof.compare.data import build_origin_dict
+from npuprof.compare.json_changes import build_origin_dict
 from npuprof.document import keys
-from npuprof.history.blame import BlamedValue, blame_config_values
 from npuprof.history.last import build_commit_fields
+from npuprof.history.value_commits import BlamedValue, blame_config_values
 from npuprof.report import Answer
 from npuprof.report.tables import Table
 

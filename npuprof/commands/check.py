@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from npuprof.commands.finding_options import FORMATS, JudgingVerb, Outcome
 from npuprof.commands.framework import flag, many, option
 from npuprof.commands.framework.parameters import (
     BASELINE,
@@ -22,7 +23,6 @@ from npuprof.commands.framework.parameters import (
     WRITE_BASELINE,
     formats,
 )
-from npuprof.commands.judging import FORMATS, JudgingVerb, Outcome
 from npuprof.commands.resolving import open_workspace
 from npuprof.document import Document
 from npuprof.model import Context, Finding, NpuprofError, build_error, build_usage_error

@@ -5,13 +5,13 @@ from __future__ import annotations
 from npuprof import checks
 from npuprof.commands.framework import arguments, flag, option
 from npuprof.commands.framework.parameters import StoreVerb
-from npuprof.compare import plain, survey
+from npuprof.compare import survey, text_changes
 from npuprof.compare.folds import write_headline
 from npuprof.compare.survey import Survey
 from npuprof.edit.paths import find_at_path
-from npuprof.history import writing
+from npuprof.history import git_writing
+from npuprof.history.git_writing import ExpectedCommit
 from npuprof.history.proposed import load_last_commit, propose_commit
-from npuprof.history.writing import ExpectedCommit
 from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report import Answer
 from npuprof.resolve.lineages import is_of_source
@@ -60,7 +60,7 @@ class Commit(StoreVerb):
         repository = workspace.store.repository
         if not self.dry_run:
             repository = repository.with_git(repository.git.with_filters())
-        writing.require_no_pending_merge(repository)
+        git_writing.require_no_pending_merge(repository)
         with lock_folders([] if self.dry_run else [repository.top]):
             return self._commit_changes(_Changes(workspace, repository))
 
@@ -76,11 +76,11 @@ class Commit(StoreVerb):
             names = [after.layout.name_of(path) or path for path in paths.changed]
             message = (
                 f"{self.message or write_headline(found, names)}\n\n"
-                f"{plain.format_survey_text(found)}"
+                f"{text_changes.format_survey_text(found)}"
             )
         if self.dry_run:
             return Answer(message)
-        commit = writing.commit_paths(
+        commit = git_writing.commit_paths(
             changes.repository, *paths, message, ExpectedCommit(changes.head.commit, after.commit)
         )
         return Answer(f"{commit[:7]} {message.partition(chr(10))[0]}\n")
@@ -113,7 +113,7 @@ class _Changes:
         changed, untracked = list_changed_paths(self.repository, layout)
         if names:
             wanted = {self._find_path(layout, name) for name in names}
-            ignored = writing.find_ignored_paths(
+            ignored = git_writing.find_ignored_paths(
                 self.repository, sorted(wanted.difference(changed))
             )
             if ignored:

@@ -21,19 +21,27 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from npuprof.compare import data, html, markdown, matrix, plain, revisions, spans
+    from npuprof.compare import (
+        html_changes,
+        json_changes,
+        markdown_changes,
+        matrix,
+        spans,
+        store_states,
+        text_changes,
+    )
     from npuprof.compare.changes import Change
-    from npuprof.compare.pairs import Pair
+    from npuprof.compare.preset_states import Pair
     from npuprof.compare.survey import Survey
     from npuprof.report import Forms
     from npuprof.runs.ranks import Processes, Ranks
 else:
-    data = lazy_module("npuprof.compare.data")
-    html = lazy_module("npuprof.compare.html")
-    markdown = lazy_module("npuprof.compare.markdown")
+    json_changes = lazy_module("npuprof.compare.json_changes")
+    html_changes = lazy_module("npuprof.compare.html_changes")
+    markdown_changes = lazy_module("npuprof.compare.markdown_changes")
     matrix = lazy_module("npuprof.compare.matrix")
-    plain = lazy_module("npuprof.compare.plain")
-    revisions = lazy_module("npuprof.compare.revisions")
+    text_changes = lazy_module("npuprof.compare.text_changes")
+    store_states = lazy_module("npuprof.compare.store_states")
     spans = lazy_module("npuprof.compare.spans")
 
 _RECORD, _EVIDENCE = "record:", "evidence:"
@@ -104,7 +112,7 @@ class Diff(PrintingVerb, ContextVerb):
                 raise build_usage_error(f"--link {self.link!r} is not a URL", hint)
             context = workspace.resolver.context
             return self._answer_survey(
-                revisions.compare_revisions(
+                store_states.compare_revisions(
                     workspace.store, self.rev or "HEAD", context, self.specs, self.raw
                 )
             )
@@ -130,8 +138,10 @@ class Diff(PrintingVerb, ContextVerb):
                 self._format_text(result, single) + "".join(f"{line}\n" for line in around.lines)
             ),
             "markdown": lambda: self._format_markdown(result),
-            "html": lambda: html.format_survey_html(result),
-            "json": lambda: data.format_survey_json(result, self.everything, single, around.fields),
+            "html": lambda: html_changes.format_survey_html(result),
+            "json": lambda: json_changes.format_survey_json(
+                result, self.everything, single, around.fields
+            ),
         }
         if not self.name_only:
             untold += [
@@ -166,19 +176,19 @@ class Diff(PrintingVerb, ContextVerb):
 
     def _format_markdown(self, result: Survey) -> str:
         options = {"--store": self.store, "--cann": self.cann, "--product": self.product}
-        command = revisions.format_diff_command(
+        command = store_states.format_diff_command(
             self.rev, options, [*(["--raw"] if self.raw else []), *self.specs]
         )
-        return markdown.format_survey_markdown(
-            result, revisions.build_page(result, command, self.link)
+        return markdown_changes.format_survey_markdown(
+            result, store_states.build_page(result, command, self.link)
         )
 
     def _format_text(self, result: Survey, single: bool) -> str:
         if self.stat:
-            return plain.format_survey_stat(result)
+            return text_changes.format_survey_stat(result)
         if single:
-            return plain.format_pair_text(result.pairs[0], self.everything, self.coloured)
-        return plain.format_survey_text(result, self.everything, self.coloured)
+            return text_changes.format_pair_text(result.pairs[0], self.everything, self.coloured)
+        return text_changes.format_survey_text(result, self.everything, self.coloured)
 
     def _answer_matrix(self, workspace: spec.Workspace) -> Answer:
         configs = [workspace.resolve_spec(preset) for preset in self.specs]
@@ -243,7 +253,9 @@ class Diff(PrintingVerb, ContextVerb):
         lines = [escape_controls(ranks.describe_count(processes))]
         for group in processes.groups[1:] if not self.stat else ():
             assert group.pair is not None, "it is compared with the first"
-            told = plain.format_pair_text(group.pair, self.everything, self.coloured).splitlines()
+            told = text_changes.format_pair_text(
+                group.pair, self.everything, self.coloured
+            ).splitlines()
             told += [
                 *ranks.format_differences(group.told, "record"),
                 *ranks.format_differences(group.environment, "environment"),
@@ -262,7 +274,7 @@ class Diff(PrintingVerb, ContextVerb):
         return "".join(f"{line}\n" for line in lines)
 
     def _compare_two(self, workspace: spec.Workspace) -> Survey:
-        from npuprof.compare import pairs, survey
+        from npuprof.compare import preset_states, survey
         from npuprof.compare.changes import compare_documents
 
         left, right = (
@@ -274,10 +286,10 @@ class Diff(PrintingVerb, ContextVerb):
             return survey.Survey(
                 left,
                 right,
-                (pairs.Pair(after.name, "changed" if changes else "unchanged", changes),),
+                (preset_states.Pair(after.name, "changed" if changes else "unchanged", changes),),
             )
         new, old = workspace.resolve_spec(right), workspace.resolve_spec(left)
-        pair, told = _leave_out_untold(pairs.build_preset_pair(old, new), old, new)
+        pair, told = _leave_out_untold(preset_states.build_preset_pair(old, new), old, new)
         around = _compare_around(old, new)
         self._around = around._replace(remarks=(*around.remarks, *told))
         return survey.Survey(old.name, new.name, (pair,))
@@ -306,13 +318,13 @@ def _find_processes(
     folder = expand_home(path)
     if not os.path.isdir(folder):
         return None
-    from npuprof.runs import ranks, records
+    from npuprof.runs import ranks, run_records
 
     is_path = path.startswith((".", "/", "~"))
     with suppress(NpuprofError):
         if not is_path and path in workspace.store.names():
             return None
-    if not records.list_record_names(folder):
+    if not run_records.list_record_names(folder):
         if is_path:
             hint = "name a preset, or a folder where npuprof run NAME --record has left records"
             raise build_error(
@@ -333,7 +345,7 @@ def _build_fields(processes: Processes) -> dict[str, Any]:
 
 
 def _build_group_fields(group: Ranks) -> dict[str, Any]:
-    from npuprof.compare.data import build_change_dict
+    from npuprof.compare.json_changes import build_change_dict
 
     return {
         "ranks": [int(label) if label.isdecimal() else label for label in group.labels],
@@ -362,9 +374,9 @@ def _compare_around(before: Config, after: Config) -> Around:
     authors = [config.lineage[-1] for config in (before, after) if config.lineage]
     if not any(author.key.startswith(_RECORD) for author in authors):
         return Around()
-    from npuprof.runs import ranks, records
+    from npuprof.runs import ranks, run_records
 
-    read = [fields for author in authors if (fields := records.find_fields(author)) is not None]
+    read = [fields for author in authors if (fields := run_records.find_fields(author)) is not None]
     if len(read) < 2:
         return Around()
     left, right = read
@@ -374,7 +386,7 @@ def _compare_around(before: Config, after: Config) -> Around:
         if endings[0] != endings[1] and all(endings)
         else []
     )
-    first, second = (records.read_command(fields) for fields in read)
+    first, second = (run_records.read_command(fields) for fields in read)
     if first and second and first.is_other(second):
         remarks.append(f"the commands differ: {first}; {second}")
     if len({str(fields.get("by")) for fields in read}) > 1:

@@ -30,11 +30,11 @@ from npuprof.system.files import is_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.renderers.files import Format
+    from npuprof.renderers.environment_files import Format
 
 
 def _list_formats() -> Iterable[str]:
-    from npuprof.renderers.files import FORMATS
+    from npuprof.renderers.environment_files import FORMATS
 
     return FORMATS
 
@@ -162,11 +162,11 @@ def _refuse_values(config: Config, reasons: Iterable[tuple[str, str]]) -> None:
 
 
 def _write_file_format(config: Config, name: str, trusting: bool) -> Answer:
-    from npuprof.renderers import files
+    from npuprof.renderers import environment_files
     from npuprof.renderers.environment import collect_env_variables, list_unset_variables
     from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
 
-    kind: Format = files.FORMATS[name]
+    kind: Format = environment_files.FORMATS[name]
     folder = sidecar_cache_folder(config)
     tell = None if kind.shared else build_fact_finder(os.environ)
     variables, notes = collect_env_variables(
@@ -222,7 +222,7 @@ def _write_file_format(config: Config, name: str, trusting: bool) -> Answer:
 
 def _compare_environment(config: Config, file_format: str | None) -> Answer:
     from npuprof.renderers.environment import collect_env_variables, list_unset_variables
-    from npuprof.renderers.files import compare_environment
+    from npuprof.renderers.environment_files import compare_environment
     from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder
     from npuprof.report.json_text import format_json_answer
     from npuprof.runs.recording import hide_text

@@ -118,9 +118,11 @@ def _parse_key(config: Config, text: str) -> tuple[str, Path]:
     """Return a key and the path below it. Raises NpuprofError for an invalid or unknown key."""
     parsed = keys.parse_key_path(text)
     if parsed is None:
-        from npuprof.store import one_time
+        from npuprof.store import assignment_arguments
 
-        raise build_error("NP009", f"{text!r} is not a key", "", one_time.suggest_bare_key(text))
+        raise build_error(
+            "NP009", f"{text!r} is not a key", "", assignment_arguments.suggest_bare_key(text)
+        )
     if elsewhere := catalog.find_key_elsewhere(parsed[0], config.settings):
         parsed = elsewhere, parsed[1]
     known = catalog.find_record_texts(*catalog.find_record_place(*parsed))

@@ -19,14 +19,12 @@ from npuprof.report.findings import build_finding_dict, format_findings
 from npuprof.report.isolating import isolate_faults
 from npuprof.report.text import count_rest, escape_controls, format_count, paint_text
 from npuprof.runs.imported import answer_import, is_all_evidence
-from npuprof.scripts.coverage import CoverageCount
-from npuprof.scripts.draft import Draft, Note
-from npuprof.scripts.family import build_family, build_family_fields, describe_family
-from npuprof.scripts.files import find_script_files, read_script_files
+from npuprof.scripts.file_discovery import find_script_files, read_script_files
 from npuprof.scripts.import_resolution import open_modules, set_callers_apart
 from npuprof.scripts.lint.entries import find_idle_configs
 from npuprof.scripts.naming import name_all_drafts, name_drafts
 from npuprof.scripts.preset import build_drafts, format_draft, judge_draft
+from npuprof.scripts.preset_draft import Draft, Note
 from npuprof.scripts.preset_text import (
     describe_notes,
     explain_nothing,
@@ -40,7 +38,9 @@ from npuprof.scripts.reading import (
     may_call_settings,
     may_hold_settings,
 )
-from npuprof.scripts.reading.files import describe_kinds
+from npuprof.scripts.reading.file_kinds import describe_kinds
+from npuprof.scripts.script_coverage import CoverageCount
+from npuprof.scripts.shared_bases import build_family, build_family_fields, describe_family
 from npuprof.store import is_profile_name, spec
 from npuprof.store.folder import Folder, find_store
 from npuprof.system import group_pairs, writing

@@ -10,7 +10,7 @@ from npuprof.model import Finding, build_usage_error
 from npuprof.report import Answer
 from npuprof.scripts.block_files import Writing
 from npuprof.scripts.blocks import Injector
-from npuprof.scripts.files import find_script_files
+from npuprof.scripts.file_discovery import find_script_files
 from npuprof.scripts.injection import Asked, check_blocks, inject_block, refresh_blocks
 
 

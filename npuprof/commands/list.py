@@ -15,8 +15,8 @@ from npuprof.report.tables import Table, format_code_span
 from npuprof.report.text import Code, Markup
 from npuprof.resolve.config import Config
 from npuprof.store import is_profile_name, is_source_reference, spec
-from npuprof.store.around import has_release_tags
 from npuprof.store.base import ReadOnceStore
+from npuprof.store.enclosing_repository import has_release_tags
 from npuprof.store.folder import Folder
 from npuprof.store.problems import is_untold
 from npuprof.system import group_pairs

@@ -15,7 +15,7 @@ from npuprof.model import Finding, NpuprofError, Path, build_error, did_you_mean
 from npuprof.report import Answer
 from npuprof.report.findings import build_finding_dict
 from npuprof.report.text import escape_controls, paint_text
-from npuprof.store import is_source_reference, one_time
+from npuprof.store import assignment_arguments, is_source_reference
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Log(PrintingVerb, ContextVerb):
         Raises NpuprofError.
         """
         from npuprof.history.timeline import Timeline
-        from npuprof.store.around import explain_missing_preset
+        from npuprof.store.enclosing_repository import explain_missing_preset
 
         workspace = self.open_workspace()
 
@@ -118,7 +118,9 @@ def _parse_key(key: str | None) -> tuple[str, Path]:
         return "", ()
     parsed = keys.parse_key(key)
     if parsed is None:
-        raise build_error("NP009", f"{key!r} is not a key", "", one_time.suggest_bare_key(key))
+        raise build_error(
+            "NP009", f"{key!r} is not a key", "", assignment_arguments.suggest_bare_key(key)
+        )
     name, tail = parsed
     return catalog.find_key_elsewhere(name) or name, tail  # a variable without env.
 
@@ -148,7 +150,7 @@ def _build_missing_finding(home: Folder, repository: Repository, name: str, tip:
 
 
 def _format_step(name: str, coloured: bool, step: HistoryStep) -> str:
-    from npuprof.compare import plain
+    from npuprof.compare import text_changes
 
     commit = step.commit
     who = f"{commit.date[:10]} {escape_controls(commit.author)}"
@@ -158,13 +160,13 @@ def _format_step(name: str, coloured: bool, step: HistoryStep) -> str:
     if step.kind in _SAID:
         lines.append(f"  {_SAID[step.kind]}" + (f" as {step.name}" if step.name != name else ""))
     for change in step.changes:
-        lines += plain.format_change_lines(change, "  ", coloured)
+        lines += text_changes.format_change_lines(change, "  ", coloured)
     lines += [f"  ! {escape_controls(str(finding))}" for finding in step.findings]
     return "".join(f"{line}\n" for line in lines)
 
 
 def _build_step_fields(step: HistoryStep) -> dict[str, Any]:
-    from npuprof.compare.data import build_change_dict
+    from npuprof.compare.json_changes import build_change_dict
     from npuprof.history.last import build_commit_fields
 
     return {

@@ -18,9 +18,9 @@ from npuprof.commands.framework.parameters import (
     STORE,
     WRITE_ANYWAY,
 )
-from npuprof.compare import plain
+from npuprof.compare import text_changes
 from npuprof.compare.changes import compare_configs
-from npuprof.compare.data import build_change_dict
+from npuprof.compare.json_changes import build_change_dict
 from npuprof.edit.changed import build_opener
 from npuprof.edit.migration_plan import (
     Outcome,
@@ -197,7 +197,7 @@ def _describe_outdated_blocks(
     """
     if not find_repository_top(os.path.realpath(home.root)):
         return ()
-    from npuprof.scripts.renaming import describe_outdated_blocks
+    from npuprof.scripts.block_renaming import describe_outdated_blocks
 
     return describe_outdated_blocks(home, open_migrated)
 
@@ -205,7 +205,11 @@ def _describe_outdated_blocks(
 def _format_outcome(outcome: Outcome, coloured: bool) -> str:
     """Return the changes, steps and findings of one preset as text."""
     changes = compare_configs(outcome.before, outcome.after)
-    lines = [line for change in changes for line in plain.format_change_lines(change, "", coloured)]
+    lines = [
+        line
+        for change in changes
+        for line in text_changes.format_change_lines(change, "", coloured)
+    ]
     return "".join(f"{line}\n" for line in [*lines, *_format_steps(outcome)]) + format_findings(
         outcome.left, coloured
     )

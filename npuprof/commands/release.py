@@ -9,8 +9,8 @@ from typing import Any
 from npuprof import checks
 from npuprof.commands.framework import Verb, flag, optional_argument
 from npuprof.commands.framework.parameters import OUTPUT, STORE, formats
-from npuprof.compare import plain
-from npuprof.history import planning, pushing, writing
+from npuprof.compare import text_changes
+from npuprof.history import git_writing, planning, pushing
 from npuprof.history.notes import format_release_notes
 from npuprof.history.planning import PlannedRelease, ReleasePlan, format_tag_message
 from npuprof.history.proposal import propose_version
@@ -116,7 +116,7 @@ class Release(Verb):
                     f"({proposal.step}): {proposal.reasons[0]}"
                 ),
             )
-        writing.create_tags(repository, plan.commit, {planned.tag: format_tag_message(planned)})
+        git_writing.create_tags(repository, plan.commit, {planned.tag: format_tag_message(planned)})
         return self._answer_tagged(repository, plan, f"{planned.tag}\n", notes)
 
     def _plan_one(self, workspace: Workspace, repository: Repository, spec: str) -> ReleasePlan:
@@ -186,7 +186,7 @@ class Release(Verb):
         messages = {planned.tag: planning.format_tag_message(planned) for planned in plan.releases}
         if plan.store:
             messages[plan.store.tag] = planning.format_store_message(plan)
-        writing.create_tags(repository, head, messages)
+        git_writing.create_tags(repository, head, messages)
         done = self._answer_tagged(repository, plan, text, answer.notes)
         return done._replace(remarks=(*skipped, *done.remarks))
 
@@ -241,7 +241,7 @@ def _format_dry_run(planned: PlannedRelease, head: str) -> str:
     why = "".join(f"  {reason}\n" for reason in proposal.reasons)
     why += f"  was {proposal.former}\n" if proposal.former else ""
     parents = "".join(f"{parent}\n" for parent in planned.record.parents)
-    changes = plain.format_pair_text(planned.pair) if planned.pair else ""
+    changes = text_changes.format_pair_text(planned.pair) if planned.pair else ""
     details = (
         f"{proposal.step}: {VersionText(proposal.number)} is next\n"
         f"{why}{changes}digest {planned.config.digest}\n{parents}"

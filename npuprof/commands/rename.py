@@ -14,8 +14,8 @@ from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report import Answer
 from npuprof.report.text import format_count
 from npuprof.scripts.block_files import PlannedBlocks
+from npuprof.scripts.block_renaming import plan_renamed_blocks
 from npuprof.scripts.blocks import Injector
-from npuprof.scripts.renaming import plan_renamed_blocks
 from npuprof.store import spec
 from npuprof.system import find_repository_top, writing
 from npuprof.system.locks import lock_folders

@@ -76,12 +76,12 @@ def resolve_asked(
     )
     changes = []
     if verb.set_ or verb.unset:
-        from npuprof.store.one_time import parse_assignments
+        from npuprof.store.assignment_arguments import parse_assignments
 
         changes = parse_assignments(verb.set_, verb.unset)
     layers = []
     if personal:
-        from npuprof.store.personal import load_personal_layers
+        from npuprof.store.personal_layers import load_personal_layers
 
         layers = load_personal_layers(workspace.profile(verb.spec))
     if not layers:
@@ -101,7 +101,7 @@ def _resolve_with_layers(
 
     Raises NpuprofError, with --no-personal as the hint if that would help.
     """
-    from npuprof.store.personal import build_unfit_finding
+    from npuprof.store.personal_layers import build_unfit_finding
 
     try:
         return workspace.resolve_spec(verb.spec, verb.mixin, changes, layers)
@@ -142,7 +142,7 @@ def resolve_shown(verb: ResolvingVerb, personal: bool = False) -> Config:
     """
     config = resolve_asked(verb, personal=personal)
     if config.changes:
-        from npuprof.checks.settings import find_setting_faults
+        from npuprof.checks.setting_values import find_setting_faults
         from npuprof.checks.view import View
 
         view = View(config)

@@ -8,13 +8,13 @@ from io import StringIO
 
 from npuprof.commands.framework import argument, flag, option
 from npuprof.commands.framework.parameters import ContextVerb
-from npuprof.compare import pairs, plain
+from npuprof.compare import preset_states, text_changes
 from npuprof.compare.sides import compute_blob_id
 from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.edit.preset_file import choose_cited_path
 from npuprof.model import NpuprofError, Place, build_error
-from npuprof.renderers.plain import render_toml
+from npuprof.renderers.flattened import render_toml
 from npuprof.report import Answer
 from npuprof.report.text import escape_file_line
 from npuprof.resolve.config import Config
@@ -169,9 +169,9 @@ def _describe_effect(now: Config | None, after: Config | NpuprofError) -> Answer
         )
     if now is None:
         return Answer()
-    pair = pairs.build_preset_pair(now, after)
+    pair = preset_states.build_preset_pair(now, after)
     return Answer(
-        aside=plain.format_pair_text(pair)
+        aside=text_changes.format_pair_text(pair)
         + ("" if pair.is_different else "npuprof: it resolves as before\n")
     )
 

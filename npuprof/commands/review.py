@@ -13,15 +13,15 @@ from urllib.parse import quote
 from npuprof import hosting
 from npuprof.catalog import build_finding
 from npuprof.checks.store import check_store
+from npuprof.commands.finding_options import JudgingVerb
 from npuprof.commands.framework import flag, option
-from npuprof.commands.judging import JudgingVerb
 from npuprof.commands.resolving import open_workspace
-from npuprof.compare.markdown import format_faults, format_survey_markdown
-from npuprof.compare.revisions import build_page, compare_revisions, format_diff_command
+from npuprof.compare.markdown_changes import format_faults, format_survey_markdown
 from npuprof.compare.spans import COMMENT_LIMIT, Faults, Page, format_listed_span, is_address
+from npuprof.compare.store_states import build_page, compare_revisions, format_diff_command
 from npuprof.compare.survey import Survey
-from npuprof.hosting.checkout import complete_checkout
 from npuprof.hosting.job import Job
+from npuprof.hosting.merge_base import complete_checkout
 from npuprof.hosting.reports import FORMATS
 from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report import Answer, baselines

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from npuprof import catalog
-from npuprof.catalog import pages, written_condition
+from npuprof.catalog import code_pages, written_condition
 from npuprof.commands.framework import Verb, optional_argument
 from npuprof.commands.framework.parameters import FORMAT, OUTPUT, STORE
 from npuprof.document import keys
@@ -36,7 +36,10 @@ class Rule(Verb):
 
         Raises NpuprofError for an unknown code.
         """
-        known = {**pages.load_pages(), **{page.code: page for page in load_team_pages(self.store)}}
+        known = {
+            **code_pages.load_pages(),
+            **{page.code: page for page in load_team_pages(self.store)},
+        }
         reading = _list_rules_on(self.code, self.store) if self.code is not None else []
         if self.code is None or (reading and self.code not in known):
             wanted = [known[code] for code in reading] if self.code is not None else known.values()
@@ -68,7 +71,7 @@ class Rule(Verb):
         )
 
 
-def load_team_pages(store: str | None = None) -> list[pages.Page]:
+def load_team_pages(store: str | None = None) -> list[code_pages.Page]:
     """Return the pages of team rules.
 
     Without a ``store``, none if there is no store here or npuprof.toml is invalid.
@@ -102,12 +105,12 @@ def _list_rules_on(key: str, store: str | None) -> list[str]:
     ]
 
 
-def _build_team_page(rule: TeamRule) -> pages.Page:
+def _build_team_page(rule: TeamRule) -> code_pages.Page:
     where = f"{rule.origin} says so" if rule.origin else "The team says so"
     bound = f", for {', '.join(rule.presets)}" if rule.presets else ""
     condition = f"{f'where {rule.when[0]}, ' if rule.when else ''}{rule.require[0]} has to be true"
     why = f"{where}{bound}: {condition}. Unset and unknown values do not match."
-    return pages.Page(
+    return code_pages.Page(
         rule.code,
         rule.title,
         rule.severity,
@@ -120,7 +123,7 @@ def _build_team_page(rule: TeamRule) -> pages.Page:
     )
 
 
-def _format_page(page: pages.Page) -> str:
+def _format_page(page: code_pages.Page) -> str:
     lines = [f"{page.code} ({page.severity}): {page.title}", ""]
     lines += [f"    Why: {page.why}", f"    Try: {page.fix}"]
     for label, files, context in (

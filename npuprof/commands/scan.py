@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from npuprof.catalog import build_finding
+from npuprof.commands.finding_options import FORMATS, JudgingVerb, describe_accepted
 from npuprof.commands.framework import arguments, flag
 from npuprof.commands.framework.parameters import (
     BASELINE,
@@ -18,17 +19,16 @@ from npuprof.commands.framework.parameters import (
     PrintingVerb,
     formats,
 )
-from npuprof.commands.judging import FORMATS, JudgingVerb, describe_accepted
 from npuprof.edit.migration_steps import find_earlier_release
 from npuprof.model import Context, Place, build_usage_error
 from npuprof.report import Answer
 from npuprof.report.findings import format_severity_counts
 from npuprof.report.text import format_count
-from npuprof.scripts.reading.files import describe_kinds
+from npuprof.scripts.reading.file_kinds import describe_kinds
 from npuprof.scripts.scanning import scan_scripts
 from npuprof.scripts.summary.forms import format_report, format_report_page
 from npuprof.scripts.summary.report import build_findings_report, build_report_fields
-from npuprof.scripts.summary.survey import Survey
+from npuprof.scripts.summary.setting_counts import Survey
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

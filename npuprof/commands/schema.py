@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from npuprof.catalog.schema import build_profile_schema
+from npuprof.catalog.preset_schema import build_profile_schema
 from npuprof.commands.framework import Verb, flag, option_with_default
 from npuprof.commands.framework.parameters import OUTPUT, STORE
 from npuprof.edit.preset_file import require_writable_store
@@ -14,7 +14,7 @@ from npuprof.edit.schemaline import PRESET_SCHEMA, PROJECT_SCHEMA
 from npuprof.model import build_usage_error
 from npuprof.report import Answer
 from npuprof.report.json_text import format_json_answer
-from npuprof.runs.records import load_record_schema
+from npuprof.runs.run_records import load_record_schema
 from npuprof.store import spec
 from npuprof.store.project_schema import build_project_schema
 from npuprof.system import writing

@@ -61,7 +61,7 @@ class Set(StoreVerb):
         """
         from npuprof import edit
         from npuprof.edit.lists import find_changes
-        from npuprof.edit.personal import answer_edit
+        from npuprof.edit.personal_edits import answer_edit
 
         self._require_clear_arguments()
         workspace = Workspace(self.store)

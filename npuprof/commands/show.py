@@ -13,7 +13,7 @@ from npuprof.commands.framework.parameters import (
 from npuprof.commands.resolving import resolve_shown
 from npuprof.document import keys
 from npuprof.model import Path
-from npuprof.renderers.plain import build_config_fields, collect_profile_head
+from npuprof.renderers.flattened import build_config_fields, collect_profile_head
 from npuprof.report import Answer
 from npuprof.report.text import escape_controls, paint_text
 from npuprof.resolve.config import Config

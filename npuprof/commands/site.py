@@ -11,13 +11,13 @@ from npuprof.commands.resolving import open_workspace
 from npuprof.model import Context, Finding, build_error
 from npuprof.report import Answer
 from npuprof.report.text import format_count
-from npuprof.site.folder import write_site
+from npuprof.site.site_folder import write_site
 from npuprof.store import spec
 from npuprof.system import group_pairs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.scripts.summary.survey import Touched
+    from npuprof.scripts.summary.setting_counts import Touched
 
 
 class Site(StoreVerb):
@@ -96,7 +96,7 @@ def _list_touched(
     if not paths:
         return
     from npuprof.scripts.scanning import scan_scripts
-    from npuprof.scripts.summary.survey import Survey
+    from npuprof.scripts.summary.setting_counts import Survey
 
     context = Context(cann=release)
     survey = Survey(context)

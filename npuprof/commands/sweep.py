@@ -31,13 +31,14 @@ from npuprof.model import Finding, NpuprofError, Step, build_error, build_usage_
 from npuprof.report import Answer
 from npuprof.report.terminal import progress_line
 from npuprof.resolve.config import Config
-from npuprof.store import one_time
+from npuprof.store import assignment_arguments
 from npuprof.system.files import read_file_content
-from npuprof.trials import tables
+from npuprof.trials import result_tables
 from npuprof.trials.engines import ENGINES, write_indexed_job, write_slurm_array
 from npuprof.trials.journal import Journal
-from npuprof.trials.judging import compile_pattern, require_command
 from npuprof.trials.metrics import list_missing_metrics
+from npuprof.trials.outcomes import compile_pattern, require_command
+from npuprof.trials.result_tables import describe_choices
 from npuprof.trials.running import Runner, Setup, write_texts
 from npuprof.trials.setup import build_fit, build_setup, warn_of_newer_files
 from npuprof.trials.sweeping import (
@@ -55,7 +56,6 @@ from npuprof.trials.sweeping import (
     take_logs,
     take_results,
 )
-from npuprof.trials.tables import describe_choices
 
 
 class Sweep(PrintingVerb, ContextVerb):
@@ -230,7 +230,7 @@ class Sweep(PrintingVerb, ContextVerb):
     def _combine(self, setup: Setup, axes: Sequence[Axis]) -> list[Combination]:
         workspace = open_workspace(self.store, self.build_context(self.to or "env"))
         workspace.profile(self.spec)  # report its own faults first
-        fixed = one_time.parse_assignments(self.set_, self.unset)
+        fixed = assignment_arguments.parse_assignments(self.set_, self.unset)
 
         def resolve(mixins: Sequence[str], steps: Sequence[Step]) -> Config:
             return workspace.resolve_spec(self.spec, mixins, [*fixed, *steps])
@@ -264,14 +264,14 @@ class Sweep(PrintingVerb, ContextVerb):
                 setup.metrics, [result.metrics for _, result in rows if result is not None]
             ),
         )
-        sweep = tables.Sweep(self.spec, axes, rows, names)
+        sweep = result_tables.Sweep(self.spec, axes, rows, names)
         if goal is not None:
             return _answer_best(sweep, goal, notes)
         return Answer(
             {
-                "text": lambda: tables.build_table(sweep),
-                "csv": lambda: tables.format_csv(sweep),
-                "json": lambda: tables.build_fields(sweep, self.command),
+                "text": lambda: result_tables.build_table(sweep),
+                "csv": lambda: result_tables.format_csv(sweep),
+                "json": lambda: result_tables.build_fields(sweep, self.command),
             },
             notes,
             0 if is_complete else 2,
@@ -328,7 +328,7 @@ class Sweep(PrintingVerb, ContextVerb):
         return Answer(text, notes=tuple(sorted(notes)))
 
 
-def _answer_best(sweep: tables.Sweep, goal: Goal, notes: tuple[str, ...]) -> Answer:
+def _answer_best(sweep: result_tables.Sweep, goal: Goal, notes: tuple[str, ...]) -> Answer:
     best = find_best(sweep.rows, goal)
     if best is None:
         why = "Only runs that end with 0 count, and values that are numbers."

@@ -15,10 +15,10 @@ from npuprof.model import Finding, NpuprofError, Place, Record, build_error, bui
 from npuprof.renderers.trusting import identify_store, list_profile_needs
 from npuprof.report import Answer
 from npuprof.report.text import count_rest, format_count
-from npuprof.store import is_source_reference, spec, trust
+from npuprof.store import is_source_reference, spec, trust_state
 from npuprof.store.base import ReadOnceStore
 from npuprof.store.problems import build_no_folder_finding
-from npuprof.store.trust import Trusted
+from npuprof.store.trust_state import Trusted
 from npuprof.system.files import read_file_content
 
 _SCHEMA = "npuprof.trust-answer/2"
@@ -83,9 +83,9 @@ class Trust(Verb):
             return Answer(None, ("the presets that npuprof ships need no trust",))
         needs = [] if self.revoke else _collect_needs(folder)
         chosen = self._choose(folder.label, needs)
-        path = trust.find_trust_file()
+        path = trust_state.find_trust_file()
         if not self.dry_run:
-            trust.keep_trusted(
+            trust_state.keep_trusted(
                 identify_store(folder), _build_trusted(chosen), adding=bool(self.variables)
             )
         what = format_count(len(chosen), "variable") if chosen else "nothing"

@@ -44,7 +44,7 @@ class Unset(StoreVerb):
 
         Raises NpuprofError, and then writes nothing.
         """
-        from npuprof.edit.personal import answer_edit
+        from npuprof.edit.personal_edits import answer_edit
 
         remarks: list[str] = []
         change_text = partial(self._change_text, remarks)

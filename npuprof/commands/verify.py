@@ -19,7 +19,7 @@ from npuprof.report import Answer
 from npuprof.report.findings import build_finding_dict, format_findings
 from npuprof.report.tables import Table
 from npuprof.report.text import format_count
-from npuprof.runs.evidence.reading import read_told_evidence
+from npuprof.runs.evidence.evidence_files import read_told_evidence
 from npuprof.runs.proving import answer_proof
 from npuprof.store import spec
 

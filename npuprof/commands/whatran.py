@@ -6,8 +6,8 @@ from typing import Any
 
 from npuprof.commands.framework import number, optional_argument
 from npuprof.commands.framework.parameters import FORMAT, PrintingVerb, StoreVerb
-from npuprof.compare.data import build_change_dict
-from npuprof.compare.plain import format_pair_text
+from npuprof.compare.json_changes import build_change_dict
+from npuprof.compare.text_changes import format_pair_text
 from npuprof.history.last import build_commit_fields
 from npuprof.model import Finding, build_usage_error
 from npuprof.report import Answer

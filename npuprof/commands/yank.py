@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from npuprof.commands.framework import argument, flag, required_option
 from npuprof.commands.framework.parameters import DRY_RUN, StoreVerb
-from npuprof.history import pushing, writing
+from npuprof.history import git_writing, pushing
 from npuprof.model import NpuprofError, build_error, build_usage_error
 from npuprof.report import Answer
 from npuprof.report.text import count_rest, format_count
@@ -65,7 +65,7 @@ class Yank(StoreVerb):
         if self.dry_run:
             return Answer(f"{tag} at {version.commit[:7]}\n{why}\n", reach)
         # at the version's target, so that clones with one tag get the other
-        writing.create_tags(repository, version.commit, {tag: f"{why}\n"})
+        git_writing.create_tags(repository, version.commit, {tag: f"{why}\n"})
         if self.push:
             done = pushing.push_new_tags(repository, f"{tag}\n", [tag])
             return done._replace(remarks=(*reach, *done.remarks))

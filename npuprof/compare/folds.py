@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from npuprof.checks.accepted import Accepted
-    from npuprof.compare.pairs import Pair
+    from npuprof.compare.preset_states import Pair
     from npuprof.compare.survey import Survey
 
 

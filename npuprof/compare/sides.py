@@ -7,7 +7,7 @@ import os
 from npuprof.model import Context, NpuprofError
 from npuprof.resolve.config import Config
 from npuprof.store import spec
-from npuprof.store.around import has_sparse_checkout
+from npuprof.store.enclosing_repository import has_sparse_checkout
 from npuprof.store.folder import Folder
 from npuprof.store.gitstore.repository import TreeFile
 from npuprof.store.gitstore.revisions import Revision

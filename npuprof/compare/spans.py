@@ -17,7 +17,7 @@ from npuprof.system import lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.compare.pairs import Pair
+    from npuprof.compare.preset_states import Pair
 
 #: GitHub limits comments to 65,536 characters; the rest is for a heading.
 COMMENT_LIMIT = 60_000

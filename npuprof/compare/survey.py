@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from npuprof.compare.pairs import (
+from npuprof.compare.preset_states import (
     Pair,
     build_resolved_pair,
     compare_raw_preset,
@@ -15,7 +15,7 @@ from npuprof.compare.sides import ResolvedSide, StoreSide, WorkTree
 from npuprof.model import Context, Finding, NpuprofError, Record, did_you_mean
 from npuprof.resolve.config import Config
 from npuprof.store import spec
-from npuprof.store.around import has_release_tags
+from npuprof.store.enclosing_repository import has_release_tags
 from npuprof.store.folder import Folder
 from npuprof.store.gitstore.revisions import Revision
 from npuprof.store.worktree import find_converted_files
@@ -23,7 +23,7 @@ from npuprof.system import group_pairs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.store.sources.reading import Sources
+    from npuprof.store.sources.opening import Sources
 
 
 class Survey(Record):
@@ -226,7 +226,7 @@ def have_other_sources(before: Revision | Folder, after: Revision | Folder) -> b
 
 
 def _has_edited_copy(sources: Sources, name: str) -> bool:
-    from npuprof.store.sources.reading import find_copy_faults
+    from npuprof.store.sources.opening import find_copy_faults
 
     return (
         sources.open_copy is not None

@@ -144,7 +144,7 @@ def parse_document(
     try:
         data = parse_toml_text(text)
     except tomli.TOMLDecodeError as error:
-        from npuprof.document.syntax import build_syntax_finding
+        from npuprof.document.syntax_errors import build_syntax_finding
 
         raise NpuprofError(build_syntax_finding(source, text, str(error))) from None
     except ValueError:

@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from npuprof.document import keys, parse_toml_text
-from npuprof.edit.draft import Draft
 from npuprof.edit.paths import PathChange, is_same_document
-from npuprof.edit.statements import find_line_ending
+from npuprof.edit.text_draft import Draft
+from npuprof.edit.toml_statements import find_line_ending
 from npuprof.model import NpuprofError, Path, build_error
 
 __all__ = ["PathChange", "apply_changes"]

@@ -11,7 +11,7 @@ from npuprof.document.profile import NAMES, PROFILE_KEYS, Profile
 from npuprof.edit.changed import resolve_apart
 from npuprof.edit.paths import MISSING, PathChange, assign_at_path, find_at_path
 from npuprof.model import SECTIONS, Finding, Path, build_error, has_only_digits
-from npuprof.store import one_time
+from npuprof.store import assignment_arguments
 
 
 def locate_key(text: str) -> tuple[Path, str]:
@@ -19,14 +19,16 @@ def locate_key(text: str) -> tuple[Path, str]:
     ``[profile]``).
     """
     segments = keys.split_dotted_key(text) or ()
-    one_time.require_shallow_key(text)
+    assignment_arguments.require_shallow_key(text)
     if len(segments) > 1 and segments[0] == "profile":
         return segments, ""
     if len(segments) > 2 and segments[0] == "append" and segments[1] in SECTIONS:
         return segments, keys.format_full_key(segments[1], segments[2])
     parsed = keys.parse_key(text)
     if parsed is None:
-        raise build_error("NP009", f"{text!r} is not a key", "", one_time.suggest_bare_key(text))
+        raise build_error(
+            "NP009", f"{text!r} is not a key", "", assignment_arguments.suggest_bare_key(text)
+        )
     section, name = keys.split_section_and_name(parsed[0])
     return (section, name, *parsed[1]), parsed[0]
 
@@ -37,12 +39,14 @@ def parse_assignment(data: dict[str, Any], text: str) -> PathChange | None:
     None if the value is already set.
     """
     name, equals, raw = text.partition("=")
-    if not equals or name.endswith(":") or one_time.is_doubled(name, raw):
-        raise build_error("NP009", f"{text!r} is not KEY=VALUE", "", one_time.ASSIGNMENT_ADVICE)
-    one_time.require_closed_quote(text)
+    if not equals or name.endswith(":") or assignment_arguments.is_doubled(name, raw):
+        raise build_error(
+            "NP009", f"{text!r} is not KEY=VALUE", "", assignment_arguments.ASSIGNMENT_ADVICE
+        )
+    assignment_arguments.require_closed_quote(text)
     path, key = locate_key(name.strip())
     depth = 3 if path[0] == "append" else 2
-    value = one_time.parse_assigned_value(
+    value = assignment_arguments.parse_assigned_value(
         key if len(path) == depth and path[0] != "append" else "", raw.strip()
     )
     if path[0] == "profile" and isinstance(value, str):
@@ -212,7 +216,7 @@ def build_nothing_finding(profile: Profile, text: str, name: str, own: bool) -> 
     )
     shows = f"npuprof show {name} {'--origin ' if own else ''}lists the effective values"
     hint = (
-        one_time.suggest_key(shown, known)
-        or f"{one_time.suggest_unknown_key(shown)} {shows}".strip()
+        assignment_arguments.suggest_key(shown, known)
+        or f"{assignment_arguments.suggest_unknown_key(shown)} {shows}".strip()
     )
     return Finding("NP924", what, "", hint)

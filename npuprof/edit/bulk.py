@@ -27,7 +27,7 @@ from npuprof.report import Answer
 from npuprof.report.asking import answer_refusal, ask_on_terminal
 from npuprof.report.text import count_rest, format_count
 from npuprof.resolve.config import Config
-from npuprof.store import one_time
+from npuprof.store import assignment_arguments
 from npuprof.store.spec import Workspace
 from npuprof.system import writing
 from npuprof.system.locks import lock_folders
@@ -176,7 +176,7 @@ def _is_inherited(config: Config, data: dict[str, object], text: str) -> bool:
     ):
         return False
     is_set, value = values.find_value(key, config.settings[key], path[2:])
-    assigned = one_time.parse_assigned_value(key if len(path) == 2 else "", raw.strip())
+    assigned = assignment_arguments.parse_assigned_value(key if len(path) == 2 else "", raw.strip())
     if path[0] == "env":
         return is_set and str(value) == str(assigned)
     same = (

@@ -7,7 +7,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import condition, written_condition
-from npuprof.checks import settings
+from npuprof.checks import setting_values
 from npuprof.checks.meaning import UNKNOWN, guess_plain_value
 from npuprof.document import keys
 from npuprof.model import Finding, NpuprofError, build_error, did_you_mean
@@ -53,7 +53,11 @@ def _parse_condition(text: str) -> Any:
 
 def _guess_value(key: str, value: Any, kind: str) -> Any:
     option = catalog.find_option(key)
-    guess = settings.guess_option_value(option, value) if option else guess_plain_value(value, kind)
+    guess = (
+        setting_values.guess_option_value(option, value)
+        if option
+        else guess_plain_value(value, kind)
+    )
     return None if guess is UNKNOWN else guess
 
 

@@ -19,7 +19,7 @@ from npuprof.edit.assignments import (
 from npuprof.edit.changed import resolve_apart
 from npuprof.edit.paths import MISSING, PathChange, assign_at_path, find_at_path
 from npuprof.model import NpuprofError, Path, Record, build_error
-from npuprof.store import one_time
+from npuprof.store import assignment_arguments
 
 
 class ListChange(Record):
@@ -50,7 +50,9 @@ def parse_appended(text: str) -> ListChange:
     """
     name, equals, raw = text.partition("=")
     if not equals:
-        raise build_error("NP009", f"{text!r} is not KEY=VALUE", "", one_time.ASSIGNMENT_ADVICE)
+        raise build_error(
+            "NP009", f"{text!r} is not KEY=VALUE", "", assignment_arguments.ASSIGNMENT_ADVICE
+        )
     return parse_list_change(text) or ListChange(name.strip(), raw.strip(), True)
 
 
@@ -141,7 +143,7 @@ def _change_names(
     before = [] if own is MISSING else [own] if isinstance(own, str) else own
     if not isinstance(before, list):
         raise _build_no_list_error(change.key, before)
-    listed = one_time.parse_assigned_value("", change.text)
+    listed = assignment_arguments.parse_assigned_value("", change.text)
     items = listed if isinstance(listed, list) else split_listed_words(path, change.text)
     if change.adds:
         new = _leave_out_known(items, before, change.key, notes)
@@ -155,7 +157,7 @@ def _read_items(text: str, known: list[Any]) -> list[Any]:
 
     For a list of lists, a list is one element.
     """
-    value = one_time.parse_assigned_value("", text)
+    value = assignment_arguments.parse_assigned_value("", text)
     if not isinstance(value, list):
         return [value]
     if (

@@ -19,7 +19,7 @@ from npuprof.edit.inline import rewrite_value
 from npuprof.edit.paths import MISSING, find_at_path
 from npuprof.edit.schemaline import measure_schema_head
 from npuprof.edit.sequences import find_differing_runs
-from npuprof.edit.statements import (
+from npuprof.edit.toml_statements import (
     Statement,
     Statements,
     collect_comments,

@@ -8,7 +8,7 @@ from shlex import quote
 
 from npuprof import document
 from npuprof.document.profile import Profile
-from npuprof.edit import renaming
+from npuprof.edit import reference_renaming
 from npuprof.edit.changed import ChangedStore
 from npuprof.edit.preset_file import (
     PresetFile,
@@ -22,7 +22,7 @@ from npuprof.edit.preset_file import (
 from npuprof.edit.schemaline import move_schema_line
 from npuprof.model import Finding, NpuprofError, build_error
 from npuprof.store.folder import Folder
-from npuprof.store.personal import find_personal_file
+from npuprof.store.personal_layers import find_personal_file
 from npuprof.system.files import read_file_content
 from npuprof.system.writing import Wanted
 
@@ -81,7 +81,7 @@ class Moved:
             except NpuprofError as error:
                 unread += error.findings
                 continue
-            renamed = renaming.rename_references(read, self.old_name, self.name)
+            renamed = reference_renaming.rename_references(read, self.old_name, self.name)
             if renamed != read.text:
                 self._files.append((read_preset_file(self.home, name), renamed))
                 self.changed.set_text(
@@ -89,7 +89,7 @@ class Moved:
                 )  # at once, while its data are cached
             self._pins += [
                 f"{origin} keeps {name}"
-                for origin, name in renaming.list_pinned_references(read, self.old_name)
+                for origin, name in reference_renaming.list_pinned_references(read, self.old_name)
             ]
         return unread
 
@@ -140,7 +140,7 @@ def _plan_project_file(home: Folder, old: str, new: str) -> tuple[list[Wanted], 
     project = home.project.document
     if project is None or not home.project_file:
         return [], ""
-    text = renaming.rename_in_project(project, old, new)
+    text = reference_renaming.rename_in_project(project, old, new)
     if text == project.text:
         return [], ""
     raw = read_file_content(home.project_file)

@@ -14,7 +14,7 @@ from npuprof.document.keys import format_full_key
 from npuprof.document.profile import Profile
 from npuprof.edit.changed import find_faults, resolve_apart, select_new_findings
 from npuprof.edit.dependents import require_valid_dependents
-from npuprof.edit.statements import split_lines
+from npuprof.edit.toml_statements import split_lines
 from npuprof.model import Finding, NpuprofError, Record, build_error
 from npuprof.report import Answer, output
 from npuprof.report.findings import format_findings

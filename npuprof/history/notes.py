@@ -6,7 +6,7 @@ import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 
 from npuprof.compare.folds import fold_shared_changes, identify_lasting_change
-from npuprof.compare.markdown import format_change_table, format_shared_changes
+from npuprof.compare.markdown_changes import format_change_table, format_shared_changes
 from npuprof.compare.spans import Page, collect_revisions
 from npuprof.compare.spans import format_listed_span as span
 from npuprof.history.planning import PlannedRelease, ReleasePlan, count_followers

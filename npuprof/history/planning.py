@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from npuprof.checks import check_config
-from npuprof.compare.pairs import Pair
-from npuprof.compare.plain import format_pair_text
+from npuprof.compare.preset_states import Pair
+from npuprof.compare.text_changes import format_pair_text
 from npuprof.history.proposal import Proposal, Reason, choose_step, propose_version
 from npuprof.history.releasing import (
     build_release_record,

@@ -11,8 +11,8 @@ from npuprof.catalog import products
 from npuprof.catalog.releases import is_range_within
 from npuprof.compare.changes import Change
 from npuprof.compare.folds import format_change_sentence
-from npuprof.compare.pairs import Pair, build_preset_pair
-from npuprof.compare.scopes import compare_with_scopes
+from npuprof.compare.override_scopes import compare_with_scopes
+from npuprof.compare.preset_states import Pair, build_preset_pair
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.resolve.claims import order_claims

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from npuprof.store import problems
     from npuprof.store.base import ProfileOrError
     from npuprof.store.gitstore import revisions
-    from npuprof.store.sources.reading import Sources
+    from npuprof.store.sources.opening import Sources
     from npuprof.store.versions import Version
 else:
     problems = lazy_module("npuprof.store.problems")
@@ -59,7 +59,7 @@ class Snapshots(ProfileSource):
         """The sources of the current commit. Raises NpuprofError."""
         files = self._find_project_files(self.commit)
         if files not in self._sources:
-            from npuprof.store.sources.reading import read_sources_at
+            from npuprof.store.sources.opening import read_sources_at
 
             self._sources[files] = read_sources_at(
                 self.repository, self.commit, self.layout.prefix, None

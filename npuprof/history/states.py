@@ -129,14 +129,16 @@ def compare_states(
     """
     if not path.everywhere:
         return _compare_asked_settings(then, now, path, trace)
-    from npuprof.compare import scopes
+    from npuprof.compare import override_scopes
 
     if not path.key:
-        return scopes.compare_with_scopes(then, now, trace)
-    scoped = scopes.compare_scopes(
+        return override_scopes.compare_with_scopes(then, now, trace)
+    scoped = override_scopes.compare_scopes(
         then, now, path.key, lambda old, new: _compare_asked_settings(old, new, path, trace)
     )
-    return scopes.add_scoped_changes(_compare_asked_settings(then, now, path, trace), scoped)
+    return override_scopes.add_scoped_changes(
+        _compare_asked_settings(then, now, path, trace), scoped
+    )
 
 
 def _compare_asked_settings(
@@ -168,7 +170,7 @@ def build_added_changes(config: Config, path: SettingPath) -> list[Change]:
     changes = _build_asked_changes(config, path)
     if not path.everywhere:
         return changes
-    from npuprof.compare.scopes import add_scoped_changes, resolve_scopes
+    from npuprof.compare.override_scopes import add_scoped_changes, resolve_scopes
 
     return add_scoped_changes(
         changes,
@@ -190,7 +192,7 @@ def has_setting(state: PresetState, path: SettingPath) -> bool:
     """Return whether a preset has a value at a path in some context."""
     if not isinstance(state, Config) or _has_value(state, path) or not path.everywhere:
         return isinstance(state, Config) and _has_value(state, path)
-    from npuprof.compare.scopes import resolve_scopes
+    from npuprof.compare.override_scopes import resolve_scopes
 
     return any(_has_value(there, path) for there, _ in resolve_scopes(state, path.key))
 

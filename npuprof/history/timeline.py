@@ -33,7 +33,7 @@ from npuprof.system import lazy_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.history.lookups import PastLookups
+    from npuprof.history.past_references import PastLookups
     from npuprof.store import problems
     from npuprof.store.versions import Version
 else:
@@ -309,7 +309,7 @@ class Timeline:
 
     @cached_property
     def _lookups(self) -> PastLookups:
-        from npuprof.history.lookups import PastLookups
+        from npuprof.history.past_references import PastLookups
 
         return PastLookups(self._snapshots)
 

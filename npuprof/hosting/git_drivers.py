@@ -8,7 +8,7 @@ import shlex
 import sys
 
 from npuprof.model import NpuprofError, build_error
-from npuprof.store.around import find_bare_repository
+from npuprof.store.enclosing_repository import find_bare_repository
 from npuprof.store.folder import find_store
 from npuprof.store.gitstore.objects import Git, build_refusal_finding
 from npuprof.store.layout import escape_glob

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from npuprof.catalog.pages import load_pages
+from npuprof.catalog.code_pages import load_pages
 from npuprof.model import Finding, __version__
 from npuprof.report.findings import LEVELS, build_hint, strip_lines
 from npuprof.report.json_text import format_json_answer

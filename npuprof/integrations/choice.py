@@ -10,7 +10,7 @@ from typing import Any
 from npuprof.checks import check_before_export
 from npuprof.model import NpuprofError, Record, build_usage_error
 from npuprof.resolve.config import Config
-from npuprof.store import one_time, spec
+from npuprof.store import assignment_arguments, spec
 
 
 class Flag(Record):
@@ -74,7 +74,9 @@ def resolve_choice(
         raise build_usage_error(
             "'-' is standard input, which belongs to the script", "name a preset, or a file"
         )
-    config = workspace.resolve_spec(preset, changes=one_time.parse_assignments(set_, unset))
+    config = workspace.resolve_spec(
+        preset, changes=assignment_arguments.parse_assignments(set_, unset)
+    )
     errors = (
         [finding for finding in check_before_export(config) if finding.severity == "error"]
         if check

@@ -302,7 +302,7 @@ def _list_carriers(name: str) -> tuple[str, ...]:
 
 def build_unfit_finding(config: Config, name: str, target: str) -> Finding:
     """Return the finding for a value whose type does not fit its place."""
-    from npuprof.checks.settings import find_setting_faults
+    from npuprof.checks.setting_values import find_setting_faults
 
     value = (
         config.settings[name] if name in config.settings else config.options[name]

@@ -21,7 +21,7 @@ from npuprof.renderers import (
     encode_fitting_value,
     finish_code,
 )
-from npuprof.renderers.python import SCRIPT_FOLDER, format_call, format_literal
+from npuprof.renderers.python_source import SCRIPT_FOLDER, format_call, format_literal
 from npuprof.renderers.session import find_companion_lines, format_parameter_map
 from npuprof.report import say_option
 from npuprof.resolve.config import Config
@@ -185,7 +185,7 @@ def _find_hybrid_mode_states(config: Config) -> set[str]:
 
 
 def _build_nested_arguments(config: Config, tree: dict[str, Any]) -> list[Any]:
-    """Return the arguments in the form of ``python.format_call``."""
+    """Return the arguments in the form of ``python_source.format_call``."""
     options = config.shared_sections["options"]
     return [
         (f"{argument}={_class_names()[argument]}(", _build_nested_arguments(config, inner), ")")

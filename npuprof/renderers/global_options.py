@@ -17,7 +17,7 @@ from npuprof.renderers import (
     encode_fitting_value,
     finish_code,
 )
-from npuprof.renderers.python import (
+from npuprof.renderers.python_source import (
     SCRIPT_FOLDER,
     format_assignment,
     format_literal,

@@ -11,7 +11,7 @@ from npuprof import catalog
 from npuprof.catalog.launchers import list_rank_variables
 from npuprof.model import __version__
 from npuprof.renderers import Rendered, Target, add_render_header
-from npuprof.renderers.python import format_literal
+from npuprof.renderers.python_source import format_literal
 from npuprof.renderers.session import FIND_OPTIMIZER, SWITCH_REWRITES_OFF, format_session_imports
 from npuprof.resolve.config import Config
 

@@ -15,7 +15,7 @@ from npuprof.renderers import (
     build_render_finding,
     build_setting_finding,
 )
-from npuprof.renderers.python import format_call, format_literal
+from npuprof.renderers.python_source import format_call, format_literal
 from npuprof.renderers.session import SESSION_LOOP, Shape, render_shape
 from npuprof.resolve.config import Config
 

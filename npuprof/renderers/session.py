@@ -20,7 +20,7 @@ from npuprof.renderers import (
     finish_code,
     fits_proto_field,
 )
-from npuprof.renderers.python import SCRIPT_FOLDER, format_literal, format_statement
+from npuprof.renderers.python_source import SCRIPT_FOLDER, format_literal, format_statement
 from npuprof.resolve.config import Config
 from npuprof.system import lazy_pattern
 

@@ -11,7 +11,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.model import NpuprofError
 from npuprof.renderers import Rendered, Target, add_render_header, build_setting_finding
-from npuprof.renderers.python import WIDTH, format_assignment, format_call, format_literal
+from npuprof.renderers.python_source import WIDTH, format_assignment, format_call, format_literal
 from npuprof.resolve.config import Config
 
 _MODULE = '''\

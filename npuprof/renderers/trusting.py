@@ -30,7 +30,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from npuprof.store.trust import Trusted
+    from npuprof.store.trust_state import Trusted
 
 
 class Need(Record):
@@ -173,7 +173,7 @@ def refuse_untrusted(
     ]
     if not needs:
         return
-    from npuprof.store.trust import Trusted, load_trusted
+    from npuprof.store.trust_state import Trusted, load_trusted
 
     trusted = {
         author.identity: load_trusted(author.identity) for _, author in needs if author.identity
@@ -246,8 +246,8 @@ def trust_typed(home: ProfileSource | None, assignments: Iterable[str]) -> None:
 
     Raises NpuprofError if that cannot be saved.
     """
-    from npuprof.store.one_time import parse_assigned_value
-    from npuprof.store.trust import Trusted
+    from npuprof.store.assignment_arguments import parse_assigned_value
+    from npuprof.store.trust_state import Trusted
 
     names, pairs = set(), set()
     for text in assignments:
@@ -268,7 +268,7 @@ def trust_carried(home: ProfileSource | None, profiles: Iterable[Profile]) -> li
 
     Return those that affect code execution.
     """
-    from npuprof.store.trust import Trusted
+    from npuprof.store.trust_state import Trusted
 
     needs = [need for profile in profiles for need in list_profile_needs(profile)]
     _add_trust(home, Trusted(frozenset(need.name for need in needs if not need.executes)))
@@ -276,7 +276,7 @@ def trust_carried(home: ProfileSource | None, profiles: Iterable[Profile]) -> li
 
 
 def _add_trust(home: ProfileSource | None, wanted: Trusted) -> None:
-    from npuprof.store.trust import keep_trusted
+    from npuprof.store.trust_state import keep_trusted
 
     if any(wanted) and (identity := identify_store(home)):
         keep_trusted(identity, wanted, adding=True)

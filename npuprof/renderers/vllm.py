@@ -11,7 +11,7 @@ from npuprof.document import keys
 from npuprof.model import NpuprofError
 from npuprof.renderers import Rendered, Target, add_render_header, build_unfit_finding
 from npuprof.renderers.environment import collect_env_variables
-from npuprof.renderers.files import format_clear_and_export_lines, format_yaml_key
+from npuprof.renderers.environment_files import format_clear_and_export_lines, format_yaml_key
 from npuprof.resolve.config import Config
 
 

@@ -74,7 +74,7 @@ class Table(Record):
         return out, len(self.rows)
 
     def format_html(self, caption: str, kinds: Sequence[str] = (), matrix: bool = False) -> str:
-        """Return the table of a page, see ``html.format_html_table``."""
+        """Return the table of a page, see ``report.html.format_html_table``."""
         from npuprof.report.html import format_html_table
 
         return format_html_table(caption, self.header, self.rows, kinds, matrix)
@@ -180,6 +180,6 @@ class Markdown(Record):
 
     def format_terminal(self, coloured: bool) -> str:
         """Return the text as lines that a terminal can show."""
-        from npuprof.report.markdown import format_markdown_page
+        from npuprof.report.terminal_markdown import format_markdown_page
 
         return format_markdown_page(self.parts, self.show_link, coloured)

@@ -11,9 +11,10 @@ import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
+from functools import partial
 
 from npuprof import catalog
-from npuprof.catalog import Option, releases, surfaces
+from npuprof.catalog import Option, attribute_values, releases
 from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.runs.adapter_files import PACKAGES, Source, find_installed, open_source
 from npuprof.system.files import LARGEST_FILE, describe_os_error
@@ -137,9 +138,8 @@ def _read_source(source: Source) -> Adapter:
                     classes.read(file.read(LARGEST_FILE))
             elif re.search(r"\.so(?:\.\d+)*$", name) and (inside or not packages):
                 with source.open(name) as file:
-                    option_names = find_names(
-                        iter(lambda file=file: file.read(_PIECE), b""), catalog.record_names()
-                    )  # type: ignore[misc]
+                    pieces = iter(partial(file.read, _PIECE), b"")
+                    option_names = find_names(pieces, catalog.record_names())
                 if _is_library(option_names):
                     libraries.append(os.path.join(source.shown, name))
                     keys = option_names | (keys or frozenset())
@@ -312,10 +312,10 @@ def _list_traits(adapter: Adapter, release: str) -> Iterator[tuple[str, str, boo
         ):
             yield name, option.states[place], name in adapter.keys
     if adapter.attributes is not None:
-        for path in surfaces.list_attribute_paths():
+        for path in attribute_values.list_attribute_paths():
             yield (
                 f"global_options().{path}",
-                surfaces.find_attribute_release(path, release),
+                attribute_values.find_attribute_release(path, release),
                 path in adapter.attributes,
             )
 
@@ -380,7 +380,7 @@ class Classes:
 
     def list_attributes(self) -> frozenset[str] | None:
         """Return the option paths of TF 2; None if no class has them."""
-        known = surfaces.list_attribute_paths()
+        known = attribute_values.list_attribute_paths()
         plain = {path for path in known if "." not in path}
         best = max(
             self._attributes,

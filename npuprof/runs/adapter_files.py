@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import IO
 
 from npuprof.model import Record
-from npuprof.runs.evidence.places import build_read_error
+from npuprof.runs.evidence.log_locations import build_read_error
 from npuprof.system import find_repository_top, is_below
 from npuprof.system.files import UnfitFileError, describe_os_error, name_special_file
 from npuprof.system.processes import ask_python

@@ -11,9 +11,9 @@ from npuprof.model import Context, Finding, Place, Record, build_error
 from npuprof.renderers.stamp import judge_found_text
 from npuprof.resolve.digests import list_digests
 from npuprof.runs.evidence import Evidence
-from npuprof.runs.evidence.reading import read_told_evidence
+from npuprof.runs.evidence.evidence_files import read_told_evidence
 from npuprof.runs.kinds import EVIDENCE, find_kind
-from npuprof.runs.records import (
+from npuprof.runs.run_records import (
     SCHEMA_BEGINNING,
     SUFFIX,
     Fields,

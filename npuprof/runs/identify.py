@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
 
-from npuprof.compare.pairs import Pair, build_preset_pair
+from npuprof.compare.preset_states import Pair, build_preset_pair
 from npuprof.model import NpuprofError, Record
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
@@ -18,11 +18,11 @@ from npuprof.runs.evidence import Evidence
 from npuprof.runs.fingerprints import Clue
 from npuprof.runs.fitting import Fit, find_fits
 from npuprof.runs.index import Index, list_commits, list_configs, load_index
-from npuprof.runs.records import list_asked, list_texts, read_versions
+from npuprof.runs.run_records import list_asked, list_texts, read_versions
+from npuprof.store.assignment_arguments import parse_assignments
 from npuprof.store.gitstore.commits import Commit, load_commits
 from npuprof.store.gitstore.repository import find_former_names
 from npuprof.store.gitstore.revisions import StoreRepository
-from npuprof.store.one_time import parse_assignments
 from npuprof.store.sources.lookups import Lookups
 from npuprof.store.spec import Workspace, build_context
 from npuprof.store.versions import Version

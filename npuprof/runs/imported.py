@@ -14,12 +14,12 @@ from npuprof.catalog.wire import STAGES, Wire, load_wires
 from npuprof.document import build_command_line_document, keys
 from npuprof.document.profile import Profile
 from npuprof.model import build_error, build_usage_error
-from npuprof.renderers.plain import format_tables
+from npuprof.renderers.flattened import format_tables
 from npuprof.report import Answer
 from npuprof.report.text import escape_controls, format_count
 from npuprof.runs.evidence import Evidence, Process, Text
-from npuprof.runs.evidence.places import is_evidence
-from npuprof.runs.evidence.reading import read_told_evidence
+from npuprof.runs.evidence.evidence_files import read_told_evidence
+from npuprof.runs.evidence.log_locations import is_evidence
 from npuprof.runs.log_values import (
     ABSENT,
     CANNOT_TELL,

@@ -15,8 +15,8 @@ from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Place, build_error
 from npuprof.report.output import tell_remark
 from npuprof.report.text import count_rest
-from npuprof.runs import records
-from npuprof.runs.evidence.places import SUFFIXES, build_read_error, is_evidence, is_log
+from npuprof.runs import run_records
+from npuprof.runs.evidence.log_locations import SUFFIXES, build_read_error, is_evidence, is_log
 from npuprof.system.files import (
     HAND_OVER,
     UnfitFileError,
@@ -48,15 +48,15 @@ class Kind(NamedTuple):
 
 
 def _is_record(path: str, head: bytes | None) -> bool:
-    return head is not None and path.endswith(records.SUFFIX)
+    return head is not None and path.endswith(run_records.SUFFIX)
 
 
 def _read_record(path: str, unread: list[Finding] | None) -> Profile:
-    return records.build_profile(path, records.read_record(path))
+    return run_records.build_profile(path, run_records.read_record(path))
 
 
 def _is_record_folder(path: str, head: bytes | None) -> bool:
-    return head is None and bool(records.list_record_names(path))
+    return head is None and bool(run_records.list_record_names(path))
 
 
 def _read_record_folder(path: str, unread: list[Finding] | None) -> Profile:
@@ -66,7 +66,7 @@ def _read_record_folder(path: str, unread: list[Finding] | None) -> Profile:
     """
     from npuprof.runs import ranks
 
-    read, damaged = records.read_folder(path)
+    read, damaged = run_records.read_folder(path)
     if damaged and unread is None:
         raise NpuprofError(damaged)
     (unread if unread is not None else []).extend(damaged)
@@ -81,7 +81,7 @@ def _read_record_folder(path: str, unread: list[Finding] | None) -> Profile:
         len(launches) == 1
         and len({ranks.identify_record(read[record_path]) for record_path in newest}) == 1
     ):
-        return records.build_profile(newest[0], read[newest[0]])
+        return run_records.build_profile(newest[0], read[newest[0]])
     what, why = (
         f"{path} contains the records of {len(read)} processes",
         "Their settings differ, so name one of them.",
@@ -92,7 +92,7 @@ def _read_record_folder(path: str, unread: list[Finding] | None) -> Profile:
 
 def _read_evidence(path: str, unread: list[Finding] | None) -> Profile:
     from npuprof.runs import imported
-    from npuprof.runs.evidence.reading import read_told_evidence
+    from npuprof.runs.evidence.evidence_files import read_told_evidence
 
     evidence = read_told_evidence([path])
     run = imported.import_evidence(evidence)
@@ -105,7 +105,7 @@ def _read_evidence(path: str, unread: list[Finding] | None) -> Profile:
 
 
 _EVIDENCE_KIND = Kind(EVIDENCE, is_evidence, _read_evidence, SUFFIXES)
-_RECORD_KIND = Kind("the record of a run", _is_record, _read_record, (records.SUFFIX,))
+_RECORD_KIND = Kind("the record of a run", _is_record, _read_record, (run_records.SUFFIX,))
 KINDS = (
     _RECORD_KIND,
     _EVIDENCE_KIND,

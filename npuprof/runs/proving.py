@@ -25,7 +25,7 @@ from npuprof.runs.log_values import (
     TOO_LATE,
     Verdict,
 )
-from npuprof.runs.variables import is_for_torch_npu, judge_variables
+from npuprof.runs.variable_verdicts import is_for_torch_npu, judge_variables
 from npuprof.runs.verdicts import judge_process
 from npuprof.system import group_pairs
 

@@ -14,12 +14,12 @@ from typing import Any
 
 from npuprof.catalog import find_variable, load_env_twins
 from npuprof.catalog.launchers import FACTS
-from npuprof.compare.pairs import Pair, build_preset_pair
+from npuprof.compare.preset_states import Pair, build_preset_pair
 from npuprof.document import keys
 from npuprof.model import Finding, Record
 from npuprof.report.text import escape_controls, format_count
 from npuprof.resolve.config import Config
-from npuprof.runs.records import Fields, read_folder
+from npuprof.runs.run_records import Fields, read_folder
 from npuprof.store.spec import Workspace
 from npuprof.system import group_pairs
 

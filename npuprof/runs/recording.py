@@ -30,7 +30,7 @@ from npuprof.resolve import origins
 from npuprof.resolve.config import Config
 from npuprof.resolve.digests import FORM
 from npuprof.resolve.lineages import is_of_source, is_personal
-from npuprof.runs.records import HIDDEN, SCHEMA, SUFFIX, Fields, digest_arguments, encode_value
+from npuprof.runs.run_records import HIDDEN, SCHEMA, SUFFIX, Fields, digest_arguments, encode_value
 from npuprof.store.folder import Folder
 from npuprof.system import find_repository_top, lazy_pattern
 from npuprof.system.files import build_write_error, describe_os_error, make_folder

@@ -18,9 +18,9 @@ from npuprof.report.findings import format_findings
 from npuprof.resolve.config import Config
 from npuprof.runs import recording
 from npuprof.runs.evidence import Evidence
-from npuprof.runs.evidence.reading import read_with_progress
+from npuprof.runs.evidence.evidence_files import read_with_progress
 from npuprof.runs.proving import answer_proof
-from npuprof.runs.variables import choose_log_modules, is_for_torch_npu
+from npuprof.runs.variable_verdicts import choose_log_modules, is_for_torch_npu
 from npuprof.system.files import describe_os_error, make_folder, remove_folders
 from npuprof.system.processes import DEVNULL, start_user_command
 from npuprof.system.tree import Tree

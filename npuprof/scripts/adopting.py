@@ -15,15 +15,15 @@ from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.report.isolating import isolate_faults
 from npuprof.scripts import blocks
 from npuprof.scripts.blocks import Injector
-from npuprof.scripts.draft import Draft, Pair, list_pairs
-from npuprof.scripts.family import Family
 from npuprof.scripts.grouping import group_by
 from npuprof.scripts.preset import build_drafts
+from npuprof.scripts.preset_draft import Draft, Pair, list_pairs
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.reading import import_script
-from npuprof.scripts.records import ImportedFile
 from npuprof.scripts.replacing.plan import plan_replacement
 from npuprof.scripts.replacing.proof import find_differences
+from npuprof.scripts.script_records import ImportedFile
+from npuprof.scripts.shared_bases import Family
 from npuprof.store import spec
 
 

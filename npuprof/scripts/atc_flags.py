@@ -10,7 +10,13 @@ from npuprof import catalog
 from npuprof.catalog import Flag, Option
 from npuprof.catalog.readers import is_taken
 from npuprof.document.keys import format_full_key
-from npuprof.scripts.records import EMPTY, ScriptPlace, ScriptSetting, ScriptValue, take_here_out
+from npuprof.scripts.script_records import (
+    EMPTY,
+    ScriptPlace,
+    ScriptSetting,
+    ScriptValue,
+    take_here_out,
+)
 from npuprof.scripts.shell_lexer import Word
 
 #: Marks a flag's text without an equivalent option value.

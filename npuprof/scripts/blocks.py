@@ -203,7 +203,7 @@ class Injector:
 
     def _render_exports(self, config: Config, shell: str, without_options: bool) -> Rendered:
         from npuprof.renderers.environment import collect_env_variables, list_unset_variables
-        from npuprof.renderers.files import format_clear_and_export_lines
+        from npuprof.renderers.environment_files import format_clear_and_export_lines
 
         if collect_sidecars(config) and not without_options:
             files = ", ".join(name for name, _ in collect_sidecars(config).values())

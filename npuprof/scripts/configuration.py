@@ -11,12 +11,12 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from npuprof import catalog
+from npuprof.catalog.attribute_values import list_attribute_paths
 from npuprof.catalog.condition import find_key
-from npuprof.catalog.surfaces import list_attribute_paths
 from npuprof.checks.view import Fault, View, build_asked_scope, find_chip, narrow_scope
 from npuprof.model import Context, Finding, Origin, Place
 from npuprof.scripts.launches import Launch
-from npuprof.scripts.records import EMPTY, UNSET, Placed, ScriptSetting
+from npuprof.scripts.script_records import EMPTY, UNSET, Placed, ScriptSetting
 
 #: The value of a setting that the run decides: equal to nothing.
 UNDECIDED = object()

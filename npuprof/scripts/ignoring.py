@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from npuprof.catalog import build_finding
-from npuprof.catalog.pages import find_acceptance_fault
+from npuprof.catalog.code_pages import find_acceptance_fault
 from npuprof.model import Finding, Place
+from npuprof.scripts.python.parsing import Script, iterate_comments
 from npuprof.scripts.python.statements import list_lines
-from npuprof.scripts.python.syntax import Script, iterate_comments
 
 _MARK = re.compile(r"#+[ \t]*npuprof:[ \t]*ignore\b(?:\[([^\]]*)\])?(.*)")
 

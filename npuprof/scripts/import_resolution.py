@@ -15,7 +15,7 @@ from functools import cache
 from npuprof.report.text import count_rest
 from npuprof.scripts.grouping import group_by
 from npuprof.scripts.python.imports import Modules
-from npuprof.scripts.records import Followed, ImportedFile, ScriptSetting
+from npuprof.scripts.script_records import Followed, ImportedFile, ScriptSetting
 from npuprof.system import find_repository_top
 from npuprof.system.files import read_plain_file
 

@@ -16,10 +16,10 @@ from npuprof.report.text import format_count
 from npuprof.scripts import blocks
 from npuprof.scripts.block_files import FileBlocks, Writing, write_blocks
 from npuprof.scripts.blocks import Injector
-from npuprof.scripts.python.syntax import Script
-from npuprof.scripts.python.terms import name_callee
+from npuprof.scripts.python.expressions import name_callee
+from npuprof.scripts.python.parsing import Script
 from npuprof.scripts.reading import import_script
-from npuprof.scripts.reading.files import KINDS, detect_script_kind
+from npuprof.scripts.reading.file_kinds import KINDS, detect_script_kind
 from npuprof.scripts.replacing.edits import NEW, Cut, Lines, open_blocks
 from npuprof.system import writing
 from npuprof.system.files import read_file_content, read_plain_file

@@ -13,7 +13,7 @@ from npuprof.model import Record
 from npuprof.scripts.grouping import group_by
 from npuprof.scripts.python.nested_configs import GivenSession
 from npuprof.scripts.python.optimizer_entries import AddedEntry
-from npuprof.scripts.records import ImportedFile, ScriptSetting, Site
+from npuprof.scripts.script_records import ImportedFile, ScriptSetting, Site
 
 
 class Launch(Record):

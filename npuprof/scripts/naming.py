@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 
-from npuprof.scripts.draft import Draft
 from npuprof.scripts.grouping import group_by
+from npuprof.scripts.preset_draft import Draft
 
 #: Generic words of file and folder names.
 _COMMON = {

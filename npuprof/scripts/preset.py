@@ -16,9 +16,10 @@ from npuprof.document import keys
 from npuprof.document.keys import format_toml_value
 from npuprof.model import SECTIONS, Finding
 from npuprof.scripts.configuration import place_fault
-from npuprof.scripts.draft import Draft, Note, Source, describe_sources
 from npuprof.scripts.launches import Launch, find_given_sessions, list_launches
+from npuprof.scripts.named_files import open_sidecar
 from npuprof.scripts.naming import name_drafts, preset_name
+from npuprof.scripts.preset_draft import Draft, Note, Source, describe_sources
 from npuprof.scripts.preset_text import (
     describe_assumed,
     describe_notes,
@@ -26,8 +27,13 @@ from npuprof.scripts.preset_text import (
     format_preset,
 )
 from npuprof.scripts.python.config_classes import list_class_arguments
-from npuprof.scripts.records import GOES_NOWHERE, TAKEN_BACK, UNSET, ImportedFile, ScriptSetting
-from npuprof.scripts.sidecars import open_sidecar
+from npuprof.scripts.script_records import (
+    GOES_NOWHERE,
+    TAKEN_BACK,
+    UNSET,
+    ImportedFile,
+    ScriptSetting,
+)
 
 _MIXIN = "a mix-in preset, composed over this one with --with"
 

@@ -18,10 +18,10 @@ from npuprof.document.keys import (
     is_visible,
 )
 from npuprof.report.text import count_rest, format_count
-from npuprof.scripts.draft import Draft, Note, cite_script
 from npuprof.scripts.grouping import group_by
-from npuprof.scripts.python.terms import cut_text
-from npuprof.scripts.records import ImportedFile, ScriptSetting, find_position
+from npuprof.scripts.preset_draft import Draft, Note, cite_script
+from npuprof.scripts.python.expressions import cut_text
+from npuprof.scripts.script_records import ImportedFile, ScriptSetting, find_position
 
 #: The maximum width of comments that list variables.
 _WIDTH = 120

@@ -12,11 +12,11 @@ from npuprof.report.coverage import Coverage
 from npuprof.report.isolating import isolate_faults
 from npuprof.report.output import track_items
 from npuprof.scripts.blocks import Injector, check_file_blocks
-from npuprof.scripts.coverage import CoverageCount
-from npuprof.scripts.files import find_script_files, read_script_file
+from npuprof.scripts.file_discovery import find_script_files, read_script_file
 from npuprof.scripts.ignoring import sift_script_findings
 from npuprof.scripts.import_resolution import open_modules, set_callers_apart
 from npuprof.scripts.lint import check_script
+from npuprof.scripts.named_files import attach_contents, check_sidecars, find_sidecars
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.reading import (
     ImportedFile,
@@ -25,15 +25,15 @@ from npuprof.scripts.reading import (
     place_settings,
     read_script,
 )
-from npuprof.scripts.reading.files import may_be_called
-from npuprof.scripts.records import PartPlaces
-from npuprof.scripts.sidecars import attach_contents, check_sidecars, find_sidecars
+from npuprof.scripts.reading.file_kinds import may_be_called
+from npuprof.scripts.script_coverage import CoverageCount
+from npuprof.scripts.script_records import PartPlaces
 from npuprof.store import spec
 from npuprof.system.processes import map_in_processes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.scripts.summary.survey import Survey
+    from npuprof.scripts.summary.setting_counts import Survey
 
 
 #: The number of files per process and batch: files of a folder share imports.

@@ -8,18 +8,18 @@ from importlib import resources
 from itertools import chain, pairwise
 from typing import Any
 
-from npuprof.catalog.pages import load_pages
+from npuprof.catalog.code_pages import load_pages
 from npuprof.checks import fold_findings
 from npuprof.checks.store import check_store
 from npuprof.model import Finding, Record
 from npuprof.report.html import read_style
 from npuprof.report.isolating import isolate_faults
-from npuprof.site import data
+from npuprof.site import page_data
 from npuprof.site.compatibility import build_matrices, build_upgrades, judge_everywhere
 from npuprof.site.pages import Writer, build_catalogue, list_owners, list_shown
 from npuprof.site.past import Past, read_past
 from npuprof.site.presets import Details, Preset, build_details, describe_preset
-from npuprof.site.settings import Setting, build_compared_fields, build_settings
+from npuprof.site.setting_rows import Setting, build_compared_fields, build_settings
 from npuprof.store import spec
 from npuprof.store.checked import CheckedStore
 from npuprof.system import PausedCollection, group_pairs
@@ -55,7 +55,7 @@ class _Building:
         self.store = workspace.listed_store
         if os.path.isabs(self.store.label):  # files are cited as on any other machine
             self.store.label = os.path.basename(self.store.label)
-        self.paths = data.name_pages(self.store.names())
+        self.paths = page_data.name_pages(self.store.names())
         self.writer = Writer(os.path.basename(self.store.label) or self.store.label, self.paths)
         self.files: dict[str, bytes] = {}
         self.presets: list[Preset] = []
@@ -72,25 +72,29 @@ class _Building:
             (name, preset.name) for preset in presets for name in dict.fromkeys(preset.parents)
         )
         sides = self._build_sides()
-        paths = data.name_data(
+        paths = page_data.name_data(
             [*(preset.name for preset in presets if preset.config is not None), *sides]
         )
         for preset in presets:
             self._add_preset(preset, past, paths)
-        self.files |= {paths[name]: data.build_side(name, fields) for name, fields in sides.items()}
+        self.files |= {
+            paths[name]: page_data.build_side(name, fields) for name, fields in sides.items()
+        }
         shown = {
             "search.html": {},
             "compare.html": self._list_sides(tuple(paths)),
             "compatibility.html": self._build_compatibility(),
-            "catalogue.html": build_catalogue(data.count_settings(self.settings)),
+            "catalogue.html": build_catalogue(page_data.count_settings(self.settings)),
             "rules.html": {"rows": load_pages().values()},
         }
         self.files |= self.writer.build_lists(
             {**list_shown(self.presets, fold_findings(report.by_preset[""]), past), **shown}
         )
         self.files |= self.writer.build_documentation()
-        self.files["data/index.js"] = data.build_index(paths)
-        self.files["data/search.js"] = data.build_search(self.presets, self.paths, self.settings)
+        self.files["data/index.js"] = page_data.build_index(paths)
+        self.files["data/search.js"] = page_data.build_search(
+            self.presets, self.paths, self.settings
+        )
         self.files["static/site.css"] = read_style().encode()
         for script in resources.files("npuprof.site").joinpath("static").iterdir():
             self.files[f"static/{script.name}"] = script.read_bytes()
@@ -168,8 +172,8 @@ class _Building:
         )
         self.files[path] = page.encode()
         if side := paths.get(name):
-            self.files[side] = data.build_side(name, details.compared)
-            self.settings[name] = data.list_values(details.compared)
+            self.files[side] = page_data.build_side(name, details.compared)
+            self.settings[name] = page_data.list_values(details.compared)
         self.presets.append(preset)
 
     def _build_sides(self) -> dict[str, list[list[Any]]]:

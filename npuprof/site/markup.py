@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from npuprof.model import Origin
 from npuprof.report.text import escape_lines
-from npuprof.site.settings import Setting, SettingRow
+from npuprof.site.setting_rows import Setting, SettingRow
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from npuprof.report.html import frame_html_table
 from npuprof.report.text import format_count
 from npuprof.site import HOW_TO_INSTALL
 from npuprof.site.catalogue import list_catalogue_rows, list_release_rows
-from npuprof.site.family import LONGEST_NAME, draw_family
+from npuprof.site.inheritance_graph import LONGEST_NAME, draw_family
 from npuprof.site.manual import load_topic_pages
 from npuprof.site.markup import (
     escape_text,
@@ -26,7 +26,7 @@ from npuprof.site.markup import (
 )
 from npuprof.site.past import Past
 from npuprof.site.presets import Preset
-from npuprof.site.settings import format_value
+from npuprof.site.setting_rows import format_value
 from npuprof.system import group_pairs, lazy_pattern
 
 TYPE_CHECKING = False

@@ -15,12 +15,12 @@ from npuprof.document import keys
 from npuprof.document.profile import Profile
 from npuprof.model import SEVERITIES, Finding, NpuprofError, Record
 from npuprof.renderers.environment import collect_env_variables
-from npuprof.renderers.files import format_clear_and_export_lines
+from npuprof.renderers.environment_files import format_clear_and_export_lines
 from npuprof.renderers.shell import SHELLS
 from npuprof.resolve import contexts
 from npuprof.resolve.config import Config
 from npuprof.site.catalogue import find_framework
-from npuprof.site.settings import Setting, build_compared_fields, build_settings, list_scopes
+from npuprof.site.setting_rows import Setting, build_compared_fields, build_settings, list_scopes
 from npuprof.store import is_source_reference, spec
 
 TYPE_CHECKING = False

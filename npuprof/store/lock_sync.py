@@ -10,8 +10,8 @@ from npuprof.store import FILE, spec
 from npuprof.store.folder import Folder
 from npuprof.store.layout import list_project_paths
 from npuprof.store.project import require_fitting_project
-from npuprof.store.sources.reading import Sources, find_copy_faults, read_sources
-from npuprof.store.sources.sync import fetch_sources_of, sync_source
+from npuprof.store.sources.locked_commits import fetch_sources_of, sync_source
+from npuprof.store.sources.opening import Sources, find_copy_faults, read_sources
 
 
 def sync_sources(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from npuprof.catalog.schema import DIALECT, build_code_schema
+from npuprof.catalog.preset_schema import DIALECT, build_code_schema
 from npuprof.catalog.shapes import Schema, list_schema, table_schema
 from npuprof.model import SEVERITIES
 from npuprof.store.project import TAKEN_NAMES

@@ -95,7 +95,7 @@ class Workspace:
         """
         if not asked and os.path.isdir("profiles"):
             return None
-        from npuprof.store.around import BareStore, find_bare_repository
+        from npuprof.store.enclosing_repository import BareStore, find_bare_repository
 
         repository = find_bare_repository(asked, os.environ)
         return BareStore(repository, asked or "profiles") if repository else None
@@ -238,7 +238,7 @@ class Workspace:
         except NpuprofError as error:
             if not isinstance(self.home, Folder):
                 raise
-            from npuprof.store.around import explain_missing_preset
+            from npuprof.store.enclosing_repository import explain_missing_preset
 
             raise explain_missing_preset(self.home, spec, error) from None
 
@@ -397,7 +397,11 @@ class Workspace:
         ]
         if not strange:
             return
-        from npuprof.store.one_time import place_argument, suggest_key, suggest_unknown_key
+        from npuprof.store.assignment_arguments import (
+            place_argument,
+            suggest_key,
+            suggest_unknown_key,
+        )
 
         what, why = (
             f"{name} does not set {{!r}}, and the catalogue does not know it",

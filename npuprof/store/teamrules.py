@@ -11,7 +11,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import written_condition
-from npuprof.catalog.pages import find_acceptance_fault
+from npuprof.catalog.code_pages import find_acceptance_fault
 from npuprof.document import Document
 from npuprof.document.policy import Condition, Ignore, TeamRule
 from npuprof.model import SECTIONS, SEVERITIES, Origin, Path, did_you_mean

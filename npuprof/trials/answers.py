@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from npuprof.compare.changes import Change
-from npuprof.compare.data import build_change_dict
 from npuprof.compare.folds import format_change_cause, format_change_sentence
+from npuprof.compare.json_changes import build_change_dict
 from npuprof.document import keys
 from npuprof.model import Record
 from npuprof.report.findings import build_finding_dict
 from npuprof.report.text import escape_controls, format_count
 from npuprof.trials.bisecting import Bisection
-from npuprof.trials.judging import describe_counts, describe_run
+from npuprof.trials.outcomes import describe_counts, describe_run
 from npuprof.trials.search import UNKNOWN, Cause, list_bits
 
 SCHEMA = "npuprof.bisect/1"

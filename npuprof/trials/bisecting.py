@@ -10,7 +10,7 @@ from npuprof.model import Finding
 from npuprof.resolve.config import Config
 from npuprof.trials.combinations import Combinations
 from npuprof.trials.journal import Result
-from npuprof.trials.judging import UNTOLD, Judgement, measure_ends
+from npuprof.trials.outcomes import UNTOLD, Judgement, measure_ends
 from npuprof.trials.running import Runner
 from npuprof.trials.search import BAD, UNKNOWN, Cause, Pending, find_cause
 

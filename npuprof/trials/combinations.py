@@ -15,7 +15,7 @@ from npuprof.compare.changes import Change, compare_configs, read_both_sides
 from npuprof.document import keys, parse_document
 from npuprof.document.profile import INHERITED_KEYS, Profile
 from npuprof.model import Finding, NpuprofError, Path
-from npuprof.renderers.plain import format_tables
+from npuprof.renderers.flattened import format_tables
 from npuprof.resolve import FixedPolicy, Resolver
 from npuprof.resolve.digests import compute_digest
 

@@ -13,7 +13,7 @@ from collections.abc import Container, Sequence
 from npuprof.model import build_error
 from npuprof.renderers import collect_sidecars
 from npuprof.renderers.environment import collect_env_variables
-from npuprof.renderers.files import (
+from npuprof.renderers.environment_files import (
     LARGEST_MAP,
     MOUNT,
     SLURM_FACTS,
@@ -24,7 +24,7 @@ from npuprof.renderers.files import (
     quote_yaml_string,
 )
 from npuprof.resolve.config import Config
-from npuprof.trials.processes import GRACE
+from npuprof.trials.process_groups import GRACE
 from npuprof.trials.running import Setup
 
 ENGINES = ("slurm-array", "k8s-indexed-job")

@@ -29,9 +29,9 @@ from npuprof.resolve.config import Config
 from npuprof.system.files import describe_os_error
 from npuprof.system.tree import Tree
 from npuprof.trials.journal import Journal, Result, require_writable
-from npuprof.trials.judging import build_result
 from npuprof.trials.metrics import read_metrics
-from npuprof.trials.processes import Ended, Pool
+from npuprof.trials.outcomes import build_result
+from npuprof.trials.process_groups import Ended, Pool
 
 #: The placeholder in a command for the path of the rendered file.
 CODE = "{code}"

@@ -12,14 +12,14 @@ from itertools import product
 
 from npuprof.model import Finding, NpuprofError, Record, Step, build_error, build_usage_error
 from npuprof.resolve.config import Config
-from npuprof.store import one_time
+from npuprof.store import assignment_arguments
 from npuprof.system import lazy_pattern
 from npuprof.system.tree import Tree
 from npuprof.trials.combinations import list_errors
 from npuprof.trials.journal import Journal, Result
-from npuprof.trials.judging import build_result, name_signal
 from npuprof.trials.metrics import MetricReader, read_metrics
-from npuprof.trials.processes import Ended
+from npuprof.trials.outcomes import build_result, name_signal
+from npuprof.trials.process_groups import Ended
 from npuprof.trials.running import Runner
 
 #: The maximum number of combinations, tested before anything is resolved.
@@ -107,7 +107,9 @@ def split_values(text: str, key: str = "KEY") -> list[str]:
             "It is not known where a value ends.",
         )
         hint = f"write the other one, or put the value in quotes, as in --vary '{key}=\"it's\",b'"
-        raise build_error("NP902", what, why, hint, where=one_time.place_argument("vary"))
+        raise build_error(
+            "NP902", what, why, hint, where=assignment_arguments.place_argument("vary")
+        )
     return [*values, text[start:].strip()]
 
 
@@ -130,7 +132,12 @@ def build_axes(vary: Sequence[str], mixins: Sequence[str]) -> Iterator[Axis]:
         yield Axis(
             key.strip(),
             tuple(
-                Choice(part, tuple(one_time.parse_assignments([f"{key}={part}"], argument="vary")))
+                Choice(
+                    part,
+                    tuple(
+                        assignment_arguments.parse_assignments([f"{key}={part}"], argument="vary")
+                    ),
+                )
                 for part in parts
             ),
         )

@@ -17,7 +17,7 @@ from npuprof.catalog.launchers import FACTS
 from npuprof.catalog.records import parse_release_version
 from npuprof.catalog.sidecars import SIDECARS
 from npuprof.catalog.structures import STRUCTURES
-from npuprof.checks.settings import find_setting_faults
+from npuprof.checks.setting_values import find_setting_faults
 from npuprof.model import SCENARIOS
 from support.building import REPOSITORY
 

@@ -12,7 +12,7 @@ import pytest
 from npuprof import catalog
 from npuprof.catalog.execution import find_value_execution, is_known_variable, list_option_calls
 from npuprof.checks.scope import find_scope_faults
-from npuprof.checks.settings import find_setting_faults
+from npuprof.checks.setting_values import find_setting_faults
 from npuprof.checks.view import Fault, Scope
 from support.building import REPOSITORY
 from support.running import Run

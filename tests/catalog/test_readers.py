@@ -12,7 +12,7 @@ import pytest
 
 from npuprof import catalog
 from npuprof.catalog.readers import NOT_FOUND
-from npuprof.checks.settings import find_setting_faults
+from npuprof.checks.setting_values import find_setting_faults
 from support.building import REPOSITORY
 
 FILES: dict[str, dict[str, dict[str, Any]]] = tomllib.loads(

@@ -15,8 +15,8 @@ import pytest
 import npuprof
 from npuprof import catalog
 from npuprof.catalog import releases
-from npuprof.catalog.schema import build_profile_schema
-from npuprof.checks.settings import find_setting_faults
+from npuprof.catalog.preset_schema import build_profile_schema
+from npuprof.checks.setting_values import find_setting_faults
 from npuprof.document.keys import format_toml_value, parse_key
 from npuprof.model import FRAMEWORK_SECTIONS
 from support.running import Run

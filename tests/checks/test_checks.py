@@ -12,7 +12,7 @@ import pytest
 
 import npuprof
 from npuprof import catalog, checks
-from npuprof.catalog import pages, products, releases
+from npuprof.catalog import code_pages, products, releases
 from npuprof.checks.store import check_store
 from npuprof.model import SEVERITIES, Finding, NpuprofError
 from npuprof.store import spec
@@ -36,7 +36,7 @@ USED = used_in("**/*.py")
 #: Codes that ``check`` can give: what is found while a preset is read, resolved, and looked at.
 CHECKED = used_in("checks/*.py", "document/*.py", "resolve/*.py", "store/__init__.py")
 RULES = {rule.code for rule in catalog.load_rules()}
-PAGES = pages.load_pages()
+PAGES = code_pages.load_pages()
 
 #: Those of them that no text of a preset can show.
 WITHOUT_EXAMPLE = {

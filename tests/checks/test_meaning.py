@@ -12,7 +12,7 @@ import pytest
 
 from npuprof import catalog
 from npuprof.checks.meaning import UNKNOWN, find_near_choices, guess_choice, read_number, read_truth
-from npuprof.checks.settings import find_setting_faults
+from npuprof.checks.setting_values import find_setting_faults
 from npuprof.document.keys import format_full_key
 from npuprof.model import FRAMEWORK_SECTIONS, SECTIONS
 

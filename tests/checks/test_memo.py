@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import npuprof
 from npuprof import catalog, checks
-from npuprof.catalog import pages, products, releases
+from npuprof.catalog import code_pages, products, releases
 from npuprof.checks import judging, rules
 from npuprof.document import keys
 from npuprof.model import Context, NpuprofError
@@ -27,7 +27,7 @@ from support.building import build_store, examples, toml
 
 #: The tables of the examples of each code: what is wrong, what is right, in overrides too.
 EXAMPLES: list[dict[str, Any]] = []
-for _page in pages.load_pages().values():
+for _page in code_pages.load_pages().values():
     for _text in (*_page.bad.values(), *_page.good.values()):
         with contextlib.suppress(tomllib.TOMLDecodeError):
             EXAMPLES.append(tomllib.loads(_text))

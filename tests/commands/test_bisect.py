@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from npuprof.store.trust import Trusted, keep_trusted
+from npuprof.store.trust_state import Trusted, keep_trusted
 from support.building import build_store
 from support.captured import capture
 from support.running import Run, Store
@@ -182,7 +182,7 @@ def test_a_signal_is_bad_where_that_is_said(run: Run, ends: Path) -> None:
 def test_a_hang_is_ended_with_all_that_it_started_and_counts_as_said(
     run: Run, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("npuprof.trials.processes.GRACE", 0.2)
+    monkeypatch.setattr("npuprof.trials.process_groups.GRACE", 0.2)
     store({name: preset(name, "EFG") for name in ("good", "bad")})
     hang = (
         f"(sh -c 'echo $$ >> {tmp_path}/pids; trap : TERM; sleep 1000; sleep 1000' &); echo $$ >> "

@@ -190,7 +190,7 @@ def test_a_parameter_is_offered_what_its_declaration_says(
 
 def test_a_text_is_completed_unless_it_is_a_file_or_nothing_can_be_listed() -> None:
     assert {parameter.complete for parameter in TEXTS.values()} == {"", *COMPLETERS}
-    assert {*OFFERED, "nothing"} == {*COMPLETERS} > completion.places._WITH_FILES - {""}
+    assert {*OFFERED, "nothing"} == {*COMPLETERS} > completion.cursor._WITH_FILES - {""}
     assert {one.metavar for one in TEXTS.values() if not one.choices and not one.complete} == FILES
     assert not [key for key, one in TEXTS.items() if one.choices and one.complete]
 

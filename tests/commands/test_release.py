@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import npuprof
-from npuprof.history import writing
+from npuprof.history import git_writing
 from npuprof.history.proposed import propose_commit
 from npuprof.store.gitstore.repository import Repository
 from support.repositories import ENVIRONMENT, Repo
@@ -40,11 +40,11 @@ def state(repo: Repo) -> tuple[str, ...]:
     )
 
 
-def expect(repository: Repository, paths: list[str]) -> writing.ExpectedCommit:
+def expect(repository: Repository, paths: list[str]) -> git_writing.ExpectedCommit:
     """Return what a commit of these paths would be made of."""
     head = repository.resolve_commit("HEAD")
     with propose_commit(repository, head, paths) as proposed:
-        return writing.ExpectedCommit(head, proposed.commit)
+        return git_writing.ExpectedCommit(head, proposed.commit)
 
 
 def test_a_commit_holds_the_profile_files_and_nothing_else(repo: Repo, run: Run) -> None:
@@ -222,7 +222,7 @@ def test_what_git_refuses_is_told_in_its_words_and_undone(
         hook.write_text(f"#!/bin/sh\n{said}\nexit 1\n")
         hook.chmod(0o755)
         with pytest.raises(npuprof.NpuprofError) as error:
-            writing.commit_paths(repository, paths, paths, "new", expected)
+            git_writing.commit_paths(repository, paths, paths, "new", expected)
         finding = error.value.findings[0]
         assert (finding.code, finding.message, finding.why) == (
             "NP022",
@@ -237,7 +237,7 @@ def test_a_tag_that_is_there_is_not_moved(repo: Repo) -> None:
     repo.git("tag", "leaf/v1.0.0")
     before = repo.git("for-each-ref")
     with pytest.raises(npuprof.NpuprofError) as error:
-        writing.create_tags(Repository("profiles"), repo.head, {"leaf/v1.0.0": "x"})
+        git_writing.create_tags(Repository("profiles"), repo.head, {"leaf/v1.0.0": "x"})
     (finding,) = error.value.findings
     assert (finding.code, finding.message, finding.hint) == (
         "NP026",
@@ -245,7 +245,7 @@ def test_a_tag_that_is_there_is_not_moved(repo: Repo) -> None:
         "release the next number",
     )
     with pytest.raises(npuprof.NpuprofError, match="not a valid tag name"):
-        writing.create_tags(Repository("profiles"), repo.head, {"a..b": "x"})
+        git_writing.create_tags(Repository("profiles"), repo.head, {"a..b": "x"})
     assert repo.git("for-each-ref") == before
 
 

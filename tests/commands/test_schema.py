@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from npuprof.catalog.schema import build_profile_schema
+from npuprof.catalog.preset_schema import build_profile_schema
 from npuprof.edit.schemaline import move_schema_line
 from npuprof.model import NpuprofError
-from npuprof.runs.records import load_record_schema
+from npuprof.runs.run_records import load_record_schema
 from npuprof.store.project import parse_project
 from npuprof.store.project_schema import build_project_schema
 from support.building import REPOSITORY

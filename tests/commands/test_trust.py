@@ -19,7 +19,7 @@ from npuprof import catalog
 from npuprof.catalog import load_built_part
 from npuprof.catalog.execution import find_execution, find_value_execution, is_known_variable
 from npuprof.renderers.trusting import find_need
-from npuprof.store.trust import Trusted, find_trust_file, keep_trusted
+from npuprof.store.trust_state import Trusted, find_trust_file, keep_trusted
 from support.running import Result, Run, Store
 
 CATALOG = Path(npuprof.__file__).parent / "catalog"

@@ -8,8 +8,8 @@ import re
 
 import pytest
 
-from npuprof.compare.markdown import format_survey_markdown
-from npuprof.compare.pairs import Pair
+from npuprof.compare.markdown_changes import format_survey_markdown
+from npuprof.compare.preset_states import Pair
 from npuprof.compare.spans import Faults, Page
 from npuprof.compare.survey import Survey
 from npuprof.model import Finding, Place

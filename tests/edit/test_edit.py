@@ -14,7 +14,7 @@ from hypothesis import given
 from npuprof.catalog import values
 from npuprof.edit import PathChange, apply_changes
 from npuprof.edit.paths import MISSING, assign_at_path, find_at_path, is_same_document
-from npuprof.edit.statements import Statements, collect_comments, split_lines
+from npuprof.edit.toml_statements import Statements, collect_comments, split_lines
 from npuprof.model import NpuprofError
 from support import building, layouts
 from support.growth import measure_growth
@@ -126,7 +126,7 @@ def test_mixed_line_endings_stay_where_they_are() -> None:
 
 
 def test_an_edit_that_would_come_out_wrong_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("npuprof.edit.draft.rewrite_value", lambda *_: "1837")
+    monkeypatch.setattr("npuprof.edit.text_draft.rewrite_value", lambda *_: "1837")
     with pytest.raises(NpuprofError, match="NP921"):
         apply_changes(BASE, [change("options", "hccl_timeout", to=1838)])
 

@@ -20,7 +20,7 @@ from npuprof.edit.merge import (
     split_conflicts,
 )
 from npuprof.edit.paths import MISSING, is_same_document
-from npuprof.edit.statements import collect_comments
+from npuprof.edit.toml_statements import collect_comments
 from support import building
 from support.growth import measure_growth
 

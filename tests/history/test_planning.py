@@ -238,7 +238,7 @@ def test_the_number_of_the_store_can_be_given_and_only_rises(repo: Repo, run: Ru
 def test_being_killed_leaves_all_of_the_tags_or_none(
     state: str, made: int, repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("npuprof.history.writing._WAITS", (0.01, 0.01))
+    monkeypatch.setattr("npuprof.history.git_writing._WAITS", (0.01, 0.01))
     hook = repo.folder / ".git/hooks/reference-transaction"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text(f'#!/bin/sh\n[ "$1" != {state} ] || kill -9 0\n')

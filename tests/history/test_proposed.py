@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from npuprof.history import writing
+from npuprof.history import git_writing
 from npuprof.history.proposed import propose_commit
 from npuprof.store.gitstore.revisions import StoreRepository
 from npuprof.store.layout import Layout
@@ -285,11 +285,11 @@ def test_the_tree_is_what_git_would_store(repo: Repo, tmp_path: Path) -> None:
     changed, untracked = list_changed_paths(repository, Layout("profiles/"))
     head = repo.head
     with propose_commit(repository, head, changed) as proposed:
-        expected = writing.ExpectedCommit(head, proposed.commit)
+        expected = git_writing.ExpectedCommit(head, proposed.commit)
         assert proposed.read_profile_text("f") == b"Y = 2\n"
         assert proposed.read_profile_text("new") == b"x = 1\n"
         assert proposed.read_profile_text("b") == b"x = 2\r\n"
         assert proposed.files["turned"].is_link
-    writing.commit_paths(repository, changed, untracked, "all", expected)
+    git_writing.commit_paths(repository, changed, untracked, "all", expected)
     assert repo.git("rev-parse", "HEAD^{tree}") == expected.tree
     assert repo.git("status", "--porcelain") == ""

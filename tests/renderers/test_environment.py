@@ -22,7 +22,7 @@ import pytest
 
 from npuprof.model import LONGEST_WORD, NpuprofError
 from npuprof.renderers.environment import collect_env_variables
-from npuprof.renderers.files import FORMATS
+from npuprof.renderers.environment_files import FORMATS
 from support.building import config, toml
 from support.exports import AWKWARD, read_back
 from support.running import Run, Store

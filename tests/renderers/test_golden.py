@@ -11,7 +11,7 @@ import pytest
 import npuprof
 from npuprof.model import NpuprofError
 from npuprof.renderers.environment import collect_env_variables
-from npuprof.renderers.files import FORMATS
+from npuprof.renderers.environment_files import FORMATS
 from npuprof.renderers.shell import SHELLS, format_export_lines
 from support.building import config, render_unchecked
 

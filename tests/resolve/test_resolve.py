@@ -16,7 +16,7 @@ from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.catalog.values import load_form
 from npuprof.resolve.digests import compute_digest
-from npuprof.store import one_time, spec
+from npuprof.store import assignment_arguments, spec
 from support.building import build_store, toml
 
 CASES = [
@@ -46,7 +46,7 @@ def test_conformance(case: dict[str, Any], tmp_path: Path) -> None:
         workspace = spec.Workspace(
             None, spec.build_context(case.get("cann"), case.get("product"), case.get("target"))
         )
-        changes = one_time.parse_assignments(case.get("set", []), case.get("unset", []))
+        changes = assignment_arguments.parse_assignments(case.get("set", []), case.get("unset", []))
         return workspace.resolve_spec(case["spec"], case.get("with", []), changes)
 
     if "error" in case:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from npuprof import catalog
-from npuprof.catalog import releases, surfaces
+from npuprof.catalog import attribute_values, releases
 from npuprof.runs import adapter, adapter_files
 from support.running import Run, Store
 
@@ -66,8 +66,8 @@ def write_device(folder: Path, release: str) -> Path:
     """Make the adapter of TF 2 as a release has it: the classes of global_options()."""
     paths = [
         path
-        for path in surfaces.list_attribute_paths()
-        if surfaces.find_attribute_release(path, release) == "Y"
+        for path in attribute_values.list_attribute_paths()
+        if attribute_values.find_attribute_release(path, release) == "Y"
     ]
     groups: dict[str, dict[str, str]] = {"": {}}
     for path in paths:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from npuprof.runs.evidence.reading import read_evidence
+from npuprof.runs.evidence.evidence_files import read_evidence
 from npuprof.runs.verdicts import judge_process
 from support.logged import INIT, write_block, write_line
 from support.logged import write_run as write_least

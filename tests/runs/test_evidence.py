@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from npuprof.model import NpuprofError
-from npuprof.runs.evidence.reading import read_evidence
+from npuprof.runs.evidence.evidence_files import read_evidence
 from npuprof.runs.verdicts import judge_process
 from support.growth import count_calls
 from support.logged import (

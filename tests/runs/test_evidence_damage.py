@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from npuprof.catalog.wire import list_tf2_standing_keys, load_generations
-from npuprof.runs.evidence.reading import read_evidence
+from npuprof.runs.evidence.evidence_files import read_evidence
 from npuprof.runs.verdicts import judge_process
 from support.logged import INIT, write_engine_line, write_line, write_run, write_tf2_block
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from npuprof.catalog.wire import load_attribute_names
-from npuprof.runs.evidence import graph_dump, scanning
-from npuprof.runs.evidence.reading import read_evidence
+from npuprof.runs.evidence import graph_dump, line_splitting
+from npuprof.runs.evidence.evidence_files import read_evidence
 from npuprof.runs.verdicts import judge_process
 from support.growth import count_calls
 from support.logged import write_dump
@@ -65,10 +65,10 @@ def test_a_dump_says_the_same_in_pieces_of_any_size(
     path, found = tmp_path / "a.pbtxt", 0
     for end in range(len(whole) // 2, len(whole) + 1, 501):
         path.write_text(whole[:end])
-        monkeypatch.setattr(scanning, "_PIECE", 1 << 24)
+        monkeypatch.setattr(line_splitting, "_PIECE", 1 << 24)
         at_once = tell(path)
         for size in (1 << 8, 700, 1 << 12):
-            monkeypatch.setattr(scanning, "_PIECE", size)
+            monkeypatch.setattr(line_splitting, "_PIECE", size)
             assert tell(path) == at_once, (end, size)
         found += sum(map(len, at_once))
     assert found > 10
@@ -81,7 +81,7 @@ def test_a_block_that_is_too_long_ends_and_what_follows_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(graph_dump, "_LONGEST_BLOCK", 5_000)
-    monkeypatch.setattr(scanning, "_PIECE", 700)
+    monkeypatch.setattr(line_splitting, "_PIECE", 700)
     options = write_dump(
         dict.fromkeys(["_graph_run_mode", *sorted(load_attribute_names())[:40]], "1"), end=""
     )

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from npuprof.runs.evidence.reading import read_evidence
+from npuprof.runs.evidence.evidence_files import read_evidence
 from npuprof.runs.verdicts import judge_process
 from support.adapterlogs import wire
 from support.adapterlogs.process import play, write_lines

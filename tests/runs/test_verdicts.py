@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from npuprof.catalog.wire import list_tf2_standing_keys, load_wires
-from npuprof.runs.evidence.reading import read_evidence
+from npuprof.runs.evidence.evidence_files import read_evidence
 from npuprof.runs.log_values import Verdict
 from npuprof.runs.verdicts import judge_process
 from support.logged import (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from npuprof.runs.evidence.reading import read_evidence
+from npuprof.runs.evidence.evidence_files import read_evidence
 from npuprof.runs.verdicts import judge_process
 from support.logged import INIT, SESSION, write_block, write_engine_line, write_line, write_run
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from npuprof.catalog.wire import find_wire
-from npuprof.runs.evidence.reading import read_evidence
+from npuprof.runs.evidence.evidence_files import read_evidence
 from npuprof.runs.verdicts import judge_process
 from support.adapterlogs import dumps, truth, wire
 from support.adapterlogs.process import Played, play, write_folder

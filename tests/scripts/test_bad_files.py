@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from npuprof.scripts.reading.files import KINDS
+from npuprof.scripts.reading.file_kinds import KINDS
 from support.importing import imported, write
 from support.notebooks import notebook
 from support.running import Run

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from npuprof.scripts.family import build_family
 from npuprof.scripts.preset import build_drafts, format_draft
+from npuprof.scripts.shared_bases import build_family
 from support.importing import imported
 
 HEAD = (

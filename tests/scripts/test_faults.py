@@ -34,7 +34,7 @@ STEPS = {
         "scripts.scanning.check_script",
         "scripts.scanning.sift_script_findings",
     ],
-    "scan --statistics": ["scripts.summary.survey.build_drafts"],
+    "scan --statistics": ["scripts.summary.setting_counts.build_drafts"],
     "import -o made": [
         "commands.import_.find_idle_configs",
         "commands.import_.build_drafts",

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from npuprof.scripts.python import environ
 from npuprof.scripts.reading import env_files
-from npuprof.scripts.reading.files import (
+from npuprof.scripts.reading.file_kinds import (
     KINDS,
     detect_script_kind,
     is_script_candidate,

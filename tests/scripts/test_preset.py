@@ -10,9 +10,9 @@ from npuprof import document
 from npuprof.document.profile import Profile
 from npuprof.resolve import FixedPolicy, Resolver
 from npuprof.resolve.digests import compute_digest
-from npuprof.scripts.family import build_family
 from npuprof.scripts.preset import build_drafts, format_draft
 from npuprof.scripts.preset_text import format_preset
+from npuprof.scripts.shared_bases import build_family
 from support.importing import imported
 
 ENTRY = "config.graph_options.rewrite_options.custom_optimizers.add()"

@@ -21,7 +21,7 @@ from npuprof.document.keys import format_toml_value
 from npuprof.model import NpuprofError
 from npuprof.renderers import place_sidecars
 from npuprof.renderers.environment import collect_env_variables
-from npuprof.renderers.files import FORMATS
+from npuprof.renderers.environment_files import FORMATS
 from npuprof.renderers.shell import SHELLS, format_export_lines
 from npuprof.scripts.preset import build_drafts
 from npuprof.scripts.reading import ImportedFile, import_script

@@ -11,8 +11,8 @@ import pytest
 
 import npuprof
 from npuprof import __main__
-from npuprof.scripts.family import Family, build_family
 from npuprof.scripts.preset import build_drafts
+from npuprof.scripts.shared_bases import Family, build_family
 from support.importing import HEAD, imported, write
 
 USED = 'custom_op.parameter_map["use_off_line"].b = True\n'

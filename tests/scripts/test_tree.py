@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from npuprof.scripts.python import syntax
+from npuprof.scripts.python import parsing
 from npuprof.scripts.python.config_classes import CLASSES
+from npuprof.scripts.python.expressions import name_callee
 from npuprof.scripts.python.module import Module
+from npuprof.scripts.python.parsing import Script
 from npuprof.scripts.python.reader import mentions_python_setting
-from npuprof.scripts.python.syntax import Script
-from npuprof.scripts.python.terms import name_callee
 from support.importing import HEAD, TAIL, write
 from support.running import Result, Run
 
@@ -158,8 +158,8 @@ def test_files_that_import_each_other_are_read_as_alone_and_parsed_once(
     tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parsed: list[str] = []
-    parse = syntax.parse_python
-    monkeypatch.setattr(syntax, "parse_python", lambda text: parsed.append(text) or parse(text))
+    parse = parsing.parse_python
+    monkeypatch.setattr(parsing, "parse_python", lambda text: parsed.append(text) or parse(text))
     files = {
         name: f"from utils import make\ndef {name}(mode):\n    make(mode)\n{name}('mixed')\n"
         for name in ("a", "x")

@@ -13,7 +13,7 @@ import pytest
 
 from npuprof import catalog
 from npuprof.checks.meaning import read_truth
-from npuprof.checks.settings import find_setting_faults
+from npuprof.checks.setting_values import find_setting_faults
 from support.importing import HEAD, TAIL, findings
 from support.judging import SESSION, takes_argument, takes_attribute, takes_parameter
 from support.recorders import ADAPTERS_OWN, ARGUMENTS, LEAVES

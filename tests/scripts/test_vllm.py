@@ -18,7 +18,7 @@ from npuprof.model import Context
 from npuprof.renderers.shell import quote_posix
 from npuprof.scripts.lint import check_script
 from npuprof.scripts.preset import build_drafts, format_draft
-from npuprof.scripts.reading.files import import_script
+from npuprof.scripts.reading.file_kinds import import_script
 from support.building import config, toml
 from support.running import Run
 from support.vllm_rows import ROWS, nest, sample

@@ -15,8 +15,8 @@ import pytest
 
 from npuprof.site import pages
 from npuprof.site.compatibility import build_matrices, judge_everywhere
-from npuprof.site.family import draw_family
-from npuprof.site.settings import Setting, build_settings
+from npuprof.site.inheritance_graph import draw_family
+from npuprof.site.setting_rows import Setting, build_settings
 from npuprof.store import spec
 from support.building import REPOSITORY
 from support.repositories import Repo

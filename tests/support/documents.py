@@ -18,7 +18,7 @@ import npuprof
 from npuprof import catalog, docs, renderers
 from npuprof.commands.framework import list_verbs
 from npuprof.document.profile import PROFILE_KEYS
-from npuprof.renderers.files import FORMATS
+from npuprof.renderers.environment_files import FORMATS
 from npuprof.renderers.shell import SHELLS
 from support import generated
 from support.building import REPOSITORY

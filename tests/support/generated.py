@@ -19,7 +19,7 @@ from typing import Any
 import npuprof
 from npuprof import catalog
 from npuprof.catalog import products
-from npuprof.catalog.pages import load_pages
+from npuprof.catalog.code_pages import load_pages
 from npuprof.commands.framework import Parameter, list_verbs
 from npuprof.document import keys
 from npuprof.model import Record

@@ -8,8 +8,8 @@ import pytest
 
 from npuprof.system.tree import Tree
 from npuprof.trials.journal import _read_result
-from npuprof.trials.judging import Effect
 from npuprof.trials.metrics import MetricReader, read_metrics
+from npuprof.trials.outcomes import Effect
 
 METRICS = {"loss": r"loss=(\S+)", "line": r"^it (\d+)$", "acc": ""}
 

@@ -12,7 +12,7 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 
-from npuprof.commands.completion.places import (
+from npuprof.commands.completion.cursor import (
     Candidate,
     describe_wanted_words,
     find_place,

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
-from npuprof.commands.completion.places import (
+from npuprof.commands.completion.cursor import (
     Candidate,
     Place,
     find_key_record,
@@ -263,7 +263,7 @@ def _list_products(place: Place) -> Iterator[Candidate]:
 
 
 def _list_codes(place: Place) -> Iterator[Candidate]:
-    from npuprof.catalog.pages import load_pages
+    from npuprof.catalog.code_pages import load_pages
     from npuprof.commands.rule import load_team_pages
 
     yield from ((code, page.title) for code, page in load_pages().items())

@@ -11,7 +11,7 @@ from io import BytesIO
 from npuprof.commands.framework import Verb, arguments
 from npuprof.commands.git.textconv import UNREADABLE
 from npuprof.compare.changes import compare_documents
-from npuprof.compare.plain import format_change_lines
+from npuprof.compare.text_changes import format_change_lines
 from npuprof.document import parse_document
 from npuprof.report import Answer
 from npuprof.system.files import read_file_content

@@ -10,8 +10,8 @@ from npuprof.model import NpuprofError, build_error
 from npuprof.report import Answer
 from npuprof.store import FILE, project, spec
 from npuprof.store.sources import fetching
+from npuprof.store.sources.locked_commits import lock_sources
 from npuprof.store.sources.locking import list_unreadable, suggest_range
-from npuprof.store.sources.sync import lock_sources
 
 
 class Add(StoreVerb):

@@ -14,7 +14,7 @@ from npuprof.store.sources.lookups import Lookups
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.store.sources.reading import Sources
+    from npuprof.store.sources.opening import Sources
 
 
 class List(Verb):

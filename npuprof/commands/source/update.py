@@ -6,7 +6,7 @@ import sys
 
 from npuprof.commands.framework import Verb, arguments, flag
 from npuprof.commands.framework.parameters import COLOR, DRY_RUN, STORE, formats
-from npuprof.compare import data, markdown, plain
+from npuprof.compare import json_changes, markdown_changes, text_changes
 from npuprof.compare.survey import Survey, compare_lock_states
 from npuprof.model import build_usage_error
 from npuprof.report import Answer
@@ -16,12 +16,12 @@ from npuprof.store.folder import Folder
 from npuprof.store.project import Source
 from npuprof.store.sources.copies import collect_files, find_fit_folder, write_copy
 from npuprof.store.sources.lock import Lock, LockedSource, LockedVersion
+from npuprof.store.sources.locked_commits import lock_sources
 from npuprof.store.sources.locking import list_unreadable
 from npuprof.store.sources.manifest import MANIFEST, digest_manifest
 from npuprof.store.sources.mirrorgit import open_mirror
+from npuprof.store.sources.opening import Sources, find_copy_faults
 from npuprof.store.sources.project_files import ProjectFiles
-from npuprof.store.sources.reading import Sources, find_copy_faults
-from npuprof.store.sources.sync import lock_sources
 from npuprof.store.spec import Workspace
 
 
@@ -223,12 +223,14 @@ class Update(Verb):
     def _build_forms(self, survey: Survey, steps: list[str]):  # type: ignore[no-untyped-def]
         head = "".join(f"{line}\n" for line in steps)
         return {
-            "text": lambda: f"{head}\n{plain.format_survey_text(survey, False, self.coloured)}",
+            "text": lambda: (
+                f"{head}\n{text_changes.format_survey_text(survey, False, self.coloured)}"
+            ),
             "markdown": lambda: (
                 f"{''.join(f'- {line}{chr(10)}' for line in steps)}\n"
-                f"{markdown.format_survey_markdown(survey)}"
+                f"{markdown_changes.format_survey_markdown(survey)}"
             ),
-            "json": lambda: data.format_survey_json(survey),
+            "json": lambda: json_changes.format_survey_json(survey),
         }
 
 

@@ -16,10 +16,10 @@ from npuprof.store.sources.copies import (
     refuse_own_files,
     write_copy,
 )
-from npuprof.store.sources.keeping import KeptFiles
 from npuprof.store.sources.manifest import MANIFEST, build_manifest, digest_manifest
-from npuprof.store.sources.reading import Sources
+from npuprof.store.sources.opening import Sources
 from npuprof.store.sources.vendored import find_copy_folder
+from npuprof.store.sources.vendored_files import KeptFiles
 
 #: The name of the store itself.
 OWN = "."

@@ -13,8 +13,8 @@ from npuprof.catalog.wire import (
     load_single_names,
 )
 from npuprof.runs.evidence import Map, Process, Text, Values
-from npuprof.runs.evidence.blocks import Block, BlockLog, Tail
 from npuprof.runs.evidence.lines import Line
+from npuprof.runs.evidence.option_blocks import Block, BlockLog, Tail
 from npuprof.system import lazy_pattern
 
 _PAIR = lazy_pattern(r"([A-Za-z_][\w.]*):(?: (.*))?", re.ASCII | re.DOTALL)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from npuprof.runs.evidence import Map, Process, Text
-from npuprof.runs.evidence.blocks import Block, BlockLog
 from npuprof.runs.evidence.lines import Line
+from npuprof.runs.evidence.option_blocks import Block, BlockLog
 from npuprof.system import lazy_pattern
 
 _OPTION = lazy_pattern(r"GE(?:Session)? ?option: (\S+), value: (.*)", re.DOTALL)

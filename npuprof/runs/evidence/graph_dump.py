@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 from npuprof.catalog.wire import load_attribute_names
 from npuprof.runs.evidence import Map, Process, Text, Values
+from npuprof.runs.evidence.line_splitting import read_pieces
 from npuprof.runs.evidence.lines import decode_text
-from npuprof.runs.evidence.places import Readable
-from npuprof.runs.evidence.scanning import read_pieces
+from npuprof.runs.evidence.log_locations import Readable
 from npuprof.system import lazy_pattern
 
 #: Start and end of a dump's blocks; longer blocks are not option nodes.

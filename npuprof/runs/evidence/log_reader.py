@@ -8,8 +8,8 @@ from itertools import takewhile
 
 from npuprof.runs.evidence import MOST_MAPS, Process, Text
 from npuprof.runs.evidence.adapter_log import AdapterLog
-from npuprof.runs.evidence.blocks import Tail
 from npuprof.runs.evidence.engine_log import EngineLog
+from npuprof.runs.evidence.line_splitting import ENDING, SAYING
 from npuprof.runs.evidence.lines import (
     Line,
     ReadVariable,
@@ -20,7 +20,7 @@ from npuprof.runs.evidence.lines import (
     show_writer,
     strip_colours,
 )
-from npuprof.runs.evidence.scanning import ENDING, SAYING
+from npuprof.runs.evidence.option_blocks import Tail
 from npuprof.runs.evidence.tf2_log import Tf2Log
 from npuprof.system import group_pairs
 

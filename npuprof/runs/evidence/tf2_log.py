@@ -8,8 +8,8 @@ import re
 
 from npuprof.catalog.wire import Generation, list_tf2_standing_keys, load_generations, load_wires
 from npuprof.runs.evidence import Process, Text
-from npuprof.runs.evidence.blocks import Block, Tail
 from npuprof.runs.evidence.lines import Line
+from npuprof.runs.evidence.option_blocks import Block, Tail
 from npuprof.system import lazy_pattern
 
 _PAIR = lazy_pattern(r"  ([\w.]+):(.*)", re.ASCII | re.DOTALL)

@@ -21,18 +21,22 @@ from npuprof.scripts.configuration import (
     place_fault,
 )
 from npuprof.scripts.launches import Launch, find_given_sessions, list_launches
-from npuprof.scripts.lint.arguments import find_call_faults
 from npuprof.scripts.lint.entries import (
     check_rewrites,
     find_double_entries,
     find_idle_configs,
     find_nameless_entries,
 )
-from npuprof.scripts.lint.singles import OPTION_ADVICE, find_misspelt_variable, find_script_faults
-from npuprof.scripts.python.global_options import ReplacedGroup
+from npuprof.scripts.lint.run_config_faults import find_call_faults
+from npuprof.scripts.lint.single_settings import (
+    OPTION_ADVICE,
+    find_misspelt_variable,
+    find_script_faults,
+)
+from npuprof.scripts.python.global_options_calls import ReplacedGroup
 from npuprof.scripts.python.optimizer_entries import NamedEntry
 from npuprof.scripts.reading import ImportedFile, ScriptSetting
-from npuprof.scripts.records import (
+from npuprof.scripts.script_records import (
     COMMAND_LINE,
     EMPTY,
     TOO_LATE,

@@ -5,24 +5,24 @@ for the engine.
 from __future__ import annotations
 
 from npuprof import catalog
-from npuprof.catalog.surfaces import (
+from npuprof.catalog.attribute_values import (
     find_attribute_release,
     is_attribute_value,
     list_attribute_paths,
     list_attribute_values,
 )
-from npuprof.checks import settings
+from npuprof.checks import setting_values
 from npuprof.checks.view import Fault
 from npuprof.model import Context, did_you_mean
-from npuprof.renderers.python import format_literal
-from npuprof.scripts.records import UNSET, ScriptSetting
+from npuprof.renderers.python_source import format_literal
+from npuprof.scripts.script_records import UNSET, ScriptSetting
 
 
 def find_plain_value_faults(setting: ScriptSetting) -> list[Fault]:
     """Return the faults of a value anywhere, without notes."""
     return [
         fault
-        for fault in settings.find_setting_faults(setting.key, setting.value)
+        for fault in setting_values.find_setting_faults(setting.key, setting.value)
         if fault.severity != "info"
     ]
 

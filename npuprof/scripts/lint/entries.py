@@ -14,7 +14,13 @@ from npuprof.model import Finding
 from npuprof.scripts.configuration import place_fault
 from npuprof.scripts.python.optimizer_entries import AddedEntry, NamedEntry
 from npuprof.scripts.python.parameter_map import HELPERS, Rewrite
-from npuprof.scripts.records import IdleConfig, ImportedFile, Placed, ScriptSetting, are_exclusive
+from npuprof.scripts.script_records import (
+    IdleConfig,
+    ImportedFile,
+    Placed,
+    ScriptSetting,
+    are_exclusive,
+)
 
 _TURNS = (
     "The adapter reads both in turn: the later wins where they say the same key, and the checks "

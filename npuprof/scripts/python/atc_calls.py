@@ -7,9 +7,9 @@ import re
 from itertools import dropwhile
 
 from npuprof.scripts.atc_flags import read_flags
+from npuprof.scripts.python.expressions import format_expression, list_nodes, name_callee
 from npuprof.scripts.python.loops import follow_name
 from npuprof.scripts.python.scopes import Scope
-from npuprof.scripts.python.terms import format_expression, list_nodes, name_callee
 from npuprof.scripts.python.visitor import Surface, Visitor
 from npuprof.scripts.shell_lexer import Word, parse_shell_commands
 

@@ -8,8 +8,7 @@ import posixpath
 from collections.abc import Callable
 from typing import Any
 
-from npuprof.scripts.python.scopes import Scope
-from npuprof.scripts.python.terms import (
+from npuprof.scripts.python.expressions import (
     Unknown,
     compute_value,
     format_dotted_name,
@@ -17,7 +16,8 @@ from npuprof.scripts.python.terms import (
     name_callee,
     refuse_wide_format,
 )
-from npuprof.scripts.records import HERE
+from npuprof.scripts.python.scopes import Scope
+from npuprof.scripts.script_records import HERE
 
 Fold = Callable[[ast.expr], Any]
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple, cast
 
+from npuprof.scripts.python.expressions import format_expression, name_callee
 from npuprof.scripts.python.loops import Given
 from npuprof.scripts.python.scopes import Function, Scope
 from npuprof.scripts.python.statements import FUNCTIONS
-from npuprof.scripts.python.terms import format_expression, name_callee
 
 #: Bases without settings attributes: object, and the mark of an abstract class.
 _PLAIN_BASES = frozenset(("object", "ABC", "abc.ABC"))

@@ -6,8 +6,8 @@ import ast
 from functools import cache
 
 from npuprof import catalog
+from npuprof.scripts.python.expressions import find_root, get_last_name, write_source
 from npuprof.scripts.python.scopes import MOST_BINDINGS, Scope
-from npuprof.scripts.python.terms import find_root, get_last_name, write_source
 
 CLASSES = catalog.load_config_classes()
 

@@ -14,10 +14,7 @@ from typing import Any
 
 from npuprof.scripts.python.builtin_calls import fold_known_call
 from npuprof.scripts.python.calls import find_class
-from npuprof.scripts.python.loops import collect_parameter_defaults
-from npuprof.scripts.python.returned_values import find_returned_value
-from npuprof.scripts.python.scopes import MOST_BINDINGS, Binding, Function, Scope
-from npuprof.scripts.python.terms import (
+from npuprof.scripts.python.expressions import (
     LONGEST_VALUE,
     Unknown,
     compute_value,
@@ -26,7 +23,10 @@ from npuprof.scripts.python.terms import (
     refuse_large_value,
     refuse_wide_format,
 )
-from npuprof.scripts.records import COMMAND_LINE, take_here_out
+from npuprof.scripts.python.loops import collect_parameter_defaults
+from npuprof.scripts.python.returned_values import find_returned_value
+from npuprof.scripts.python.scopes import MOST_BINDINGS, Binding, Function, Scope
+from npuprof.scripts.script_records import COMMAND_LINE, take_here_out
 
 _DEEPEST, _CHAIN, _STEPS = 60, 5_000, 20_000
 _ARITHMETIC: dict[type, Callable[[Any, Any], Any]] = {

@@ -20,6 +20,7 @@ from npuprof.document.keys import format_full_key
 from npuprof.model import find_nearest_names
 from npuprof.scripts.atc_flags import read_number
 from npuprof.scripts.python.atc_calls import RUNNERS
+from npuprof.scripts.python.expressions import format_expression, name_callee
 from npuprof.scripts.python.loops import (
     follow_name,
     iterate_keywords,
@@ -27,9 +28,8 @@ from npuprof.scripts.python.loops import (
     list_written_pairs,
 )
 from npuprof.scripts.python.scopes import Scope
-from npuprof.scripts.python.terms import format_expression, name_callee
 from npuprof.scripts.python.visitor import Surface, Visitor
-from npuprof.scripts.records import OTHER, Converted, ScriptValue
+from npuprof.scripts.script_records import OTHER, Converted, ScriptValue
 from npuprof.scripts.shell_lexer import parse_shell_commands
 
 #: Name patterns of Ascend variables, known to the catalogue or not.

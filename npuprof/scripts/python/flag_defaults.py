@@ -7,8 +7,8 @@ from contextlib import suppress
 from typing import Any
 
 from npuprof.scripts.python.constants import fold_expression
+from npuprof.scripts.python.expressions import Unknown, get_last_name, name_callee
 from npuprof.scripts.python.scopes import Scope
-from npuprof.scripts.python.terms import Unknown, get_last_name, name_callee
 
 
 def collect_flag_defaults(

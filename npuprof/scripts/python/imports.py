@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from math import inf
 
+from npuprof.scripts.python.expressions import find_root, write_source
 from npuprof.scripts.python.module import Module, NodeIndex
+from npuprof.scripts.python.parsing import Script
 from npuprof.scripts.python.scopes import Binding, Reached, Resolved, Scope
-from npuprof.scripts.python.syntax import Script
-from npuprof.scripts.python.terms import find_root, write_source
 
 #: The number of cached files: scripts that share a helper are read one after the other.
 _MOST_KEPT = 24

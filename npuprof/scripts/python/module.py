@@ -11,12 +11,12 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 from npuprof.scripts.grouping import group_by
+from npuprof.scripts.python.expressions import list_nodes, name_callee, write_source
 from npuprof.scripts.python.flag_defaults import collect_flag_defaults
+from npuprof.scripts.python.parsing import Script
 from npuprof.scripts.python.scopes import Function, Reached, Scope
 from npuprof.scripts.python.statements import Definition, find_start, list_lines
-from npuprof.scripts.python.syntax import Script
-from npuprof.scripts.python.terms import list_nodes, name_callee, write_source
-from npuprof.scripts.records import HERE
+from npuprof.scripts.script_records import HERE
 
 _get_line = attrgetter("lineno")
 _get_end = attrgetter("end_lineno", "end_col_offset")

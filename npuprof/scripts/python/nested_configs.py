@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from npuprof.model import Record
 from npuprof.scripts.python.config_classes import list_object_arguments
+from npuprof.scripts.python.expressions import format_expression, write_source
 from npuprof.scripts.python.loops import iterate_keywords
 from npuprof.scripts.python.returned_values import find_only_return
 from npuprof.scripts.python.scopes import MOST_BINDINGS, Scope
-from npuprof.scripts.python.terms import format_expression, write_source
 from npuprof.scripts.python.visitor import NestedConfig, TakenConfig, Visitor
-from npuprof.scripts.records import ScriptSetting, are_exclusive
+from npuprof.scripts.script_records import ScriptSetting, are_exclusive
 
 #: The maximum number of objects followed into one NPURunConfig.
 _MOST_TAKEN = 50

@@ -6,10 +6,10 @@ import ast
 from typing import TypeGuard
 
 from npuprof.model import find_nearest_names
+from npuprof.scripts.python.expressions import format_expression
 from npuprof.scripts.python.scopes import Scope
-from npuprof.scripts.python.terms import format_expression
 from npuprof.scripts.python.visitor import Visitor
-from npuprof.scripts.records import Branches, Placed
+from npuprof.scripts.script_records import Branches, Placed
 
 
 class AddedEntry(Placed):

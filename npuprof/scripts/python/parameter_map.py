@@ -8,6 +8,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.document.keys import format_key_segment
+from npuprof.scripts.python.expressions import format_expression, is_handed_on, name_callee
 from npuprof.scripts.python.loops import follow_name
 from npuprof.scripts.python.module import Module
 from npuprof.scripts.python.optimizer_entries import (
@@ -15,12 +16,11 @@ from npuprof.scripts.python.optimizer_entries import (
     is_optimizer_added,
     note_added_entry,
 )
+from npuprof.scripts.python.parsing import Script
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.statements import Located, list_lines
-from npuprof.scripts.python.syntax import Script
-from npuprof.scripts.python.terms import format_expression, is_handed_on, name_callee
 from npuprof.scripts.python.visitor import Surface, Visitor
-from npuprof.scripts.records import (
+from npuprof.scripts.script_records import (
     TAKEN_BACK,
     Converted,
     Placed,

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from npuprof import catalog
 from npuprof.catalog.programs import load_programs
 from npuprof.document.keys import format_full_key, format_key_segment
+from npuprof.scripts.python.expressions import name_callee
 from npuprof.scripts.python.loops import follow_name, list_table_parts
 from npuprof.scripts.python.scopes import Scope
-from npuprof.scripts.python.terms import name_callee
 from npuprof.scripts.python.visitor import Surface, Visitor
-from npuprof.scripts.records import Converted
+from npuprof.scripts.script_records import Converted
 
 
 class _Table(NamedTuple):

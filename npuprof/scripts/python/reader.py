@@ -10,28 +10,28 @@ from functools import lru_cache, partial
 from npuprof.scripts.python import (
     atc_calls,
     environ,
-    global_options,
+    global_options_calls,
     nested_configs,
     parameter_map,
     program_calls,
-    run_config,
+    run_config_calls,
     torch_settings,
 )
-from npuprof.scripts.python.effects import mark_without_effect
+from npuprof.scripts.python.expressions import TOO_MUCH
 from npuprof.scripts.python.imports import Modules
+from npuprof.scripts.python.ineffective import mark_without_effect
 from npuprof.scripts.python.module import Module
 from npuprof.scripts.python.optimizer_entries import is_foreign_optimizer
 from npuprof.scripts.python.parameter_map import find_commented_settings
-from npuprof.scripts.python.syntax import Script
-from npuprof.scripts.python.terms import TOO_MUCH
+from npuprof.scripts.python.parsing import Script
 from npuprof.scripts.python.visitor import Surface, Visitor
-from npuprof.scripts.records import IdleConfig, ImportedFile, ScriptSetting
+from npuprof.scripts.script_records import IdleConfig, ImportedFile, ScriptSetting
 
 #: The Python surfaces.
 _SURFACES = (
     parameter_map.SURFACE,
-    run_config.SURFACE,
-    global_options.SURFACE,
+    run_config_calls.SURFACE,
+    global_options_calls.SURFACE,
     environ.SURFACE,
     atc_calls.SURFACE,
     torch_settings.SURFACE,
@@ -48,7 +48,7 @@ _CERTAIN = (
 )
 _WORDS = frozenset(word for words in _ENCODED.values() for word in words)
 _CLASSES, _ATC, _ENVIRON, _TORCH = (
-    _ENCODED[one.SURFACE] for one in (run_config, atc_calls, environ, torch_settings)
+    _ENCODED[one.SURFACE] for one in (run_config_calls, atc_calls, environ, torch_settings)
 )
 _PROGRAMS = (b"subprocess", b"system", b"popen")
 _TORCH_NPU = re.compile(rb"torch_npu|\bnpu\b")
@@ -183,5 +183,6 @@ def _choose_surfaces(module: Module) -> tuple[Surface, ...]:
     return tuple(
         one
         for one in _SURFACES
-        if any(word in text for word in one.words) or (one is global_options.SURFACE and shared)
+        if any(word in text for word in one.words)
+        or (one is global_options_calls.SURFACE and shared)
     )

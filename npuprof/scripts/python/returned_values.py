@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from functools import lru_cache
 
+from npuprof.scripts.python.expressions import list_nodes
 from npuprof.scripts.python.loops import Given, bind_call_arguments
 from npuprof.scripts.python.scopes import Scope
-from npuprof.scripts.python.terms import list_nodes
 
 
 def find_returned_value(call: ast.Call, scope: Scope) -> Given | None:

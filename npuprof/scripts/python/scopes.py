@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 from npuprof.scripts.grouping import group_by
+from npuprof.scripts.python.expressions import format_expression
 from npuprof.scripts.python.statements import DEFINITIONS, FUNCTIONS
-from npuprof.scripts.python.terms import format_expression
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 #: Whether a file, given by path, is relevant to the caller.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from npuprof.scripts.python.terms import format_dotted_name, format_expression
+from npuprof.scripts.python.expressions import format_dotted_name, format_expression
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 #: A node with a place in the text.

@@ -12,6 +12,12 @@ from typing import Any, NamedTuple
 from npuprof import catalog
 from npuprof.document.keys import format_key_segment
 from npuprof.scripts.python.builtin_calls import resolve_function_name
+from npuprof.scripts.python.expressions import (
+    find_root,
+    format_dotted_name,
+    format_expression,
+    name_callee,
+)
 from npuprof.scripts.python.loops import (
     follow_name,
     iterate_keywords,
@@ -19,14 +25,8 @@ from npuprof.scripts.python.loops import (
     list_written_pairs,
 )
 from npuprof.scripts.python.scopes import Scope
-from npuprof.scripts.python.terms import (
-    find_root,
-    format_dotted_name,
-    format_expression,
-    name_callee,
-)
 from npuprof.scripts.python.visitor import Surface, TableEntry, Visitor
-from npuprof.scripts.records import ScriptValue
+from npuprof.scripts.script_records import ScriptValue
 
 #: The settings of the process, as one configuration.
 OWNER = "<process>:torch_npu"

@@ -19,6 +19,13 @@ from npuprof.model import Record, is_utf8
 from npuprof.scripts.grouping import group_by
 from npuprof.scripts.python.calls import Entered, find_entered, get_first_parameter
 from npuprof.scripts.python.constants import fold_expression, fold_with_defaults
+from npuprof.scripts.python.expressions import (
+    PLAIN,
+    Unknown,
+    format_expression,
+    list_parts,
+    name_callee,
+)
 from npuprof.scripts.python.loops import bind_call_arguments, unroll_loop
 from npuprof.scripts.python.module import Module, NodeIndex
 from npuprof.scripts.python.scopes import Function, Reached, Scope, pair_targets, statement_blocks
@@ -30,8 +37,7 @@ from npuprof.scripts.python.statements import (
     is_main_test,
     leaves_block,
 )
-from npuprof.scripts.python.terms import PLAIN, Unknown, format_expression, list_parts, name_callee
-from npuprof.scripts.records import (
+from npuprof.scripts.script_records import (
     HALF_CHARACTER,
     Branches,
     Converted,

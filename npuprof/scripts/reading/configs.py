@@ -13,12 +13,12 @@ from npuprof.document.keys import format_full_key, format_short_value
 from npuprof.model import Finding
 from npuprof.scripts.python import environ
 from npuprof.scripts.python.imports import split_words
-from npuprof.scripts.reading import arguments
+from npuprof.scripts.reading import program_arguments
 from npuprof.scripts.reading.kubernetes import find_container_settings
-from npuprof.scripts.reading.shell import find_shell_settings
+from npuprof.scripts.reading.shell_scripts import find_shell_settings
 from npuprof.scripts.reading.trees import Node, iterate_tables, parse_json, parse_yaml
-from npuprof.scripts.reading.variables import build_variable_setting, split_references
-from npuprof.scripts.records import ImportedFile, ScriptPlace, ScriptSetting, ScriptValue
+from npuprof.scripts.reading.variable_files import build_variable_setting, split_references
+from npuprof.scripts.script_records import ImportedFile, ScriptPlace, ScriptSetting, ScriptValue
 from npuprof.scripts.shell_lexer import Word
 
 _VARIABLE = re.compile(r"(\$\([A-Za-z_]\w*\)|\$\{?[A-Za-z_]\w*\}?)")
@@ -41,7 +41,11 @@ def _encoded_names() -> frozenset[bytes]:
 def mentions_config(data: bytes) -> bool:
     """Return whether a file can contain settings."""
     is_named = environ.mentions_variable(data) or not _encoded_names().isdisjoint(split_words(data))
-    return is_named or arguments.mentions_program(data) or arguments.mentions_arguments(data)
+    return (
+        is_named
+        or program_arguments.mentions_program(data)
+        or program_arguments.mentions_arguments(data)
+    )
 
 
 def import_json(path: str, text: str) -> ImportedFile:
@@ -83,12 +87,12 @@ def _import_documents(path: str, text: str, documents: list[Node]) -> ImportedFi
         for table in iterate_tables(documents):
             settings += _find_named_options(path, table) if id(table) not in handled else []
             settings += _read_command_lines(path, table)
-        programs = ((arguments.find_file_program(table), table) for table in documents)
+        programs = ((program_arguments.find_file_program(table), table) for table in documents)
         settings += [
             setting
             for program, table in programs
             if program
-            for setting in arguments.read_file_table(path, program, table)
+            for setting in program_arguments.read_file_table(path, program, table)
         ]
     settings.sort(key=lambda setting: (setting.line, setting.column))
     return ImportedFile(path, tuple(settings), text=text, declarative=True)
@@ -104,13 +108,15 @@ def _read_command_lines(path: str, table: Node) -> list[ScriptSetting]:
     ]
     settings, started = [], {program.section for program in load_programs()}
     for node in words:
-        if " " in node.value and arguments.mentions_program(node.value.encode(errors="replace")):
+        if " " in node.value and program_arguments.mentions_program(
+            node.value.encode(errors="replace")
+        ):
             found, _ = find_shell_settings(
                 path, node.value, (node.line, node.column), _INSIDE_SHELL
             )
             settings += [setting for setting in found if setting.surface in started]
     return settings or list(
-        arguments.read_listed_words(path, [_build_word(node) for node in words])
+        program_arguments.read_listed_words(path, [_build_word(node) for node in words])
     )
 
 

@@ -5,10 +5,16 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from npuprof.scripts.reading.shell import find_shell_settings
-from npuprof.scripts.reading.shells.constants import fill_word, list_assignments, list_reads
-from npuprof.scripts.reading.variables import build_variable_setting, leave_out
-from npuprof.scripts.records import ImportedFile, Position, ScriptSetting, Site, find_position
+from npuprof.scripts.reading.shell_scripts import find_shell_settings
+from npuprof.scripts.reading.shells.known_variables import fill_word, list_assignments, list_reads
+from npuprof.scripts.reading.variable_files import build_variable_setting, leave_out
+from npuprof.scripts.script_records import (
+    ImportedFile,
+    Position,
+    ScriptSetting,
+    Site,
+    find_position,
+)
 from npuprof.scripts.shell_lexer import Part, Word, parse_shell_commands
 
 #: One instruction with its continuation lines and the comments between them.

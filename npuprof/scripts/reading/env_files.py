@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 
-from npuprof.scripts.reading.shell import import_shell_script
-from npuprof.scripts.reading.variables import build_variable_setting
-from npuprof.scripts.records import ImportedFile
+from npuprof.scripts.reading.shell_scripts import import_shell_script
+from npuprof.scripts.reading.variable_files import build_variable_setting
+from npuprof.scripts.script_records import ImportedFile
 
 #: A variable's name and value, the end of its line, and why the value is uncertain.
 Entry = tuple[re.Match[str], str, int, str]

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 
 from npuprof.document.keys import format_short_value
 from npuprof.scripts.reading.trees import Node, iterate_tables
-from npuprof.scripts.reading.variables import (
+from npuprof.scripts.reading.variable_files import (
     Parts,
     build_variable_setting,
     leave_out,
     split_references,
 )
-from npuprof.scripts.records import OTHER, ScriptSetting
+from npuprof.scripts.script_records import OTHER, ScriptSetting
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _REFERENCE = re.compile(r"\$\$|(\$\([A-Za-z_][\w.-]*\))")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from npuprof.scripts.reading.shell import import_shell_script
-from npuprof.scripts.records import ImportedFile
+from npuprof.scripts.reading.shell_scripts import import_shell_script
+from npuprof.scripts.script_records import ImportedFile
 
 #: A fenced block in a shell language: its indentation, fence and text.
 _BLOCK = re.compile(

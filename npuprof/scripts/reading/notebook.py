@@ -7,11 +7,11 @@ from io import StringIO
 
 from npuprof.catalog import build_finding
 from npuprof.model import Finding, Place
+from npuprof.scripts.python.parsing import Script
 from npuprof.scripts.python.reader import import_python, mentions_python_setting
-from npuprof.scripts.python.syntax import Script
-from npuprof.scripts.reading.shell import find_shell_settings, mentions_setting
+from npuprof.scripts.reading.shell_scripts import find_shell_settings, mentions_setting
 from npuprof.scripts.reading.trees import Node, parse_json
-from npuprof.scripts.records import ImportedFile, PartLine, PartPlaces, ScriptSetting, Site
+from npuprof.scripts.script_records import ImportedFile, PartLine, PartPlaces, ScriptSetting, Site
 
 #: The lines in which Python looks for a coding cookie; a notebook has none.
 _BEFORE = 2

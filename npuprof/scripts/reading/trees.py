@@ -11,7 +11,7 @@ from typing import Any
 
 from npuprof.catalog import build_finding
 from npuprof.model import Finding, Place
-from npuprof.scripts.records import Position
+from npuprof.scripts.script_records import Position
 
 #: A value or opening bracket, and a closing bracket; separators need no match.
 _TOKEN = re.compile(r'([{\[]|"(?:[^"\\]|\\.)*+"|[^\s,:{}\[\]"]++)|([}\]])')

@@ -15,17 +15,17 @@ from npuprof.resolve.config import Config
 from npuprof.scripts import blocks
 from npuprof.scripts.block_files import FileBlocks
 from npuprof.scripts.blocks import Block, Injector, RefreshedBlock
-from npuprof.scripts.draft import Draft
 from npuprof.scripts.launches import list_launches
 from npuprof.scripts.preset import build_draft
+from npuprof.scripts.preset_draft import Draft
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.reading import import_script
-from npuprof.scripts.reading.files import KINDS, detect_script_kind
-from npuprof.scripts.records import ImportedFile
+from npuprof.scripts.reading.file_kinds import KINDS, detect_script_kind
 from npuprof.scripts.replacing.edits import NEW, Cut, build_refusal, open_blocks
 from npuprof.scripts.replacing.proof import find_differences
-from npuprof.scripts.replacing.python import PythonFile, plan_arguments, plan_assignments
-from npuprof.scripts.replacing.shell import plan_exports, plan_flags
+from npuprof.scripts.replacing.python_parts import PythonFile, plan_arguments, plan_assignments
+from npuprof.scripts.replacing.shell_parts import plan_exports, plan_flags
+from npuprof.scripts.script_records import ImportedFile
 
 #: For each surface, the target of its block, and its sections.
 _SURFACES = {

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from npuprof import catalog
-from npuprof.scripts.records import UNSET, ImportedFile, ScriptSetting
+from npuprof.scripts.script_records import UNSET, ImportedFile, ScriptSetting
 
 #: A configuration: its surface, its name, and the operations on each key, in order.
 Row = tuple[str, str, dict[str, list[tuple[Any, ...]]]]

@@ -11,14 +11,14 @@ from collections.abc import Iterable
 from operator import attrgetter
 from typing import Any
 
-from npuprof.catalog import find_record, pages, record_names
+from npuprof.catalog import code_pages, find_record, record_names
 from npuprof.catalog.risks import find_unit_and_risk
 from npuprof.document.keys import split_section_and_name
 from npuprof.model import SEVERITIES, Finding, Record, find_nearest_names
 from npuprof.report.findings import strip_lines
 from npuprof.report.text import format_count
 from npuprof.scripts.grouping import group_by
-from npuprof.scripts.summary.survey import KINDS, Survey
+from npuprof.scripts.summary.setting_counts import KINDS, Survey
 
 #: The number of findings listed first.
 MOST_WEIGHTY = 5
@@ -121,7 +121,7 @@ def _list_surfaces(survey: Survey) -> Table:
 
 
 def _list_mistakes(faults: list[Weighty]) -> Table:
-    known = pages.load_pages()
+    known = code_pages.load_pages()
     rows = []
     live = (fault for fault in faults if fault.code not in _DEPRECATED)
     for (severity, code), same in group_by(live, attrgetter("severity", "code")).items():

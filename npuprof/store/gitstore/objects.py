@@ -23,7 +23,7 @@ from npuprof.system import (
     processes,
 )
 from npuprof.system.files import name_special_file, read_plain_file
-from npuprof.system.owners import is_own_folder
+from npuprof.system.folder_owner import is_own_folder
 from npuprof.system.processes import READ, GitProfile, Replies, SilentError
 
 TYPE_CHECKING = False

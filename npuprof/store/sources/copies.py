@@ -14,7 +14,6 @@ from npuprof.model import NpuprofError, Place, build_error
 from npuprof.store import is_source_reference
 from npuprof.store.gitstore.objects import Git
 from npuprof.store.project import Source, find_copy_fault
-from npuprof.store.sources.kept import RECORD
 from npuprof.store.sources.lock import LockedSource, LockedVersion
 from npuprof.store.sources.lookups import Lookups
 from npuprof.store.sources.manifest import (
@@ -24,8 +23,8 @@ from npuprof.store.sources.manifest import (
     format_manifest,
     parse_manifest,
 )
+from npuprof.store.sources.opening import open_locked
 from npuprof.store.sources.project_files import ProjectFiles
-from npuprof.store.sources.reading import open_locked
 from npuprof.store.sources.stores import SourceStore
 from npuprof.store.sources.vendored import (
     MARK,
@@ -35,6 +34,7 @@ from npuprof.store.sources.vendored import (
     find_copy_folder,
     name_nested_folder,
 )
+from npuprof.store.sources.vendored_releases import RECORD
 from npuprof.system import is_below, writing
 from npuprof.system.files import make_folder, read_plain_file, remove_folders
 from npuprof.system.locks import find_foreign_file, lock_folders

@@ -12,11 +12,11 @@ from npuprof.model import Finding, NpuprofError, Origin, Place, Record, build_er
 from npuprof.resolve.digests import FORM, compute_preset_digest
 from npuprof.resolve.lineages import Lineages
 from npuprof.store import RELEASED, is_source_reference, read_revision
-from npuprof.store.around import has_release_tags
 from npuprof.store.base import ReadOnceStore
+from npuprof.store.enclosing_repository import has_release_tags
 from npuprof.store.folder import Folder
 from npuprof.store.problems import place_error
-from npuprof.store.sources.kept import (
+from npuprof.store.sources.vendored_releases import (
     KeptRelease,
     advise_keeping,
     build_idle_finding,
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from npuprof.store.gitstore import revisions
     from npuprof.store.gitstore.revisions import Pin, Revision
     from npuprof.store.project import Project
-    from npuprof.store.sources import reading
-    from npuprof.store.sources.reading import Sources
+    from npuprof.store.sources import opening
+    from npuprof.store.sources.opening import Sources
     from npuprof.store.sources.stores import SourceStore
     from npuprof.store.versions import Version
 else:
-    reading = lazy_module("npuprof.store.sources.reading")
+    opening = lazy_module("npuprof.store.sources.opening")
     revisions = lazy_module("npuprof.store.gitstore.revisions")
 
 
@@ -174,7 +174,7 @@ class Lookups:
         Raises NpuprofError if npuprof.toml or the lock is invalid.
         """
         if home not in self._sources:
-            self._sources[home] = reading.read_sources(home)
+            self._sources[home] = opening.read_sources(home)
         return self._sources[home]
 
     def use_sources(self, home: ProfileSource, sources: Sources) -> None:
@@ -191,7 +191,7 @@ class Lookups:
             if unsealed := sources.find_unsealed(name):
                 faults += unsealed
             elif source.vendor and name in sources.lock.sources and sources.open_copy is not None:
-                faults += reading.find_copy_faults(sources, name)
+                faults += opening.find_copy_faults(sources, name)
         return faults
 
     def find_policy(self, profile: Profile) -> Policy | None:

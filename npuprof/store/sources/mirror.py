@@ -13,7 +13,7 @@ from npuprof.store.problems import SYNC
 from npuprof.store.urls import mark_texts, normalize_url
 from npuprof.system import find_user_folder
 from npuprof.system.files import read_plain_file
-from npuprof.system.owners import is_own_folder
+from npuprof.system.folder_owner import is_own_folder
 from npuprof.system.tree import make_tree
 
 _SEAL = b"\n# npuprof sha256:"

@@ -13,12 +13,12 @@ from npuprof.document import parse_toml_text
 from npuprof.model import Finding, NpuprofError, Origin, build_error, did_you_mean
 from npuprof.store import FILE, LOCK_FILE, is_source_reference
 from npuprof.store import project as projects
-from npuprof.store.around import BareStore
+from npuprof.store.enclosing_repository import BareStore
 from npuprof.store.folder import Folder, find_project_folder
 from npuprof.store.project import Project, Source
 from npuprof.store.sources import lock as locks
 from npuprof.store.sources.lock import Lock, LockedSource
-from npuprof.store.sources.reading import read_sources
+from npuprof.store.sources.opening import read_sources
 from npuprof.store.sources.vendored import VendoredCopy, find_copy_folder
 from npuprof.system import writing
 from npuprof.system.writing import Wanted

@@ -309,7 +309,7 @@ def test_who_takes_sides_away_by_keyboard_keeps_the_place(page: Any, site: Path)
 def test_a_side_whose_file_is_missing_is_told(browser: Any, sides: Path, tmp_path: Path) -> None:
     import shutil
 
-    from npuprof.site.data import name_data
+    from npuprof.site.page_data import name_data
 
     shutil.copytree(sides, tmp_path / "public")
     (tmp_path / "public" / name_data(["plain"])["plain"]).unlink()

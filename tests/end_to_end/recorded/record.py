@@ -146,7 +146,7 @@ def _list_all(named: str) -> list[str]:
     """Return the values that ``every shell`` and the like stand for. Raises KeyError."""
     from npuprof.commands.framework import list_verbs
     from npuprof.renderers import load_target_index
-    from npuprof.renderers.files import FORMATS
+    from npuprof.renderers.environment_files import FORMATS
     from npuprof.renderers.shell import SHELLS
 
     verbs = [names for names, verb in list_verbs() if not verb.hidden]
@@ -185,7 +185,7 @@ def _examples(prefix: str) -> tuple[dict[str, str], list[str]]:
     """Return the failing examples of the codes with a prefix, each a store of its own, and the
     checks of them.
     """
-    from npuprof.catalog.pages import load_pages
+    from npuprof.catalog.code_pages import load_pages
 
     files: dict[str, str] = {}
     lines: list[str] = []

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from npuprof.model import Finding, Place
 from npuprof.scripts.python.imports import Modules
-from npuprof.scripts.python.syntax import LARGEST_SCRIPT
-from npuprof.scripts.reading.shells.constants import fill_word, find_constants
-from npuprof.scripts.reading.variables import decode_text
-from npuprof.scripts.records import HERE
+from npuprof.scripts.python.parsing import LARGEST_SCRIPT
+from npuprof.scripts.reading.shells.known_variables import fill_word, find_constants
+from npuprof.scripts.reading.variable_files import decode_text
+from npuprof.scripts.script_records import HERE
 from npuprof.scripts.shell_lexer import Command, Word, parse_shell_commands
 
 #: The maximum nesting of sourced files.

@@ -1,0 +1,537 @@
+"""Names, types and values of single settings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from npuprof import catalog
+from npuprof.catalog import Option, releases, values
+from npuprof.checks.restrictions import (
+    OFFLINE,
+    find_twin_flag,
+    has_form_of_flag,
+    is_taken_by_flag,
+    list_leaves,
+)
+from npuprof.checks.view import Fault, Scope, find_nul_faults, find_range_faults
+from npuprof.document import keys
+from npuprof.document.keys import format_short_value
+from npuprof.document.profile import PROFILE_KEYS
+from npuprof.model import LONGEST_WORD, SECTIONS, Fix, Path, suggest_name
+from npuprof.system import lazy_module, list_items
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from npuprof.catalog import caveats, readers
+    from npuprof.checks import meaning
+else:
+    caveats = lazy_module("npuprof.catalog.caveats")
+    readers = lazy_module("npuprof.catalog.readers")
+    meaning = lazy_module("npuprof.checks.meaning")
+
+_INT64 = 2**63
+_BAD_VALUE = {
+    "aborts": "The adapter aborts the whole process when it reads such a value.",
+    "fails": "The adapter rejects it: the first session run fails.",
+    "clamped": "The adapter bends such a value into range without an error.",
+    "ignored": "The adapter ignores such a value without an error.",
+}
+#: What the adapter does with a value in the wrong protobuf field, by ``Option.on_wrong_field``.
+WRONG_FIELD = {
+    "aborts": "Stored in another protobuf field it reads as empty, and the adapter aborts the process.",
+    "fails": "Stored in another protobuf field, it is rejected at the first session run.",
+    "ignored": "Stored in another protobuf field it is ignored without a message.",
+    "zero": "Stored in another protobuf field it silently reads as 0, False or an empty text.",
+}
+_OF_ADAPTER = {*_BAD_VALUE.values(), *WRONG_FIELD.values()}
+_FIELD_WORDS = {"b": "true or false", "i": "a whole number", "s": "text"}
+#: Characters that every manual allows in a path.
+_PLAIN_PATH = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./")
+_FIELD_KINDS = {"b": "bool", "i": "int", "s": "str"}
+
+
+def find_value_faults(scope: Scope, key: str, value: Any) -> Iterator[Fault]:
+    """Yield the faults of a setting's value, except those that the selected releases
+    still accept.
+    """
+    for fault in find_setting_faults(key, value):
+        if scope.scenario == OFFLINE and fault.why in _OF_ADAPTER:
+            option = catalog.find_option(key)
+            flag = find_twin_flag(scope, option) if option else None
+            known = (
+                fault.code == "NP203"
+                and flag is not None
+                and flag.reader not in ("", readers.NOT_FOUND)
+            )
+            fault = fault._replace(
+                why="ATC stops at such a value."
+                if known
+                else "The manual of ATC has no such value."
+            )
+        accepted = {"NP203": _is_accepted_there, "NP205": _is_sure_for_flag}.get(fault.code)
+        if accepted is None or not accepted(scope, key, value):
+            yield fault
+
+
+def _is_accepted_there(scope: Scope, key: str, value: Any) -> bool:
+    """Return whether a value that today's session rejects is accepted by the selected older
+    releases, or by ATC.
+    """
+    option = catalog.find_option(key) if isinstance(value, (str, int)) else None
+    if option is not None and is_taken_by_flag(scope, option, value):
+        return True
+    until = option.choices_until.get(str(value)) if option else None
+    return (
+        until is not None
+        and bool(scope.releases)
+        and releases.is_earlier(scope.releases[-1], until)
+    )
+
+
+def _is_sure_for_flag(scope: Scope, key: str, value: Any) -> bool:
+    """Return whether ATC documents a form, or accepts a choice without a warning, that is doubtful
+    in a session.
+    """
+    option = catalog.find_option(key)
+    if option is None:
+        return False
+    flag = find_twin_flag(scope, option)
+    if flag is not None and str(value) in option.doubtful_values and value in flag.choices:
+        return str(value) not in flag.doubtful_values
+    return bool(option.lax_pattern) and has_form_of_flag(scope, option, value)
+
+
+def find_setting_faults(key: str, value: Any) -> list[Fault]:
+    """Return the faults of a setting's value in any profile."""
+    return _find_section_faults(key, value) or _find_length_faults(key, value)
+
+
+def _find_length_faults(key: str, value: Any) -> list[Fault]:
+    """Return the fault of a value too long for a program's arguments or environment."""
+    if (
+        16 * len(repr(value)) < LONGEST_WORD
+    ):  # no form of a value is twice as long as this one, and no character has five bytes
+        return []
+    section, name = keys.split_section_and_name(key)
+    text = value if isinstance(value, str) else ""
+    if (
+        isinstance(value, (dict, list))
+        and section == "options"
+        and (structure := values.find_structure(name))
+        and not structure.file
+    ):
+        text = structure.format(value)
+    room = LONGEST_WORD - len(f"NPUPROF_{name}=".encode())
+    if len(text.encode(errors="replace")) <= room:
+        return []
+    why = (
+        "Exports and command lines hold it, and no program "
+        "can be started with so long a variable or argument."
+    )
+    return [Fault("NP203", f"{key} is longer than {room} bytes", why, "keep long values in a file")]
+
+
+def _find_section_faults(key: str, value: Any) -> list[Fault]:
+    section, name = keys.split_section_and_name(key)
+    if section == "options":
+        option = catalog.find_option(name)
+        return _find_option_faults(option, value) if option else [_build_unknown_option_fault(name)]
+    if section == "env":
+        from npuprof.checks.variables import (
+            find_variable_faults,
+        )  # not needed for presets without [env]
+
+        return find_variable_faults(name, value)
+    if catalog.load_sections()[section].dotted:
+        from npuprof.checks.frameworks import find_framework_faults
+
+        return find_framework_faults(section, name, value)
+    from npuprof.checks.plain_values import find_argument_faults, find_flag_faults
+
+    return (
+        find_argument_faults(name, value)
+        if section == "estimator"
+        else find_flag_faults(name, value)
+    )
+
+
+@cache  # a misspelt option of a base occurs in every dependent, and name suggestions are slow
+def _build_unknown_option_fault(name: str) -> Fault:
+    why = "The adapter looks up its own list of keys; one that is not in it is ignored silently."
+    hint = ""
+    if key := catalog.find_key_elsewhere(name):
+        hint = f"{name} belongs below [{key.partition('.')[0]}]; on a command line it is {key}"
+    elif name in PROFILE_KEYS:
+        hint = f"{name} belongs below [profile]; on a command line it is profile.{name}"
+    elif name in SECTIONS:
+        hint = f"write [{name}] as a table of its own, behind those of [options]"
+    if hint:
+        return Fault("NP201", f"{name!r} is not a session option", why, hint)
+    hint, fix = suggest_name(
+        name, catalog.record_names(), "npuprof options lists all; unset the key if nothing reads it"
+    )
+    return Fault("NP201", f"unknown option {name!r}", why, hint, fix=fix)
+
+
+def _find_option_faults(option: Option, value: Any) -> list[Fault]:
+    if isinstance(value, (dict, list)):
+        if option.structure:
+            return _find_structure_faults(option, value)
+        return [_build_type_fault(option, value)]
+    if not _is_of_option_type(option, value):
+        return [_build_type_fault(option, value)]
+    if isinstance(value, int) and not -_INT64 <= value < _INT64:
+        what, why = (
+            f"{option.name} = {value} does not fit 64 bits",
+            "The protobuf field is an int64.",
+        )
+        return [Fault("NP203", what, why, "write a smaller number")]
+    if option.choices:
+        return _find_choice_faults(option, value)
+    if isinstance(value, str):
+        return _find_text_faults(option, value)
+    doubt = option.doubtful_values.get(str(value))
+    why = doubt or _BAD_VALUE.get(
+        option.on_bad_value, "Outside the documented range its effect is unknown."
+    )
+    return find_range_faults(
+        f"{option.name} = {value}", value, option, why, "NP205" if doubt else "NP203"
+    )
+
+
+def _is_of_option_type(option: Option, value: Any) -> bool:
+    if option.value_field == "i":
+        return type(value) is int
+    return isinstance(value, bool if option.value_field == "b" else str)
+
+
+def guess_option_value(option: Option, value: Any) -> Any:
+    """Return the option value intended by a value of another type, if the checks accept it.
+
+    ``meaning.UNKNOWN`` if it is ambiguous.
+    """
+    if (
+        option.default_count or option.listed or option.kind.startswith("path")
+    ):  # not a list, name or path
+        return meaning.UNKNOWN
+    kind = _FIELD_KINDS[option.value_field]
+    guess = (
+        meaning.guess_choice(value, option.choices, option.numbered)
+        if option.choices
+        else meaning.guess_plain_value(value, kind, option.unit)
+    )
+    guess = meaning.UNKNOWN if option.numbered and isinstance(value, bool) else guess
+    return meaning.verify_guess(guess, lambda guess: _find_option_faults(option, guess))
+
+
+def _build_type_fault(option: Option, value: Any) -> Fault:
+    field = option.value_field
+    wanted = _FIELD_WORDS[field]
+    if option.choices:
+        listed = meaning.format_choices(option.choices)
+        wanted = (
+            " or ".join(map(format_short_value, option.choices))
+            if len(option.choices) < 4
+            else f"{wanted}, one of {listed}"
+        )
+        otherwise = f"write one of {meaning.format_choices(_list_sure_choices(option))}"
+    else:
+        bounded = field == "i" and (option.minimum is not None or option.maximum is not None)
+        example = (
+            catalog.find_record_texts("options", option.name).get("example")
+            if field == "s"
+            else None
+        )
+        more = (
+            f", {keys.format_range(option.minimum, option.maximum, option.unit)}" if bounded else ""
+        )
+        otherwise = f"write {wanted}{more}" + (
+            f" like {keys.format_toml_value(example)}" if example is not None else ""
+        )
+    is_only = (
+        isinstance(value, list) and len(value) == 1 and not _find_option_faults(option, value[0])
+    )
+    guess = value[0] if is_only else guess_option_value(option, value)
+    hint, fix = meaning.suggest_value(option.name, guess, otherwise, value)
+    why = WRONG_FIELD.get(
+        option.on_wrong_field, "A value of another type is not stored where the adapter looks."
+    )
+    return Fault(
+        "NP202",
+        f"{option.name} takes {wanted}, not {meaning.describe_value_kind(value)}",
+        why,
+        hint,
+        fix=fix,
+    )
+
+
+def _list_sure_choices(option: Option) -> list[Any]:
+    """Return the choices without caveats."""
+    return [choice for choice in option.choices if str(choice) not in option.doubtful_values]
+
+
+def _find_choice_faults(option: Option, value: Any) -> list[Fault]:
+    if value in option.tolerated:
+        return []
+    doubt = option.doubtful_values.get(str(value))
+    if doubt:
+        plain = _list_sure_choices(option)
+        hint = (
+            f"without caveats {'is' if len(plain) == 1 else 'are'} {meaning.format_choices(plain)}"
+        )
+        return [
+            Fault(
+                "NP205",
+                f"{option.name} = {format_short_value(value)} is doubtful: {doubt}",
+                "",
+                hint,
+            )
+        ]
+    if value in option.choices:
+        return []
+    until = option.choices_until.get(str(value))
+    if until:
+        what = f"{option.name} = {format_short_value(value)} is no longer accepted"
+        return [
+            Fault(
+                "NP203",
+                what,
+                f"CANN {until} took the value away.",
+                f"write one of {meaning.format_choices(_list_sure_choices(option))}",
+            )
+        ]
+    sure = _list_sure_choices(option)
+    hint, fix = meaning.suggest_choice(option.name, value, option.choices, sure, option.numbered)
+    if fix is None and (renamed := _suggest_renamed_value(option, value)):
+        hint = renamed
+    if fix is not None and str(fix.value) in option.doubtful_values:
+        hint, fix = (
+            (
+                f"write one of {meaning.format_choices(sure)}; "
+                f"{format_short_value(fix.value)} is doubtful itself"
+            ),
+            None,
+        )
+    why = _BAD_VALUE.get(
+        option.on_bad_value,
+        "The adapter passes it on unchecked; the behavior of the engine is not documented.",
+    )
+    return [meaning.build_choice_fault(option.name, value, option, (hint, fix), why)]
+
+
+def _suggest_renamed_value(option: Option, value: Any) -> str:
+    """Return the hint for a value of the option that this one replaces, or that replaces this one.
+
+    Empty for other values.
+    """
+    for _, old, _, _, _, action, new, new_values, *_ in catalog.load_built_part("migrations")[
+        "steps"
+    ]:
+        if action == "rename" and new == option.name and value in dict(new_values):
+            return (
+                f"write {format_short_value(dict(new_values)[value])}, which replaces {old} = "
+                f"{format_short_value(value)}"
+            )
+        if (
+            action == "rename"
+            and old == option.name
+            and (named := catalog.find_option(new))
+            and value in named.choices
+        ):
+            return f"write {new} = {format_short_value(value)} instead of {old}"
+    return ""
+
+
+def _find_text_faults(option: Option, value: str) -> list[Fault]:
+    if faults := find_nul_faults(option.name, value, "No path or name can hold one."):
+        return faults
+    if option.kind.startswith("path"):
+        if option.structure and _is_content(option.structure, value):
+            what = (
+                f"{option.name} = {format_short_value(value)} "
+                "is the content of its file, not the path"
+            )
+            hint = f"write the path of a file, or a table below [options.{option.name}]"
+            return [Fault("NP203", what, "The engine looks for a file of that name.", hint)]
+        if value and _PLAIN_PATH.issuperset(value):
+            return []
+        if value:
+            from npuprof.checks.plain_values import find_path_faults
+
+            return find_path_faults(option.name, value, option.path_characters)
+        hint = f"write a path, or unset {option.name}"
+        return [Fault("NP203", f"{option.name} is empty", "An empty path names nothing.", hint)]
+    structure = values.load_form(option.structure) if option.structure else None
+    parsed = structure.parse(value) if structure else None
+    if parsed is not None and structure is not None:
+        return [
+            _build_structure_fault(option, fault) for fault in structure.faults(parsed)
+        ] or _find_undocumented_form_faults(option, parsed)
+    number = (
+        meaning.read_number(value, option.unit) if option.unit and not option.structure else None
+    )
+    if number is not None and str(number) != value and not _find_text_faults(option, str(number)):
+        what = f"{option.name} = {format_short_value(value)} is not in its format"
+        hint, fix = f'write {option.name} = "{number}"', Fix(str(number))
+        return [Fault("NP203", what, f"It is a number of {option.unit}, as text.", hint, fix=fix)]
+    if (
+        option.kind == "json"
+        or (option.pattern and not re.fullmatch(option.pattern, value))
+        or (structure and not option.pattern)
+    ):
+        example = catalog.find_record_texts("options", option.name).get("example")
+        shapes = [f"text like {keys.format_toml_value(example)}"] if example else []
+        shapes += [structure.shape] if structure else []
+        hint = (
+            f"write {', or '.join(shapes)}"
+            if shapes
+            else f"unset it, or see npuprof option {option.name}"
+        )
+        if option.lax_pattern and re.fullmatch(option.lax_pattern, value):
+            why = "The adapter lets it pass, but its meaning is not documented."
+            return [
+                Fault(
+                    "NP205",
+                    f"{option.name} = {format_short_value(value)} is not in the documented format",
+                    why,
+                    hint,
+                )
+            ]
+        why = _BAD_VALUE.get(
+            option.on_bad_value,
+            "The adapter hands the text on as it is; the engine cannot read it.",
+        )
+        return [
+            Fault(
+                "NP203",
+                f"{option.name} = {format_short_value(value)} is not in its format",
+                why,
+                hint,
+            )
+        ]
+    return []
+
+
+@cache
+def _is_content(form: str, value: str) -> bool:
+    """Return whether a text looks like the content of a file instead of its path."""
+    structure = values.load_form(form)
+    parsed = structure.parse(value)
+    if isinstance(parsed, dict) and any(parsed.values()) and not structure.faults(parsed):
+        return True
+    words = set(_list_words(structure.schema))
+    return bool(words) and words.issuperset(value.replace(" ", "").split(","))
+
+
+def _list_words(schema: Any) -> Iterator[str]:
+    """Yield the words that a schema allows anywhere."""
+    for name, inner in schema.items() if isinstance(schema, dict) else ():
+        if name == "enum":
+            yield from inner
+        yield from _list_words(inner)
+
+
+def _find_structure_faults(option: Option, value: Any) -> list[Fault]:
+    form = values.load_form(option.structure)
+    faults = [_build_structure_fault(option, fault) for fault in form.faults(value)]
+    if not faults and not form.is_exact and values.format_structured_value(form, value) is None:
+        empty = next((path for path in _list_empty_lists(value, ())), None)
+        what = (
+            "is empty, and there is no way to write that"
+            if empty is not None
+            else "cannot be written so that it is read back the same"
+        )
+        faults = [
+            _build_structure_fault(option, (empty or (), what, "list its elements, or omit it"))
+        ]
+    return faults or _find_undocumented_form_faults(option, value)
+
+
+def _list_empty_lists(value: Any, path: Path) -> Iterator[Path]:
+    """Yield the paths of empty lists."""
+    if value == []:
+        yield path
+    for name, item in list_items(value):
+        yield from _list_empty_lists(item, (*path, name))
+
+
+def _find_undocumented_form_faults(option: Option, names: Any) -> list[Fault]:
+    """Return the faults of values that the adapter accepts but that are undocumented or probably
+    unintended: odd names, a missing ratio.
+    """
+    form = values.load_form(option.structure)
+    found = [
+        *(form.doubt(names) if form.doubt else ()),
+        *(caveats.find_name_doubts(option.names, names) if option.names else ()),
+    ]
+    found += [
+        (path, doubt, "write another")
+        for path, item in list_leaves(option, names)
+        if (doubt := option.doubtful_values.get(str(item)))
+    ]
+    if found:
+        return [
+            Fault(
+                "NP205",
+                f"{keys.format_key_path(option.name, path)}: {what}",
+                "CANN reports nothing while the job runs.",
+                hint,
+                path,
+            )
+            for path, what, hint in found
+        ]
+    if option.structure == "acceleration" and len(names) == 2:
+        ratio = "0.9" if names[1] == "step" else "1.05"
+        why = (
+            f"The documentation asks for all three fields; the adapter takes {ratio} for the third."
+        )
+        return [
+            Fault(
+                "NP205",
+                f"{option.name} has no ratio",
+                why,
+                f"write the ratio as well, for example {ratio}",
+            )
+        ]
+    if option.kind != "list" or not option.pattern:
+        return []
+    odd = [
+        (index, name)
+        for index, name in enumerate(names)
+        if not re.fullmatch(option.pattern, str(name))
+    ]
+    if not odd:
+        return []
+    why = (
+        "No documented name looks like that, and an unknown name is passed over without a message."
+    )
+    hint = f"write names like {catalog.find_record_texts('options', option.name)['example']}"
+    return [
+        Fault(
+            "NP205",
+            (
+                f"{option.name}: {format_short_value(name)} "
+                "does not look like a name that is listed there"
+            ),
+            why,
+            hint,
+            (index,),
+        )
+        for index, name in odd
+    ]
+
+
+def _build_structure_fault(option: Option, fault: tuple[Any, str, str]) -> Fault:
+    tail, message, hint = fault
+    if not tail and option.structure == "names" and option.listed:
+        # names that this very list may contain
+        hint = f"write {keys.format_toml_value(list(option.listed[:2]))}"
+    why = _BAD_VALUE.get(
+        option.on_bad_value,
+        "A value that does not match the format cannot be written for the engine.",
+    )
+    return Fault("NP204", f"{keys.format_key_path(option.name, tail)}: {message}", why, hint, tail)

@@ -1,0 +1,274 @@
+"""Output options of verbs that report findings (``check``, ``scan``): minimum severity, format,
+exit code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from npuprof.checks import is_fixable
+from npuprof.commands.framework import Verb
+from npuprof.commands.framework.parameters import BASELINE, IGNORE, SELECT, SEVERITY, STORE, STRICT
+from npuprof.model import (
+    SEVERITIES,
+    Finding,
+    NpuprofError,
+    Record,
+    build_error,
+    build_usage_error,
+    did_you_mean,
+)
+from npuprof.report import Answer
+from npuprof.report import findings as written
+from npuprof.report.findings import format_severity_counts
+from npuprof.report.text import count_rest, format_count
+
+#: The values of ``--format`` for findings.
+FORMATS = ("text", "json", *written.WITH_PLAIN_PATHS)
+#: The maximum number of files in a note.
+_SHOWN = 5
+
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from npuprof.checks.store import StoreReport
+    from npuprof.report.baselines import Mark
+    from npuprof.store.checked import CheckedStore
+
+
+class Settled(Record):
+    """The findings after filtering by codes and baseline.
+
+    ``remark`` is a note about the baseline.
+    """
+
+    findings: list[Finding]
+    remark: str = ""
+
+
+class Outcome(Record):
+    """The result of checking a store: the report, and its filtered findings."""
+
+    checked: CheckedStore
+    report: StoreReport
+    settled: Settled
+
+
+class JudgingVerb(Verb):
+    """A verb whose answer is findings: minimum severity, codes, and a baseline choose what it shows
+    and what fails it.
+    """
+
+    severity = SEVERITY
+    strict = STRICT
+    select = SELECT
+    ignore = IGNORE
+    baseline = BASELINE
+    store = STORE
+    write_baseline = False
+
+    @property
+    def least_severity(self) -> str:
+        """The minimum severity of shown findings.
+
+        JSON includes everything unless a severity is requested.
+        """
+        return self.severity or ("info" if self.format == "json" else "warning")
+
+    def refuse_odd_choice(self) -> None:
+        """Raise NpuprofError for unknown codes, and for writing a baseline without naming it.
+
+        Before any work.
+        """
+        self._read_codes()
+        if self.write_baseline and not self.baseline:
+            raise build_usage_error(
+                "--write-baseline needs to know where",
+                "name the file: --baseline npuprof-baseline.json",
+            )
+
+    def _read_codes(self) -> Callable[[str], bool]:
+        """Return a function that returns whether a code is selected.
+
+        Raises NpuprofError for unknown codes.
+        """
+        wanted, unwanted = (
+            read_codes(self.select, "--select", self.store),
+            read_codes(self.ignore, "--ignore", self.store),
+        )
+        return lambda code: (not self.select or wanted(code)) and not unwanted(code)
+
+    def settle_findings(
+        self, findings: Sequence[Finding], unread: int, is_judged: Callable[[Mark], bool]
+    ) -> Settled:
+        """Return the findings with selected codes that are not in the baseline.
+
+        Update the baseline if requested.
+
+        ``is_judged`` returns whether a finding of the baseline would have been found again. Raises
+        NpuprofError if the baseline is unusable.
+        """
+        is_selected = self._read_codes()
+        selected = [finding for finding in findings if is_selected(finding.code)]
+        if not self.baseline:
+            return Settled(selected)
+        from npuprof.report import baselines
+
+        known = baselines.read_baseline(self.baseline)
+        serious = [finding for finding in selected if finding.severity != "info"]
+        if self.write_baseline and unread:
+            what = f"{self.baseline} was not written: not everything could be read"
+            errors = [finding for finding in serious if finding.severity == "error"]
+            raise NpuprofError([*errors, Finding("NP015", what, "", "fix the errors listed above")])
+        if known.raw is None:
+            if not self.write_baseline:
+                what = f"there is no baseline {self.baseline}"
+                raise build_error(
+                    "NP015", what, "", f"write it: --baseline {self.baseline} --write-baseline"
+                )
+            marks = baselines.count_marks(serious, self.baseline)
+            baselines.write_baseline(known, marks)
+            return Settled(
+                [finding for finding in selected if finding.severity == "info"],
+                f", wrote {self.baseline} with {marks.total()}",
+            )
+        compared = baselines.compare_with_baseline(
+            serious, known, lambda mark: is_judged(mark) and is_selected(mark.code)
+        )
+        if self.write_baseline:
+            baselines.write_baseline(known, compared.known)
+        new = {id(finding) for finding in compared.new}
+        counted = compared.known.total()
+        gone = (
+            f", {compared.gone.total()} {'taken out of' if self.write_baseline else 'gone from'} it"
+            if compared.gone
+            else ""
+        )
+        notes = (
+            []
+            if self.write_baseline
+            else baselines.build_gone_findings(compared.gone, self.baseline)
+        )
+        shown = [
+            finding for finding in selected if finding.severity == "info" or id(finding) in new
+        ]
+        return Settled(
+            [*shown, *notes], f", {counted} in the baseline{gone}{_describe_moved(compared.moved)}"
+        )
+
+    def select_told(self, findings: Sequence[Finding]) -> list[Finding]:
+        """Return the findings of at least the minimum severity."""
+        return [
+            finding
+            for finding in findings
+            if SEVERITIES.index(finding.severity) <= SEVERITIES.index(self.least_severity)
+        ]
+
+    def decide_code(self, findings: Sequence[Finding], unread: int = 0) -> int:
+        """Return the exit code: 2 if something could not be read, 1 for findings that fail the
+        check, else 0.
+        """
+        bad = ("error", "warning") if self.strict else ("error",)
+        return 2 if unread else 1 if any(finding.severity in bad for finding in findings) else 0
+
+    def check_store(
+        self, checked: CheckedStore, specs: Sequence[str] = (), progress: bool = False
+    ) -> Outcome:
+        """Return the filtered findings of a store, or of ``specs`` of it.
+
+        Raises NpuprofError if there is nothing to check.
+        """
+        from npuprof.checks.store import check_store
+
+        report = check_store(checked, specs, self.least_severity == "info", progress)
+        unread = report.unresolved
+        return Outcome(
+            checked,
+            report,
+            self.settle_findings(report.findings, unread, lambda _: report.is_whole and not unread),
+        )
+
+    def describe_outcome(self, outcome: Outcome, done: str = "") -> str:
+        """Return the findings of a store, their scope and the next step in one line.
+
+        ``done`` describes the applied fixes.
+        """
+        report, findings = outcome.report, outcome.settled.findings
+        more = "" if self.least_severity == "info" else " (--severity info shows notes as well)"
+        if not done and any(map(is_fixable, findings)):
+            from npuprof.edit.fixing import fix_documents
+
+            fixable = sum(
+                number for *_, number in fix_documents(findings, outcome.checked.find_file).values()
+            )
+            more = f", --fix corrects at least {fixable}{more}" if fixable else more
+        found_now = format_severity_counts(findings) or "no findings"
+        result = (
+            f"{found_now}{describe_accepted(len(report.accepted))}{outcome.settled.remark}{more}"
+        )
+        result += (
+            f"; {report.coverage.describe()}" if report.coverage.settings or not findings else ""
+        )
+        return f"{done}{format_count(report.count, 'preset')} checked: {result}"
+
+    def answer_findings(
+        self,
+        findings: Sequence[Finding],
+        code: int,
+        remark: str,
+        accepted: int = 0,
+        coverage: Mapping[str, Any] | None = None,
+    ) -> Answer:
+        """Return findings as an answer: text with a note, machine formats with the number of
+        accepted findings and the coverage.
+        """
+        if self.format == "text":
+            listed = written.format_findings(findings, self.coloured)
+            return Answer(f"{listed}\n" if listed else "", (remark,), code)
+        if self.format == "json":
+            return Answer(written.format_json_findings(findings, accepted, coverage), code=code)
+        from npuprof.hosting import reports
+
+        return Answer(reports.FORMATS[self.format](findings), code=code)
+
+
+def _describe_moved(moved: Mapping[str, str]) -> str:
+    """Return the moved files of a baseline as the end of a sentence; empty if there are none."""
+    listed = [f"{now} as {was}" for was, now in moved.items()]
+    return f", which knows {count_rest(listed, _SHOWN)}" if listed else ""
+
+
+def describe_accepted(number: int) -> str:
+    """Return the number of accepted findings as the end of a sentence; empty for none."""
+    return f", {number} accepted" if number else ""
+
+
+def read_codes(texts: Sequence[str], flag: str, store: str | None) -> Callable[[str], bool]:
+    """Return whether a code is among a user's arguments: codes and prefixes, separated by commas or
+    not.
+
+    ``store`` is the user's ``--store``. Raises NpuprofError for an unknown one.
+    """
+    wanted = [code.strip() for text in texts for code in text.split(",") if code.strip()]
+    if not texts:
+        return lambda _: False
+    from npuprof.catalog import code_pages
+    from npuprof.commands.rule import load_team_pages
+
+    known = [*code_pages.load_pages(), *(page.code for page in load_team_pages(store))]
+    problems = [
+        Finding(
+            "NP902",
+            f"{flag}: there is no code {code!r}",
+            "",
+            did_you_mean(code, known, "npuprof rule lists all codes"),
+        )
+        for code in wanted or [""]
+        if not code or not any(known_code.startswith(code) for known_code in known)
+    ]
+    if problems:
+        raise NpuprofError(problems)
+    prefixes = tuple(code for code in wanted if code not in known)
+    return lambda code: code in wanted or code.startswith(prefixes)

@@ -1,0 +1,247 @@
+"""One preset in two states: its resolved values, new findings and fixed findings."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+
+from npuprof import checks
+from npuprof.checks.view import View
+from npuprof.compare import changes as diff
+from npuprof.compare.changes import Change
+from npuprof.compare.override_scopes import compare_with_scopes
+from npuprof.compare.sides import StoreSide
+from npuprof.document import Document
+from npuprof.model import TRUST_CODES, Finding, NpuprofError, Record
+from npuprof.resolve.config import Config
+from npuprof.store.gitstore.revisions import Revision
+from npuprof.store.problems import UNTOLD, advise_sync_of, is_untold
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.checks.accepted import Accepted
+
+
+class Pair(Record):
+    """One preset before and after.
+
+    ``status`` is ``changed``, ``added``, ``removed``, ``unchanged``, or ``unknown``.
+
+    ``was`` is the former name of a renamed preset. ``broken`` are its new errors and warnings,
+    ``mended`` the fixed ones; ``accepted`` are its findings that are accepted only after, those
+    about execution first. ``valid`` is whether it has no errors, before and after (None: missing).
+    ``unread`` is set if the differences are unknown: the preset cannot be read or resolved, or a
+    source of one side is missing on this machine, as reported in ``untold``.
+    """
+
+    name: str
+    status: str
+    changes: tuple[Change, ...] = ()
+    was: str = ""
+    before: Config | None = None
+    after: Config | None = None
+    broken: tuple[Finding, ...] = ()
+    mended: tuple[Finding, ...] = ()
+    accepted: tuple[Accepted, ...] = ()
+    valid: tuple[bool | None, bool | None] = (None, None)
+    unread: bool = False
+    untold: tuple[Finding, ...] = ()
+
+    @property
+    def is_touched(self) -> bool:
+        """Whether it differs, has other warnings or accepted findings, or is unknown."""
+        return bool(self.is_different or self.broken or self.mended or self.accepted or self.untold)
+
+    @property
+    def is_different(self) -> bool:
+        """Whether it resolves differently, has another name or other errors."""
+        came_and_went = (*self.broken, *self.mended)
+        return bool(
+            self.status not in ("unchanged", "unknown")
+            or self.was
+            or any(finding.severity == "error" for finding in came_and_went)
+        )
+
+
+def build_preset_pair(before: Config, after: Config, name: str = "") -> Pair:
+    """Return the differences between two configs and between their errors."""
+    name = name or after.name
+    return build_resolved_pair(before, after, name, name, ("", ""))
+
+
+def compare_resolved_preset(old: StoreSide, new: StoreSide, name: str, was: str) -> Pair:
+    """Return the differences of a resolved preset; ``was`` is its name on the old side."""
+    sides = old.resolve_preset(was), new.resolve_preset(name)
+    pair = build_resolved_pair(*sides, name, was, (old.store.label, new.store.label))
+    if not pair.untold:
+        return pair
+    untold = [
+        advise_sync_of(finding, f"--rev {side.store.commit[:12]}")
+        if isinstance(side.store, Revision)
+        else finding
+        for side, resolved in zip((old, new), sides, strict=True)
+        for finding in _list_untold(resolved)
+    ]
+    return pair._replace(untold=tuple(dict.fromkeys(untold)))
+
+
+def build_resolved_pair(
+    before: Config | NpuprofError | None,
+    after: Config | NpuprofError | None,
+    name: str,
+    was: str,
+    labels: tuple[str, str],
+) -> Pair:
+    """Return the differences of two resolution results.
+
+    ``labels`` are the names of the two stores in messages.
+    """
+    old = None if isinstance(before, NpuprofError) else before
+    new = None if isinstance(after, NpuprofError) else after
+    changes = tuple(compare_with_scopes(old, new)) if old and new else ()
+    untold = tuple(dict.fromkeys((*_list_untold(before), *_list_untold(after))))
+    if before is None or after is None:
+        status = "added" if before is None else "removed"
+        only = new or old
+        changes = (
+            tuple(diff.build_one_sided_changes(only.ordered_settings(), status, only.origin))
+            if only
+            else ()
+        )
+    else:
+        status = (
+            "unknown"
+            if untold
+            else "changed"
+            if changes or (old is None) != (new is None)
+            else "unchanged"
+        )
+    unread = bool(untold) or isinstance(after, NpuprofError)
+    pair = Pair(
+        name, status, changes, was if was != name else "", old, new, unread=unread, untold=untold
+    )
+    return _add_fault_changes(pair, _judge_side(before, labels[0]), _judge_side(after, labels[1]))
+
+
+def _list_untold(side: Config | NpuprofError | None) -> tuple[Finding, ...]:
+    """Return the findings about sources missing on this machine, which make a side of a preset
+    unknown.
+    """
+    return (
+        tuple(finding for finding in side.findings if finding.code in UNTOLD)
+        if isinstance(side, NpuprofError)
+        else ()
+    )
+
+
+def compare_raw_preset(old: StoreSide, new: StoreSide, name: str, was: str) -> Pair:
+    """Return the differences in a preset's file, without inheritance.
+
+    ``was`` is its name on the old side.
+    """
+    before, mended = _read_document(old, was)
+    after, broken = _read_document(new, name)
+    changes = tuple(diff.compare_documents(before, after))
+    status = "changed" if changes or mended or broken else "unchanged"
+    if was not in old.names or name not in new.names:
+        status = "added" if name in new.names else "removed"
+    former = was if was != name else ""
+    return Pair(
+        name,
+        status,
+        changes,
+        former,
+        broken=broken,
+        mended=() if broken else mended,
+        unread=bool(broken),
+    )
+
+
+def _read_document(side: StoreSide, name: str) -> tuple[Document | None, tuple[Finding, ...]]:
+    """Return a preset's file, None if it is missing or cannot be read, and the faults
+    of reading it.
+    """
+    try:
+        return side.store.profile(name).document if name in side.names else None, ()
+    except NpuprofError as error:
+        return None, error.findings
+
+
+class _Verdict(Record):
+    """The errors and warnings of one side of a pair; ``label`` is the name of its store in them.
+
+    If not ``judged``, the preset is missing, or it could not be read or resolved, as its errors
+    report.
+    """
+
+    judged: bool
+    faults: tuple[Finding, ...]
+    label: str
+    accepted: tuple[Accepted, ...] = ()
+
+    @property
+    def valid(self) -> bool | None:
+        """Whether it has no errors; None if it is missing or unknown."""
+        if is_untold(self.faults) or not (self.judged or self.faults):
+            return None
+        return not any(fault.severity == "error" for fault in self.faults)
+
+    def list_marks(self) -> list[tuple[str, str, str]]:
+        """Return the identity of each fault on both sides, independent of the store's name."""
+        marks = map(checks.identify_finding, self.faults)
+        return [
+            (code, key, message.replace(self.label, "the store") if self.label else message)
+            for code, key, message in marks
+        ]
+
+
+def _judge_side(side: Config | NpuprofError | None, label: str) -> _Verdict:
+    if isinstance(side, NpuprofError):
+        return _Verdict(False, tuple(side.findings), label)
+    if side is None:
+        return _Verdict(False, (), label)
+    try:
+        has_ignores = (
+            View(side).find_acceptance() is not None
+        )  # notes are only needed if one may be accepted
+        verdict = checks.judge_config(side, notes=has_ignores)
+    except NpuprofError as error:  # an invalid team policy in that tree
+        return _Verdict(False, tuple(error.findings), label)
+    faults = tuple(finding for finding in verdict.findings if finding.severity != "info")
+    return _Verdict(True, faults, label, accepted=tuple(verdict.accepted))
+
+
+def _list_newly_accepted(before: _Verdict, after: _Verdict) -> tuple[Accepted, ...]:
+    """Return the findings that are accepted only after, each once.
+
+    One about execution also if its value differs.
+    """
+    known, new = set(map(_identify_accepted, before.accepted)), []
+    for one in sorted(after.accepted, key=attrgetter("order")):
+        if (mark := _identify_accepted(one)) not in known:
+            known.add(mark)
+            new.append(one)
+    return tuple(new)
+
+
+def _identify_accepted(accepted: Accepted) -> tuple[str, str, str]:
+    finding = accepted.finding
+    return finding.code, finding.key, repr(accepted.value) if finding.code in TRUST_CODES else ""
+
+
+def _add_fault_changes(pair: Pair, before: _Verdict, after: _Verdict) -> Pair:
+    """Return a pair with its new, fixed and accepted findings, from checks or resolution."""
+    pair = pair._replace(valid=(before.valid, after.valid))
+    if is_untold(before.faults):
+        return pair
+    marks = before.list_marks(), after.list_marks()
+    broken = tuple(
+        fault for fault, mark in zip(after.faults, marks[1], strict=True) if mark not in marks[0]
+    )
+    mended = tuple(
+        fault for fault, mark in zip(before.faults, marks[0], strict=True) if mark not in marks[1]
+    )
+    return pair._replace(
+        broken=broken,
+        mended=mended if after.judged else (),
+        accepted=_list_newly_accepted(before, after),
+    )

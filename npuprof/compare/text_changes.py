@@ -1,0 +1,172 @@
+"""Changes as text for a terminal or a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from npuprof.compare.changes import SIGNS, Change
+from npuprof.compare.folds import (
+    Fold,
+    fold_shared_changes,
+    format_accepted,
+    format_change_cause,
+    format_change_sentence,
+    format_pair_headline,
+    format_pair_verdicts,
+    format_survey_totals,
+    group_shared_verdicts,
+    identify_change,
+)
+from npuprof.document import keys
+from npuprof.report.tables import Table
+from npuprof.report.text import escape_controls, paint_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.compare.preset_states import Pair
+    from npuprof.compare.survey import Survey
+
+
+_COLOURS = {"+": "32", "-": "31", "~": "33"}
+_VERDICT_COLOURS = {"breaks": "31", "warns": "33", "accepts": "33"}
+
+
+def format_survey_text(survey: Survey, everything: bool = False, coloured: bool = False) -> str:
+    """Return a survey as blocks of text: newly accepted findings, shared changes, each preset's
+    own, headlines, and the totals.
+    """
+    touched = survey.touched_pairs
+    shared_changes, known = fold_shared_changes(touched)
+    verdicts = {pair.name: format_pair_verdicts(pair) for pair in touched}
+    shared_verdicts = group_shared_verdicts(verdicts)
+    accepted = [
+        line
+        for verdict, names in format_accepted(touched).items()
+        for line in (
+            *format_verdict_lines([verdict], "", coloured),
+            f"    in {', '.join(map(escape_controls, names))}",
+        )
+    ]
+    blocks = [accepted, *_format_shared(shared_changes, shared_verdicts, coloured)]
+    headlines: list[str] = []
+    alike: dict[str, list[str]] = {}  # presets with shared verdicts, by their headline
+    for pair in touched:
+        if pair.status == "changed":
+            own: Sequence[Change] = [
+                change for change in pair.changes if identify_change(change) not in known
+            ]
+        else:
+            own = pair.changes if everything else ()
+        title, rest = (
+            format_pair_headline(pair),
+            [line for line in verdicts[pair.name] if line not in shared_verdicts],
+        )
+        headline = paint_text(escape_controls(pair.name), "1", coloured) + (
+            f" ({title})" if title else ""
+        )
+        if own or rest:
+            changes = [
+                line for change in own for line in format_change_lines(change, "  ", coloured)
+            ]
+            blocks.append([headline, *changes, *format_verdict_lines(rest, "  ", coloured)])
+        elif title and verdicts[pair.name]:
+            alike.setdefault(title, []).append(pair.name)
+        elif title:
+            headlines.append(headline)
+    headlines += [
+        f"{title}: {', '.join(map(escape_controls, names))}" for title, names in alike.items()
+    ]
+    unchanged = [
+        f"{escape_controls(pair.name)}: unchanged"
+        for pair in survey.pairs
+        if everything and not pair.is_touched
+    ]
+    blocks += [headlines, unchanged, [format_survey_totals(survey)]]
+    return "\n".join("".join(f"{line}\n" for line in block) for block in blocks if block)
+
+
+def _format_shared(
+    folds: Sequence[Fold], verdicts: Mapping[str, tuple[str, ...]], coloured: bool
+) -> list[list[str]]:
+    """Return a block of lines for each group of presets that share changes or verdicts."""
+    blocks: dict[tuple[str, ...], list[str]] = {}
+    for fold in folds:
+        blocks.setdefault(fold.presets, []).extend(
+            format_change_lines(fold.change, "", coloured, len(fold.presets))
+        )
+    for line, presets in verdicts.items():
+        blocks.setdefault(presets, []).extend(format_verdict_lines([line], "", coloured))
+    return [
+        [*lines, f"    in {', '.join(map(escape_controls, presets))}"]
+        for presets, lines in blocks.items()
+    ]
+
+
+def format_pair_text(pair: Pair, everything: bool = False, coloured: bool = False) -> str:
+    """Return the differences of two presets as text; with ``everything``, also the equal values."""
+    out = [line for change in pair.changes for line in format_change_lines(change, "", coloured)]
+    verdicts = format_verdict_lines(
+        [*format_accepted([pair]), *format_pair_verdicts(pair)], "", coloured
+    )
+    out += ["", *verdicts] if out and verdicts else verdicts
+    if everything and pair.before and pair.after:
+        different = {change.setting for change in pair.changes}
+        out += [
+            f"  {escape_controls(key)} = {escape_controls(keys.format_toml_value(value))}"
+            for key, value in pair.after.ordered_settings().items()
+            if key not in different
+        ]
+    return "".join(f"{line}\n" for line in out)
+
+
+def format_survey_stat(survey: Survey) -> str:
+    """Return the number of changes of each preset that differs, and the sum."""
+    rows = []
+    for pair in survey.touched_pairs:
+        counts = [f"{sum(change.sign == sign for change in pair.changes)}{sign}" for sign in "+-~"]
+        rows.append((pair.name, f"| {' '.join(counts)}", format_pair_headline(pair)))
+    return f"{Table(rows, gaps=(1,)).format_plain()}{format_survey_totals(survey)}\n"
+
+
+def format_verdict_lines(verdicts: Iterable[str], indent: str, coloured: bool) -> list[str]:
+    """Return the lines for new, fixed and accepted findings."""
+    return [
+        f"{indent}{paint_text('! ' + escape_controls(line), _VERDICT_COLOURS.get(line.partition(' ')[0], '32'), coloured)}"
+        for line in verdicts
+    ]
+
+
+def format_change_lines(
+    change: Change, indent: str, coloured: bool = False, presets: int = 0
+) -> list[str]:
+    """Return a change as lines of text: sign, key, old and new, risk, cause.
+
+    Then the changes inside a list.
+    """
+    reach = f"{presets} presets: " if presets else ""
+    risk = f"  [{', '.join(change.risk)}]" if change.risk else ""
+    by = format_change_cause(change)
+    head = paint_text(
+        f"{change.sign} {reach}{escape_controls(format_change_sentence(change))}",
+        _COLOURS[change.sign],
+        coloured,
+    )
+    lines = [
+        f"{indent}{head}{risk}"
+        + (f"  {paint_text(escape_controls(by), '2', coloured)}" if by else "")
+    ]
+    if (
+        isinstance(change.before, list)
+        and isinstance(change.after, list)
+        and len(keys.format_toml_value(change.after)) > 60
+    ):
+        for kind, place, old, new in change.compare_elements():
+            shown = (
+                keys.format_toml_value(old if kind == "removed" else new)
+                if kind != "changed"
+                else f"{keys.format_toml_value(old)} → {keys.format_toml_value(new)}"
+            )
+            lines.append(
+                f"{indent}    {SIGNS[kind]} {escape_controls(place)} {escape_controls(shown)}"
+            )
+    return lines

@@ -1,0 +1,83 @@
+"""Edits of the personal layer over a preset: created if missing, checked together with
+the preset.
+"""
+
+from __future__ import annotations
+
+import os
+
+from npuprof.document.profile import Profile
+from npuprof.edit.changed import build_opener, find_faults
+from npuprof.edit.preset_file import (
+    ChangeText,
+    PresetFile,
+    answer_shared_edit,
+    format_difference,
+    require_no_new_errors,
+)
+from npuprof.model import Finding, build_error
+from npuprof.report import Answer
+from npuprof.store import personal_layers, spec
+from npuprof.system import writing
+from npuprof.system.files import make_folder
+from npuprof.system.locks import lock_folders
+from npuprof.system.writing import Wanted
+
+
+def answer_edit(
+    name: str,
+    workspace: spec.Workspace,
+    change_text: ChangeText,
+    is_personal: bool,
+    dry_run: bool,
+    no_check: bool,
+    remarks: list[str],
+) -> Answer:
+    """Edit the file of a spec, or the personal layer over it. Raises NpuprofError."""
+    answer = _answer_personal_edit if is_personal else answer_shared_edit
+    return answer(name, workspace, change_text, dry_run, no_check, remarks)
+
+
+def _answer_personal_edit(
+    reference: str,
+    workspace: spec.Workspace,
+    change_text: ChangeText,
+    dry_run: bool,
+    no_check: bool,
+    remarks: list[str],
+) -> Answer:
+    """Edit the personal layer over a preset.
+
+    ``change_text`` gets its file and the settings of the preset. Raises NpuprofError.
+    """
+    shared = workspace.profile(reference)
+    if personal_layers.list_shared_presets(shared) != [shared]:
+        what = f"there is no personal layer over {reference!r}"
+        raise build_error(
+            "NP920", what, "It lies over one preset of the work tree.", "name a preset of the store"
+        )
+    path = personal_layers.find_personal_file(shared)
+    raw = writing.read_known_file(path)
+    file = PresetFile(path, raw or b"", personal_layers.parse_layer(shared, path, raw or b""))
+    new = change_text(file, dict(workspace.resolve_spec(reference).settings))
+    changed = new != file.text
+    if changed and not no_check:
+        open_store = build_opener(workspace.store)
+
+        def judge(layer: Profile) -> list[Finding]:
+            return find_faults(
+                lambda: open_store(workspace.resolver.context).resolve_spec(
+                    reference, layers=[layer]
+                )
+            )
+
+        require_no_new_errors(judge(file.profile), judge(file.parse_changed(new)))
+    if changed and not dry_run:
+        make_folder(os.path.dirname(path))
+        with lock_folders([os.path.dirname(path)]):
+            writing.write_wanted_files([Wanted(path, new.encode(), raw)])
+    done = "nothing to change in" if not changed else "would write" if dry_run else "wrote"
+    notes = (f"{done} {path}, which show, explain, env and run apply over {shared.name}", *remarks)
+    return Answer(
+        format_difference(path.lstrip(os.sep), file.text if raw is not None else None, new), notes
+    )

@@ -1,0 +1,279 @@
+"""A text under edit: removed statements, changed values, and places for new statements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from copy import deepcopy
+from typing import Any
+
+from npuprof import catalog
+from npuprof.catalog import values
+from npuprof.document import keys
+from npuprof.edit.inline import format_long_value, rewrite_value
+from npuprof.edit.paths import MISSING, PathChange
+from npuprof.edit.schemaline import measure_schema_head
+from npuprof.edit.toml_statements import (
+    Statement,
+    Statements,
+    collect_comments,
+    ends_with_blank,
+    starts_with_blank,
+)
+from npuprof.model import Path
+
+_MAX_LINE_WIDTH = 123
+
+
+class Draft:
+    """The statements of a text, edited to match ``data``."""
+
+    def __init__(
+        self, text: str, data: dict[str, Any], changes: Iterable[PathChange], newline: str
+    ) -> None:
+        self.data = deepcopy(data)
+        self._changes: dict[Path, PathChange] = {}
+        for change in changes:
+            change.make(self.data)
+            self._changes[change.path] = change
+        self._newline = newline
+        self._rows = Statements(text)
+        self._missing: list[tuple[Path, Any]] = []
+        self._fit_value((), data, self.data)
+        self._first_headers: dict[Path, Statement] = {}  # at or below a path
+        self._last_headers: dict[Path, Statement] = {}
+        self._last_pairs: dict[Path, Statement] = {}  # in a table
+        self._last_dotted: dict[Path, Statement] = {}  # with a key that leads through a path
+        for row in self._rows:
+            self._note_place(row)
+        for path, value in self._missing:
+            self._add_value(path, value)
+
+    def __str__(self) -> str:
+        return str(self._rows)
+
+    # -- existing statements ----------------------------------------------------------------------
+
+    def _fit_value(self, path: Path, old: Any, new: Any) -> bool:
+        """Change the statements at a path from ``old`` to ``new``.
+
+        Return whether any of them is left.
+
+        Values without a statement are recorded as missing.
+        """
+        if values.is_same_typed_value(old, new):
+            return True
+        row = self._rows.at.get(path)
+        if row is not None and not row.header and new is not MISSING:
+            self._replace_value(row, rewrite_value(row.text[row.value : row.end], old, new))
+            return True
+        noted = len(self._missing)
+        if isinstance(old, dict) and isinstance(new, dict):
+            is_left = self._fit_table(path, old, new)
+        elif (*path, 0) in self._rows.at and _is_array_of_tables(new):
+            is_left = self._fit_blocks(path, old, new)
+        else:
+            self._cut_statements(path, old, replaced=new is not MISSING)
+            self._missing += [(path, new)] if new is not MISSING else []
+            return False
+        if not is_left and len(path) > 1 + (path[:1] == ("append",)):
+            self._missing[noted:] = [
+                (path, new)
+            ]  # removing its last dotted key removed the table: add it again as a whole
+        return is_left
+
+    def _fit_table(self, path: Path, old: dict[str, Any], new: dict[str, Any]) -> bool:
+        is_left = path in self._rows.at
+        known = set(old)
+        for name, item in old.items():
+            row, change = self._rows.at.get((*path, name)), self._changes.get((*path, name))
+            new_name = (
+                change.name if change is not None and row is not None and not row.header else ""
+            )
+            if row is not None and new_name and new_name in new and new_name not in known:
+                row.rename_key(new_name)
+                if not values.is_same_typed_value(item, new[new_name]):
+                    self._replace_value(row, keys.format_toml_value(new[new_name]))
+                known.add(new_name)
+                is_left = True
+            else:
+                is_left = self._fit_value((*path, name), item, new.get(name, MISSING)) or is_left
+        self._missing += [((*path, name), item) for name, item in new.items() if name not in known]
+        return is_left
+
+    def _fit_blocks(self, path: Path, old: list[Any], new: list[Any]) -> bool:
+        """Change the tables of an array to match ``new``.
+
+        Additional tables are recorded as missing.
+        """
+        cut = {change.path for change in self._changes.values() if change.value is MISSING}
+        remaining = [number for number in range(len(old)) if (*path, number) not in cut][: len(new)]
+        for number in {*range(len(old))}.difference(remaining):
+            self._cut_statements((*path, number), old[number])
+        for number, block in zip(
+            [*remaining, *range(len(old), len(old) + len(new) - len(remaining))], new, strict=True
+        ):
+            if number < len(old):
+                self._fit_value((*path, number), old[number], block)
+            else:
+                self._missing.append(((*path, number), block))
+        return bool(remaining)
+
+    def _replace_value(self, row: Statement, written: str) -> None:
+        """Replace a value; comments inside the old value move above the statement."""
+        self._lift_comments(row, row.text[row.value : row.end], written)
+        row.replace_value(written)
+
+    def _lift_comments(self, row: Statement, text: str, remaining: str = "") -> None:
+        lost = collect_comments(text) - collect_comments(remaining) if "#" in text else ()
+        row.lead += "".join(f"{row.indent}{comment}{self._newline}" for comment in lost)
+
+    def _cut_statements(self, path: Path, old: Any, replaced: bool = False) -> None:
+        """Remove the statements at and below a path; the comments above them stay.
+
+        If they are replaced, the comments after and inside them stay too.
+        """
+        gone = list(self._rows.find_statements(path, old))
+        for row in gone:
+            if replaced:
+                self._lift_comments(row, row.text[row.value :])
+            elif not row.header and row.table[: len(path)] == path:
+                row.lead = row.lead[: measure_schema_head(row.lead)]
+        for row in gone:
+            self._rows.remove(row)
+
+    # -- new statements ---------------------------------------------------------------------------
+
+    def _note_place(self, row: Statement) -> None:
+        for end in range(len(row.table) + 1, len(row.path)):
+            self._last_dotted[row.path[:end]] = row
+        if row.header:
+            for end in range(1, len(row.path) + 1):
+                self._first_headers.setdefault(row.path[:end], row)
+                self._last_headers[row.path[:end]] = row
+        else:
+            self._last_pairs[row.table] = row
+
+    def _add_value(self, path: Path, value: Any) -> None:
+        """Add a value after the last pair of its table, or as a separate table."""
+        if path == ("append",) and isinstance(value, dict):
+            for name, item in value.items():
+                self._add_value((*path, name), item)
+        elif len(path) == 1 and value and _is_array_of_tables(value):
+            for number, item in enumerate(value):
+                self._add_value((*path, number), item)
+        elif isinstance(path[-1], int):
+            self._add_tables(self._make_table(path, value))
+        else:
+            depth = next(
+                end
+                for end in range(len(path) - 1, -1, -1)
+                if not end or path[:end] in self._first_headers or path[:end] in self._last_dotted
+            )
+            section = 2 if path[0] == "append" and (len(path) > 2 or isinstance(value, dict)) else 1
+            within = (
+                depth >= section
+                or path[:depth] in self._rows.at
+                or (len(path) <= section and not isinstance(value, dict))
+            )
+            for part in reversed(path[depth + 1 if within else section :]):
+                value = {part: value}
+            if within:
+                self._add_pair(path[:depth], path[depth], value)
+            else:
+                self._add_tables(self._make_table(path[:section], value))
+
+    def _add_pair(self, parent: Path, name: Any, value: Any) -> None:
+        head = self._rows.at.get(parent)
+        if (
+            parent and head is None and parent not in self._last_dotted
+        ):  # has subtables but no header
+            self._add_tables(self._make_table(parent, {name: value}))
+            return
+        last = (
+            self._last_dotted[parent]
+            if parent and head is None
+            else self._last_pairs.get(parent) or head or self._rows.first
+        )
+        table = parent if head else last.table
+        row = Statement(
+            self._format_pair(last.indent, (*parent[len(table) :], name), value),
+            (*parent, name),
+            table,
+        )
+        self._rows.insert(row, last)
+        self._note_place(row)
+
+    def _add_tables(self, rows: list[Statement]) -> None:
+        """Insert tables before their sub-tables, else after similar tables, else at their section's
+        position; with blank lines around.
+        """
+        path = rows[0].path
+        closest = next(
+            (
+                self._last_headers[path[:end]]
+                for end in range(len(path), 0, -1)
+                if path[:end] in self._last_headers
+            ),
+            None,
+        )
+        if path in self._first_headers or closest is None:
+            below = self._first_headers.get(path) or self._find_later_section(path)
+            lower = below.comments if below.header else ""
+        else:
+            below = self._last_pairs.get(closest.path, closest).following
+            lower = below.lead
+        upper = below.lead.removesuffix(lower)
+        is_head = len(upper) == measure_schema_head(upper)
+        if (
+            (upper or below.preceding is not self._rows.first)
+            and not ends_with_blank(upper)
+            and not (upper and is_head)
+        ):
+            upper += self._newline
+        if (lower or below is not self._rows.last) and not starts_with_blank(lower):
+            lower = self._newline + lower
+        rows[0].lead, below.lead = upper + rows[0].lead, lower
+        for row in rows:
+            self._rows.insert(row, below.preceding)
+            self._note_place(row)
+
+    def _find_later_section(self, path: Path) -> Statement:
+        """Return the first header of a later section, or the end."""
+        options, *others = catalog.load_sections()
+        order = ("profile", options, "append", *others, "override")
+        if path[0] not in order:
+            return self._rows.last
+        earlier = order[: order.index(path[0]) + 1]
+        return next(
+            (row for row in self._rows if row.header and row.path[0] not in earlier),
+            self._rows.last,
+        )
+
+    def _make_table(self, path: Path, value: dict[str, Any]) -> list[Statement]:
+        many = 1 + isinstance(path[-1], int)
+        head = Statement(
+            f"{'[' * many}{_format_dotted_key(path)}{']' * many}{self._newline}", path, path, True
+        )
+        return [
+            head,
+            *(
+                Statement(self._format_pair("", (name,), item), (*path, name), path)
+                for name, item in value.items()
+            ),
+        ]
+
+    def _format_pair(self, indent: str, key: Path, value: Any) -> str:
+        """Return a statement: on one line, or a long list with one element per line."""
+        start, text = f"{indent}{_format_dotted_key(key)} = ", keys.format_toml_value(value)
+        if len(start) + len(text) > _MAX_LINE_WIDTH:
+            text = format_long_value(value, indent)
+        return f"{start}{text}\n".replace("\n", self._newline)
+
+
+def _format_dotted_key(path: Path) -> str:
+    """Return the names of a path as a TOML key, without the index of an array of tables."""
+    return ".".join(keys.format_key_segment(part) for part in path if isinstance(part, str))
+
+
+def _is_array_of_tables(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, dict) for item in value)

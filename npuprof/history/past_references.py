@@ -1,0 +1,37 @@
+"""What presets refer to, seen from the store at successive commits."""
+
+from __future__ import annotations
+
+from npuprof.store.sources.lookups import Lookups
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.document.profile import ProfileSource
+    from npuprof.history.snapshots import Snapshots
+    from npuprof.model import Origin
+    from npuprof.store.gitstore.revisions import Pin
+    from npuprof.store.sources.opening import Sources
+
+
+class PastLookups(Lookups):
+    """Lookups in which the snapshots of a history are a store with sources and released
+    versions.
+    """
+
+    def __init__(self, snapshots: Snapshots) -> None:
+        super().__init__()
+        self._snapshots = snapshots
+
+    def find_sources(self, home: ProfileSource) -> Sources:
+        """Return the sources of the current commit, or of another store. Raises NpuprofError."""
+        return self._snapshots.sources if home is self._snapshots else super().find_sources(home)
+
+    def find_pin(self, home: ProfileSource, reference: str, asked: Origin | None) -> Pin:
+        """Return the target of ``NAME@REV`` in the history before the current commit, or of another
+        store. Raises NpuprofError.
+        """
+        return (
+            self._snapshots.pin_parent(reference, asked)
+            if home is self._snapshots
+            else super().find_pin(home, reference, asked)
+        )

@@ -1,0 +1,73 @@
+"""Splits bytes into lines: a log may have gigabytes of which few lines matter.
+
+At most ``_PIECE`` bytes and one incomplete line of ``_LONGEST`` bytes are in memory.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+from npuprof.runs.evidence.log_locations import Readable
+from npuprof.system import lazy_pattern
+
+_PIECE = 1 << 17  # fits into a processor cache
+_LONGEST = 1 << 18
+
+
+#: Text in every line about options or a start, from any writer.
+SAYING = lazy_pattern(
+    rb"options?(?:[:\r\n]| IS |\Z)|option "
+    rb"[\w.]+:|GEInitialize|npu_wrapper\.cpp|npu_attrs\.cc|GePlugin|GeOp "
+    rb"initialize|session_manager\.cc"
+    rb"|OMPartition subgraph_|get env \w+ = |jit_compile: "
+    rb"|graph_max_parallel_model_num :|accelerate train mode :"
+)
+#: The same, and text in every adapter line: any of these ends a block.
+ENDING = lazy_pattern(rb"TF_ADAPTER|" + SAYING.pattern)
+
+
+class Reader(Protocol):
+    """A consumer of lines: of those that match ``wants``, or of any next line if that is None."""
+
+    wants: re.Pattern[bytes] | None
+
+    def take(self, raw: bytes, ended: bool) -> None:
+        """Take a line without its newline, which the last line of a file may lack."""
+
+
+def scan_stream(
+    stream: Readable, reader: Reader, tell: Callable[[int], None], most: int | None = None
+) -> None:
+    """Pass the relevant lines of a stream to a reader; at most ``most`` bytes are read."""
+    rest = b""
+    for piece in read_pieces(stream, most):
+        tell(len(piece))
+        lines, newline, rest = (rest + piece).rpartition(b"\n")
+        rest = rest[-_LONGEST:]
+        _scan_lines(lines + newline, reader)
+    _scan_lines(rest, reader)
+
+
+def _scan_lines(data: bytes, reader: Reader) -> None:
+    """Pass the relevant lines of complete lines, or of the last line of a stream, to a reader."""
+    place = 0
+    while place < len(data):
+        if reader.wants is not None:
+            hit = reader.wants.search(data, place)
+            if hit is None:
+                return
+            place = max(data.rfind(b"\n", place, hit.start()) + 1, place)
+        end = data.find(b"\n", place)
+        reader.take(data[place : end if end >= 0 else None].rstrip(b"\r"), end >= 0)
+        place = end + 1 if end >= 0 else len(data)
+
+
+def read_pieces(stream: Readable, most: int | None) -> Iterator[bytes]:
+    """Yield the pieces of a stream, at most ``most`` bytes."""
+    remaining = sys.maxsize if most is None else most
+    while remaining > 0 and (piece := stream.read(min(_PIECE, remaining))):
+        remaining -= len(piece)
+        yield piece

@@ -1,0 +1,113 @@
+"""Verdicts on variables, from torch_npu's lines with ``TORCH_NPU_LOGS=env``: the variables that a
+process read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any
+
+from npuprof.catalog import find_variable
+from npuprof.catalog.execution import format_exported_text
+from npuprof.catalog.key_value_pairs import find_pairs_form
+from npuprof.document import keys
+from npuprof.resolve.config import Config
+from npuprof.runs.evidence import Process, Text
+from npuprof.runs.log_values import (
+    ABSENT,
+    CANNOT_TELL,
+    CHANGED,
+    IN_FORCE,
+    NOT_IN_FORCE,
+    OTHER,
+    SAME,
+    UNSURE,
+    Verdict,
+    is_unreadable,
+)
+
+#: Makes the next run log the variables it reads.
+SHOWN = "TORCH_NPU_LOGS=env"
+#: The text of a variable that is read but not set.
+_UNSET = "(null)"
+
+
+def is_for_torch_npu(config: Config) -> bool:
+    """Return whether a preset is for torch_npu: by its section or releases, or by its variables
+    without session options.
+    """
+    if config.shared_sections["torch_npu"] or "torch_npu" in dict(config.versions):
+        return True
+    records = [find_variable(name) for name in config.env] if not config.options else []
+    return any(record is not None and record.framework == "torch_npu" for record in records)
+
+
+def judge_variables(env: Mapping[str, Any], process: Process) -> list[Verdict]:
+    """Return the verdict on each variable of a preset, in order."""
+    verdicts = [_judge_variable(name, value, process.variables) for name, value in env.items()]
+    note = "lines of this log are cut, or run into each other"
+    return [
+        verdict._replace(state=CANNOT_TELL, note=note)
+        if process.spoilt and verdict.state in NOT_IN_FORCE
+        else verdict
+        for verdict in verdicts
+    ]
+
+
+def _judge_variable(name: str, value: Any, variables: Mapping[str, list[Text]]) -> Verdict:
+    key, texts = keys.format_full_key("env", name), variables.get(name, ())
+    wanted = format_exported_text(name, value)
+    shown = tuple(dict.fromkeys(text.text for text in texts))
+    unknown = partial(Verdict, key, CANNOT_TELL, shown)
+    if not texts:
+        return (
+            unknown("no line of it: torch_npu logs a variable when it reads it")
+            if variables
+            else unknown("", SHOWN)
+        )
+    if wanted is None or "\n" in wanted:
+        return unknown(
+            "each process has a value of its own"
+            if wanted is None
+            else "the log has one line of it"
+        )
+    says = {_judge_text(name, wanted, text) for text in texts}
+    if says == {SAME}:
+        return Verdict(key, IN_FORCE)
+    if says == {OTHER}:
+        return Verdict(key, ABSENT if shown == (_UNSET,) else CHANGED, shown)
+    return unknown(
+        "its line is damaged, or may be cut"
+        if UNSURE in says
+        else "it was read with different values"
+    )
+
+
+def _judge_text(name: str, wanted: str, shown: Text) -> str:
+    """Return the comparison of a text with the wanted one; the order of pairs does not matter."""
+    if shown.cut:
+        return UNSURE if wanted.startswith(shown.text) or shown.text.startswith(wanted) else OTHER
+    if is_unreadable(shown.text):
+        return SAME if shown.text == wanted else UNSURE
+    form = find_pairs_form(name)
+    pairs = form.parse(wanted) if form else None
+    return (
+        SAME
+        if shown.text == wanted or (form and pairs is not None and pairs == form.parse(shown.text))
+        else OTHER
+    )
+
+
+def choose_log_modules(environment: Mapping[str, str]) -> str:
+    """Return a value of TORCH_NPU_LOGS that also logs variables.
+
+    Without one, torch reads TORCH_LOGS.
+    """
+    modules: Iterable[str] = (
+        environment.get("TORCH_NPU_LOGS") or environment.get("TORCH_LOGS") or ""
+    ).split(",")
+    known = [module for module in modules if module]
+    return ",".join(
+        known if any(module.strip().lstrip("+") == "env" for module in known) else [*known, "env"]
+    )

@@ -1,0 +1,239 @@
+"""Faults of calls that create NPURunConfig and its parts: unknown and missing
+arguments, and values.
+"""
+
+from __future__ import annotations
+
+from npuprof import catalog
+from npuprof.catalog import ConfigClass, releases
+from npuprof.checks.view import Fault
+from npuprof.model import Context, Finding, did_you_mean
+from npuprof.renderers.python_source import format_literal
+from npuprof.scripts.configuration import place_fault
+from npuprof.scripts.lint.attributes import find_plain_value_faults
+from npuprof.scripts.python.config_classes import (
+    CLASSES,
+    list_class_arguments,
+    list_object_arguments,
+)
+from npuprof.scripts.python.run_config_calls import GivenCall
+from npuprof.scripts.script_records import UNSET, ImportedFile, ScriptSetting
+
+_WORDS = {"bool": "True or False", "str": "text"}
+_REFUSED = (
+    "The class or RunConfig, or protobuf behind NPUEstimator, "
+    "takes no other type and raises TypeError or ValueError."
+)
+_UNTURNED = "NPUEstimator stores the text without turning it into bytes, which raises TypeError."
+_CONTAINERS = ("list", "tuple", "dict", "set")
+
+
+def find_argument_faults(setting: ScriptSetting, asked: Context) -> list[Fault]:
+    """Return the faults of one argument of a call."""
+    if not setting.name:
+        return []
+    config_class = CLASSES[setting.made]
+    if not _is_argument_known(config_class, setting.name, asked):
+        return _find_unknown_argument_faults(config_class, setting.name, asked)
+    if setting.reason == UNSET:
+        return _find_missing_value_faults(config_class, setting.name)
+    option = catalog.find_option(setting.key)
+    has_value = (
+        option is not None
+        or setting.key.startswith("estimator.")
+        or setting.name in config_class.choices
+    )
+    was_of_another_type = option is not None and any(
+        is_before(asked, until) for until in option.field_until.values()
+    )
+    if setting.name == "session_config" or any(
+        setting.name == other.taken_as for other in CLASSES.values() if other.argument
+    ):
+        why = (
+            "The class raises ValueError for anything else, "
+            "or NPUEstimator fails when it looks into it."
+        )
+        return [
+            Fault(
+                "NP819",
+                f"{setting.name} takes an object, no plain value",
+                why,
+                f"make an object for {setting.name}",
+            )
+        ]
+    if (
+        not has_value
+        or was_of_another_type
+        or setting.name in list_object_arguments()
+        or (setting.reason and setting.given.kind not in _CONTAINERS)
+    ):
+        return []
+    if setting.given.kind in _CONTAINERS or setting.given.kind != config_class.exact.get(
+        setting.name, setting.given.kind
+    ):
+        return [
+            _build_argument_type_fault(setting, config_class.exact.get(setting.name, ""), option)
+        ]
+    lost = option.not_carried.get("run_config", "") if option else ""
+    if (
+        why := _UNTURNED
+        if option and option.estimator_bytes and setting.given.kind != "bytes"
+        else lost
+    ):
+        return [
+            Fault(
+                "NP809",
+                f"{setting.key} cannot be given to NPURunConfig",
+                why,
+                "set it in the session_config",
+                severity="error",
+            )
+        ]
+    return _find_argument_value_faults(config_class, setting)
+
+
+def _is_argument_known(config_class: ConfigClass, name: str, asked: Context) -> bool:
+    """Return whether a class may have an argument in the requested release; by default, today's."""
+    since = config_class.since.get(name)
+    if not since or not is_before(asked, since):
+        return name in list_class_arguments(config_class.name)
+    option = catalog.find_option(
+        catalog.options_by_spelling("run_config").get(
+            f"{config_class.argument}.{name}".lstrip("."), ""
+        )
+    )
+    return option is not None and option.states[releases.release_index(asked.cann or "")] == "?"
+
+
+def is_before(asked: Context, release: str) -> bool:
+    """Return whether the requested release is earlier; False if none is requested."""
+    return bool(asked.cann) and releases.release_index(asked.cann or "") < releases.release_index(
+        release
+    )
+
+
+def _find_unknown_argument_faults(cls: ConfigClass, name: str, asked: Context) -> list[Fault]:
+    gone = cls.formerly.get(name)
+    if gone and is_before(asked, gone):
+        return []
+    option = catalog.find_option(name)
+    is_session_option = option is not None and option.field is not None
+    hint = (
+        "set it in the session_config"
+        if is_session_option
+        else did_you_mean(name, list_class_arguments(cls.name), "remove it")
+    )
+    what = f"{cls.name} of the current adapter takes no argument {name!r}"
+    if name in list_class_arguments(cls.name):
+        what, hint = (
+            f"{cls.name} of CANN {asked.cann} takes no argument {name!r}",
+            f"omit it: it was added in CANN {cls.since[name]}",
+        )
+    elif gone:
+        hint = f"remove it: CANN {gone} took it away; scan --cann judges by an older release"
+    return [
+        Fault(
+            "NP812",
+            what,
+            "Python raises TypeError for an argument that the class does not have.",
+            hint,
+        )
+    ]
+
+
+def _find_missing_value_faults(config_class: ConfigClass, name: str) -> list[Fault]:
+    """Return the effect of None, if it differs from omitting the argument."""
+    if name in config_class.exact or name in config_class.stored:
+        why = "It is stored as it is, and a protobuf field or the class raises TypeError for None."
+        return [
+            Fault(
+                "NP202", f"{config_class.name} takes no None for {name}", why, "omit the argument"
+            )
+        ]
+    if name in config_class.required:
+        why = f"NPUEstimator drops all of {config_class.taken_as} if one of its arguments is None."
+        return [
+            Fault(
+                "NP809",
+                f"{name} = None makes NPUEstimator drop the whole {config_class.name}",
+                why,
+                "give it a value",
+            )
+        ]
+    return []
+
+
+def _build_argument_type_fault(
+    setting: ScriptSetting, exact: str, option: catalog.Option | None
+) -> Fault:
+    written = (
+        f"a {setting.given.kind}"
+        if setting.given.kind in _CONTAINERS
+        else format_literal(setting.given.written)
+    )
+    wanted = (
+        _WORDS[exact] if exact else "text" if option and option.field == "s" else "a plain value"
+    )
+    return Fault(
+        "NP202", f"{setting.name} takes {wanted}, not {written}", _REFUSED, f"write {wanted}"
+    )
+
+
+def _find_argument_value_faults(cls: ConfigClass, setting: ScriptSetting) -> list[Fault]:
+    taken = cls.choices.get(setting.name)
+    if taken and (
+        setting.value not in taken or catalog.find_option(setting.key) is None
+    ):  # without an option, the class decides
+        listed = ", ".join(map(format_literal, taken))
+        what = f"{setting.name} = {format_literal(setting.given.written)} is none of {listed}"
+        return (
+            [Fault("NP203", what, f"{cls.name} raises ValueError.", f"write one of {listed}")]
+            if setting.value not in taken
+            else []
+        )
+    argument = catalog.find_argument(setting.name) if setting.key.startswith("estimator.") else None
+    if argument is not None and argument.kind == "int" and setting.given.kind == "float":
+        low = (argument.minimum or 0) - 1
+        if (
+            not argument.whole and setting.given.written > low
+        ):  # RunConfig compares any number with 0
+            return []
+    return [
+        fault._replace(why=_REFUSED) if fault.code == "NP202" else fault
+        for fault in find_plain_value_faults(setting)
+    ]
+
+
+def find_call_faults(imported: ImportedFile, asked: Context) -> list[Finding]:
+    """Return the faults of whole calls: missing arguments, a removed class."""
+    return [
+        place_fault(fault, call)
+        for call in imported.list_own_remarks(GivenCall)
+        for fault in _check_call(call, asked)
+    ]
+
+
+def _check_call(call: GivenCall, asked: Context) -> list[Fault]:
+    config_class = CLASSES[call.name]
+    if config_class.until and not is_before(asked, config_class.until):
+        why = (
+            f"CANN {config_class.until} took the class away; "
+            "its arguments became those of ExperimentalConfig."
+        )
+        return [
+            Fault(
+                "NP819",
+                f"{call.name} is gone from the adapter",
+                why,
+                "give its arguments to ExperimentalConfig",
+            )
+        ]
+    required = (
+        name for name in config_class.required if _is_argument_known(config_class, name, asked)
+    )
+    missing = [name for name in required if name not in call.arguments and not call.open]
+    what, why = (
+        f"{call.name} lacks {', '.join(missing)}",
+        "Python raises TypeError: the call does not fit the class.",
+    )
+    return [Fault("NP819", what, why, f"give {' and '.join(missing)} as well")] if missing else []

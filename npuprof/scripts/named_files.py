@@ -1,0 +1,187 @@
+"""Files that a script names for an option: searched in its folder or given ones, never outside, and
+checked like a preset's.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from npuprof import catalog
+from npuprof.catalog.shapes import Structure
+from npuprof.catalog.values import find_structure, find_value, load_form
+from npuprof.checks.flags import find_flag_name
+from npuprof.checks.scope import find_scope_faults
+from npuprof.checks.setting_values import find_setting_faults
+from npuprof.checks.view import Fault, build_asked_scope
+from npuprof.document import keys
+from npuprof.model import Context, Finding, Path, Place, Record
+from npuprof.scripts.script_records import ImportedFile, Position, ScriptSetting, find_position
+from npuprof.system import is_below
+from npuprof.system.files import read_plain_file
+
+
+class Sidecar(Record):
+    """A file that a setting names: its path, its text (None for binary files), and its value (None
+    if invalid).
+    """
+
+    setting: ScriptSetting
+    structure: Structure
+    path: str
+    text: str | None
+    value: Any
+
+
+def open_sidecar(setting: ScriptSetting, folders: Sequence[str]) -> Sidecar | None:
+    """Return the file that a setting names.
+
+    None if it names none, or none exists below the folders.
+    """
+    if not setting.key or setting.reason or not isinstance(setting.value, str):
+        return None
+    flag = catalog.find_flag(find_flag_name(setting.key))
+    structure = (
+        load_form(flag.structure)
+        if flag is not None and flag.structure
+        else find_structure(setting.key)
+    )
+    path = (
+        _find_file(setting.file, setting.value, folders)
+        if structure is not None and structure.file
+        else None
+    )
+    if structure is None or path is None:
+        return None
+    try:
+        text = read_plain_file(path).decode("utf-8-sig")
+    except (OSError, ValueError):
+        return Sidecar(setting, structure, path, None, None)
+    return Sidecar(setting, structure, path, text, structure.parse(text))
+
+
+def _find_file(script: str, named: str, folders: Sequence[str]) -> str | None:
+    """Return the path of a file named by a script, None if it does not exist below the folders.
+
+    A relative path is searched in the folder of the script, then in the others. Links count as
+    their targets.
+    """
+    home = os.path.dirname(script)
+    if not named or "\0" in named:
+        return None
+    for folder in dict.fromkeys((home, *folders)):
+        path = os.path.normpath(os.path.join(folder, named))
+        if os.path.isfile(path) and any(is_below(path, top) for top in (home or ".", *folders)):
+            return path
+    return None
+
+
+def find_sidecars(imported: ImportedFile, folders: Sequence[str]) -> list[Sidecar]:
+    """Return the existing files that the settings of a script name."""
+    return [
+        sidecar
+        for item in imported.found
+        if not (item.commented or item.dead) and (sidecar := open_sidecar(item, folders))
+    ]
+
+
+def attach_contents(imported: ImportedFile, sidecars: Sequence[Sidecar]) -> ImportedFile:
+    """Return a script whose settings include the contents of the files they name, for rules that
+    read them.
+    """
+    known = {
+        id(one.setting): one.value
+        for one in sidecars
+        if one.value is not None and not one.structure.faults(one.value)
+    }
+    return imported._replace(
+        found=tuple(
+            one.with_value(content=known[id(one)]) if id(one) in known else one
+            for one in imported.found
+        )
+    )
+
+
+def check_sidecars(sidecars: Sequence[Sidecar], asked: Context) -> list[Finding]:
+    """Return the faults of the files that settings name, each alone: the same as for that table in
+    a preset.
+    """
+    findings = (finding for sidecar in sidecars for finding in _check_sidecar(sidecar, asked))
+    return list({(finding.where, finding.message): finding for finding in findings}.values())
+
+
+def _check_sidecar(sidecar: Sidecar, asked: Context) -> Iterator[Finding]:
+    name, key = os.path.basename(sidecar.path), sidecar.setting.key
+    named = f"{sidecar.setting.file_line} names it for {sidecar.setting.name}."
+    if sidecar.text is None or sidecar.value is None:
+        what, hint = f"{name} is not in the format of {key}", f"write {sidecar.structure.shape}"
+        yield Finding("NP821", what, named, hint, key=key, where=Place(sidecar.path, 1, 1))
+        return
+    for line, what, hint in (
+        sidecar.structure.dropped(sidecar.text) if sidecar.structure.dropped is not None else ()
+    ):
+        yield Finding(
+            "NP821",
+            f"{name}: {what}",
+            f"CANN says nothing of it. {named}",
+            hint,
+            key=key,
+            where=Place(sidecar.path, line, 1),
+        )
+    faults = sidecar.structure.faults(sidecar.value)
+    for tail, what, hint in faults:
+        yield _build_finding(
+            sidecar,
+            Fault(
+                "NP821",
+                f"{keys.format_key_path('', tail).lstrip('.') or key}: {what}",
+                named,
+                hint,
+                tail,
+            ),
+        )
+    for fault in _find_faults(sidecar, asked) if not faults else ():
+        yield _build_finding(sidecar, fault._replace(why=f"{fault.why} {named}".lstrip()))
+
+
+def _find_faults(sidecar: Sidecar, asked: Context) -> list[Fault]:
+    """Return the caveats of a valid file, and the parts that the requested product or
+    release rejects.
+    """
+    key = sidecar.setting.key
+    if catalog.find_option(key) is None:
+        return []
+    faults = (
+        *find_setting_faults(key, sidecar.value),
+        *find_scope_faults(build_asked_scope(asked), key, sidecar.value),
+    )
+    return [fault for fault in faults if fault.tail and fault.severity != "info"]
+
+
+def _build_finding(sidecar: Sidecar, fault: Fault) -> Finding:
+    place = Place(sidecar.path, *_locate_part(sidecar.text or "", sidecar.value, fault.tail))
+    what = f"{os.path.basename(sidecar.path)}: {fault.message}"
+    return Finding(
+        fault.code,
+        what,
+        fault.why,
+        fault.hint,
+        key=sidecar.setting.key,
+        where=place,
+        severity=fault.severity,
+    )
+
+
+def _locate_part(text: str, value: Any, tail: Path) -> Position:
+    """Return line and column of a path, searching its names in sequence.
+
+    The first line if one is missing.
+    """
+    at, is_located = 0, False
+    for part in tail:
+        _, value = find_value("", value, (part,))
+        word = part if isinstance(part, str) else value
+        if isinstance(word, str) and (place := text.find(word, at)) >= 0:
+            at, is_located = place, True
+    return find_position(text, at) if is_located else (1, 1)

@@ -1,0 +1,123 @@
+"""A preset draft: settings of scripts with their origins, and omitted settings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from npuprof.catalog import values
+from npuprof.document import keys
+from npuprof.model import Record
+from npuprof.report.text import count_rest
+from npuprof.scripts.script_records import ScriptSetting
+from npuprof.system import find_repository_top
+
+#: A key, and the text of its value.
+Pair = tuple[str, str]
+
+
+class Note(Record):
+    """An omitted setting, with reason and hint.
+
+    If only a ``condition`` excludes it, ``value`` is its preset value. ``overruled`` is set if a
+    later line replaces it.
+    """
+
+    found: ScriptSetting
+    why: str
+    hint: str = ""
+    condition: str = ""
+    value: Any = None
+    overruled: bool = False
+
+
+class Source(Record):
+    """A configuration of a script: its file and first line, its function, the condition of its
+    creation.
+    """
+
+    file: str
+    line: int = 1
+    function: str = ""
+    condition: str = ""
+
+
+class Draft:
+    """A preset draft: ``settings`` by full key, ``origins`` of each, ``notes`` about
+    omitted settings.
+
+    ``carried`` are all settings in the preset, including replaced ones; ``assumed`` are notes on
+    settings with a flag's default, which a run may change. ``others`` are variables of other
+    programs in the file. ``sources`` are the configurations with these settings, ``labels``
+    distinguish the first one from others of its file, if there are several.
+    """
+
+    def __init__(self, file: str, surface: str = "") -> None:
+        self.name = ""  #: set when all drafts are known
+        self.file = file
+        self.surfaces = {surface} if surface else set()
+        self.settings: dict[str, Any] = {}
+        self.origins: dict[str, ScriptSetting] = {}
+        self.notes: list[Note] = []
+        self.carried: list[ScriptSetting] = []
+        self.assumed: list[Note] = []
+        self.others: tuple[ScriptSetting, ...] = ()
+        self.sources = [Source(file)]
+        self.labels: tuple[str, ...] = ()
+        self.is_one_of_several = False
+
+    @property
+    def scenario(self) -> str | None:
+        """The scenario of the settings, None if they do not determine it."""
+        if self.surfaces == {"atc"}:
+            return "offline-inference"
+        mode = self.settings.get("graph_run_mode")
+        return next(
+            (
+                scenario
+                for number, scenario in enumerate(("online-inference", "training"))
+                if mode == number
+            ),
+            None,
+        )
+
+
+def describe_sources(draft: Draft) -> str:
+    """Return the script of a draft, with the first of its configurations if it has several."""
+    file = cite_script(draft.file)
+    if not draft.is_one_of_several and len(draft.sources) < 2:
+        condition = draft.sources[0].condition
+        return f"{file}, made only if {condition}" if condition else file
+    return (
+        f"{file}: "
+        f"{count_rest(dict.fromkeys(_describe_source(source) for source in draft.sources), 6)}"
+    )
+
+
+def _describe_source(source: Source) -> str:
+    where = f"{source.function}()" if source.function else f"line {source.line}"
+    return f"{where} if {source.condition}" if source.condition else where
+
+
+@cache
+def cite_script(file: str) -> str:
+    """Return the path of a script for a preset, equal on every machine: relative to its repository,
+    or its name.
+    """
+    if not os.path.isabs(file) and os.pardir not in file.split(os.sep):
+        return file
+    full = os.path.realpath(file)
+    top = find_repository_top(os.path.dirname(full))
+    return os.path.relpath(full, top) if top else os.path.basename(full)
+
+
+def list_pairs(facts: Mapping[str, Any]) -> frozenset[Pair]:
+    """Return settings as pairs of key and text, unique to their values; strings are unchanged."""
+    return frozenset((key, _write_value(key, value)) for key, value in facts.items())
+
+
+def _write_value(key: str, value: Any) -> str:
+    written = keys.format_toml_value(values.build_canonical_value(key, value))
+    return f"{written} {value!r}" if isinstance(value, str) else written

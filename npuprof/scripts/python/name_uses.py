@@ -1,0 +1,226 @@
+"""The use of a script's configurations: which calls take them, and which run before a line.
+
+Only simple cases are known: a named configuration created by one statement, and statements of one
+function in sequence.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+
+from npuprof.scripts.python.expressions import list_parts, name_callee, write_source
+from npuprof.scripts.python.module import NodeIndex
+from npuprof.scripts.python.optimizer_entries import AddedEntry
+from npuprof.scripts.python.scopes import Scope, statement_blocks
+from npuprof.scripts.python.statements import DEFINITIONS, FUNCTIONS, find_start
+from npuprof.scripts.script_records import Position
+
+#: Calls that take a configuration's current state.
+_SESSIONS = {
+    "Session",
+    "InteractiveSession",
+    "MonitoredSession",
+    "MonitoredTrainingSession",
+    "Supervisor",
+    "Server",
+    "managed_session",
+    "ChiefSessionCreator",
+    "set_keras_session_npu_config",
+    "init_resource",
+}
+#: Sessions of the whole process, independent of their configuration; a ``requests.Session()`` is
+#: not one.
+_OF_PROCESS = re.compile(r"(?:tf|tensorflow|train)\..+|set_keras_session_npu_config|init_resource")
+#: Calls that start a session with an estimator's configuration, and calls whose result keeps one.
+TRAINING = frozenset(("train", "evaluate", "predict", "train_and_evaluate"))
+_KEEPING = frozenset(
+    (
+        "RunConfig",
+        "NPURunConfig",
+        "Estimator",
+        "NPUEstimator",
+        "npu_run_config_init",
+        "npu_config_proto",
+    )
+)
+_WITH = (ast.With, ast.AsyncWith)
+_MAYBE = (
+    ast.Lambda,
+    ast.IfExp,
+    ast.BoolOp,
+    ast.ListComp,
+    ast.SetComp,
+    ast.DictComp,
+    ast.GeneratorExp,
+)
+
+
+class Uses:
+    """The uses of one configuration in a function or module.
+
+    Attributes:
+        line: Where it is created.
+        sites: The scopes of its optimizer entries.
+        takers: The calls that start a session with it.
+        names: Its own name, and those of run configurations and estimators that contain it.
+        is_open: Whether other code may have it, or may create it.
+
+    """
+
+    def __init__(self, home: ast.AST, name: str, parents: Mapping[ast.AST, ast.AST]) -> None:
+        self.line = 0
+        self.sites: list[str] = []
+        self.takers: list[ast.Call] = []
+        self.names = [name]
+        self.is_open = isinstance(home, ast.ClassDef)
+        self._parents = parents
+        for known in self.names:
+            nodes = list(_iterate_names(home, known))
+            made = [
+                getattr(parents[node], "value", None)
+                for node in nodes
+                if not isinstance(node.ctx, ast.Load)
+            ]
+            self.is_open |= (
+                len(made) != 1
+                or not isinstance(made[0], ast.Call)
+                or name_callee(made[0]) not in ("ConfigProto", *_KEEPING)
+            )
+            self.line = self.line or getattr(made[0] if made else None, "lineno", 0)
+            for node in nodes:
+                if isinstance(node.ctx, ast.Load):
+                    self._read_use(node)
+
+    def _read_use(self, node: ast.Name) -> None:
+        top: ast.Name | ast.Attribute | ast.Subscript = node
+        while (
+            isinstance(parent := self._parents[top], (ast.Attribute, ast.Subscript))
+            and parent.value is top
+        ):
+            top = parent
+        if isinstance(top, ast.Name):
+            self._read_argument(node)
+        elif isinstance(parent, ast.Call) and parent.func is top:
+            if name_callee(parent) in TRAINING:
+                self.takers.append(parent)
+            else:
+                self.is_open |= top.value is node
+        else:
+            self.is_open |= isinstance(top.ctx, ast.Load) and not isinstance(parent, ast.Assign)
+
+    def _read_argument(self, node: ast.AST) -> None:
+        calls = []
+        while not isinstance(node, ast.stmt):
+            node = self._parents[node]
+            calls += [node] if isinstance(node, ast.Call) else []
+        takers = [call for call in calls if name_callee(call) in _SESSIONS | TRAINING]
+        target = node.targets[0] if isinstance(node, ast.Assign) and node.value in calls else None
+        if takers:
+            self.takers.append(takers[0])
+        elif (
+            isinstance(target, ast.Name)
+            and target.id not in self.names
+            and _KEEPING.issuperset(map(name_callee, calls))
+        ):
+            self.names.append(target.id)
+        elif not calls or name_callee(calls[0]) != "print":
+            self.is_open = True
+
+
+def _iterate_names(home: ast.AST, name: str) -> Iterator[ast.Name]:
+    """Yield the uses of a function's name, including nested functions."""
+    waiting = list_parts(home)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Name) and node.id == name:
+            yield node
+        waiting += list_parts(
+            node.args if isinstance(node, FUNCTIONS) and Scope(node).list_bindings(name) else node
+        )
+
+
+class Calls:
+    """The calls of one script that take configurations.
+
+    Attributes:
+        sessions: Those that start a session, with any configuration.
+        of_process: Those that read the process environment.
+        openings: Those that open the device of TensorFlow 2.
+        uses: The uses of each configuration with an optimizer entry, by its scope.
+
+    """
+
+    def __init__(self, index: NodeIndex, added: Iterable[AddedEntry]) -> None:
+        self._index = index
+        calls = index.calls
+        self.sessions = [
+            call
+            for call in calls
+            if name_callee(call) in _SESSIONS and _OF_PROCESS.fullmatch(write_source(call.func))
+        ]
+        self.openings = [
+            call
+            for call in calls
+            if name_callee(call) == "open" and re.match(r"\w*npu\w*\.open", write_source(call.func))
+        ]
+        self.of_process = [
+            *self.sessions,
+            *self.openings,
+            *(call for call in calls if name_callee(call) in TRAINING),
+        ]
+        self.uses: dict[str, Uses] = {}
+        known: dict[tuple[ast.AST, str], Uses] = {}
+        for entry in added:
+            if entry.config.isidentifier() and entry.config not in index.declared:
+                home = self.list_around((entry.line, entry.column))[-1]
+                uses = known.get((home, entry.config)) or Uses(home, entry.config, self._parents)
+                known[home, entry.config] = self.uses[entry.site] = uses
+                uses.sites.append(entry.site)
+
+    @cached_property
+    def _parents(self) -> dict[ast.AST, ast.AST]:
+        return {child: node for node in self._index.nodes for child in list_parts(node)}
+
+    @cached_property
+    def _statements(self) -> list[ast.stmt]:
+        return sorted(
+            (node for node in self._index.nodes if isinstance(node, ast.stmt)), key=find_start
+        )
+
+    def list_around(self, place: Position) -> list[ast.AST]:
+        """Return the statement at a place (line and column, from 1) and its ancestors, up to its
+        function or module.
+        """
+        around: list[ast.AST] = [
+            self._statements[
+                bisect_right(self._statements, (place[0], place[1] - 1), key=find_start) - 1
+            ]
+        ]
+        while len(around) == 1 or not isinstance(around[-1], (ast.Module, *DEFINITIONS)):
+            around.append(self._parents[around[-1]])
+        return around
+
+    def has_run(self, call: ast.Call, around: list[ast.AST]) -> bool:
+        """Return whether a call has certainly run before the place with the ancestors
+        ``around``.
+        """
+        node: ast.AST = call
+        while not isinstance(node, ast.stmt):
+            node = self._parents[node]
+            if isinstance(node, _MAYBE):
+                return False
+        if node in around:
+            return isinstance(node, _WITH)
+        while isinstance(parent := self._parents[node], _WITH) and parent not in around:
+            node = parent
+        if parent not in around or not isinstance(node, (*_WITH, ast.Expr, ast.Assign)):
+            return False
+        sibling = around[around.index(parent) - 1]
+        return any(
+            node in block and sibling in block[block.index(node) :]
+            for block in statement_blocks(parent)
+        )

@@ -1,0 +1,309 @@
+"""Detection and reading of files by kind: one row per kind."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+from functools import cache, lru_cache
+from typing import Any
+
+from npuprof.catalog import build_finding
+from npuprof.model import Finding, Place, Record
+from npuprof.scripts.python.imports import Modules
+from npuprof.scripts.python.parsing import LARGEST_SCRIPT, find_misfit
+from npuprof.scripts.reading.variable_files import decode_text, set_others_apart, settle_exports
+from npuprof.scripts.script_records import ImportedFile, ScriptSetting
+
+
+class Kind(Record):
+    """One kind of file: ``endings`` are suffixes, ``named`` full names, ``programs`` interpreters,
+    ``begins`` matches the content.
+
+    A kind without ``read`` is not supported: named files are reported, files below a folder
+    skipped. ``export`` are the flags with which ``npuprof env`` writes such a file.
+
+    ``read`` returns the content of a text (Python: bytes), ``mentions`` whether bytes can contain
+    settings, without parsing. Both are ``module:function`` in this package, imported on first use.
+    ``shown`` is the name in help texts. ``holds_blocks`` kinds can contain blocks of presets.
+    ``data`` files serve many purposes: below a folder, large or unreadable ones are skipped or only
+    noted. ``docs`` kinds are read below a folder only on request. For kinds with imports, ``calls``
+    is ``mentions`` for called functions and for options of TensorFlow 2 created there;
+    ``has_callers`` kinds can be imported.
+    """
+
+    shown: str
+    read: str = ""
+    mentions: str = ""
+    endings: tuple[str, ...] = ()
+    named: str = ""
+    programs: bytes = b""
+    begins: bytes = b""
+    holds_blocks: bool = False
+    data: bool = False
+    docs: bool = False
+    calls: str = ""
+    has_callers: bool = False
+    export: str = ""
+
+
+#: In order of detection: a known suffix decides, else the first kind that matches the name or the
+#: content.
+KINDS: dict[str, Kind] = {
+    "python": Kind(
+        "Python",
+        "python.reader:import_python",
+        "python.reader:mentions_python_setting",
+        (".py", ".pyw", ".pyi"),
+        programs=rb"python",
+        begins=rb"(?:\s|#.*\n)*+(?:import|from)\s+\w[\w.]*(?:\s+import\b|\s+as\b|,|\s*\n)",
+        holds_blocks=True,
+        calls="python.reader:calls_python_settings",
+        has_callers=True,
+    ),
+    "shell": Kind(
+        "shell",
+        "reading.shell_scripts:import_shell_script",
+        "reading.shell_scripts:mentions_setting",
+        (".sh", ".bash", ".ksh", ".zsh", ".sbatch", ".slurm"),
+        programs=rb"\b(?:ba|z|k|da)?sh\b",
+        begins=rb"(?:.*\n)*?[ \t]*export[ \t]+[A-Za-z_]\w*=",
+        holds_blocks=True,
+        calls="reading.shell_scripts:sources_settings",
+        has_callers=True,
+    ),
+    "fish": Kind("fish scripts", endings=(".fish",), programs=rb"\bfish\b", export="--shell fish"),
+    "csh": Kind(
+        "csh scripts", endings=(".csh", ".tcsh"), programs=rb"\bt?csh\b", export="--shell tcsh"
+    ),
+    "pwsh": Kind(
+        "PowerShell scripts", endings=(".ps1",), programs=rb"\bpwsh\b", export="--shell pwsh"
+    ),
+    "notebook": Kind(
+        "notebooks",
+        "reading.notebook:import_notebook",
+        "reading.notebook:mentions_notebook_setting",
+        (".ipynb",),
+        data=True,
+    ),
+    "docker": Kind(
+        "Dockerfiles",
+        "reading.docker:import_dockerfile",
+        "reading.shell_scripts:mentions_setting",
+        (".dockerfile",),
+        r"(?:Docker|Container)file.*",
+        begins=rb"(?:\s|#.*\n|ARG[ \t].*\n)*+FROM[ \t]+\S",
+        export="--format docker",
+    ),
+    "yaml": Kind(
+        "YAML",
+        "reading.configs:import_yaml",
+        "reading.configs:mentions_config",
+        (".yaml", ".yml"),
+        data=True,
+    ),
+    "json": Kind(
+        "JSON",
+        "reading.configs:import_json",
+        "reading.configs:mentions_config",
+        (".json",),
+        begins=rb"\s*\{",
+        data=True,
+    ),
+    "markdown": Kind(
+        "Markdown",
+        "reading.markdown:import_markdown",
+        "reading.shell_scripts:mentions_setting",
+        (".md", ".markdown"),
+        data=True,
+        docs=True,
+    ),
+    "unit": Kind(
+        "systemd units",
+        endings=(".service",),
+        begins=rb"(?:\s|[#;].*\n)*+\[(?:Unit|Service)\]",
+        export="--format systemd",
+    ),
+    "env": Kind(
+        "env files",
+        "reading.env_files:import_env_file",
+        "python.environ:mentions_variable",
+        (".env", ".dotenv"),
+        r".*\.(?:dot)?env(?:\.[\w-]+)?",
+        begins=rb"(?:\s|#.*\n)*+[A-Za-z_]\w*=\S.*\n(?:(?:#.*|[A-Za-z_]\w*(?:=|<<).*)?(?:\n|\Z))",
+        holds_blocks=True,
+        has_callers=True,
+    ),
+}
+_UNKNOWN = Kind("")
+_BY_ENDING = {ending: name for name, kind in KINDS.items() for ending in kind.endings}
+_BY_NAME = {name: re.compile(kind.named) for name, kind in KINDS.items() if kind.named}
+
+
+def describe_kinds() -> str:
+    """Return the kinds of files that are read, for help texts."""
+    *others, last = (kind.shown for kind in KINDS.values() if kind.read)
+    return f"{', '.join(others)} and {last}"
+
+
+@cache
+def _load_function(reference: str) -> Any:
+    module, _, function = reference.partition(":")
+    return getattr(importlib.import_module(f"npuprof.scripts.{module}"), function)
+
+
+@lru_cache(1)  # asked several times for each file
+def detect_named_kind(path: str) -> str:
+    """Return the kind of a file by name, empty if unknown."""
+    ending = os.path.splitext(path)[1].lower()
+    base = os.path.basename(path)
+    by_ending = _BY_ENDING.get(ending) or _BY_ENDING.get(base.lower(), "")
+    return by_ending or next(
+        (name for name, pattern in _BY_NAME.items() if pattern.fullmatch(base)), ""
+    )
+
+
+def may_be_called(path: str) -> bool:
+    """Return whether a file's kind can be imported or sourced, by its name."""
+    return KINDS.get(detect_named_kind(path), _UNKNOWN).has_callers
+
+
+def detect_script_kind(path: str, data: bytes, by_text: bool = False) -> str:
+    """Return the kind of a file (a key of ``KINDS``), empty if no reader supports it.
+
+    With ``by_text``, unknown names are detected by content; formats common to many kinds, such as
+    exports, come last.
+    """
+    if named_kind := detect_named_kind(path):
+        return named_kind
+    if data.startswith(b"#!") and (by_text or not os.path.splitext(path)[1]):
+        line = data[:200].partition(b"\n")[0]
+        return next(
+            (
+                name
+                for name, kind in KINDS.items()
+                if kind.programs and re.search(kind.programs, line)
+            ),
+            "",
+        )
+    fitting = (
+        name
+        for name, kind in reversed(KINDS.items())
+        if kind.begins and re.match(kind.begins, data[:2000])
+    )
+    return next(fitting, "") if by_text else ""
+
+
+def is_script_candidate(path: str, with_blocks: bool = False, with_docs: bool = False) -> bool:
+    """Return whether a file below a folder is worth opening, by its name.
+
+    With ``with_blocks``, only kinds with blocks; documentation only with ``with_docs``.
+    """
+    kind = KINDS.get(detect_named_kind(path))
+    if kind is None:
+        return not os.path.splitext(path)[1]
+    if with_blocks or not kind.read or (kind.docs and not with_docs):
+        return kind.holds_blocks
+    try:
+        return not kind.data or os.path.getsize(path) <= LARGEST_SCRIPT
+    except OSError:
+        return True  # opening it reports why it cannot be read
+
+
+def may_hold_settings(path: str, data: bytes) -> bool:
+    """Return whether a file can contain settings, without parsing it."""
+    kind = KINDS.get(detect_script_kind(path, data))
+    if kind is not None and not kind.read:
+        return False
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in data:
+        return kind is not None and not kind.data  # reported as unsupported, with any content
+    has_block = b">>> npuprof " in data and (kind is None or kind.holds_blocks)
+    return has_block or (kind is not None and _load_function(kind.mentions)(data))
+
+
+def may_call_settings(path: str, data: bytes, modules: Modules) -> bool:
+    """Return whether a file can call a function of its tree that sets something,
+    without parsing it.
+    """
+    kind = KINDS.get(detect_script_kind(path, data), _UNKNOWN)
+    if not kind.calls or b"\0" in data:
+        return False
+    return _load_function(kind.calls)(path, data, modules)  # type: ignore[no-any-return]
+
+
+def read_script(
+    path: str, data: bytes, named: bool = True, modules: Modules | None = None
+) -> ImportedFile:
+    """Return the content of a file for any bytes; faults are in ``problems``, nothing is raised.
+
+    Places refer to the text that was read: for a notebook, ``places`` maps them to the file. An
+    unreadable data file that was not ``named`` gives only a note. With ``modules``, imported files
+    of its tree are included.
+    """
+    kind = KINDS.get(detect_script_kind(path, data, by_text=True), _UNKNOWN)
+    if not kind.read:
+        what, hint = _describe_unread_kind(kind, data)
+        unread = build_finding(
+            "NP801", what, "The settings in this file are not checked.", hint, where=Place(path)
+        )
+        return ImportedFile(
+            path, problems=(unread,) if named and not path.endswith(".toml") else ()
+        )  # verbs report more about presets
+    problems: list[Finding] = []
+    text = (
+        data if kind is KINDS["python"] else decode_text(path, data, problems)
+    )  # Python decodes by its coding cookie
+    imported = ImportedFile(path)
+    if text is not None:
+        read = _load_function(kind.read)
+        imported = settle_exports(
+            set_others_apart(read(path, text, modules) if kind.calls else read(path, text))
+        )
+    if imported.places is not None:  # then line numbers of the file are meaningless
+        problems = [problem._replace(where=Place(path)) for problem in problems]
+    problems += imported.problems
+    if not named and kind.data:
+        problems = [problem._replace(severity="info") for problem in problems]
+    return imported._replace(problems=tuple(problems))
+
+
+def _describe_unread_kind(kind: Kind, data: bytes) -> tuple[str, str]:
+    """Return message and hint for an unsupported kind."""
+    if kind is not _UNKNOWN:
+        new = "npuprof new NAME --set env.VARIABLE=VALUE"
+        hint = (
+            f"put its variables into a preset: {new}, and "
+            f"export that: npuprof env NAME {kind.export}"
+        )
+        return f"{kind.shown} are not read", hint
+    if misfit := find_misfit(data):
+        return misfit[:2]
+    return "the kind of the file is not known", "give it the ending of its kind: .py, .sh, .env"
+
+
+def import_script(
+    path: str, data: bytes, named: bool = True, modules: Modules | None = None
+) -> ImportedFile:
+    """Return the content of a file, with places in the file."""
+    return place_settings(read_script(path, data, named, modules))
+
+
+def place_settings(imported: ImportedFile) -> ImportedFile:
+    """Return the content of a file with places mapped to the file."""
+    places = imported.places
+    if places is None:
+        return imported
+
+    def place(setting: ScriptSetting) -> ScriptSetting:
+        line, column, part = places.find_place(setting.line, setting.column)
+        return setting.with_place(line=line, column=column, part=part)
+
+    settings, others = tuple(map(place, imported.found)), tuple(map(place, imported.others))
+    sites = []
+    for site in imported.sites:
+        line, column, _ = places.find_place(site.line, site.column)
+        sites.append(site._replace(line=line, column=column))
+    problems = tuple(map(places.place_finding, imported.problems))
+    return imported._replace(
+        found=settings, others=others, sites=tuple(sites), problems=problems, places=None
+    )

@@ -1,0 +1,214 @@
+"""Shared by variable files: decoding, conversion to settings, and the identity of exports."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
+
+from npuprof import catalog
+from npuprof.catalog import build_finding
+from npuprof.document.keys import format_full_key
+from npuprof.model import Finding, Place, is_utf8
+from npuprof.scripts.grouping import group_by
+from npuprof.scripts.python.environ import (
+    explain_other_variable,
+    find_variable_key,
+    read_variable_text,
+)
+from npuprof.scripts.python.parsing import find_misfit
+from npuprof.scripts.script_records import (
+    HALF_CHARACTER,
+    OTHER,
+    ImportedFile,
+    Position,
+    ScriptPlace,
+    ScriptSetting,
+    ScriptValue,
+    take_here_out,
+)
+
+#: Literal texts and, as one-tuples, placeholders.
+Parts = tuple[str | tuple[str], ...]
+#: Placeholders of templates: ``{RANK_ID}``, ``<ip>``, ``x.x.x.x``.
+_PLACEHOLDER = re.compile(r"\{[A-Za-z_]\w*\}|<[^<>]+>|^(?:[xX]{3,}|[xX]+(?:\.[xX]+)+)$")
+_DEFAULT = re.compile(r"\$\{\w+:?-([^$`\\{}'\"]*)\}")
+
+
+def decode_text(path: str, data: bytes, problems: list[Finding]) -> str | None:
+    """Return the text of a file with plain line ends; None and a finding if it is not text."""
+    if misfit := find_misfit(data):
+        what, hint, line = misfit
+        problems.append(
+            build_finding("NP801", what, "No program can read it.", hint, where=Place(path, line))
+        )
+        return None
+    try:
+        text = data.removeprefix(b"\xef\xbb\xbf").decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        what, why = "the file is not UTF-8 text", "It was read as Latin-1."
+        problems.append(
+            Finding(
+                "NP801", what, why, "save it as UTF-8", where=Place(path, line), severity="info"
+            )
+        )
+        text = data.decode("latin-1")
+    is_of_windows = text.count("\r\n") == text.count(
+        "\n"
+    )  # otherwise a carriage return is an ordinary character
+    return text.replace("\r\n", "\n") if is_of_windows else text
+
+
+def build_variable_setting(
+    path: str, at: Position, name: str, parts: Parts, reason: str = ""
+) -> ScriptSetting:
+    """Return a variable as a setting.
+
+    One of another program with the reason why it is in no preset.
+    """
+    key = find_variable_key(name)
+    if key is None:
+        key, why = format_full_key("env", name), ScriptValue(reason=explain_other_variable(name))
+        return ScriptSetting(
+            ScriptPlace(path, *at), OTHER, key, name, why, scope="<process>:export"
+        )
+    open_part = next((part[0] for part in parts if not isinstance(part, str)), "")
+    reason = reason or (f"depends on {open_part}" if open_part else "")
+    text, relative = take_here_out("".join(part for part in parts if isinstance(part, str)))
+    if not is_utf8(text):
+        text, reason = "", reason or HALF_CHARACTER
+    if text and (open_place := _PLACEHOLDER.search(text)):
+        reason = reason or f"{open_place[0]} is left to be filled in"
+    value, reason = (None, reason) if reason else read_variable_text(key, text)
+    default = find_default(parts) if open_part else None
+    kind, written = "" if reason else "str", None if open_part else text
+    script_value = ScriptValue(
+        value, reason, kind, written, default, relative=relative and not reason
+    )
+    return ScriptSetting(
+        ScriptPlace(path, *at), "env", key, name, script_value, scope="<process>:export"
+    )
+
+
+def split_references(text: str, reference: re.Pattern[str]) -> Parts:
+    """Return a text with its references, the group of the pattern, separated.
+
+    Other matches are an escaped dollar.
+    """
+    parts: list[str | tuple[str]] = []
+    at = 0
+    for match in reference.finditer(text):
+        parts += [text[at : match.start()], (match[1],) if match[1] else "$"]
+        at = match.end()
+    return (*parts, text[at:])
+
+
+def find_default(parts: Parts) -> str | None:
+    """Return the text of parts with default values: ``${NAME:-text}``; None if unknown."""
+    texts = [
+        part if isinstance(part, str) else (match := _DEFAULT.fullmatch(part[0])) and match[1]
+        for part in parts
+    ]
+    return None if None in texts else "".join(map(str, texts))
+
+
+def leave_out(setting: ScriptSetting, why: str) -> ScriptSetting:
+    """Return a setting that is checked but not imported: it applies only to a part of the run, or
+    not certainly.
+    """
+    return setting._replace(unused=setting.unused or why)
+
+
+def set_others_apart(imported: ImportedFile) -> ImportedFile:
+    """Return a file with the variables of other programs separated from its settings."""
+    others = tuple(item._replace(surface="env") for item in imported.found if item.surface == OTHER)
+    return (
+        imported._replace(
+            found=tuple(item for item in imported.found if item.surface != OTHER), others=others
+        )
+        if others
+        else imported
+    )
+
+
+def settle_exports(imported: ImportedFile) -> ImportedFile:
+    """Return a file with the identity of exports as records, and without duplicate options.
+
+    ``npuprof env`` writes some options also as the toolkit's equivalent variable.
+    """
+    if not any(
+        setting.surface == "env" and not setting.key.startswith("env.")
+        for setting in imported.found
+    ):
+        return imported
+    marks = [setting for setting in imported.found if setting.surface == "env" and not setting.key]
+    twins = _find_twins(imported.found)
+    settings = tuple(
+        setting for setting in imported.found if setting not in marks and id(setting) not in twins
+    )
+    return imported._replace(
+        found=settings, problems=(*imported.problems, *_describe_exports(marks))
+    )
+
+
+def _find_twins(settings: Iterable[ScriptSetting]) -> set[int]:
+    from npuprof.renderers.environment import format_twin_text
+
+    options = [
+        item
+        for item in settings
+        if item.surface == "env"
+        and item.key
+        and not item.key.startswith("env.")
+        and not item.reason
+    ]
+    carried = {(item.key, item.scope): item for item in options}
+    by_twin = {
+        f"env.{twin}": option
+        for option, twins in catalog.load_env_twins().items()
+        for twin in twins
+    }
+    pairs = (
+        (item, carried.get((by_twin.get(item.key, ""), item.scope)))
+        for item in settings
+        if not item.reason
+    )
+    return {
+        id(item)
+        for item, option in pairs
+        if option and item.value == format_twin_text(item.name, option.value, option.given.written)
+    }
+
+
+def _describe_exports(marks: list[ScriptSetting]) -> list[Finding]:
+    """Return a note for each export of a preset in a file."""
+    notes = []
+    for mark in (mark for mark in marks if mark.name == "NPUPROF_PROFILE" and mark.given.written):
+        what = f"this is an export of the preset {mark.given.written}"
+        why = "npuprof env wrote it; the preset itself says where each value comes from."
+        hint = f"npuprof show {mark.given.written}, if it is in your store"
+        notes.append(
+            build_finding("NP828", what, why, hint, where=Place(mark.file, mark.line, mark.column))
+        )
+    return notes
+
+
+def settle(settings: Sequence[ScriptSetting]) -> list[ScriptSetting]:
+    """Return settings with a reason if the call order decides their value: a function assigns one
+    of several values.
+    """
+    known = (
+        setting
+        for setting in settings
+        if setting.surface == "env" and not setting.reason and not setting.unused
+    )
+    reasons: dict[int, str] = {}
+    for several in group_by(known, attrgetter("name")).values():
+        setter = next((setting for setting in several if setting.function), None)
+        if setter is not None and len({setting.value for setting in several}) > 1:
+            reasons |= dict.fromkeys(
+                map(id, several),
+                f"depends on the order: {setter.function}() sets it in {setter.cited_line}",
+            )
+    return [leave_out(setting, reasons.get(id(setting), "")) for setting in settings]

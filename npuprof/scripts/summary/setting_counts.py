@@ -1,0 +1,138 @@
+"""Counts the settings of scripts, and what another release changes: removed, renamed, or with
+another meaning.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from npuprof import catalog
+from npuprof.catalog import condition
+from npuprof.checks.scope import find_scope_faults
+from npuprof.checks.view import Scope
+from npuprof.document.keys import format_short_value
+from npuprof.edit.migration import list_changed_defaults
+from npuprof.edit.migration_steps import UNSET_VALUES, Step, load_migration_steps
+from npuprof.model import Context, Finding, Record
+from npuprof.scripts.preset import build_drafts
+from npuprof.scripts.preset_draft import Draft
+from npuprof.scripts.reading import ImportedFile
+from npuprof.scripts.script_records import UNSET
+
+#: The effect of a release on a setting, by finding code.
+_KINDS = {
+    "NP404": "gone",
+    "NP405": "not known",
+    "NP408": "value not known",
+    "NP501": "deprecated",
+    "NP502": "without effect",
+}
+#: The effects, worst first.
+KINDS = (
+    "gone",
+    "value not known",
+    "decide",
+    "rename",
+    "new value",
+    "drop",
+    "without effect",
+    "deprecated",
+    "default",
+    "not known",
+)
+_ACTIONS = {"rename": "rename", "modes": "rename", "set": "new value", "drop": "drop"}
+
+
+class Touched(Record):
+    """One effect of a release on a setting, equal in all scripts that have it."""
+
+    kind: str
+    key: str
+    what: str
+    hint: str
+
+
+class Survey:
+    """The counts so far; an upgrade goes from release ``since`` to that of ``context``."""
+
+    def __init__(self, context: Context, since: str = "") -> None:
+        self.context = context
+        self.since = since
+        self.files = 0
+        self.unread = 0
+        self.with_settings: set[str] = set()
+        self.drafts = 0
+        self.surfaces: dict[str, Counter[str]] = {}
+        self.findings: list[Finding] = []
+        self.touched: dict[Touched, dict[str, None]] = {}
+
+    def add_script(self, imported: ImportedFile, folders: Sequence[str]) -> None:
+        """Count the settings of a script; files that it names may be below ``folders``."""
+        live = [
+            setting
+            for setting in imported.found
+            if not setting.commented and setting.reason != UNSET
+        ]  # None means unset
+        if not live:
+            return
+        drafts = build_drafts(imported, folders)
+        self.drafts += len(drafts)
+        self.with_settings.add(imported.file)
+        for setting in live:
+            self.surfaces.setdefault(setting.surface, Counter())[imported.file] += 1
+        if self.context.cann:
+            for draft in drafts:
+                name = draft.file if len(drafts) == 1 else f"{draft.file}: {draft.name}"
+                for touched in list_touched(draft, self.context.cann, self.since):
+                    self.touched.setdefault(touched, {})[name] = None
+
+
+def list_touched(draft: Draft, release: str, since: str) -> Iterator[Touched]:
+    """Yield the effects of a release on a draft's settings.
+
+    Changed defaults are listed from release ``since`` on.
+    """
+    # settings omitted from the preset count too
+    left = {
+        note.found.key: note.found.value
+        for note in draft.notes
+        if note.found.key and not note.found.reason and not note.found.dead
+    }
+    settings = {**left, **draft.settings}
+    stepped: set[str] = set()
+    for step in load_migration_steps(release):
+        if step.option in settings and step.option not in stepped and _is_step_due(step, settings):
+            stepped.add(step.option)
+            yield _build_stepped(step, settings[step.option], draft.scenario)
+    scope = Scope(draft.scenario, (release,), ())
+    for key, value in settings.items():
+        if key in stepped or (draft.surfaces == {"atc"} and catalog.find_option(key) is not None):
+            continue  # the adapter's releases do not apply to ATC
+        for fault in find_scope_faults(scope, key, value):
+            if fault.code in _KINDS:
+                yield Touched(_KINDS[fault.code], key, fault.message, fault.hint)
+    if since and draft.surfaces - {"env", "atc"}:
+        for row in list_changed_defaults(since, release, draft.surfaces):
+            if row.option not in settings and row.unless not in settings:
+                finding = row.build_finding()
+                yield Touched("default", row.option, finding.message, finding.hint)
+
+
+def _is_step_due(step: Step, settings: dict[str, Any]) -> bool:
+    known = UNSET_VALUES | settings
+    return (
+        condition.evaluate_condition(
+            step.when, lambda path: (path[0] in settings, known.get(path[0]))
+        )
+        is True
+    )
+
+
+def _build_stepped(step: Step, value: Any, scenario: str | None) -> Touched:
+    sure = step.loss != "decide" and (not step.scenarios or scenario in step.scenarios)
+    kind = _ACTIONS.get(step.action, "decide") if sure else "decide"
+    return Touched(
+        kind, step.option, f"{step.option} = {format_short_value(value)}: {step.why}", step.decide
+    )

@@ -1,0 +1,120 @@
+"""Data that pages load on demand, as scripts: pages opened as files cannot load anything else."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+from npuprof.catalog.code_pages import load_pages
+from npuprof.compare.markdown_changes import RISKS
+from npuprof.report.text import escape_controls
+from npuprof.site.catalogue import list_catalogue_rows
+from npuprof.site.presets import Preset
+from npuprof.system import lazy_pattern
+
+#: The number of characters of a value that a search examines and shows.
+_SEARCHED = 200
+_format_json = json.JSONEncoder(separators=(",", ":")).encode
+_FOLDER_LIKE_PAGE = lazy_pattern(r"(?<=\.html)/", re.IGNORECASE)
+
+
+def name_pages(names: Sequence[str]) -> dict[str, str]:
+    """Return the path of each preset's page.
+
+    Of names that differ only in case, the later ones get a digest.
+
+    Folders cannot have the name of a page: ``a.html/b`` next to ``a``. No name contains a ``~``.
+    """
+    paths = {}
+    taken: set[str] = set()
+    for name in names:
+        base = (
+            f"presets/{_FOLDER_LIKE_PAGE.sub('~/', name)}"
+            if name.isascii()
+            else f"presets/{_hash(name)}"
+        )
+        paths[name] = f"{base}~{_hash(name)}.html" if base.lower() in taken else f"{base}.html"
+        taken.add(base.lower())
+    return paths
+
+
+def name_data(names: Iterable[str]) -> dict[str, str]:
+    """Return the path of the data of each side of a comparison, by name."""
+    return {name: f"data/{_hash(name)}.js" for name in names}
+
+
+def _hash(name: str) -> str:
+    return sha256(name.encode(errors="surrogatepass")).hexdigest()[:16]
+
+
+def build_side(name: str, fields: Sequence[list[Any]]) -> bytes:
+    """Return the rows of one side of a comparison, from the fields of each."""
+    return _write_call("settings", name, fields)
+
+
+def list_values(fields: Sequence[list[Any]]) -> list[tuple[str, str]]:
+    """Return the keys and values of the rows of ``build_side``, without duplicates."""
+    return list(dict.fromkeys((row[0], row[1]) for row in fields if len(row) > 1))
+
+
+def build_index(paths: Mapping[str, str]) -> bytes:
+    """Return the paths of the data of all sides, and the order of risks."""
+    return _write_call("index", list(paths.items()), list(RISKS))
+
+
+def build_search(
+    presets: Sequence[Preset],
+    paths: Mapping[str, str],
+    settings: Mapping[str, Sequence[tuple[str, str]]],
+) -> bytes:
+    """Return the data of the search page: presets, values by preset, the catalogue, the codes."""
+    described = {
+        preset.name: escape_controls(preset.head["description"])[:_SEARCHED] for preset in presets
+    }
+    place = {name: number for number, name in enumerate(described)}
+    presets_by_value: dict[str, dict[str, list[int]]] = {}
+    for name, rows in settings.items():
+        for key, value in rows:
+            shown = value if len(value) <= _SEARCHED else f"{value[:_SEARCHED]}…"
+            presets_by_value.setdefault(key, {}).setdefault(shown, []).append(place[name])
+    return _write_call(
+        "all",
+        [
+            [name, "" if paths[name] == f"presets/{name}.html" else paths[name], text]
+            for name, text in described.items()
+        ],
+        {
+            key: [[value, _fold(numbers)] for value, numbers in rows_of.items()]
+            for key, rows_of in sorted(presets_by_value.items())
+        },
+        [[row.key, row.summary] for row in list_catalogue_rows()],
+        [[row.code, row.title] for row in load_pages().values()],
+    )
+
+
+def count_settings(settings: Mapping[str, Sequence[tuple[str, str]]]) -> dict[str, int]:
+    """Return the number of presets that set each record of the catalogue, by path."""
+    known = {row.key for row in list_catalogue_rows()}
+    return Counter(
+        key for rows in settings.values() for key in {_find_record(key, known) for key, _ in rows}
+    )
+
+
+def _find_record(key: str, known: Container[str]) -> str:
+    while key not in known and "." in key:
+        key = key.rpartition(".")[0]
+    return key
+
+
+def _fold(numbers: list[int]) -> list[int]:
+    """Return increasing numbers as differences, which are short."""
+    return [number - before for before, number in zip([0, *numbers], numbers, strict=False)]
+
+
+def _write_call(function: str, *values: Any) -> bytes:
+    written = ",".join(map(_format_json, values))
+    return f"npuprof.{function}({written});\n".encode()

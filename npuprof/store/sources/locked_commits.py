@@ -1,0 +1,276 @@
+"""Fetches the commits in ``npuprof.lock``, including the sources of sources, and locks sources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from functools import partial
+
+from npuprof.model import Finding, NpuprofError, Record, build_error
+from npuprof.report.text import count_rest
+from npuprof.store.project import Source
+from npuprof.store.sources import fetching
+from npuprof.store.sources.fetching import Fetched
+from npuprof.store.sources.lock import LockedSource, LockedVersion
+from npuprof.store.sources.locking import (
+    advise_store_release,
+    is_own_name,
+    is_own_reference,
+    list_versioned_references,
+    lock_source,
+)
+from npuprof.store.sources.lookups import Lookups
+from npuprof.store.sources.mirror import name_mirror
+from npuprof.store.sources.mirrorgit import is_verified, open_mirror
+from npuprof.store.sources.opening import open_locked, read_sources
+from npuprof.store.sources.project_files import ProjectFiles
+from npuprof.store.sources.released import list_newer_releases, load_released_tags
+from npuprof.store.sources.storedigest import build_digest_finding, compute_kept_digest
+from npuprof.store.sources.stores import SourceStore
+from npuprof.store.urls import hide_credentials
+from npuprof.store.versions import parse_version_range, parse_version_text
+
+#: The maximum number of tags in a note.
+_SHOWN = 5
+
+
+class Locking(Record):
+    """The new lock entries of sources, and notes."""
+
+    sources: dict[str, LockedSource]
+    remarks: tuple[str, ...] = ()
+
+
+def lock_sources(
+    place: ProjectFiles, wanted: Iterable[Source], accept_moved: bool = False
+) -> Locking:
+    """Fetch sources and their own sources, and return the new lock entries.
+
+    Raises NpuprofError with all faults.
+    """
+    references = place.list_references()
+    locked: dict[str, LockedSource] = {}
+    problems: list[Finding] = []
+    remarks: list[str] = []
+    for source in wanted:
+        asked = [reference for reference in references.get(source.name, ()) if "@" in reference]
+        try:
+            fetched, locked[source.name] = _lock_source(place, source, asked, accept_moved)
+            remarks += _list_unshared_releases(source, fetched, locked[source.name])
+            fetch_sources_of(open_locked(source.name, locked[source.name]))
+        except NpuprofError as error:
+            problems += error.findings
+    if problems:
+        raise NpuprofError(problems)
+    return Locking(locked, tuple(remarks))
+
+
+def _list_unshared_releases(source: Source, fetched: Fetched, locked: LockedSource) -> list[str]:
+    """Return notes on presets with newer releases than the newest store release allowed by ``rev``;
+    none for a fixed ``rev``.
+    """
+    wanted = parse_version_range(source.rev)
+    if wanted is None or wanted.is_fixed:
+        return []
+    newer = list_newer_releases(
+        open_mirror(source.name, source.url, source.path), locked.commit, fetched.tags
+    )
+    if not newer:
+        return []
+    lacks = (
+        f"{source.name} {locked.shown} lacks newer releases of presets, {count_rest(newer, _SHOWN)}"
+    )
+    return [f"{lacks}; {advise_store_release(source, fetched)}"]
+
+
+def _lock_source(
+    place: ProjectFiles, source: Source, asked: Iterable[str], accept_moved: bool
+) -> tuple[Fetched, LockedSource]:
+    """Return a source's refs and its new lock entry.
+
+    Raises NpuprofError, also (NP046) for moved or deleted tags, unless they are accepted.
+    """
+    fetched = fetching.fetch_source(source.url, accept_moved, source.name)
+    known = place.lock.sources.get(source.name)
+    known = (
+        known if known is not None and known.url == source.url and known.is_sealed else None
+    )  # manual edits are dropped
+    moved = dict.fromkeys(
+        (*fetched.moved, *(_list_moved(known, fetched) if known is not None else ()))
+    )
+    if moved and not accept_moved:
+        raise NpuprofError([fetching.build_moved_finding(source.url, tag) for tag in moved])
+    if known is not None:
+        with suppress(NpuprofError):  # an update is compared with it, if it is available
+            fetching.fetch_locked(known.url, list_locked_commits(known), name=known.name)
+    origin = place.project.find_source_origin(source.name)
+    locked = lock_source(
+        source, fetched, asked, origin, known, partial(place.find_reference, source.name)
+    )
+    gone = _list_gone(known, locked, fetched) if known is not None else []
+    if gone and not accept_moved:
+        what = (
+            f"{', '.join(gone)} of the source {source.name!r}, which "
+            "npuprof.lock names, is gone, and the source is older"
+        )
+        hint = "ask its owners whether that was meant; to go back say --moved"
+        raise build_error("NP046", what, "A released version stays.", hint, origin)
+    fetching.keep_commits(source.url, list_locked_commits(locked), source.name)
+    return fetched, locked
+
+
+def list_locked_commits(locked: LockedSource) -> list[str]:
+    """Return the commits in a source's lock entry, without duplicates."""
+    return list(dict.fromkeys((locked.commit, *(pin.commit for pin in locked.versions.values()))))
+
+
+def _list_gone(known: LockedSource, now: LockedSource, fetched: Fetched) -> list[str]:
+    """Return the deleted tags of locked versions, in place of which an older version
+    would be locked.
+    """
+    steps = [(known.tag, known.tag, now.tag)]
+    for reference, pin in known.versions.items():
+        after = now.versions[reference].version if reference in now.versions else "-"
+        steps.append((_name_tag(reference, pin), pin.version, after))
+    numbers = [
+        (tag, parse_version_text(before), parse_version_text(after))
+        for tag, before, after in steps
+        if tag not in fetched.tags
+    ]
+    return [tag for tag, old, new in numbers if old is not None and (new is None or new < old)]
+
+
+def _list_moved(known: LockedSource, fetched: Fetched) -> list[tuple[str, str, str]]:
+    """Return the tags that the lock has at other commits than the remote: a new mirror has seen
+    none of them.
+    """
+    locked = [(tag, commit) for tag, commit in _list_tags(known) if tag in fetched.tags]
+    commits = open_mirror(known.name, known.url, known.path).git.read_objects(
+        [f"refs/tags/{tag}^{{commit}}" for tag, _ in locked]
+    )
+    return [
+        (tag, commit, now.oid)
+        for (tag, commit), now in zip(locked, commits, strict=True)
+        if now is not None and now.oid != commit
+    ]
+
+
+def _list_tags(locked: LockedSource) -> list[tuple[str, str]]:
+    """Return the tags that a lock entry names, each with its locked commit.
+
+    A forged lock may give a tag several.
+    """
+    pins = [(_name_tag(reference, pin), pin.commit) for reference, pin in locked.versions.items()]
+    return [(locked.tag, locked.commit), *pins]
+
+
+def _name_tag(reference: str, pin: LockedVersion) -> str:
+    return f"{reference.partition('@')[0]}/v{pin.version}"
+
+
+def build_lost_finding(name: str, url: str, commit: str) -> Finding:
+    """Return the finding for a locked commit that a source no longer has, with the way to restore
+    it from another machine.
+    """
+    above = name.rpartition("/")[0]
+    what = (
+        f"the source {name!r} no longer has the commit {commit[:7]} that "
+        f"{f'the lock of {above}' if above else 'npuprof.lock'} names"
+    )
+    mirror = f'"${{XDG_CACHE_HOME:-$HOME/.cache}}/npuprof/{name_mirror(url)}"'
+    push = (
+        f"git --git-dir={mirror} push {hide_credentials(url)} {commit}:refs/tags/kept/{commit[:7]}"
+    )
+    hint = (
+        f"lock another one: npuprof source update {name.partition('/')[0]}; or give it back from "
+        f"where it was synced: {push}"
+    )
+    return Finding(
+        "NP043", what, "Its history was rewritten, or the commit was never pushed.", hint
+    )
+
+
+def fetch_sources_of(store: SourceStore, seen: set[object] | None = None) -> list[str]:
+    """Fetch the sources in a source's lock, also at its referenced versions, recursively.
+
+    Returns the fetched ones, as ``team/core 1.0.0``. Raises NpuprofError, also if a source needs
+    another npuprof.
+    """
+    seen = set() if seen is None else seen
+    fetched = []
+    for part in _walk_versions(store):
+        part.require_fit()
+        for nested in read_sources(part).lock.sources.values():
+            mark = (nested.url, nested.path, nested.commit, tuple(sorted(nested.versions.items())))
+            if mark in seen:
+                continue
+            seen.add(mark)
+            synced, is_new = sync_source(f"{part.source}/{nested.name}", nested)
+            fetched += [f"{synced.source} {nested.shown}"] if is_new else []
+            fetched += fetch_sources_of(synced, seen)
+    return fetched
+
+
+def _walk_versions(store: SourceStore) -> Iterator[SourceStore]:
+    """Yield a store, and each version that its presets extend, whose lock may name other sources,
+    before reading further.
+    """
+    yield store
+    waiting = [
+        (store, reference)
+        for reference in sorted(
+            {*store.locked.versions, *list_versioned_references(store.revision)}
+        )
+    ]
+    seen: set[tuple[str, str]] = set()
+    while waiting:
+        home, reference = waiting.pop()
+        with suppress(NpuprofError):  # the reader reports it
+            there = open_reference(home, reference)
+            name = reference.rpartition(":")[2].partition("@")[0]
+            if (place := f"{there.source} {there.commit} {there.shown}", name) in seen:
+                continue
+            if (place, "") not in seen:
+                yield there
+            seen |= {(place, ""), (place, name)}
+            waiting += [
+                (there, parent)
+                for parent in there.profile(name).extends
+                if is_own_name(parent) or "@" in parent
+            ]
+
+
+def open_reference(home: SourceStore, reference: str) -> SourceStore:
+    """Return the store of a reference, seen from a source's store. Raises NpuprofError."""
+    if is_own_reference(reference):
+        return home.find_version(reference, is_own=True)
+    return home if is_own_name(reference) else Lookups().find_source_store(home, reference)
+
+
+def sync_source(name: str, locked: LockedSource) -> tuple[SourceStore, bool]:
+    """Make the locked commits available on this machine.
+
+    Return the store, and whether anything was missing. Raises NpuprofError.
+    """
+    commits = list_locked_commits(locked)
+    missing = not all(_is_known(locked, commit) for commit in commits)
+    if lost := fetching.fetch_locked(locked.url, commits, _list_tags(locked), name, locked.rev):
+        raise NpuprofError([build_lost_finding(name, locked.url, commit) for commit in lost])
+    store = open_locked(name, locked)
+    if (
+        compute_kept_digest(store.revision.repository, locked.url, locked.path, locked.commit)
+        != locked.digest
+    ):
+        raise NpuprofError(build_digest_finding(name, locked))
+    with suppress(NpuprofError):  # reported when a version is requested
+        load_released_tags(locked, lambda: store.revision.repository)
+    return store, missing
+
+
+def _is_known(locked: LockedSource, commit: str) -> bool:
+    try:
+        return is_verified(open_mirror(locked.name, locked.url, locked.path).git, commit)
+    except NpuprofError as error:
+        if error.findings[0].code not in ("NP043", "NP054"):
+            raise
+        return False

@@ -1,0 +1,106 @@
+"""Collects the files of vendored releases: the released versions that presets of a store extend,
+for use without git history.
+"""
+
+from __future__ import annotations
+
+from npuprof.document.profile import Profile
+from npuprof.model import Finding, NpuprofError, Origin
+from npuprof.resolve.digests import FORM
+from npuprof.store import RELEASED, is_source_reference
+from npuprof.store.folder import Folder
+from npuprof.store.gitstore.revisions import Revision
+from npuprof.store.sources.lookups import Lookups
+from npuprof.store.sources.vendored_releases import RECORD, KeptRecord, KeptRelease, may_be_kept
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.document.profile import ProfileSource
+
+
+class KeptFiles:
+    """The files of the folder of vendored releases, by path.
+
+    ``references`` maps the vendored references to their targets.
+
+    ``passed_over`` are references that are not released versions: a branch may move.
+    """
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+        self.references: dict[str, str] = {}
+        self.passed_over: dict[str, None] = {}
+        self._problems: list[Finding] = []
+        self._lookups = Lookups()
+
+    def add_store(self, home: Folder) -> None:
+        """Add all released versions that presets of a store extend.
+
+        Raises NpuprofError for an unresolvable reference.
+        """
+        for name in home.names():
+            try:
+                profile = home.profile(name)
+            except NpuprofError as error:
+                self._problems += error.findings
+                continue
+            for reference, asked in profile.iterate_references():
+                if (
+                    "@" in reference
+                    and not is_source_reference(reference)
+                    and reference not in self.references
+                ):
+                    self._add_release(home, reference, asked, "")
+        if self._problems:
+            raise NpuprofError(self._problems)
+
+    def _add_release(
+        self, home: ProfileSource, reference: str, asked: Origin | None, place: str
+    ) -> None:
+        try:
+            found = self._lookups.load_profile_at_revision(home, reference, asked)
+            if not found.version or not may_be_kept(reference):
+                self.passed_over[reference] = None
+                return
+            name, folder = reference.partition("@")[0], f"{place}{reference}/"
+            record = KeptRecord(
+                name,
+                found.version,
+                found.commit,
+                self._lookups.digest_pinned_profile(found.profile),
+                FORM,
+            )
+            self.files[f"{folder}{RECORD}"] = str(record).encode()
+            if not place:
+                self.references[reference] = found.version
+            self._add_preset(found.profile, folder)
+        except NpuprofError as error:
+            self._problems += error.findings
+
+    def _add_preset(self, profile: Profile, folder: str) -> None:
+        path = f"{folder}{profile.name}.toml"
+        if path in self.files:
+            return
+        home = profile.home
+        assert isinstance(home, (Revision, KeptRelease)), (
+            "a released version is read from a commit, or from where it is kept"
+        )
+        self.files[path] = home.read_profile_text(profile.name)
+        for reference, asked in profile.iterate_references():
+            if is_source_reference(reference):
+                what = (
+                    f"{profile.name} extends {reference}, a preset of another repository, so that "
+                    "its release cannot be kept"
+                )
+                why = (
+                    "A copy of a source is one folder for all: npuprof source vendor NAME makes it."
+                )
+                hint = (
+                    f"extend {reference} where the release is "
+                    f"extended, or release {profile.name} without it"
+                )
+                self._problems.append(Finding("NP940", what, why, hint, asked))
+            elif "@" in reference:
+                self._add_release(home, reference, asked, f"{folder}{RELEASED}/")
+            else:
+                self._add_preset(home.profile(reference, asked), folder)
