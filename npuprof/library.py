@@ -14,6 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from npuprof import checks, renderers
+from npuprof.checks.store import StoreReport, check_store
+from npuprof.compare.changes import compare_configs
+from npuprof.compare.html_changes import Changes
 from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.model import (
@@ -25,15 +28,19 @@ from npuprof.model import (
     did_you_mean,
     is_utf8,
 )
+from npuprof.renderers.environment import collect_env_variables, list_unset_variables
+from npuprof.renderers.process import (
+    build_fact_finder,
+    fill_config_proto,
+    sidecar_cache_folder,
+    strip_environment,
+    write_sidecars,
+)
 from npuprof.resolve.config import Config
 from npuprof.store import spec
 from npuprof.store.assignment_arguments import build_plain_steps
+from npuprof.store.checked import CheckedStore
 from npuprof.store.folder import Folder
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.checks.store import StoreReport
-    from npuprof.compare.html_changes import Changes
 
 #: The target names that ``render`` accepts.
 TARGETS: tuple[str, ...] = tuple(renderers.load_target_index())
@@ -211,9 +218,6 @@ def check_opened_store(library: Library) -> StoreReport:
 
     Of each preset and of other files.
     """
-    from npuprof.checks.store import check_store
-    from npuprof.store.checked import CheckedStore
-
     return check_store(CheckedStore(spec.Workspace(in_python=True, opened=library.store)))
 
 
@@ -228,9 +232,6 @@ def diff(before: Config, after: Config) -> Changes:
     >>> [str(change.key) for change in diff(before, after)]
     ['hccl_timeout']
     """
-    from npuprof.compare.changes import compare_configs
-    from npuprof.compare.html_changes import Changes
-
     _require_config(before)
     _require_config(after)
     return Changes(compare_configs(before, after))
@@ -291,14 +292,6 @@ def env(
     >>> env(loads("env.HCCL_CONNECT_TIMEOUT = 600"))["HCCL_CONNECT_TIMEOUT"]
     '600'
     """
-    from npuprof.renderers.environment import collect_env_variables, list_unset_variables
-    from npuprof.renderers.process import (
-        build_fact_finder,
-        sidecar_cache_folder,
-        strip_environment,
-        write_sidecars,
-    )
-
     _require_config(config)
     _require(
         environ is None or isinstance(environ, Mapping),
@@ -332,8 +325,6 @@ def apply(
     Raises NpuprofError, before anything is changed, for errors of the check, for options without a
     field, and for a config for another target or for offline inference; TypeError for other types.
     """
-    from npuprof.renderers.process import fill_config_proto
-
     _require_config(config)
     _require(
         hasattr(config_proto, "graph_options"),

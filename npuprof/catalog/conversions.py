@@ -24,9 +24,8 @@ from npuprof.catalog.shapes import (
 )
 from npuprof.catalog.structures import parse_json
 from npuprof.model import Path, did_you_mean
-from npuprof.system import lazy_pattern
 
-_TOKEN = lazy_pattern(
+_TOKEN = re.compile(
     r"""\s+|\#[^\n]*|(?P<text>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|(?P<word>[A-Za-z_]\w*)|(?P<mark>[{}:\[\],;<>])
     |(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?f?)""",
     re.VERBOSE | re.ASCII,

@@ -26,16 +26,12 @@ from npuprof.catalog.shapes import (
 )
 from npuprof.document.keys import is_no_number
 from npuprof.model import Path, has_only_digits
-from npuprof.system import lazy_module, list_items
+from npuprof.system import list_items
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
-
-    from npuprof.catalog import caveats, profiling
-else:
-    profiling = lazy_module("npuprof.catalog.profiling")
-    caveats = lazy_module("npuprof.catalog.caveats")
 
 #: The characters that no name in a table of shapes contains.
 _NO_NAME = frozenset(",: \t\n\r\f\v")
@@ -306,7 +302,31 @@ def _build_list_formatter(between: str) -> Callable[[Any], str]:
     return lambda value: between.join(map(str, value))
 
 
+def _find_pass_doubts(value: Any) -> Iterable[Fault]:
+
+    from npuprof.catalog import caveats
+
+    return caveats.find_name_doubts("passes", value)
+
+
+def _find_device_doubts(value: Any) -> Iterable[Fault]:
+
+    from npuprof.catalog import caveats
+
+    return caveats.find_device_doubts(value)
+
+
+def _find_profile_doubts(value: Any) -> Iterable[Fault]:
+
+    from npuprof.catalog import profiling
+
+    return profiling.find_profiling_doubts(value)
+
+
 def _find_profile_faults(value: Any) -> list[Fault]:
+
+    from npuprof.catalog import profiling
+
     return find_json_faults(value) or profiling.find_profiling_faults(value)
 
 
@@ -319,7 +339,7 @@ STRUCTURES: dict[str, Structure] = {
         _IDS,
         _parse_ids,
         _build_list_formatter(","),
-        doubt=lambda value: caveats.find_device_doubts(value),
+        doubt=_find_device_doubts,
     ),
     "shapes": _build_form(
         "a table of input shapes, as { data = [1, -1] }",
@@ -376,7 +396,7 @@ STRUCTURES: dict[str, Structure] = {
         _SWITCHES,
         _parse_switches,
         _build_pair_formatter(":", ";"),
-        doubt=lambda value: caveats.find_name_doubts("passes", value),
+        doubt=_find_pass_doubts,
     ),
     "json": Structure(
         "a table, written as JSON",
@@ -393,6 +413,6 @@ STRUCTURES: dict[str, Structure] = {
         _format_json_line,
         _find_profile_faults,
         is_exact=True,
-        doubt=lambda value: profiling.find_profiling_doubts(value),
+        doubt=_find_profile_doubts,
     ),
 }

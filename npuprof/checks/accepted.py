@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache
+from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.catalog.code_pages import find_acceptance_fault
+from npuprof.catalog.written_condition import list_team_reads
 from npuprof.document import keys
 from npuprof.document.policy import Ignore, TeamRule, is_name_meant
 from npuprof.document.profile import Profile
@@ -23,8 +25,6 @@ from npuprof.system import list_items
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from npuprof.model import SourceText
 
 
@@ -148,7 +148,6 @@ def _list_rule_reads(config: Config, code: str) -> tuple[str, ...] | None:
     )
     if rule is None:
         return None
-    from npuprof.catalog.written_condition import list_team_reads
 
     return list_team_reads(rule)
 

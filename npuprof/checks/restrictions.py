@@ -13,15 +13,12 @@ from npuprof.catalog import Flag, Option, Variable, build_finding, releases, tar
 from npuprof.checks.view import Fault, Scope, View
 from npuprof.document.keys import format_plain_value, format_short_value
 from npuprof.model import Finding, has_only_digits
-from npuprof.system import lazy_module, list_items
+from npuprof.system import list_items
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from npuprof.catalog import readers
-else:
-    readers = lazy_module("npuprof.catalog.readers")
 
 OFFLINE = "offline-inference"
 
@@ -46,6 +43,8 @@ def has_form_of_flag(scope: Scope, option: Option, value: Any) -> bool:
     session's.
     """
     flag = find_twin_flag(scope, option)
+    from npuprof.catalog import readers
+
     return (
         flag is not None
         and isinstance(value, str)
@@ -247,6 +246,8 @@ def _find_flag_faults(option: Option, flag: Flag, value: Any) -> Iterator[Fault]
         for pattern in (option.pattern, option.lax_pattern)
         if pattern and isinstance(written, str)
     ]
+    from npuprof.catalog import readers
+
     if (
         carried
         and flag.pattern
@@ -285,6 +286,8 @@ def find_family_faults(
     scope: Scope, key: str, record: Variable | Flag, text: str
 ) -> Iterator[Fault]:
     """Yield the parts of a value that the selected product families or releases reject."""
+    from npuprof.catalog import readers
+
     text = readers.find_spelling(record, text)
     parts = text.split(record.separator) if record.separator else [text]
     for part in dict.fromkeys(

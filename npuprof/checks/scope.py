@@ -21,15 +21,11 @@ from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.model import Context, Finding, Path, did_you_mean
 from npuprof.resolve.claims import VERSIONS
-from npuprof.system import lazy_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from npuprof.catalog import products
-else:
-    products = lazy_module("npuprof.catalog.products")
 
 #: Findings about the claims of a preset rather than about its values.
 MEANT_CODES = ("NP406", "NP407")
@@ -157,6 +153,8 @@ def _find_context_faults(
                 )
             )
     product = asked.product
+    from npuprof.catalog import products
+
     if (
         product
         and meant
@@ -231,6 +229,9 @@ def compare_contexts(
 
 
 def _contains_context(there: Scope, context: Context) -> bool:
+
+    from npuprof.catalog import products
+
     family = (
         products.find_product_family(context.product)
         if context.product
@@ -254,6 +255,9 @@ def _list_default_changes() -> frozenset[str]:
 
 @lru_cache(1024)
 def _find_barred_families(scenario: str, families: tuple[str, ...]) -> tuple[str, ...]:
+
+    from npuprof.catalog import products
+
     return tuple(family for family in families if scenario not in products.list_scenarios(family))
 
 
@@ -262,6 +266,8 @@ def _check_scenario(view: View) -> Iterator[Finding]:
     scenario = view.scenario
     if scenario and (barred := _find_barred_families(scenario, view.families)):
         what = f"there is no {scenario} on {', '.join(barred)}"
+        from npuprof.catalog import products
+
         there = "; ".join(
             f"{family} is there for {' and '.join(products.list_scenarios(family))}"
             for family in barred
@@ -309,6 +315,9 @@ def find_match_faults(match: dict[str, tuple[str, ...]]) -> Iterator[tuple[Fault
 
 
 def _find_product_fault(name: str, why: str) -> Fault | None:
+
+    from npuprof.catalog import products
+
     if products.find_product(name) is not None:
         return None
     hint, fix = products.suggest_product(name)
@@ -471,8 +480,11 @@ def _list_barred_families(
 
 
 def _list_supported_families(record: Option | catalog.Variable | catalog.Flag) -> list[str]:
+
     if record.products or not isinstance(record, catalog.Flag):
         return list(record.products)
+    from npuprof.catalog import products
+
     known = products.load_products()
     return [
         family

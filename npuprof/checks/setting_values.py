@@ -20,18 +20,12 @@ from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.document.profile import PROFILE_KEYS
 from npuprof.model import LONGEST_WORD, SECTIONS, Fix, Path, suggest_name
-from npuprof.system import lazy_module, list_items
+from npuprof.system import list_items
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from npuprof.catalog import caveats, readers
-    from npuprof.checks import meaning
-else:
-    caveats = lazy_module("npuprof.catalog.caveats")
-    readers = lazy_module("npuprof.catalog.readers")
-    meaning = lazy_module("npuprof.checks.meaning")
 
 _INT64 = 2**63
 _BAD_VALUE = {
@@ -60,21 +54,21 @@ def find_value_faults(scope: Scope, key: str, value: Any) -> Iterator[Fault]:
     """
     for fault in find_setting_faults(key, value):
         if scope.scenario == OFFLINE and fault.why in _OF_ADAPTER:
-            option = catalog.find_option(key)
-            flag = find_twin_flag(scope, option) if option else None
-            known = (
-                fault.code == "NP203"
-                and flag is not None
-                and flag.reader not in ("", readers.NOT_FOUND)
-            )
-            fault = fault._replace(
-                why="ATC stops at such a value."
-                if known
-                else "The manual of ATC has no such value."
-            )
+            stops = fault.code == "NP203" and _is_read_by_atc(scope, key)
+            why = "ATC stops at such a value." if stops else "The manual of ATC has no such value."
+            fault = fault._replace(why=why)
         accepted = {"NP203": _is_accepted_there, "NP205": _is_sure_for_flag}.get(fault.code)
         if accepted is None or not accepted(scope, key, value):
             yield fault
+
+
+def _is_read_by_atc(scope: Scope, key: str) -> bool:
+    """Return whether the source of ATC shows how it reads the flag of an option."""
+    from npuprof.catalog.readers import NOT_FOUND
+
+    option = catalog.find_option(key)
+    flag = find_twin_flag(scope, option) if option else None
+    return flag is not None and flag.reader not in ("", NOT_FOUND)
 
 
 def _is_accepted_there(scope: Scope, key: str, value: Any) -> bool:
@@ -217,8 +211,12 @@ def guess_option_value(option: Option, value: Any) -> Any:
     if (
         option.default_count or option.listed or option.kind.startswith("path")
     ):  # not a list, name or path
+        from npuprof.checks import meaning
+
         return meaning.UNKNOWN
     kind = _FIELD_KINDS[option.value_field]
+    from npuprof.checks import meaning
+
     guess = (
         meaning.guess_choice(value, option.choices, option.numbered)
         if option.choices
@@ -229,9 +227,12 @@ def guess_option_value(option: Option, value: Any) -> Any:
 
 
 def _build_type_fault(option: Option, value: Any) -> Fault:
+
     field = option.value_field
     wanted = _FIELD_WORDS[field]
     if option.choices:
+        from npuprof.checks import meaning
+
         listed = meaning.format_choices(option.choices)
         wanted = (
             " or ".join(map(format_short_value, option.choices))
@@ -256,6 +257,8 @@ def _build_type_fault(option: Option, value: Any) -> Fault:
         isinstance(value, list) and len(value) == 1 and not _find_option_faults(option, value[0])
     )
     guess = value[0] if is_only else guess_option_value(option, value)
+    from npuprof.checks import meaning
+
     hint, fix = meaning.suggest_value(option.name, guess, otherwise, value)
     why = WRONG_FIELD.get(
         option.on_wrong_field, "A value of another type is not stored where the adapter looks."
@@ -275,11 +278,14 @@ def _list_sure_choices(option: Option) -> list[Any]:
 
 
 def _find_choice_faults(option: Option, value: Any) -> list[Fault]:
+
     if value in option.tolerated:
         return []
     doubt = option.doubtful_values.get(str(value))
     if doubt:
         plain = _list_sure_choices(option)
+        from npuprof.checks import meaning
+
         hint = (
             f"without caveats {'is' if len(plain) == 1 else 'are'} {meaning.format_choices(plain)}"
         )
@@ -296,6 +302,8 @@ def _find_choice_faults(option: Option, value: Any) -> list[Fault]:
     until = option.choices_until.get(str(value))
     if until:
         what = f"{option.name} = {format_short_value(value)} is no longer accepted"
+        from npuprof.checks import meaning
+
         return [
             Fault(
                 "NP203",
@@ -305,6 +313,8 @@ def _find_choice_faults(option: Option, value: Any) -> list[Fault]:
             )
         ]
     sure = _list_sure_choices(option)
+    from npuprof.checks import meaning
+
     hint, fix = meaning.suggest_choice(option.name, value, option.choices, sure, option.numbered)
     if fix is None and (renamed := _suggest_renamed_value(option, value)):
         hint = renamed
@@ -347,6 +357,7 @@ def _suggest_renamed_value(option: Option, value: Any) -> str:
 
 
 def _find_text_faults(option: Option, value: str) -> list[Fault]:
+
     if faults := find_nul_faults(option.name, value, "No path or name can hold one."):
         return faults
     if option.kind.startswith("path"):
@@ -371,6 +382,8 @@ def _find_text_faults(option: Option, value: str) -> list[Fault]:
         return [
             _build_structure_fault(option, fault) for fault in structure.faults(parsed)
         ] or _find_undocumented_form_faults(option, parsed)
+    from npuprof.checks import meaning
+
     number = (
         meaning.read_number(value, option.unit) if option.unit and not option.structure else None
     )
@@ -464,6 +477,8 @@ def _find_undocumented_form_faults(option: Option, names: Any) -> list[Fault]:
     unintended: odd names, a missing ratio.
     """
     form = values.load_form(option.structure)
+    from npuprof.catalog import caveats
+
     found = [
         *(form.doubt(names) if form.doubt else ()),
         *(caveats.find_name_doubts(option.names, names) if option.names else ()),

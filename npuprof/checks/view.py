@@ -13,14 +13,12 @@ from npuprof.document import keys
 from npuprof.model import Context, Finding, Fix, NpuprofError, Origin, Path, Record
 from npuprof.resolve import lineages
 from npuprof.resolve.config import Config
-from npuprof.system import lazy_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
-    from npuprof.catalog import products
     from npuprof.checks.accepted import Acceptance, Accepted
     from npuprof.document.profile import Profile
     from npuprof.resolve.contexts import Region
@@ -34,8 +32,6 @@ if TYPE_CHECKING:
     Versions = tuple[tuple[str, tuple[str, ...]], ...]
     #: A finding with its conditions; empty if it applies everywhere.
     Told = tuple[Finding, tuple[str, ...]]
-else:
-    products = lazy_module("npuprof.catalog.products")
 
 
 def select_all(reads: Iterable[str]) -> bool:
@@ -135,6 +131,8 @@ def _build_region_scope(
 
 def _list_families(names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the families of some products; unknown products have none (NP403 reports them)."""
+    from npuprof.catalog import products
+
     return tuple(
         dict.fromkeys(
             products.find_product_family(known)
@@ -160,6 +158,8 @@ def find_chip(settings: Mapping[str, Any]) -> tuple[str, str] | None:
 
     None if it is unknown.
     """
+    from npuprof.catalog import products
+
     for key in list_chip_settings():
         value = settings.get(key)
         if isinstance(value, str) and (family := products.find_chip_family(value)):
@@ -170,6 +170,8 @@ def find_chip(settings: Mapping[str, Any]) -> tuple[str, str] | None:
 @cache
 def narrow_scope(scope: Scope, family: str) -> Scope:
     """Return a scope reduced to the family of the conversion's chip."""
+    from npuprof.catalog import products
+
     if products.load_products()[family].get("untabled"):
         return scope
     return (

@@ -15,34 +15,17 @@ from npuprof.report.text import count_rest, escape_controls, format_count
 from npuprof.resolve.config import Config
 from npuprof.store import spec
 from npuprof.store.spec import Workspace
-from npuprof.system import expand_home, lazy_module
+from npuprof.system import expand_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from npuprof.compare import (
-        html_changes,
-        json_changes,
-        markdown_changes,
-        matrix,
-        spans,
-        store_states,
-        text_changes,
-    )
     from npuprof.compare.changes import Change
     from npuprof.compare.preset_states import Pair
     from npuprof.compare.survey import Survey
     from npuprof.report import Forms
     from npuprof.runs.ranks import Processes, Ranks
-else:
-    json_changes = lazy_module("npuprof.compare.json_changes")
-    html_changes = lazy_module("npuprof.compare.html_changes")
-    markdown_changes = lazy_module("npuprof.compare.markdown_changes")
-    matrix = lazy_module("npuprof.compare.matrix")
-    text_changes = lazy_module("npuprof.compare.text_changes")
-    store_states = lazy_module("npuprof.compare.store_states")
-    spans = lazy_module("npuprof.compare.spans")
 
 _RECORD, _EVIDENCE = "record:", "evidence:"
 
@@ -104,6 +87,8 @@ class Diff(PrintingVerb, ContextVerb):
         two with each other, more as a matrix, and none means the whole store against its last
         commit.
         """
+        from npuprof.compare import spans, store_states
+
         self._unread = []
         workspace = open_workspace(self.store, self.build_context(), unread=self._unread)
         if self.rev is not None or not self.specs:
@@ -128,6 +113,8 @@ class Diff(PrintingVerb, ContextVerb):
 
     def _answer_survey(self, result: Survey, single: bool = False) -> Answer:
         """Return the differences as an answer; exit 2 if some are unknown."""
+        from npuprof.compare import html_changes, json_changes
+
         different, around, untold = (
             [pair.name for pair in result.different_pairs],
             self._around,
@@ -175,6 +162,8 @@ class Diff(PrintingVerb, ContextVerb):
         )
 
     def _format_markdown(self, result: Survey) -> str:
+        from npuprof.compare import markdown_changes, store_states
+
         options = {"--store": self.store, "--cann": self.cann, "--product": self.product}
         command = store_states.format_diff_command(
             self.rev, options, [*(["--raw"] if self.raw else []), *self.specs]
@@ -184,14 +173,24 @@ class Diff(PrintingVerb, ContextVerb):
         )
 
     def _format_text(self, result: Survey, single: bool) -> str:
+
         if self.stat:
+            from npuprof.compare import text_changes
+
             return text_changes.format_survey_stat(result)
         if single:
+            from npuprof.compare import text_changes
+
             return text_changes.format_pair_text(result.pairs[0], self.everything, self.coloured)
+        from npuprof.compare import text_changes
+
         return text_changes.format_survey_text(result, self.everything, self.coloured)
 
     def _answer_matrix(self, workspace: spec.Workspace) -> Answer:
+
         configs = [workspace.resolve_spec(preset) for preset in self.specs]
+        from npuprof.compare import matrix
+
         rows = matrix.collect_matrix_rows(configs, self.everything)
         forms: Forms = {
             "text": lambda: matrix.build_matrix_table(configs, rows) if rows else "",
@@ -225,6 +224,8 @@ class Diff(PrintingVerb, ContextVerb):
             else []
         )
         configs = [group.config for processes in groups for group in processes.groups]
+        from npuprof.compare import matrix
+
         forms: Forms = {
             "text": lambda: "".join(map(self._format_processes, groups)),
             "markdown": lambda: matrix.format_matrix_markdown(
@@ -251,6 +252,8 @@ class Diff(PrintingVerb, ContextVerb):
         from npuprof.runs import ranks
 
         lines = [escape_controls(ranks.describe_count(processes))]
+        from npuprof.compare import text_changes
+
         for group in processes.groups[1:] if not self.stat else ():
             assert group.pair is not None, "it is compared with the first"
             told = text_changes.format_pair_text(

@@ -26,17 +26,14 @@ from npuprof.report.text import escape_controls, paint_text
 from npuprof.resolve import origins
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import is_personal
-from npuprof.system import lazy_module, list_items
+from npuprof.system import list_items
 from npuprof.system.files import read_plain_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from npuprof.catalog import products
     from npuprof.document.policy import TeamRule
-else:
-    products = lazy_module("npuprof.catalog.products")
 
 
 class Explain(PrintingVerb, ResolvingVerb):
@@ -292,11 +289,15 @@ class _Explained:
         ]
 
     def _find_default(self) -> Any:
-        record, asked = catalog.find_record(*self._place), self._config.context
+        record, context = catalog.find_record(*self._place), self._config.context
         if not isinstance(record, catalog.Option):
             return record.default if record else None
-        family = products.find_product_family(asked.product) if asked.product else None
-        covered = releases.list_covered_releases(asked.cann, self._config.cann)
+        family = None
+        if context.product:
+            from npuprof.catalog.products import find_product_family
+
+            family = find_product_family(context.product)
+        covered = releases.list_covered_releases(context.cann, self._config.cann)
         return releases.resolve_default(record, self._config.scenario, covered, family)
 
 

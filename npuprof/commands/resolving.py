@@ -12,7 +12,6 @@ from npuprof.report import output
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import has_overrides
 from npuprof.store import spec
-from npuprof.system import lazy_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 
     from npuprof.document.profile import Profile
     from npuprof.model import Step
-    from npuprof.runs import kinds
 
     class ResolvingVerb(Protocol):
         """A verb that resolves a spec, with the user's parameters."""
@@ -34,9 +32,6 @@ if TYPE_CHECKING:
         set_: list[str]
         unset: list[str]
 
-
-else:
-    kinds = lazy_module("npuprof.runs.kinds")
 
 #: Codes of keys that the catalogue lacks.
 _UNKNOWN = ("NP201", "NP206", "NP207", "NP208", "NP209")
@@ -54,9 +49,15 @@ def open_workspace(
     folder is rejected.
     """
     workspace = spec.Workspace(store, context)
-    workspace.read_other = lambda path: (
-        kinds.read_as_profile(path, unread) if reads_runs else kinds.reject_run_file(path)
-    )
+
+    def read_run_file(path: str) -> Profile | None:
+        from npuprof.runs import kinds
+
+        if reads_runs:
+            return kinds.read_as_profile(path, unread)
+        return kinds.reject_run_file(path)
+
+    workspace.read_other = read_run_file
     return workspace
 
 

@@ -10,18 +10,12 @@ from npuprof.catalog import values
 from npuprof.document import Document, keys
 from npuprof.model import SECTIONS, Origin, Path, Record
 from npuprof.resolve.claims import order_claims
-from npuprof.system import lazy_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from npuprof.catalog import risks
-    from npuprof.compare import differences
     from npuprof.resolve.config import Config
-else:
-    risks = lazy_module("npuprof.catalog.risks")
-    differences = lazy_module("npuprof.compare.differences")
 
 #: Signs of changes in text output.
 SIGNS = {"added": "+", "removed": "-", "changed": "~"}
@@ -69,6 +63,8 @@ class Change(Record):
         """
         if not (isinstance(self.before, list) and isinstance(self.after, list)):
             return []
+        from npuprof.compare import differences
+
         inner = differences.compare_lists(self.before, self.after)
         return [
             (
@@ -97,6 +93,9 @@ def compare_configs(before: Config, after: Config, trace: bool = True) -> list[C
         for (key,) in pairs
         if (structure := values.find_structure(key)) and structure.unordered
     }
+    from npuprof.catalog import risks
+    from npuprof.compare import differences
+
     changes = [
         Change(
             keys.format_key_path(key, found.tail),
@@ -121,6 +120,9 @@ def compare_configs(before: Config, after: Config, trace: bool = True) -> list[C
 def compare_documents(before: Document | None, after: Document | None) -> list[Change]:
     """Return the differences between two files as written, without inheritance."""
     changes = []
+    from npuprof.catalog import risks
+    from npuprof.compare import differences
+
     for place, found in differences.compare_pairs(
         _pair_entries(before.data if before else {}, after.data if after else {})
     ):
@@ -147,6 +149,8 @@ def build_setting_change(
 
     ``was`` and ``now`` are the origins.
     """
+    from npuprof.catalog import risks
+
     return Change(
         key,
         _find_kind(before, after),

@@ -13,13 +13,10 @@ from npuprof.compare.folds import (
     format_survey_totals,
     identify_change,
 )
+from npuprof.compare.survey import Survey
 from npuprof.report.html import escape_html, fold_long_text, format_notebook_table, format_page
 from npuprof.report.tables import Table
 from npuprof.report.text import Code, Markup, format_count
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.compare.survey import Survey
 
 _CLASSES = {"breaks": "bad", "warns": "doubtful"}
 _COLUMNS = ("change", "risk", "cause")

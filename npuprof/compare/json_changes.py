@@ -8,15 +8,12 @@ from typing import Any
 
 from npuprof.compare.changes import Change
 from npuprof.compare.folds import fold_changes
+from npuprof.compare.preset_states import Pair
+from npuprof.compare.survey import Survey
 from npuprof.model import Origin
 from npuprof.report.findings import build_finding_dict
 from npuprof.report.json_text import format_json_answer
 from npuprof.resolve import origins
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.compare.preset_states import Pair
-    from npuprof.compare.survey import Survey
 
 
 def format_survey_json(

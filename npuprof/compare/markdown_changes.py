@@ -15,6 +15,7 @@ from typing import NamedTuple
 from npuprof.catalog.risks import EXECUTES
 from npuprof.compare.changes import Change
 from npuprof.compare.folds import (
+    Fold,
     fold_shared_changes,
     format_moved_origin,
     format_pair_headline,
@@ -24,6 +25,7 @@ from npuprof.compare.folds import (
     identify_change,
     list_accepted,
 )
+from npuprof.compare.preset_states import Pair
 from npuprof.compare.spans import (
     Page,
     collect_revisions,
@@ -34,16 +36,11 @@ from npuprof.compare.spans import (
     shorten_text,
     show_place,
 )
+from npuprof.compare.survey import Survey
 from npuprof.model import Finding
 from npuprof.report.tables import Table, format_code_span
 from npuprof.report.text import Code, Markup, count_rest, escape_controls, format_count
 from npuprof.system import group_pairs
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.compare.folds import Fold
-    from npuprof.compare.preset_states import Pair
-    from npuprof.compare.survey import Survey
 
 _COLUMNS = ("", "change", "risk", "cause")
 #: Characters reserved for the sentence that counts omissions, besides its command.

@@ -9,6 +9,7 @@ from npuprof.catalog import values
 from npuprof.compare.changes import find_catalogue_position, find_meta_value
 from npuprof.compare.spans import COMMENT_LIMIT
 from npuprof.document import keys
+from npuprof.report.html import format_page
 from npuprof.report.json_text import format_json_answer
 from npuprof.report.tables import Table
 from npuprof.report.text import Code
@@ -84,8 +85,6 @@ def format_matrix_markdown(configs: Sequence[Config], rows: list[Row]) -> str:
 
 def format_matrix_html(configs: Sequence[Config], rows: list[Row]) -> str:
     """Return rows as an HTML page."""
-    from npuprof.report.html import format_page
-
     table = build_matrix_table(configs, rows, "key")
     return format_page(
         ", ".join(config.name for config in configs), table.format_html("What differs", matrix=True)

@@ -11,12 +11,11 @@ from functools import cache
 from npuprof.compare.survey import Survey
 from npuprof.store.gitstore.repository import Repository
 from npuprof.store.gitstore.revisions import Revision
-from npuprof.system import lazy_pattern
 
 #: Possible paths of the file; the first existing one counts.
 PLACES = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
 #: A line: a pattern with escaped blanks, and its owners.
-_LINE = lazy_pattern(r"((?:\\.|[^\s\\])+)\s*(.*)")
+_LINE = re.compile(r"((?:\\.|[^\s\\])+)\s*(.*)")
 
 
 def find_owners(survey: Survey, at: Revision) -> dict[str, tuple[str, ...]]:

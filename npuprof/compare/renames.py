@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from contextlib import suppress
 
 from npuprof.model import NpuprofError
-from npuprof.system import group_pairs, lazy_pattern
+from npuprof.system import group_pairs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ _LIKENESS = 0.5  # the minimum share of common lines for a rename
 # the maximum number of file pairs compared line by line; beyond it, only equal files are renames
 _MOST_COMPARED = 40_000
 #: Lines common to many presets: they do not indicate a rename.
-_COMMONPLACE = lazy_pattern(
+_COMMONPLACE = re.compile(
     rb"""\[.*\]|(?:profile\.)?["']?(?:extends|scenario|abstract|cann|products|owner)["']?\s*=.*"""
 )
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 
 from npuprof.model import Context, NpuprofError
 from npuprof.resolve.config import Config
@@ -13,10 +15,9 @@ from npuprof.store.gitstore.repository import TreeFile
 from npuprof.store.gitstore.revisions import Revision
 from npuprof.store.layout import Layout
 from npuprof.store.worktree import list_absent_files
-from npuprof.system import lazy_pattern
 from npuprof.system.files import read_plain_file
 
-_TEXT = lazy_pattern(rb"""("[^"\n]*"|'[^'\n]*')""")
+_TEXT = re.compile(rb"""("[^"\n]*"|'[^'\n]*')""")
 _NOT_PLAIN = (b"\\", b'"""', b"'''")  # escapes, multi-line strings
 
 
@@ -79,8 +80,6 @@ class WorkTree:
 
 def compute_blob_id(content: bytes, length: int) -> str:
     """Return git's id of a file content; ``length`` selects the repository's hash function."""
-    import hashlib
-
     make = hashlib.sha256 if length == 64 else hashlib.sha1
     return make(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 

@@ -4,24 +4,22 @@ shortened values.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
+from urllib.parse import quote
 
 from npuprof.compare.changes import Change
 from npuprof.compare.folds import format_change_sentence
+from npuprof.compare.preset_states import Pair
 from npuprof.document import keys
 from npuprof.model import Finding, Origin
 from npuprof.report.tables import format_code_span
-from npuprof.system import lazy_pattern
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.compare.preset_states import Pair
 
 #: GitHub limits comments to 65,536 characters; the rest is for a heading.
 COMMENT_LIMIT = 60_000
-_ADDRESS = lazy_pattern(r"https?://[^\s()<>\[\]`|]+")
+_ADDRESS = re.compile(r"https?://[^\s()<>\[\]`|]+")
 
 
 class Faults(NamedTuple):
@@ -119,7 +117,6 @@ def build_link(origin: Origin, address: str) -> str:
     """
     if not address or not origin.revision or not origin.line:
         return ""
-    from urllib.parse import quote
 
     between = (
         "/-/blob/" if "gitlab" in address.split("/")[2] or address.endswith("/-") else "/blob/"

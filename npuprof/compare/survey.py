@@ -18,12 +18,10 @@ from npuprof.store import spec
 from npuprof.store.enclosing_repository import has_release_tags
 from npuprof.store.folder import Folder
 from npuprof.store.gitstore.revisions import Revision
+from npuprof.store.sources.lookups import Lookups
+from npuprof.store.sources.opening import Sources, find_copy_faults
 from npuprof.store.worktree import find_converted_files
 from npuprof.system import group_pairs
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.store.sources.opening import Sources
 
 
 class Survey(Record):
@@ -213,8 +211,6 @@ def have_moved_ranges(before: Revision | Folder, after: Revision | Folder) -> bo
 
 def have_other_sources(before: Revision | Folder, after: Revision | Folder) -> bool:
     """Return whether two states have different sources; unreadable ones count as different."""
-    from npuprof.store.sources.lookups import Lookups
-
     try:
         old, new = map(Lookups().find_sources, (before, after))
     except NpuprofError:
@@ -226,7 +222,6 @@ def have_other_sources(before: Revision | Folder, after: Revision | Folder) -> b
 
 
 def _has_edited_copy(sources: Sources, name: str) -> bool:
-    from npuprof.store.sources.opening import find_copy_faults
 
     return (
         sources.open_copy is not None
@@ -240,8 +235,6 @@ def have_other_policies(before: Revision | Folder, after: Revision | Folder) -> 
 
     Invalid ones count as different.
     """
-    from npuprof.store.sources.lookups import Lookups
-
     policies: list[list[Record]] = []
     for home in (before, after):
         try:

@@ -17,15 +17,11 @@ from npuprof.compare.folds import (
     group_shared_verdicts,
     identify_change,
 )
+from npuprof.compare.preset_states import Pair
+from npuprof.compare.survey import Survey
 from npuprof.document import keys
 from npuprof.report.tables import Table
 from npuprof.report.text import escape_controls, paint_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.compare.preset_states import Pair
-    from npuprof.compare.survey import Survey
-
 
 _COLOURS = {"+": "32", "-": "31", "~": "33"}
 _VERDICT_COLOURS = {"breaks": "31", "warns": "33", "accepts": "33"}

@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import re
-
-from npuprof.system import lazy_pattern
+from urllib.parse import unquote
 
 #: The files that contain URLs: in their lines, hide too much rather than too little.
 _FILES_WITH_ADDRESSES = ("npuprof.toml", "npuprof.lock")
 #: Documented user names in https URLs that grant no access; any other user may be a token.
 KNOWN_USERS = frozenset(("git", "oauth2", "x-access-token", "x-token-auth", "gitlab-ci-token"))
 #: A user that is a token issued by the host.
-TOKEN = lazy_pattern(r"gh[a-z]_\w{8}|github_pat_|glpat-|[A-Za-z0-9_]{36}", re.ASCII)
+TOKEN = re.compile(r"gh[a-z]_\w{8}|github_pat_|glpat-|[A-Za-z0-9_]{36}", re.ASCII)
 #: The same pattern anywhere in a text, as a whole word.
-TOKEN_ANYWHERE = lazy_pattern(
+TOKEN_ANYWHERE = re.compile(
     r"(?<![A-Za-z0-9])(?:(?:gh[a-z]_\w{8}|github_pat_|glpat-|(?:hf|npm)_[A-Za-z0-9]{20}|sk-[\w-]{20}|xox[a-z]-|pypi-AgE|AIza[\w-]{30})[\w-]*"
     r"|eyJ[\w-]{8,400}\.eyJ[\w.-]+)|(?<=//hooks\.slack\.com/services/)[\w/]+",
     re.ASCII,
 )
-_SCHEME = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.-]*://")
-_USERINFO = lazy_pattern(r"(?<=://)[^/\s'\"]*@")
-_QUERY = lazy_pattern(r"([A-Za-z][A-Za-z0-9+.-]*://[^\s'\"?]*)\?[^\s'\"]*")
-_SCP_USERINFO = lazy_pattern(r"(?<![^\s'\"])([^/:@\s'\"]*):[^/@\s]*@")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_USERINFO = re.compile(r"(?<=://)[^/\s'\"]*@")
+_QUERY = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://[^\s'\"?]*)\?[^\s'\"]*")
+_SCP_USERINFO = re.compile(r"(?<![^\s'\"])([^/:@\s'\"]*):[^/@\s]*@")
 #: The same in a text that may not be a valid URL yet: everything up to the last @ except quotes.
-_ANY_USERINFO = lazy_pattern(r"(?<=://)[^'\"\n]*@")
-_ANY_SCP_USERINFO = lazy_pattern(r"(?<![^\s'\"=,\[({])([^/:@\s'\"=,\[({]*):(?!//)[^'\"\s]*@")
-_PLAIN_USER = lazy_pattern(r"[A-Za-z0-9._-]+@")
-_NAMED_SECRET = lazy_pattern(
+_ANY_USERINFO = re.compile(r"(?<=://)[^'\"\n]*@")
+_ANY_SCP_USERINFO = re.compile(r"(?<![^\s'\"=,\[({])([^/:@\s'\"=,\[({]*):(?!//)[^'\"\s]*@")
+_PLAIN_USER = re.compile(r"[A-Za-z0-9._-]+@")
+_NAMED_SECRET = re.compile(
     r"(?i)((?:token|passw|secret|credential)[\w\"'-]*\s*=\s*)(?:\"[^\"\n]*\"?|'[^'\n]*'?|[^\s,}\]]+)"
 )
 
@@ -55,7 +54,6 @@ def unquote_url(text: str) -> str:
     """Return a text with its percent-encoding decoded."""
     if "%" not in text:
         return text
-    from urllib.parse import unquote  # few URLs need it, and the import is slow
 
     return unquote(text)
 

@@ -8,14 +8,13 @@ from typing import NamedTuple
 from npuprof.document.keys import format_short_value
 from npuprof.document.secrets import hide_secrets
 from npuprof.model import Finding, Place
-from npuprof.system import lazy_pattern
 
 _CONFLICT_MARKS = ("<<<<<<< ", "||||||| ", "=======", ">>>>>>> ")
 _WHY = "Nothing of the file can be used until it can be read."
 _BLOCK_MARKS = ('"""', "'''")
 _SEGMENT = r"""(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')"""
-_HEADER = lazy_pattern(r"[ \t]*\[{1,2}[ \t]*([^\[\]]+?)[ \t]*\]")
-_STATEMENT = lazy_pattern(rf"[ \t]*({_SEGMENT}(?:[ \t]*\.[ \t]*{_SEGMENT})*)[ \t]*=")
+_HEADER = re.compile(r"[ \t]*\[{1,2}[ \t]*([^\[\]]+?)[ \t]*\]")
+_STATEMENT = re.compile(rf"[ \t]*({_SEGMENT}(?:[ \t]*\.[ \t]*{_SEGMENT})*)[ \t]*=")
 #: Words that users write for TOML's booleans.
 _WORDS = {
     "true": "true",

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from difflib import unified_diff
 from functools import partial
 from typing import Any
 
 from npuprof import catalog, checks, document
 from npuprof.catalog import values
 from npuprof.document.keys import format_full_key
-from npuprof.document.profile import Profile
+from npuprof.document.profile import Profile, ProfileSource
 from npuprof.edit.changed import find_faults, resolve_apart, select_new_findings
 from npuprof.edit.dependents import require_valid_dependents
 from npuprof.edit.toml_statements import split_lines
@@ -26,11 +27,6 @@ from npuprof.system import writing
 from npuprof.system.files import describe_os_error
 from npuprof.system.locks import lock_folders
 from npuprof.system.writing import Wanted
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.document.profile import ProfileSource
-
 
 #: The byte order mark that some editors write before UTF-8.
 BOM = b"\xef\xbb\xbf"
@@ -349,8 +345,6 @@ def format_difference(source: str, old: str | None, new: str | None) -> str:
 
     ``old`` is None for a new file, ``new`` for a removed one.
     """
-    from difflib import unified_diff
-
     names = (
         "/dev/null" if old is None else f"a/{source}",
         "/dev/null" if new is None else f"b/{source}",

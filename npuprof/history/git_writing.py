@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
+import git
+
 from npuprof.history.git_queries import find_git_path, join_paths, read_settings
 from npuprof.model import Finding, NpuprofError, build_error
 from npuprof.store.gitstore.objects import (
@@ -23,14 +25,8 @@ from npuprof.store.gitstore.objects import (
     build_refusal_finding,
     require_no_links_out,
 )
+from npuprof.store.gitstore.repository import Repository
 from npuprof.system import processes
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import git
-
-    from npuprof.store.gitstore.repository import Repository
-
 
 #: git's messages while another git works in the repository, and the delays before retries, in
 #: seconds.

@@ -11,10 +11,9 @@ from npuprof.compare.spans import Page, collect_revisions
 from npuprof.compare.spans import format_listed_span as span
 from npuprof.history.planning import PlannedRelease, ReleasePlan, count_followers
 from npuprof.store.versions import Version
-from npuprof.system import lazy_pattern
 
 #: The start of the machine-readable record in a tag message.
-_RECORD = lazy_pattern(r"^(?:Digest|Preset-Digest|Digest-Form|Parent):", re.MULTILINE)
+_RECORD = re.compile(r"^(?:Digest|Preset-Digest|Digest-Form|Parent):", re.MULTILINE)
 
 
 def format_release_notes(plan: ReleasePlan) -> str:

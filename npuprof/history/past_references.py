@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from npuprof.document.profile import ProfileSource
+from npuprof.history.snapshots import Snapshots
+from npuprof.model import Origin
+from npuprof.store.gitstore.revisions import Pin
 from npuprof.store.sources.lookups import Lookups
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.document.profile import ProfileSource
-    from npuprof.history.snapshots import Snapshots
-    from npuprof.model import Origin
-    from npuprof.store.gitstore.revisions import Pin
-    from npuprof.store.sources.opening import Sources
+from npuprof.store.sources.opening import Sources
 
 
 class PastLookups(Lookups):

@@ -14,15 +14,14 @@ from npuprof.store.gitstore.objects import build_refusal_finding
 from npuprof.store.gitstore.repository import Repository
 from npuprof.store.sources.fetching import read_timeout
 from npuprof.store.sources.transport import HangingError, Line
-from npuprof.system import group_pairs, lazy_pattern
+from npuprof.system import group_pairs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.report import Forms
 
-
 #: A rejected ref in git's output: kind, name, reason.
-_REFUSED = lazy_pattern(r"^\s*! \[([^\]]+)\]\s+(\S+)(?: -> \S+)?(?: \((.*)\))?$")
+_REFUSED = re.compile(r"^\s*! \[([^\]]+)\]\s+(\S+)(?: -> \S+)?(?: \((.*)\))?$")
 #: The maximum number of tags in a message.
 _SHOWN = 4
 

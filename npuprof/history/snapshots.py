@@ -10,18 +10,13 @@ from npuprof.store.gitstore.commits import ReadAhead
 from npuprof.store.gitstore.repository import CLASH, TreeFile
 from npuprof.store.gitstore.revisions import StoreRepository
 from npuprof.store.layout import list_project_paths
-from npuprof.system import lazy_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.store import problems
     from npuprof.store.base import ProfileOrError
     from npuprof.store.gitstore import revisions
     from npuprof.store.sources.opening import Sources
     from npuprof.store.versions import Version
-else:
-    problems = lazy_module("npuprof.store.problems")
-    revisions = lazy_module("npuprof.store.gitstore.revisions")
 
 _PROFILES = 400  # kept for the next commits
 
@@ -97,7 +92,11 @@ class Snapshots(ProfileSource):
         file = self.files[name]
         if file.mode == CLASH:
             paths = (self.layout.path_of(name), self.layout.path_of(name, True))
+            from npuprof.store import problems
+
             raise NpuprofError(problems.build_clash_finding(name, paths, referrer))
+        from npuprof.store.gitstore import revisions
+
         there = (
             revisions.Revision(self.repository, self._tip, self.files).trace_links(name)[-1]
             if file.is_link

@@ -17,15 +17,6 @@ from npuprof.compare.changes import (
 from npuprof.model import Event, NpuprofError, Path, Record, Step
 from npuprof.resolve.config import Config
 from npuprof.store import is_source_reference, read_revision
-from npuprof.system import lazy_module
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.store import problems
-    from npuprof.store import versions as version_texts
-else:
-    version_texts = lazy_module("npuprof.store.versions")
-    problems = lazy_module("npuprof.store.problems")
 
 #: Types of values that have no parts.
 _PLAIN = (bool, int, float, str)
@@ -50,6 +41,8 @@ def is_untold_state(state: PresetState) -> bool:
     """Return whether the state of a preset is unknown because a source is missing on
     this machine.
     """
+    from npuprof.store import problems
+
     return isinstance(state, NpuprofError) and problems.is_untold(state.findings)
 
 
@@ -71,7 +64,11 @@ def is_moving_reference(reference: str) -> bool:
     if is_source_reference(reference):
         return True
     version = read_revision(reference)
-    request = version_texts.parse_version_request(version) if version else None
+    if not version:
+        return False
+    from npuprof.store.versions import parse_version_request
+
+    request = parse_version_request(version)
     return request is not None and request.is_range
 
 

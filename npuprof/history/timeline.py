@@ -29,15 +29,11 @@ from npuprof.resolve.lineages import has_overrides
 from npuprof.store.gitstore.commits import Commit, FileChange, walk_commits
 from npuprof.store.gitstore.repository import TreeFile
 from npuprof.store.gitstore.revisions import StoreRepository
-from npuprof.system import lazy_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.history.past_references import PastLookups
-    from npuprof.store import problems
     from npuprof.store.versions import Version
-else:
-    problems = lazy_module("npuprof.store.problems")
 
 _FOLDS = 400  # kept for the next commits
 
@@ -270,6 +266,7 @@ class Timeline:
             return None
 
     def _resolve_preset(self, files: dict[str, TreeFile], name: str, commit: str) -> PresetState:
+
         if name not in files:
             return None
         self._snapshots.files, self._snapshots.commit = files, commit
@@ -283,6 +280,8 @@ class Timeline:
         except NpuprofError as error:
             if error.findings[0].code == "NP022":
                 raise  # objects are missing: nothing is known of the presets
+            from npuprof.store import problems
+
             self._untold += [
                 finding for finding in error.findings if finding.code in problems.UNTOLD
             ]
@@ -364,6 +363,8 @@ def _build_untold_step(
         for state in (now, *before)
         if isinstance(state, NpuprofError) and is_untold_state(state)
     )
+    from npuprof.store import problems
+
     untold = tuple(
         problems.advise_sync_of(finding, "--history")
         for finding in findings
@@ -373,6 +374,9 @@ def _build_untold_step(
 
 
 def _build_untold_finding(name: str, finding: Finding) -> Finding:
+
+    from npuprof.store import problems
+
     advice = problems.advise_sync_of(
         finding._replace(message=f"cannot find all changes of {name}: {finding.message}"),
         "--history",

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from npuprof.document.profile import ProfileSource
 from npuprof.history.git_queries import read_settings
 from npuprof.history.releasing import digest_store, list_pinned_parents
 from npuprof.model import Finding, NpuprofError, Record
@@ -17,11 +18,6 @@ from npuprof.store.gitstore.revisions import StoreRepository
 from npuprof.store.problems import UNTOLD, advise_sync_of
 from npuprof.store.sources.lookups import Lookups
 from npuprof.store.versions import ParentRecord, TagRef, Version, parse_tag_object
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.document.profile import ProfileSource
-
 
 #: The name of the whole store in versions.
 WHOLE_STORE = "@"

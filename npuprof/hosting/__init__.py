@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from npuprof.hosting.job import Job
 from npuprof.model import build_error
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.hosting.job import Job
 
 
 def read_job(environ: Mapping[str, str]) -> Job:

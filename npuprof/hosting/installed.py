@@ -7,18 +7,18 @@ from __future__ import annotations
 import json
 import os
 import re
+from importlib import metadata
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from npuprof.model import build_error
-from npuprof.system import lazy_pattern
 
 #: Characters that need no escaping in single quotes in a shell and unquoted in YAML.
 _WORD = r"[A-Za-z0-9._~/+%=-]+"
 _HOST = r"(?:[A-Za-z0-9-]+\.)*[A-Za-z0-9-]+(?::[0-9]{1,5})?"
 _COMMIT = r"(?:[0-9a-f]{40}|[0-9a-f]{64})"
 _BELOW = rf"subdirectory={_WORD}"
-_PINNED = lazy_pattern(
+_PINNED = re.compile(
     rf"git\+(?:https://|ssh://(?:[A-Za-z0-9_-]+@)?){_HOST}/{_WORD}@{_COMMIT}(?:#{_BELOW})?"
     rf"|https://{_HOST}/{_WORD}\.(?:whl|zip|tar\.gz)#sha256=[0-9a-f]{{64}}(?:&{_BELOW})?"
 )
@@ -51,8 +51,6 @@ def find_requirement() -> str:
 
     An empty string if it is not publicly installable.
     """
-    from importlib import metadata
-
     try:
         distribution = metadata.distribution("npuprof")
         here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

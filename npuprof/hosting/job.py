@@ -5,14 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from npuprof.hosting.comments import ServiceComments
 from npuprof.model import build_error
-from npuprof.system import lazy_pattern
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.hosting.comments import ServiceComments
-
-_COMMIT = lazy_pattern(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)

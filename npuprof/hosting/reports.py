@@ -4,17 +4,16 @@ GitLab.
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable, Sequence
+from hashlib import sha256
+from typing import Any
 
 from npuprof.catalog.code_pages import load_pages
 from npuprof.model import Finding, __version__
 from npuprof.report.findings import LEVELS, build_hint, strip_lines
 from npuprof.report.json_text import format_json_answer
 from npuprof.report.text import escape_controls
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 #: GitLab's severity names.
 _GRAVITY = {"error": "critical", "warning": "minor", "info": "info"}
@@ -110,9 +109,6 @@ def _format_gitlab_findings(findings: Sequence[Finding]) -> str:
 
     Fingerprints omit line numbers, which change between pipelines.
     """
-    import posixpath
-    from hashlib import sha256
-
     seen: dict[str, int] = {}
     rows = []
     for finding in findings:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import ssl
 import urllib.error
 import urllib.request
@@ -14,12 +15,11 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from npuprof.model import __version__, has_only_digits
-from npuprof.system import lazy_pattern
 
 _TIMEOUT = 20.0  # the timeout of an answer, in seconds
 _LONGEST_ANSWER = 16 * 1024 * 1024
 _LONGEST_WAIT = 60.0  # the maximum wait that a service may request, in seconds
-_SAYABLE = lazy_pattern(r"[!-~]+")
+_SAYABLE = re.compile(r"[!-~]+")
 
 
 class ServiceError(Exception):

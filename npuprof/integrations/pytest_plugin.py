@@ -14,6 +14,9 @@ from typing import Any
 
 import pytest
 
+import npuprof
+from npuprof.report.findings import format_findings
+
 _DEFAULT = "\0"
 
 
@@ -48,7 +51,6 @@ class PresetItem(pytest.Item):
         """Return the findings as ``npuprof check`` shows them."""
         if not isinstance(excinfo.value, PresetError):
             return super().repr_failure(excinfo, style)
-        from npuprof.report.findings import format_findings
 
         return format_findings(excinfo.value.findings).rstrip("\n")
 
@@ -108,7 +110,6 @@ def pytest_collection_modifyitems(
         )
     if not store:
         return
-    import npuprof
 
     try:
         home = npuprof.open_store(None if store == _DEFAULT else store)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from functools import cache
+from importlib import import_module
 
 from npuprof import catalog
 from npuprof.catalog import values
@@ -159,9 +160,8 @@ def list_fitting_targets(config: Config) -> list[str]:
 @cache  # called thousands of times when many presets are written
 def load_target(name: str) -> Target:
     """Return a target by name. Raises KeyError."""
-    table: dict[str, Target] = __import__(
-        f"npuprof.renderers.{load_target_index()[name].module}", fromlist=["TARGETS"]
-    ).TARGETS
+    module = import_module(f"npuprof.renderers.{load_target_index()[name].module}")
+    table: dict[str, Target] = module.TARGETS
     return table[name]
 
 

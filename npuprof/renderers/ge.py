@@ -19,6 +19,7 @@ from npuprof.renderers import (
 )
 from npuprof.renderers.atc import encode_flag
 from npuprof.renderers.stamp import ENGINE_LEVELS, ENGINE_OPTIONS
+from npuprof.report.json_text import format_json_answer
 from npuprof.resolve.config import Config
 
 _NO_KEY = "The graph engine has no key for it: only the TensorFlow adapter reads it."
@@ -29,8 +30,6 @@ def render_ge(config: Config, inline: bool) -> Rendered:
 
     Raises NpuprofError for an option without a key.
     """
-    from npuprof.report.json_text import format_json_answer
-
     levels: dict[str, dict[str, str]] = {level: {} for level in ENGINE_LEVELS}
     lost = {}
     engine_keys = {}

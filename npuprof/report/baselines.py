@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from npuprof.model import Finding, Place, build_error
 from npuprof.report.findings import strip_lines
-from npuprof.system import group_pairs, lazy_pattern, writing
+from npuprof.system import group_pairs, writing
 
 #: A possible name in a message; one with an @ has a revision, where the old name stays valid.
-_NAME = lazy_pattern(r"[\w./@-]*[\w/@-]")
+_NAME = re.compile(r"[\w./@-]*[\w/@-]")
 _SCHEMA = "npuprof.baseline/1"
 #: A possible file in a message; files are cited relative to the current folder.
-_FILE = lazy_pattern(r"[^\s()'\",;:]+\.\w+")
+_FILE = re.compile(r"[^\s()'\",;:]+\.\w+")
 
 
 class Mark(NamedTuple):

@@ -9,6 +9,7 @@ from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from html import escape
+from importlib import resources
 
 from npuprof.report.text import Code, Markup, escape_controls
 
@@ -24,8 +25,6 @@ def escape_html(text: str) -> str:
 
 def read_style() -> str:
     """Return the style of every page that npuprof writes."""
-    from importlib import resources
-
     return resources.files("npuprof").joinpath("templates", "page.css").read_text(encoding="utf-8")
 
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+
+from npuprof.system import processes
 
 Tell = Callable[[str], None]
 
@@ -19,11 +23,6 @@ def page_answer(pieces: Iterable[bytes], write: Callable[[Iterable[bytes]], None
     The pager is ``$NPUPROF_PAGER``, else ``$PAGER``, else ``less`` if it is installed, which exits
     if the answer fits the screen. ``cat`` or an empty value means no pager.
     """
-    import shlex
-    import shutil
-
-    from npuprof.system import processes
-
     configured = os.environ.get("NPUPROF_PAGER", os.environ.get("PAGER"))
     words = (
         shlex.split(configured)

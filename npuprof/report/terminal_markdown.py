@@ -14,15 +14,14 @@ from rich.theme import Theme
 
 from npuprof.report.text import measure_width, paint_text
 from npuprof.report.wrapping import find_width, wrap_lines
-from npuprof.system import lazy_pattern
 
 #: The maximum width of prose, in columns: longer lines are hard to read.
 _WIDEST = 100
 #: A line of code with a comment at its end, separated by blanks.
-_REMARKED = lazy_pattern(r"(\s*[^\s#].*?) {2,}# (.+)")
+_REMARKED = re.compile(r"(\s*[^\s#].*?) {2,}# (.+)")
 #: The indentation of a code block.
 _INDENT = "    "
-_LINK = lazy_pattern(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
+_LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 
 
 class _LeftHeading(Heading):

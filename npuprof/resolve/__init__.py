@@ -17,18 +17,15 @@ from npuprof.model import Context, Event, NpuprofError, Origin, Step, renew_hint
 from npuprof.resolve.claims import combine_claims
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import Lineages, list_form_problems
-from npuprof.system import group_pairs, lazy_module
+from npuprof.system import group_pairs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from npuprof.catalog import products
     from npuprof.document.policy import Policy
     from npuprof.resolve.claims import Claims
     from npuprof.resolve.lineages import Lookups
-else:
-    products = lazy_module("npuprof.catalog.products")
 
 #: The name of a layer, as origins show it, and its steps.
 Layer = tuple[str, tuple[Step, ...]]
@@ -306,6 +303,8 @@ def is_match_met(name: str, wanted: tuple[str, ...], value: str | None) -> bool:
     if value is None:
         return False
     if name == "product":
+        from npuprof.catalog import products
+
         return any(products.is_product_covered(pattern, value) for pattern in wanted)
     if name in ("target", "scenario"):
         return value in wanted

@@ -11,18 +11,13 @@ from collections.abc import Callable, Iterable, Sequence
 from npuprof.catalog import releases
 from npuprof.document.profile import INHERITED_KEYS, Profile
 from npuprof.model import Finding, Origin, Record
-from npuprof.system import lazy_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from npuprof.catalog import products
-
     #: The claims of a preset by inherited key, for the keys that are set.
     Claims = dict[str, "Claim"]
-else:
-    products = lazy_module("npuprof.catalog.products")
 
 
 class Claim(Record):
@@ -102,6 +97,8 @@ def _narrow_releases(known: str, second: str, axis: str) -> str:
 
 def _narrow_products(known: list[str], second: list[str]) -> list[str]:
     """Return the products that both lists cover; of a family and one of its lines, the line."""
+    from npuprof.catalog import products
+
     covered = [
         name for name in known if any(products.may_contain(pattern, name) for pattern in second)
     ]

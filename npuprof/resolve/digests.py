@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from functools import cache, lru_cache
+from importlib import import_module
 
 from npuprof.catalog import values
 from npuprof.document.profile import INHERITED_KEYS, Profile
@@ -163,7 +164,7 @@ def digest_bytes(raw: bytes) -> str:
 def _load_built_in_sha256() -> Any:
     for name in ("_sha2", "_sha256"):
         try:
-            return __import__(name).sha256
+            return import_module(name).sha256
         except ImportError:
             continue
-    return __import__("hashlib").sha256
+    return import_module("hashlib").sha256

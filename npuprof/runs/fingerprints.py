@@ -23,7 +23,7 @@ from npuprof.runs.run_records import (
     read_input,
     read_versions,
 )
-from npuprof.system import expand_home, lazy_pattern
+from npuprof.system import expand_home
 from npuprof.system.files import (
     describe_os_error,
     is_handed_over,
@@ -33,7 +33,7 @@ from npuprof.system.files import (
 
 #: The minimum length of a digest prefix.
 _LEAST = 6
-_DIGEST = lazy_pattern(r"(?:sha256:)?([0-9a-f]{6,64})", re.ASCII)
+_DIGEST = re.compile(r"(?:sha256:)?([0-9a-f]{6,64})", re.ASCII)
 _WHOLE = r"(?:sha256:)?([0-9a-f]{64})"
 
 

@@ -32,7 +32,7 @@ from npuprof.runs.log_values import (
 )
 from npuprof.runs.verdicts import judge_process
 from npuprof.store.base import ComposedParts
-from npuprof.system import group_pairs, lazy_pattern
+from npuprof.system import group_pairs
 from npuprof.system.files import is_handed_over, is_stream, peek_handed_over, read_plain_file
 
 TYPE_CHECKING = False
@@ -54,7 +54,7 @@ _VALUES: dict[str, dict[str, Any]] = {
         "auto": "auto",
     },
 }
-_CLOSING = lazy_pattern(r";?forbidden_close_pass:on$")
+_CLOSING = re.compile(r";?forbidden_close_pass:on$")
 
 
 class ImportedRun(NamedTuple):

@@ -15,7 +15,8 @@ from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Place, build_error
 from npuprof.report.output import tell_remark
 from npuprof.report.text import count_rest
-from npuprof.runs import run_records
+from npuprof.runs import imported, ranks, run_records
+from npuprof.runs.evidence.evidence_files import read_told_evidence
 from npuprof.runs.evidence.log_locations import SUFFIXES, build_read_error, is_evidence, is_log
 from npuprof.system.files import (
     HAND_OVER,
@@ -64,8 +65,6 @@ def _read_record_folder(path: str, unread: list[Finding] | None) -> Profile:
 
     Raises NpuprofError (NP960) if they differ.
     """
-    from npuprof.runs import ranks
-
     read, damaged = run_records.read_folder(path)
     if damaged and unread is None:
         raise NpuprofError(damaged)
@@ -91,8 +90,6 @@ def _read_record_folder(path: str, unread: list[Finding] | None) -> Profile:
 
 
 def _read_evidence(path: str, unread: list[Finding] | None) -> Profile:
-    from npuprof.runs import imported
-    from npuprof.runs.evidence.evidence_files import read_told_evidence
 
     evidence = read_told_evidence([path])
     run = imported.import_evidence(evidence)

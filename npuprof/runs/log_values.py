@@ -13,7 +13,6 @@ from npuprof.catalog import values
 from npuprof.catalog.wire import NO_KEY, STAGES, Wire, write_text
 from npuprof.renderers import encode_field_value
 from npuprof.runs.evidence import Map, Process, Text, Values
-from npuprof.system import lazy_pattern
 
 #: The result of comparing a text with the wanted one.
 SAME, OTHER, UNSURE = "same", "other", "unsure"
@@ -24,9 +23,9 @@ _FLAGS = {"true": "1", "True": "1", "false": "0", "False": "0"}
 _ONE_WORD = frozenset(("flag", "number", "mode", "word", "clamped", "inverted"))
 _CLOSING = "forbidden_close_pass:on"
 #: Bytes that no intended value contains.
-_UNREADABLE = lazy_pattern(r"[\x00-\x08\x0b-\x1f\x7f\udc80-\udcff]")
+_UNREADABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\udc80-\udcff]")
 #: Marks of an omitted or unwritable part of a text.
-_HOLE = lazy_pattern(rf"{_UNREADABLE.pattern}|\ufffd|\.\.\.|\.\.$|…|\W*truncated\W*$")
+_HOLE = re.compile(rf"{_UNREADABLE.pattern}|\ufffd|\.\.\.|\.\.$|…|\W*truncated\W*$")
 
 
 class Wanted:

@@ -13,7 +13,9 @@ from npuprof.model import Finding, build_error
 from npuprof.report import Answer
 from npuprof.report.tables import Table
 from npuprof.report.text import count_rest, escape_controls, format_count
+from npuprof.resolve.config import Config
 from npuprof.runs.adapters import tell_names
+from npuprof.runs.evidence import Evidence, Process
 from npuprof.runs.log_values import (
     ABSENT,
     CANNOT_TELL,
@@ -32,8 +34,6 @@ from npuprof.system import group_pairs
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.report import Forms
-    from npuprof.resolve.config import Config
-    from npuprof.runs.evidence import Evidence, Process
 
 SCHEMA = "npuprof.verdicts/1"
 _HINTS = {

@@ -32,14 +32,11 @@ from npuprof.resolve.digests import FORM
 from npuprof.resolve.lineages import is_of_source, is_personal
 from npuprof.runs.run_records import HIDDEN, SCHEMA, SUFFIX, Fields, digest_arguments, encode_value
 from npuprof.store.folder import Folder
-from npuprof.system import find_repository_top, lazy_pattern
+from npuprof.store.gitstore.repository import Repository
+from npuprof.store.sources.stores import SourceStore
+from npuprof.system import find_repository_top
 from npuprof.system.files import build_write_error, describe_os_error, make_folder
 from npuprof.system.tree import Tree
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.store.gitstore.repository import Repository
-
 
 #: Errors of a full or failing disk: the command runs anyway.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE)
@@ -343,7 +340,6 @@ def _find_repository(home: Folder) -> Repository | None:
 
 
 def _describe_source(home: ProfileSource | None) -> Fields:
-    from npuprof.store.sources.stores import SourceStore
 
     if not isinstance(home, SourceStore):
         return {}
@@ -360,7 +356,7 @@ def _describe_source(home: ProfileSource | None) -> Fields:
 
 #: Tokens of a text are no credentials: their number, and words such as ``pad_token`` or
 #: ``token_type``.
-_SECRET_NAME = lazy_pattern(
+_SECRET_NAME = re.compile(
     r"(?<!(?:pad|bos|eos|unk|sep|cls)[-_])(?<!(?:mask|stop)[-_])token"
     r"(?!iz|s(?![a-z])|[-_]?(?:budget|type|drop|embed|level|len|limit|count|size|dim|mask|weight|id|per|class|loss|rate|ratio"
     r"|dispatch|index|num|latency|pad|shift|merg|quant))"
@@ -369,7 +365,7 @@ _SECRET_NAME = lazy_pattern(
     r"|creds?(?![a-z])|(?:db|user|my|ssh)pass(?![a-z])|(?<![a-z])(?:passkey|pass|pin(?![-_]mem)|pat|pw)(?![a-z])|[-_]key$",
     re.IGNORECASE,
 )
-_NAME = lazy_pattern(r"[\w.-]+")
+_NAME = re.compile(r"[\w.-]+")
 
 #: Characters of an argument that is more than names and values.
 _SIGNS = " \t\n\"'{"

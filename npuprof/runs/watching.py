@@ -12,11 +12,9 @@ from npuprof.model import Record
 from npuprof.report import Answer
 from npuprof.resolve.config import Config
 from npuprof.runs import recording, supervisor
+from npuprof.runs.proving import require_options
+from npuprof.runs.run_log import RunLog
 from npuprof.system import find_user_folder
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.runs.run_log import RunLog
 
 
 class WatchedCommand(Record):
@@ -79,9 +77,6 @@ class WatchedCommand(Record):
 
     def _open_log(self, environment: dict[str, str], folder: str | None) -> RunLog:
         """Enable the log: next to the record, or in the user's state folder."""
-        from npuprof.runs.proving import require_options
-        from npuprof.runs.run_log import RunLog
-
         require_options(self.config)
         return RunLog(
             self.config,

@@ -24,6 +24,9 @@ from npuprof.model import (
     build_usage_error,
 )
 from npuprof.renderers import Rendered, add_render_header, collect_sidecars, find_left_out_sections
+from npuprof.renderers.environment import collect_env_variables, list_unset_variables
+from npuprof.renderers.environment_files import format_clear_and_export_lines
+from npuprof.renderers.shell import SHELLS
 from npuprof.renderers.stamp import BLOCK_FACTS, TEXT_MARK, State, compare_rendered, stamp_text
 from npuprof.resolve.config import Config
 from npuprof.store import spec
@@ -202,8 +205,6 @@ class Injector:
         return rendered._replace(text=stamp_text(head, body))
 
     def _render_exports(self, config: Config, shell: str, without_options: bool) -> Rendered:
-        from npuprof.renderers.environment import collect_env_variables, list_unset_variables
-        from npuprof.renderers.environment_files import format_clear_and_export_lines
 
         if collect_sidecars(config) and not without_options:
             files = ", ".join(name for name, _ in collect_sidecars(config).values())
@@ -308,8 +309,6 @@ def rename_marks(data: bytes, names: Iterable[tuple[Block, str]]) -> bytes:
 
 def detect_shell(path: str, data: bytes) -> str:
     """Return the shell of a file, empty if it is not a shell script."""
-    from npuprof.renderers.shell import SHELLS
-
     ending = os.path.splitext(path)[1].lower()
     words = re.findall(rb"\w+", data[:200].partition(b"\n")[0]) if data.startswith(b"#!") else []
     by_program = {

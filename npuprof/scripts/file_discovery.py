@@ -14,6 +14,8 @@ from npuprof.catalog import build_finding
 from npuprof.model import Finding, NpuprofError, Place
 from npuprof.report.output import track_items
 from npuprof.scripts.reading.file_kinds import is_script_candidate
+from npuprof.store import spec
+from npuprof.store.gitstore.objects import Git
 from npuprof.system.files import (
     HAND_OVER,
     describe_os_error,
@@ -71,8 +73,6 @@ def read_script_file(file: str, among_others: bool) -> bytes | Finding:
 
 def _suggest_path(file: str) -> str:
     """Return the hint for a missing script: it may be a preset."""
-    from npuprof.store import spec
-
     if is_stream(file):
         return HAND_OVER
     with suppress(NpuprofError):
@@ -96,8 +96,6 @@ class _Search:
 
         git omits pipes, which are searched separately.
         """
-        from npuprof.store.gitstore.objects import Git
-
         try:
             listed = map(os.fsdecode, dict.fromkeys(filter(None, Git(folder).list_files(folder))))
         except NpuprofError:

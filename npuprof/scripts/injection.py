@@ -16,11 +16,13 @@ from npuprof.report.text import format_count
 from npuprof.scripts import blocks
 from npuprof.scripts.block_files import FileBlocks, Writing, write_blocks
 from npuprof.scripts.blocks import Injector
+from npuprof.scripts.import_resolution import open_modules
 from npuprof.scripts.python.expressions import name_callee
 from npuprof.scripts.python.parsing import Script
 from npuprof.scripts.reading import import_script
 from npuprof.scripts.reading.file_kinds import KINDS, detect_script_kind
 from npuprof.scripts.replacing.edits import NEW, Cut, Lines, open_blocks
+from npuprof.scripts.replacing.plan import plan_replacement
 from npuprof.system import writing
 from npuprof.system.files import read_file_content, read_plain_file
 from npuprof.system.locks import lock_folders
@@ -104,9 +106,6 @@ def _inject_into_file(asked: Asked, injector: Injector, how: Writing, data: byte
 
 def _replace_lines(asked: Asked, injector: Injector, how: Writing, data: bytes) -> Answer:
     """Replace the hand-written lines of a script by a block of the preset."""
-    from npuprof.scripts.import_resolution import open_modules
-    from npuprof.scripts.replacing.plan import plan_replacement
-
     modules = open_modules([])
     before = import_script(asked.file, data, modules=modules)
     plan = plan_replacement(

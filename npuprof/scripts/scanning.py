@@ -28,13 +28,9 @@ from npuprof.scripts.reading import (
 from npuprof.scripts.reading.file_kinds import may_be_called
 from npuprof.scripts.script_coverage import CoverageCount
 from npuprof.scripts.script_records import PartPlaces
+from npuprof.scripts.summary.setting_counts import Survey
 from npuprof.store import spec
 from npuprof.system.processes import map_in_processes
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.scripts.summary.setting_counts import Survey
-
 
 #: The number of files per process and batch: files of a folder share imports.
 _BATCH = 100

@@ -8,15 +8,13 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
 from npuprof import docs
 from npuprof.model import Record, build_error
 from npuprof.report.html import escape_html
 from npuprof.site import HOW_TO_INSTALL
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
-    from markdown_it.token import Token
 
 #: The folder of topic pages in a site.
 FOLDER = "docs"

@@ -11,13 +11,11 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
+from markupsafe import Markup
+
 from npuprof.model import Origin
 from npuprof.report.text import escape_lines
 from npuprof.site.setting_rows import Setting, SettingRow
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from markupsafe import Markup
 
 #: Texts of at most this many characters are on many pages, so each is escaped once.
 _SHORT = 200

@@ -14,12 +14,11 @@ from npuprof.compare.markdown_changes import RISKS
 from npuprof.report.text import escape_controls
 from npuprof.site.catalogue import list_catalogue_rows
 from npuprof.site.presets import Preset
-from npuprof.system import lazy_pattern
 
 #: The number of characters of a value that a search examines and shows.
 _SEARCHED = 200
 _format_json = json.JSONEncoder(separators=(",", ":")).encode
-_FOLDER_LIKE_PAGE = lazy_pattern(r"(?<=\.html)/", re.IGNORECASE)
+_FOLDER_LIKE_PAGE = re.compile(r"(?<=\.html)/", re.IGNORECASE)
 
 
 def name_pages(names: Sequence[str]) -> dict[str, str]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any
+
+from jinja2 import Environment
 
 from npuprof import catalog
 from npuprof.catalog import products, releases
@@ -27,11 +30,7 @@ from npuprof.site.markup import (
 from npuprof.site.past import Past
 from npuprof.site.presets import Preset
 from npuprof.site.setting_rows import format_value
-from npuprof.system import group_pairs, lazy_pattern
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from jinja2 import Environment
+from npuprof.system import group_pairs
 
 #: The content security policy: only the site's own style and script files, also for pages opened as
 #: files; nothing inline.
@@ -60,9 +59,9 @@ _COLUMNS = {
     "owner": ("owner",),
     "found": ("found",),
 }
-_DEBUGGING = lazy_pattern(r"(?:^|[/_.-])debug(?:[/_.-]|$)")
+_DEBUGGING = re.compile(r"(?:^|[/_.-])debug(?:[/_.-]|$)")
 #: Releases that read an option, among the states of all.
-_READ = lazy_pattern(r"[^.]+")
+_READ = re.compile(r"[^.]+")
 _WORST = {"error": 0, "warning": 1, "info": 2, "": 2}
 
 

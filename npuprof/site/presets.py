@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from npuprof import checks, renderers
+from npuprof.checks.store import PresetReport
 from npuprof.compare.changes import Change
 from npuprof.document import keys
 from npuprof.document.profile import Profile
@@ -22,10 +23,6 @@ from npuprof.resolve.config import Config
 from npuprof.site.catalogue import find_framework
 from npuprof.site.setting_rows import Setting, build_compared_fields, build_settings, list_scopes
 from npuprof.store import is_source_reference, spec
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.checks.store import PresetReport
 
 #: Targets whose text includes the context.
 _TOLD_CONTEXT = ("toml", "json")

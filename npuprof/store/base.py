@@ -9,13 +9,11 @@ from contextlib import suppress
 from npuprof.document.profile import Profile, ProfileSource
 from npuprof.model import NpuprofError, Origin, did_you_mean
 from npuprof.store import is_profile_name, is_source_reference
-from npuprof.system import lazy_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeVar
 
-    from npuprof.store import problems as _problems
     from npuprof.store.versions import Version
 
     Key = TypeVar("Key")
@@ -25,8 +23,6 @@ if TYPE_CHECKING:
 
     #: A parent: its store, and its name there.
     Parent = tuple["ReadOnceStore", str]
-else:
-    _problems = lazy_module("npuprof.store.problems")
 
 
 #: Limits of suggestions by a part of a name: its minimum length, and their number.
@@ -161,6 +157,8 @@ class ReadOnceStore(ProfileSource):
 
     def take_out(self, name: str) -> None:
         """Remove a profile from now on, as it may be deleted."""
+        from npuprof.store import problems as _problems
+
         self._profiles[name] = NpuprofError(
             _problems.build_missing_finding("NP008", name, self.label, "", None)
         )

@@ -15,17 +15,14 @@ from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.report import say_option
 from npuprof.store import BUILTIN, FILE, RELEASED, is_profile_name
 from npuprof.store.base import ReadOnceStore
-from npuprof.system import format_relative_path, lazy_module
+from npuprof.system import format_relative_path
 from npuprof.system.files import read_plain_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.store import problems as _problems
     from npuprof.store.gitstore.revisions import StoreRepository
     from npuprof.store.layout import Layout
     from npuprof.store.project import Project
-else:
-    _problems = lazy_module("npuprof.store.problems")
 
 
 #: Project files next to a store that are not presets.
@@ -165,6 +162,8 @@ class Folder(ReadOnceStore):
                 f"check its permissions, or write {format_relative_path(self.project_file)} so "
                 "that presets leads elsewhere"
             )
+            from npuprof.store import problems as _problems
+
             raise NpuprofError(
                 _problems.build_unreadable_finding(path, error)._replace(hint=hint)
             ) from None
@@ -215,6 +214,8 @@ class Folder(ReadOnceStore):
         except OSError as error:
             if self.is_implied and isinstance(error, FileNotFoundError):
                 return
+            from npuprof.store import problems as _problems
+
             raise NpuprofError(
                 _problems.build_unreadable_finding(format_relative_path(folder), error)
             ) from None
@@ -244,7 +245,10 @@ class Folder(ReadOnceStore):
         return self._base if self.is_outside(name) else self.root
 
     def _read_profile(self, name: str, asked: Origin | None) -> Profile:
+
         if not is_profile_name(name):
+            from npuprof.store import problems as _problems
+
             raise NpuprofError(_problems.build_bad_name_finding(name, asked, self.names()))
         path = f"{self.root}/{name}.toml"
         source = f"{self.label}/{name}.toml" if not self.is_shipped else path
@@ -255,9 +259,13 @@ class Folder(ReadOnceStore):
             if not os.path.lexists(path):
                 path, source, is_outside = outer, shown, True
             elif os.path.lexists(outer):
+                from npuprof.store import problems as _problems
+
                 raise NpuprofError(_problems.build_clash_finding(name, (source, shown), asked))
         try:
             if not (self._listed or {}).get(name) and self._leads_elsewhere(path, is_outside):
+                from npuprof.store import problems as _problems
+
                 raise NpuprofError(_problems.build_outside_finding(source, name, asked, is_outside))
             raw = self.read_ahead.get(name) or read_plain_file(path)
         except (FileNotFoundError, NotADirectoryError):
@@ -266,6 +274,8 @@ class Folder(ReadOnceStore):
                 raise NpuprofError(self._build_missing_finding(name, asked)) from None
             raw = absent
         except OSError as error:
+            from npuprof.store import problems as _problems
+
             raise NpuprofError(_problems.build_unreadable_finding(source, error)) from None
         return Profile(
             document.parse_document(name, source, raw), key=f"{self.beside}{name}", home=self
@@ -284,6 +294,7 @@ class Folder(ReadOnceStore):
         return not os.path.realpath(path).startswith(self._real.rstrip(os.sep) + os.sep)
 
     def _build_missing_finding(self, name: str, asked: Origin | None) -> Finding:
+
         hint = self._suggest_name(
             name,
             (
@@ -298,6 +309,8 @@ class Folder(ReadOnceStore):
             )
         if asked is None and os.path.islink(f"{self.root}/{name}.toml"):
             hint = f"{self.label}/{name}.toml is a link to a missing file: correct or remove it"
+        from npuprof.store import problems as _problems
+
         return _problems.build_missing_finding("NP008", name, self.label, hint, asked)
 
 
@@ -316,10 +329,14 @@ def find_store(
     if asked:
         if not os.path.isdir(asked):
             named = say_option("store", in_python=in_python) if given else "$NPUPROF_STORE"
+            from npuprof.store import problems as _problems
+
             raise NpuprofError(
                 _problems.build_no_folder_finding(asked, f"It was named by {named}.", in_python)
             )
         if _holds_store_below(asked):
+            from npuprof.store import problems as _problems
+
             raise NpuprofError(
                 _problems.build_project_folder_finding(asked, bool(given), in_python)
             )
@@ -335,6 +352,8 @@ def find_store(
             return implied
         parent = os.path.dirname(here)
         if parent == here:
+            from npuprof.store import problems as _problems
+
             raise NpuprofError(_problems.build_no_store_finding(in_python))
         here = parent
 

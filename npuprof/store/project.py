@@ -22,10 +22,9 @@ from npuprof.model import (
     build_error,
     did_you_mean,
 )
-from npuprof.store import FILE, layout
+from npuprof.store import FILE, layout, teamrules
 from npuprof.store.urls import find_url_fault
 from npuprof.store.versions import parse_version_range, parse_version_text
-from npuprof.system import lazy_pattern
 from npuprof.system.files import describe_os_error, read_plain_file
 
 TYPE_CHECKING = False
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 #: The keys of a table, each with its type, an example, and for some a function that finds faults.
 Keys = dict[str, tuple["Any", ...]]
 
-_NAME = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9_-]*", re.ASCII)
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*", re.ASCII)
 #: Prefixes before a colon with another meaning.
 TAKEN_NAMES = ("builtin", "file", "stdin", "composed", "http", "https", "ssh")
 
@@ -134,7 +133,6 @@ class _Reader:
     ) -> tuple[tuple[TeamRule, ...], tuple[Ignore, ...]]:
         if not rules and not ignores:
             return (), ()
-        from npuprof.store import teamrules
 
         codes = ((table.get("code"), ("rule", index)) for index, table in enumerate(rules))
         self._require_distinct((code, path) for code, path in codes if isinstance(code, str))

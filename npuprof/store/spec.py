@@ -20,22 +20,16 @@ from npuprof.resolve.config import Config
 from npuprof.store import BUILTIN, is_profile_name, is_source_reference
 from npuprof.store.base import ComposedParts, ReadOnceStore
 from npuprof.store.folder import Folder, find_store, open_builtin_store
-from npuprof.system import expand_home, find_repository_top, format_relative_path, lazy_module
+from npuprof.system import expand_home, find_repository_top, format_relative_path
 from npuprof.system.files import describe_os_error, read_plain_file, read_standard_input
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.catalog import products, targets
     from npuprof.document import Document
     from npuprof.document.policy import Policy
     from npuprof.document.profile import ProfileSource
-    from npuprof.store import problems
     from npuprof.store.sources.lookups import Lookups
     from npuprof.store.sources.project_files import ProjectFiles
-else:
-    problems = lazy_module("npuprof.store.problems")
-    products = lazy_module("npuprof.catalog.products")
-    targets = lazy_module("npuprof.catalog.targets")
 
 #: One of the specs joined by ``+``; a quoted revision may contain any.
 _SPEC_PART = r"""(?:(?<=@)"[^"]*"|(?<=@)'[^']*'|[^+])+|(?:^|(?<=\+))(?=\+|$)"""
@@ -302,6 +296,8 @@ class Workspace:
         if _is_file_spec(name):
             inside = self._find_name_in_store(name)
             if not inside:
+                from npuprof.store import problems
+
                 raise NpuprofError(problems.build_file_revision_finding(name, revision))
             name = inside
         pinned = self.lookups.load_profile_at_revision(self.home, f"{name}@{revision}")
@@ -549,18 +545,32 @@ def build_context(
                 hint,
             )
         )
-    family = products.find_product(product) if product is not None else None
-    if product is not None and family is None:
+    family = _find_product(product, problems) if product is not None else None
+    if target is not None:
+        _require_target(target, problems)
+    if problems:
+        raise NpuprofError(problems)
+    return Context(release, family, target, tuple(sorted(frameworks.items())))
+
+
+def _find_product(product: str, problems: list[Finding]) -> str | None:
+    from npuprof.catalog import products
+
+    family = products.find_product(product)
+    if family is None:
         hint, _ = products.suggest_product(product)
         problems.append(Finding("NP403", f"unknown product {product!r}", "", hint))
-    if target is not None and target not in (listed := targets.list_target_names()):
+    return family
+
+
+def _require_target(target: str, problems: list[Finding]) -> None:
+    from npuprof.catalog.targets import list_target_names
+
+    if target not in (listed := list_target_names()):
         hint = did_you_mean(
             target, listed, f"known are {', '.join(listed)}; npuprof help targets describes each"
         )
         problems.append(Finding("NP902", f"unknown target {target!r}", "", hint))
-    if problems:
-        raise NpuprofError(problems)
-    return Context(release, family, target, tuple(sorted(frameworks.items())))
 
 
 def _read_versions(
@@ -617,6 +627,8 @@ def read_profile_file(path: str, home: ProfileSource | None) -> Profile:
             "NP008", f"there is no file {path!r}", "", _suggest_for_file(path, home)
         ) from None
     except (OSError, ValueError) as error:
+        from npuprof.store import problems
+
         raise NpuprofError(problems.build_unreadable_finding(source, error)) from None
     return Profile(
         document.parse_document(path, source, raw), key=f"file:{os.path.realpath(path)}", home=home
@@ -641,6 +653,8 @@ def build_bad_stack_finding(spec: str, parts: Sequence[str]) -> Finding:
         else f"{spec!r} contains blanks"
     )
     why = "A + composes two specs; the second wins. Quote a revision that contains a +."
+    from npuprof.store import problems
+
     return Finding("NP004", what, why, f"write {plain}" if plain else problems.LIST_ADVICE)
 
 
@@ -660,6 +674,8 @@ def build_nameless_revision_finding(revision: str) -> Finding:
         f"{revision} checks the whole store"
     )
     why = "NAME@REV is a preset as it was at a revision."
+    from npuprof.store import problems
+
     return Finding(
         "NP004", f"'@{revision}' names no preset", why, hint if revision else problems.LIST_ADVICE
     )

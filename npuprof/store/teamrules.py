@@ -16,14 +16,13 @@ from npuprof.document import Document
 from npuprof.document.policy import Condition, Ignore, TeamRule
 from npuprof.model import SECTIONS, SEVERITIES, Origin, Path, did_you_mean
 from npuprof.store.layout import find_glob_fault, find_globs_fault
-from npuprof.system import lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     #: Records a fault: message, place, hint, and reason.
     Add = Callable[[str, Path, str, str], None]
 
-_CODE = lazy_pattern(r"[A-Za-z][A-Za-z0-9_-]*", re.ASCII)
+_CODE = re.compile(r"[A-Za-z][A-Za-z0-9_-]*", re.ASCII)
 
 
 def read_rule(document: Document, path: Path, good: dict[str, Any], add: Add) -> TeamRule | None:

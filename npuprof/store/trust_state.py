@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from npuprof.model import build_error
-from npuprof.system import find_user_folder
+from npuprof.system import find_user_folder, writing
 from npuprof.system.files import make_folder, read_plain_file
+from npuprof.system.locks import lock_folders
 
 #: A variable with its trusted value.
 Pair = tuple[str, str]
@@ -56,9 +57,6 @@ def keep_trusted(identity: str, wanted: Trusted, adding: bool = False) -> None:
 
     Raises NpuprofError.
     """
-    from npuprof.system import writing
-    from npuprof.system.locks import lock_folders
-
     path = find_trust_file()
     make_folder(os.path.dirname(path))
     with lock_folders([os.path.dirname(os.path.realpath(path))]):

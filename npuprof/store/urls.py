@@ -8,16 +8,15 @@ import re
 from npuprof.document.secrets import KNOWN_USERS, TOKEN, unquote_url
 from npuprof.document.secrets import hide_credentials as hide_credentials
 from npuprof.resolve.digests import digest_bytes
-from npuprof.system import lazy_pattern
 
 #: ``x::rest`` names a git remote helper.
-_TRANSPORT = lazy_pattern(r"([A-Za-z0-9+.-]*)::")
-_SCHEME = lazy_pattern(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_TRANSPORT = re.compile(r"([A-Za-z0-9+.-]*)::")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 #: ``user@host:path``, the scp form; the host may be an address in brackets.
-_SCP = lazy_pattern(r"(?:([^/:@]*)@)?(\[[^/\]]+\]|[^/:@\[\]]+):(.*)", re.DOTALL)
+_SCP = re.compile(r"(?:([^/:@]*)@)?(\[[^/\]]+\]|[^/:@\[\]]+):(.*)", re.DOTALL)
 #: The part between ``//`` and the path.
-_AUTHORITY = lazy_pattern(r"(?:(.*)@)?([^@]*?)(?::([0-9]*))?", re.DOTALL)
-_SECRET = lazy_pattern(r"(?i)token|passw|secret|key=|auth")
+_AUTHORITY = re.compile(r"(?:(.*)@)?([^@]*?)(?::([0-9]*))?", re.DOTALL)
+_SECRET = re.compile(r"(?i)token|passw|secret|key=|auth")
 _PORTS = {"ssh": "22", "https": "443"}
 _UNKNOWN_USER = (
     "its user may be a token; omit it, and configure it in git: git config "

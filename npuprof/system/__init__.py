@@ -48,29 +48,6 @@ def lazy_pattern(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     return _LazyPattern(text, flags)  # type: ignore[return-value]
 
 
-class _LazyModule:
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __getattr__(self, attribute: str) -> Any:
-        if attribute.startswith(
-            "_"
-        ):  # not part of a module's interface; copy and pickle ask for such names
-            raise AttributeError(attribute)
-        value = getattr(__import__(self._name, fromlist=[attribute]), attribute)
-        setattr(self, attribute, value)
-        return value
-
-
-def lazy_module(name: str) -> Any:
-    """Return a module that is imported when one of its attributes is first used, for commands that
-    seldom need it.
-
-    Its attributes are kept: a test replaces them here, not in the module.
-    """
-    return _LazyModule(name)
-
-
 @cache
 def load_built_part(package: str, name: str) -> Any:
     """Return one part of what ``build_parts`` of the module ``build`` of a package returns, without

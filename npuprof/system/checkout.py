@@ -14,6 +14,7 @@ import os
 import sys
 from contextlib import suppress
 from functools import cache
+from importlib import import_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,9 +42,7 @@ def load_part(package: str, name: str) -> Any:
 @cache
 def build_parts(package: str) -> dict[str, Any]:
     """Return every part of the built form of a package by name: marshallable values."""
-    parts: dict[str, Any] = __import__(
-        f"npuprof.{package}.build", fromlist=["build_parts"]
-    ).build_parts()
+    parts: dict[str, Any] = import_module(f"npuprof.{package}.build").build_parts()
     return parts
 
 
@@ -67,8 +66,8 @@ def import_attributes(package: str, attribute: str) -> Iterator[tuple[str, Any]]
     """
     from pkgutil import iter_modules
 
-    for _, name, _ in iter_modules(__import__(package, fromlist=["__path__"]).__path__):
-        names = vars(__import__(f"{package}.{name}", fromlist=[attribute]))
+    for _, name, _ in iter_modules(import_module(package).__path__):
+        names = vars(import_module(f"{package}.{name}"))
         if attribute in names:
             yield name, names[attribute]
 

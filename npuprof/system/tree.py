@@ -9,23 +9,22 @@ from __future__ import annotations
 
 import errno
 import os
+import re
+import shutil
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from typing import IO
 
 from npuprof.model import Place, build_error
-from npuprof.system import find_repository_top, is_below, lazy_pattern
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import IO
+from npuprof.system import find_repository_top, is_below
 
 #: Intermediate folders need only be searchable, not readable, if the system has O_PATH.
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE = os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0)
 
 #: A file being written, and one about to be replaced.
-_UNDER_WAY = lazy_pattern(r"\.npuprof-[0-9a-f]{16}\.(?:new|old)")
+_UNDER_WAY = re.compile(r"\.npuprof-[0-9a-f]{16}\.(?:new|old)")
 #: More links on one path form a cycle.
 _MOST_LINKS = 40
 
@@ -243,8 +242,6 @@ class Tree:
 
     def copy_in(self, path: str, name: str) -> None:
         """Copy a file, with its times, mode and attributes, to a new one."""
-        import shutil
-
         with (
             open(path, "rb") as source,
             open(self.create_file(name, 0o600), "wb") as file,
@@ -289,8 +286,6 @@ class Tree:
 
         Links in it are removed, not their targets.
         """
-        import shutil
-
         with (
             suppress(OSError),
             self._open_parent(name) as (parent, last),

@@ -8,11 +8,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from npuprof.system import lazy_pattern
 from npuprof.system.tree import Tree
 
 #: The number of a metric: the first group of its pattern, or the first number in its match.
-_NUMBER = lazy_pattern(
+_NUMBER = re.compile(
     r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan\b|inf(?:inity)?\b)",
     re.IGNORECASE,
 )

@@ -7,15 +7,12 @@ from __future__ import annotations
 import math
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 
 from npuprof.model import Record
 from npuprof.system.processes import DEVNULL, hold_signals, start_user_command
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import subprocess
 
 #: The time for a group to end after a signal, in seconds.
 GRACE = 2.0

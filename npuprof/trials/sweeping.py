@@ -13,7 +13,6 @@ from itertools import product
 from npuprof.model import Finding, NpuprofError, Record, Step, build_error, build_usage_error
 from npuprof.resolve.config import Config
 from npuprof.store import assignment_arguments
-from npuprof.system import lazy_pattern
 from npuprof.system.tree import Tree
 from npuprof.trials.combinations import list_errors
 from npuprof.trials.journal import Journal, Result
@@ -26,10 +25,10 @@ from npuprof.trials.running import Runner
 MOST_COMBINATIONS = 100_000
 #: The line prefix of ``kubectl logs --prefix``, and the start of the line that reports how a pod
 #: ended.
-_PREFIX = lazy_pattern(r"\[pod/[^\]\s]+\] ")
+_PREFIX = re.compile(r"\[pod/[^\]\s]+\] ")
 _POD_END = '{"npuprof_trial": '
 #: Tokens of ``--vary`` values: quoted strings, and separator and bracket characters.
-_TOKEN = lazy_pattern(
+_TOKEN = re.compile(
     r"""\"{3}(?:\\.|[^\\])*?\"{3}|'{3}.*?'{3}|"(?:\\.|[^"\\])*"|'[^']*'|[\[\](){},"']""",
     re.DOTALL,
 )

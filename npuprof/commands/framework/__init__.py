@@ -11,6 +11,7 @@ after the module.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 
 from npuprof import commands
 from npuprof.model import Record, build_usage_error, did_you_mean, has_only_digits
@@ -322,7 +323,7 @@ def _load_module(name: str) -> type[Verb] | None:
     """Return the verb of a module; ``import`` is in ``import_``, as it is a Python keyword."""
     for module in (name, f"{name}_"):
         try:
-            loaded = __import__(module, fromlist=["__doc__"])
+            loaded = import_module(module)
         except ModuleNotFoundError as error:
             if error.name is None or not f"{module}.".startswith(f"{error.name}."):
                 raise
@@ -362,10 +363,7 @@ def list_families() -> dict[str, str]:
         for names, _ in list_verb_names()
         if len(names) > 1
     }
-    return {
-        name: str(__import__(package, fromlist=["__doc__"]).__doc__)
-        for name, package in names.items()
-    }
+    return {name: str(import_module(package).__doc__) for name, package in names.items()}
 
 
 def _load_index() -> list[tuple[int, Names, str, bool]]:

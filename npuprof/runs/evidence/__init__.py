@@ -11,9 +11,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.catalog.wire import Generation
+from npuprof.catalog.wire import Generation
 
 #: The maximum number of different maps of a stage per epoch; beyond it, the stage is undecided.
 MOST_MAPS = 64

@@ -15,31 +15,28 @@ from npuprof.catalog.wire import (
 from npuprof.runs.evidence import Map, Process, Text, Values
 from npuprof.runs.evidence.lines import Line
 from npuprof.runs.evidence.option_blocks import Block, BlockLog, Tail
-from npuprof.system import lazy_pattern
 
-_PAIR = lazy_pattern(r"([A-Za-z_][\w.]*):(?: (.*))?", re.ASCII | re.DOTALL)
+_PAIR = re.compile(r"([A-Za-z_][\w.]*):(?: (.*))?", re.ASCII | re.DOTALL)
 #: The source file in block lines, and the start of a line that ends before its text.
 _LISTS = "npu_attrs.cc"
-_KEY = lazy_pattern(r"[\w.]*", re.ASCII)
+_KEY = re.compile(r"[\w.]*", re.ASCII)
 #: Engine lines have a blank before the text, operator lines none: there, a blank belongs to the
 #: text.
-_SINGLE = lazy_pattern(
+_SINGLE = re.compile(
     r"\[(?:(GePlugin)|GEOP)\] ([A-Za-z][\w ]{0,60}?) ?:(?(1)[ ]?)(.*)", re.ASCII | re.DOTALL
 )
-_PARTITION = lazy_pattern(r"OMPartition subgraph_\d+ begin\. ", re.ASCII)
-_ADD_GRAPH = lazy_pattern(
-    r"\[GEOP\] call ge session add graph (\w+): (\w+), graph_id: \d+", re.ASCII
-)
-_OPERATOR = lazy_pattern(r"\[GEOP\] (?=dynamic_input: )", re.ASCII)
+_PARTITION = re.compile(r"OMPartition subgraph_\d+ begin\. ", re.ASCII)
+_ADD_GRAPH = re.compile(r"\[GEOP\] call ge session add graph (\w+): (\w+), graph_id: \d+", re.ASCII)
+_OPERATOR = re.compile(r"\[GEOP\] (?=dynamic_input: )", re.ASCII)
 #: The start of a field in a line; its text extends to the next field. The line may end early.
-_FIELD = lazy_pattern(r"(?:^|, )(\w+)(?::| is)(?: |$)", re.ASCII)
-_BROKEN_FIELD = lazy_pattern(r", \w*(?: is?)?$", re.ASCII)
+_FIELD = re.compile(r"(?:^|, )(\w+)(?::| is)(?: |$)", re.ASCII)
+_BROKEN_FIELD = re.compile(r", \w*(?: is?)?$", re.ASCII)
 #: A message after a start; a shorter line may be the cut message that the engine was already
 #: running.
 _STARTED = "[GePlugin] Initialize"
-_BEGINS = lazy_pattern(r"\[GEOP\] Begin (?:to )?GeOp initialize", re.ASCII)
+_BEGINS = re.compile(r"\[GEOP\] Begin (?:to )?GeOp initialize", re.ASCII)
 _RUNNING = "[GePlugin] Ge has already"
-_DEVICE = lazy_pattern(r"\[GePlugin\] device id : (\d+)")
+_DEVICE = re.compile(r"\[GePlugin\] device id : (\d+)")
 #: Why a later engine start was dropped.
 ALREADY = "the engine was running already"
 GLOBAL = "init_resource had started the engine"

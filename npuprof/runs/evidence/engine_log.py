@@ -7,10 +7,9 @@ import re
 from npuprof.runs.evidence import Map, Process, Text
 from npuprof.runs.evidence.lines import Line
 from npuprof.runs.evidence.option_blocks import Block, BlockLog
-from npuprof.system import lazy_pattern
 
-_OPTION = lazy_pattern(r"GE(?:Session)? ?option: (\S+), value: (.*)", re.DOTALL)
-_OF_GRAPH = lazy_pattern(r", innerSession:\d+, graphid: \d+\.$")
+_OPTION = re.compile(r"GE(?:Session)? ?option: (\S+), value: (.*)", re.DOTALL)
+_OF_GRAPH = re.compile(r", innerSession:\d+, graphid: \d+\.$")
 _MORE_THAN_ONCE = "GEInitialize is called more than once"
 
 

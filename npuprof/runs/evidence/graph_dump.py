@@ -5,6 +5,7 @@ partitioning.
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Callable
 
 from npuprof.catalog.wire import load_attribute_names
@@ -12,13 +13,12 @@ from npuprof.runs.evidence import Map, Process, Text, Values
 from npuprof.runs.evidence.line_splitting import read_pieces
 from npuprof.runs.evidence.lines import decode_text
 from npuprof.runs.evidence.log_locations import Readable
-from npuprof.system import lazy_pattern
 
 #: Start and end of a dump's blocks; longer blocks are not option nodes.
 _BEGIN, _END, _LONGEST_BLOCK = (b"node {\n", b"library {\n", b"versions {\n"), b"\n}\n", 1 << 20
 #: The start of an attribute, and a complete attribute with its text, if any.
 _OPENING = b"\n  attr {\n"
-_ATTRIBUTE = lazy_pattern(
+_ATTRIBUTE = re.compile(
     rb'\n  attr \{\n    key: "([\w.:/+-]+)"\n    value \{\n'
     rb'(?:      s: "((?:[^"\\\n]|\\[abfnrtv\\\'"?]|\\[0-3][0-7]{2})*)"\n    \}\n  \}(?=\n|$))?'
 )

@@ -11,14 +11,13 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from npuprof.runs.evidence.log_locations import Readable
-from npuprof.system import lazy_pattern
 
 _PIECE = 1 << 17  # fits into a processor cache
 _LONGEST = 1 << 18
 
 
 #: Text in every line about options or a start, from any writer.
-SAYING = lazy_pattern(
+SAYING = re.compile(
     rb"options?(?:[:\r\n]| IS |\Z)|option "
     rb"[\w.]+:|GEInitialize|npu_wrapper\.cpp|npu_attrs\.cc|GePlugin|GeOp "
     rb"initialize|session_manager\.cc"
@@ -26,7 +25,7 @@ SAYING = lazy_pattern(
     rb"|graph_max_parallel_model_num :|accelerate train mode :"
 )
 #: The same, and text in every adapter line: any of these ends a block.
-ENDING = lazy_pattern(rb"TF_ADAPTER|" + SAYING.pattern)
+ENDING = re.compile(rb"TF_ADAPTER|" + SAYING.pattern)
 
 
 class Reader(Protocol):

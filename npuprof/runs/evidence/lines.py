@@ -12,8 +12,6 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from npuprof.system import lazy_pattern
-
 #: Lazy, so that the first head of the line follows.
 LABEL = rb"((?:[\w./@,=+*#<>()\[\]|: \t-]{0,119}?[:|>\]) \t])??)"
 #: Text that occurs only in heads: a label that contains it is the rest of another line.
@@ -21,7 +19,7 @@ HEAD_PARTS = (
     rb"\[TF_ADAPTER\]|\b(?:FMK|GE)\(\d|\(\d+,[\w.]+\):\d{4}-|wrapper\.cpp:\d|\] "
     rb"  [\w.]+:|graph engine opt"
 )
-_REST = lazy_pattern(
+_REST = re.compile(
     HEAD_PARTS + rb"|\[[A-Z]{4,8}\] ?$|(?:^|\s)\d{4}-\d\d-\d\d $|\.\d{6}: (?:[IWEF] )?$", re.ASCII
 )
 _TIME = (
@@ -30,7 +28,7 @@ _TIME = (
     rb"|(?<![\d.])\d+\.\d+(?![\d.])|\d+:\d\d(?=\D)|\d{8}T\d{4,6}Z?|\d{9,}"
 )
 #: Parts of a label that vary between lines of one writer: a time, a line number.
-_VARYING = lazy_pattern(rb" *(?:" + _TIME + rb")|^ *\d+(?=[\t ]|:$)|(?<=[\w.]:)\d+(?=:$)", re.ASCII)
+_VARYING = re.compile(rb" *(?:" + _TIME + rb")|^ *\d+(?=[\t ]|:$)|(?<=[\w.]:)\d+(?=:$)", re.ASCII)
 _PLACE = "\0"
 
 
@@ -46,35 +44,35 @@ def show_writer(writer: str) -> str:
 
 #: The maximum length of a plog line in bytes; cut lines have this length, without a mark.
 LONGEST_LINE = 1022
-_PLOG = lazy_pattern(LABEL + rb"\[(\w+)\] ?(\w+)\((\d+),([^)]*)\): ?[\d:.-]{19,29} ?", re.ASCII)
-_TENSORFLOW = lazy_pattern(
+_PLOG = re.compile(LABEL + rb"\[(\w+)\] ?(\w+)\((\d+),([^)]*)\): ?[\d:.-]{19,29} ?", re.ASCII)
+_TENSORFLOW = re.compile(
     LABEL + rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: ([IWEF]) ([\w./-]+):\d+\] ?", re.ASCII
 )
-_ADAPTER = lazy_pattern(rb"(?:\[[^\]]*\])?\[TF_ADAPTER\] ?\[([^\]:]+):\d+\](\d*) ?", re.ASCII)
-_ENGINE = lazy_pattern(rb"(?:\[[\w:]+\] ?)?\[([^\]:]+):\d+\](\d+) (\w+):", re.ASCII)
+_ADAPTER = re.compile(rb"(?:\[[^\]]*\])?\[TF_ADAPTER\] ?\[([^\]:]+):\d+\](\d*) ?", re.ASCII)
+_ENGINE = re.compile(rb"(?:\[[\w:]+\] ?)?\[([^\]:]+):\d+\](\d+) (\w+):", re.ASCII)
 #: The head of a second line inside one: the first writer was interrupted.
-_SECOND_HEAD = lazy_pattern(rb"\[[A-Z]{4,8}\] ?\w+\(\d+,[^)]*\):\d{4}-", re.ASCII)
+_SECOND_HEAD = re.compile(rb"\[[A-Z]{4,8}\] ?\w+\(\d+,[^)]*\):\d{4}-", re.ASCII)
 #: Heads of torch_npu and torch's logger on standard error, with the rank in different places.
 _TORCH_HEAD = rb"(?:\[rank(\d+)\]:)?[VIWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} (\d+)(?: [^\]\n]*?:\d+)?\]"
-_VARIABLE = lazy_pattern(
+_VARIABLE = re.compile(
     LABEL + _TORCH_HEAD + rb" (?:\[rank:(\d+)\] )?(?:\[[^\]]*\] )*get env (\w+) = (.*)",
     re.ASCII | re.DOTALL,
 )
-_ANY_SECOND = lazy_pattern(
+_ANY_SECOND = re.compile(
     _TORCH_HEAD
     + rb"|\[[A-Z]{4,8}\] ?\w+\(\d+,[^)]*\):\d{4}-|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: [IWEF] ",
     re.ASCII,
 )
-_SECOND_TIME = lazy_pattern(rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: [IWEF] ", re.ASCII)
+_SECOND_TIME = re.compile(rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: [IWEF] ", re.ASCII)
 #: Longer digit sequences are not process numbers.
 _LONGEST_PID = 19
 #: The prefix of adapter warnings through the TensorFlow logger, whose source file may lack its
 #: folder.
 _WARNING = b"[warning][tf_adapter]"
 #: Colours and other terminal control sequences.
-_TERMINAL = lazy_pattern(rb"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*\x07|[()][A-Z0-9])")
+_TERMINAL = re.compile(rb"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*\x07|[()][A-Z0-9])")
 #: Text that occurs only in the heads of lines.
-_REMNANT = lazy_pattern(
+_REMNANT = re.compile(
     HEAD_PARTS + rb"|^\d{1,4}(?:-[\d-]*(?: [\d:.]+(?:: [IWEF](?: [\w./]*)?)?)?)?$", re.ASCII
 )
 

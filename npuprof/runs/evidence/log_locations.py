@@ -5,7 +5,9 @@ Which of them share a machine, and their order.
 
 from __future__ import annotations
 
+import gzip
 import os
+import re
 import stat
 import sys
 import zlib
@@ -15,7 +17,6 @@ from typing import IO, NamedTuple, Protocol, cast
 
 from npuprof.model import NpuprofError, Place, build_error
 from npuprof.runs.evidence.lines import parse_line
-from npuprof.system import lazy_pattern
 from npuprof.system.files import (
     HAND_OVER,
     describe_os_error,
@@ -30,8 +31,8 @@ _SUFFIXES = (".log", ".txt", ".out", ".err", ".pbtxt", "")
 _OWN_FOLDERS = frozenset(("plog", "debug", "run", "log", "graph", "extra-info"))
 #: The suffix and the first bytes of compressed files; either is sufficient.
 _PACKED, _MAGIC = ".gz", b"\x1f\x8b"
-_PLOG = lazy_pattern(r"plog-\d+_(\d+)\.log(?:\.gz)?")
-_OF_PROCESS = lazy_pattern(r"(\d+)_\d+")
+_PLOG = re.compile(r"plog-\d+_(\d+)\.log(?:\.gz)?")
+_OF_PROCESS = re.compile(r"(\d+)_\d+")
 
 
 class Source(NamedTuple):
@@ -136,7 +137,6 @@ class _Unpacked:
     """Decompressed content; a cut or corrupt file ends there."""
 
     def __init__(self, file: Readable) -> None:
-        import gzip
 
         self._file = gzip.GzipFile(fileobj=cast("IO[bytes]", file))  # only its read method is used
 
@@ -201,7 +201,7 @@ def build_read_error(
 #: The suffixes of logs and dumps.
 SUFFIXES = (".log", ".pbtxt", ".err", ".out", ".log.gz", ".err.gz", ".out.gz")
 #: The start of a log line of any program.
-_ANY_HEAD = lazy_pattern(rb"\[\w+\] ?\w+\(\d+,|.{0,60}\d{4}-\d\d-\d\d[ T-]\d\d:\d\d:\d\d\.\d")
+_ANY_HEAD = re.compile(rb"\[\w+\] ?\w+\(\d+,|.{0,60}\d{4}-\d\d-\d\d[ T-]\d\d:\d\d:\d\d\.\d")
 #: The number of first lines to inspect.
 _MOST_LINES = 200
 #: The number of files to inspect in a folder, and the number of bytes of each.

@@ -7,11 +7,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable
 
+from npuprof.catalog.wire import Generation
 from npuprof.runs.evidence import Epoch, Map, Process, Text, Values
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.catalog.wire import Generation
 
 
 class Block:

@@ -10,13 +10,12 @@ from npuprof.catalog.wire import Generation, list_tf2_standing_keys, load_genera
 from npuprof.runs.evidence import Process, Text
 from npuprof.runs.evidence.lines import Line
 from npuprof.runs.evidence.option_blocks import Block, Tail
-from npuprof.system import lazy_pattern
 
-_PAIR = lazy_pattern(r"  ([\w.]+):(.*)", re.ASCII | re.DOTALL)
-_KEY = lazy_pattern(r"  [\w.]*", re.ASCII)
-_GRAPH = lazy_pattern(r"Add ge graph \S+ with options:")
+_PAIR = re.compile(r"  ([\w.]+):(.*)", re.ASCII | re.DOTALL)
+_KEY = re.compile(r"  [\w.]*", re.ASCII)
+_GRAPH = re.compile(r"Add ge graph \S+ with options:")
 _WARNING = "Unrecognized graph engine option "
-_WARNED = lazy_pattern(rf"{_WARNING}([\w.]+):(.*)", re.ASCII | re.DOTALL)
+_WARNED = re.compile(rf"{_WARNING}([\w.]+):(.*)", re.ASCII | re.DOTALL)
 #: The end of a block.
 _SUCCEED = "Start graph engine succeed"
 #: The maximum number of different texts kept per attribute: several are undecided anyway.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
 from functools import cache, lru_cache
+from importlib import import_module
 from typing import Any
 
 from npuprof.catalog import build_finding
@@ -149,7 +149,7 @@ def describe_kinds() -> str:
 @cache
 def _load_function(reference: str) -> Any:
     module, _, function = reference.partition(":")
-    return getattr(importlib.import_module(f"npuprof.scripts.{module}"), function)
+    return getattr(import_module(f"npuprof.scripts.{module}"), function)
 
 
 @lru_cache(1)  # asked several times for each file

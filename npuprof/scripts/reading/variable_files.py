@@ -10,6 +10,7 @@ from npuprof import catalog
 from npuprof.catalog import build_finding
 from npuprof.document.keys import format_full_key
 from npuprof.model import Finding, Place, is_utf8
+from npuprof.renderers.environment import format_twin_text
 from npuprof.scripts.grouping import group_by
 from npuprof.scripts.python.environ import (
     explain_other_variable,
@@ -153,7 +154,6 @@ def settle_exports(imported: ImportedFile) -> ImportedFile:
 
 
 def _find_twins(settings: Iterable[ScriptSetting]) -> set[int]:
-    from npuprof.renderers.environment import format_twin_text
 
     options = [
         item

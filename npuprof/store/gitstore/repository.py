@@ -10,18 +10,12 @@ from npuprof.store import FILE
 from npuprof.store.gitstore.objects import Git, build_refusal_finding
 from npuprof.store.gitstore.tags import ReleaseTags
 from npuprof.store.layout import Layout, accepts_file, enter_folder, list_plain_names, read_globs
-from npuprof.system import lazy_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Self
 
-    from npuprof.store import problems
-    from npuprof.store import versions as version_texts
     from npuprof.store.versions import Version
-else:
-    version_texts = lazy_module("npuprof.store.versions")
-    problems = lazy_module("npuprof.store.problems")
 
 #: The sizes of the in-memory caches.
 _LAYOUTS, _TREES = 4000, 100
@@ -126,6 +120,7 @@ class Repository(ReleaseTags):
         return bool(self._find_commit(revision))
 
     def _build_unknown_error(self, revision: str, asked: Origin | None) -> NpuprofError:
+
         what, why, hint = (
             f"unknown revision {revision!r}",
             "",
@@ -154,6 +149,8 @@ class Repository(ReleaseTags):
                 "",
                 "write one, NAME@HEAD or NAME@1.2.0, or omit the @",
             )
+        from npuprof.store import problems
+
         return problems.place_error(build_error("NP011", what, why, hint), asked)
 
     def is_shallow(self) -> bool:
@@ -175,6 +172,8 @@ class Repository(ReleaseTags):
         """
         if len(revision) > 2 and revision[0] == revision[-1] and revision[0] in "\"'":
             revision = revision[1:-1]
+        from npuprof.store import versions as version_texts
+
         request = version_texts.parse_version_request(revision)
         if request and (version := self.find_version(name, request, at)):
             return ResolvedRevision(
@@ -202,6 +201,7 @@ class Repository(ReleaseTags):
     def _build_unreachable_error(
         self, name: str, revision: str, versions: list[Version], asked: Origin | None, at: str
     ) -> NpuprofError:
+
         what = (
             f"no released version {revision} of {name} is in the history of "
             f"{shorten_commit(at) if at else 'HEAD'}"
@@ -216,11 +216,14 @@ class Repository(ReleaseTags):
             hint = (
                 "this clone is shallow and may not reach back to the version: git fetch --unshallow"
             )
+        from npuprof.store import problems
+
         return problems.place_error(build_error("NP011", what, why, hint), asked)
 
     def _build_unreleased_error(
         self, name: str, revision: str, asked: Origin | None
     ) -> NpuprofError:
+
         released = [version.number_text for version in self.load_versions(name)]
         what = f"{name} has no released version {revision}"
         why = f"A released version is an annotated tag {name}/vX.Y.Z."
@@ -231,6 +234,8 @@ class Repository(ReleaseTags):
         )
         if not released and self.is_shallow():
             hint = "this clone is shallow and may lack the tags: git fetch --tags --unshallow"
+        from npuprof.store import problems
+
         return problems.place_error(build_error("NP011", what, why, hint), asked)
 
     def is_ancestor(self, commit: str, descendant: str) -> bool:

@@ -6,14 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from npuprof.model import NpuprofError, Record
 from npuprof.store.gitstore.objects import Git
-from npuprof.system import lazy_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.store import versions as version_texts
     from npuprof.store.versions import TagRef, Version, VersionRequest, VersionText
-else:
-    version_texts = lazy_module("npuprof.store.versions")
 
 #: The number of commits queried individually; for more, the graph of all commits is read once.
 _SINGLE_COMMITS = 2
@@ -78,6 +74,8 @@ class ReleaseTags:
         """Treat a version as released at a commit, for queries about that commit only, before it
         has a tag.
         """
+        from npuprof.store import versions as version_texts
+
         ref = version_texts.TagRef(name, text, f"proposed {name} {text}")
         self._proposed.append(ref)
         self._versions[ref.tag] = version_texts.Version(
@@ -109,6 +107,8 @@ class ReleaseTags:
         A yanked version is selected only if all versions in the range are yanked.
         """
         yanked: Version | None = None
+        from npuprof.store import versions as version_texts
+
         for ref in version_texts.select_newest(self._list_reachable_refs(name, commit), request):
             if versions := self.read_versions([ref]):
                 if not self.find_yank(ref.tag):
@@ -122,6 +122,8 @@ class ReleaseTags:
         An additional tag records it.
         """
         if tag not in self._yanks:
+            from npuprof.store import versions as version_texts
+
             tag_object = self.git.read_objects([f"refs/tags/{tag}{version_texts.YANKED}"])[0]
             message = (
                 tag_object.content.partition(b"\n\n")[2].decode(errors="replace")
@@ -161,6 +163,8 @@ class ReleaseTags:
         Raises NpuprofError if the repository lacks one.
         """
         unread = [ref for ref in refs if ref.tag not in self._versions]
+        from npuprof.store import versions as version_texts
+
         for ref, found in zip(
             unread, self.git.read_objects([ref.oid for ref in unread]), strict=True
         ):
@@ -189,6 +193,8 @@ class ReleaseTags:
             "refs/tags/v*",
         )
         versions = []
+        from npuprof.store import versions as version_texts
+
         for line in listed.decode(errors="replace").splitlines():
             kind, oid, tag = line.split(" ", 2)
             text = (
@@ -221,6 +227,8 @@ class ReleaseTags:
         if request.is_range:
             at = at or (head.oid if (head := self.git.read_objects(["HEAD"])[0]) else "")
             return self.find_newest_version(name, request, at) if at else None
+        from npuprof.store import versions as version_texts
+
         versions = self.read_versions(
             version_texts.select_newest(self.list_tag_refs(name), request)
         )
@@ -232,6 +240,8 @@ class ReleaseTags:
         None for other revisions.
         """
         preset, _, number = revision.removeprefix("refs/").removeprefix("tags/").rpartition("/")
+        from npuprof.store import versions as version_texts
+
         text = (
             version_texts.parse_version_text(number)
             if number.startswith("v") and name in ("", preset) and preset
@@ -255,6 +265,8 @@ def list_tag_refs(git: Git, *words: str, annotated: bool = False) -> list[TagRef
         "for-each-ref", f"--format={kind} %(objectname) %(refname)", *words
     ).decode(errors="replace")
     rows = (line.split(" ", 2) for line in listed.splitlines())
+    from npuprof.store import versions as version_texts
+
     refs = [version_texts.parse_tag_ref(ref, oid) for kind, oid, ref in rows if kind == "tag"]
     return sorted((ref for ref in refs if ref), key=lambda ref: ref.sort_key)
 

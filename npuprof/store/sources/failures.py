@@ -8,17 +8,16 @@ from shlex import quote
 from npuprof.model import Finding, NpuprofError, build_error
 from npuprof.report.text import escape_controls
 from npuprof.store.urls import hide_credentials
-from npuprof.system import lazy_pattern
 
 _LONGEST = 300  # maximum length of a quoted git message
 #: git's messages about the cache: full, read-only, another owner, or locked by another git.
-_UNUSABLE = lazy_pattern(
+_UNUSABLE = re.compile(
     r"(?i)no space left|quota exceeded|out of disk|write error|couldn't "
     r"write|(?:unable|failed|cannot) to write|read-only file system|"
     r"unable to create|insufficient permission|\.lock': file exists"
 )
 #: git's messages about a damaged mirror.
-_DAMAGED = lazy_pattern(
+_DAMAGED = re.compile(
     r"(?i)corrupt|loose object|object file|inflate|packed-refs|bad "
     r"(?:object|tree|ref|config)|unable to (?:read|find|load)|"
     r"missing (?:blob|tree|commit)|did not send all necessary"

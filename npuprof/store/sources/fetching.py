@@ -8,6 +8,7 @@ ref contains are not verified, and not read.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
@@ -35,13 +36,12 @@ from npuprof.store.sources.mirrorgit import (
 from npuprof.store.sources.transport import LEAST_SPEED, HangingError, Line, Talk
 from npuprof.store.urls import find_url_fault, hide_credentials
 from npuprof.store.versions import is_version_tag
-from npuprof.system import lazy_pattern
 
 #: Seconds without data before a remote is given up, unless ``$NPUPROF_TIMEOUT`` is set.
 TIMEOUT = 60.0
 
 #: git's messages about an id that the remote lacks, or does not serve because no ref points to it.
-_GONE = lazy_pattern(
+_GONE = re.compile(
     r"not our ref|no such remote ref|couldn't find "
     r"remote ref|unadvertised object|want \S+ not valid"
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from npuprof.document import Document, parse_document
 from npuprof.document.keys import format_key_segment, format_toml_value
@@ -10,11 +11,6 @@ from npuprof.model import Finding, NpuprofError, Origin, Path, Place, Record, bu
 from npuprof.store import LOCK_FILE, read_revision
 from npuprof.store.urls import find_url_fault, mark_texts
 from npuprof.store.versions import parse_version_range, parse_version_request, parse_version_text
-from npuprof.system import lazy_pattern
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 _HEAD = (
     "# Which commits the sources of npuprof.toml are at. Written by npuprof source; change it "
@@ -33,7 +29,7 @@ _FORMS = {
     "copy": f"|{_DIGEST}",
     "yanked": ".*",
 }
-_PIN = lazy_pattern(r"(\S+) ([0-9a-f]{40}|[0-9a-f]{64})(?: yanked: (.+))?")
+_PIN = re.compile(r"(\S+) ([0-9a-f]{40}|[0-9a-f]{64})(?: yanked: (.+))?")
 
 
 class LockedVersion(Record):

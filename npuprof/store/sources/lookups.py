@@ -26,22 +26,16 @@ from npuprof.store.sources.vendored_releases import (
     open_kept_release,
 )
 from npuprof.store.versions import parse_version_request, parse_version_text
-from npuprof.system import lazy_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document.policy import Policy
     from npuprof.document.profile import ProfileSource
-    from npuprof.store.gitstore import revisions
     from npuprof.store.gitstore.revisions import Pin, Revision
     from npuprof.store.project import Project
-    from npuprof.store.sources import opening
     from npuprof.store.sources.opening import Sources
     from npuprof.store.sources.stores import SourceStore
     from npuprof.store.versions import Version
-else:
-    opening = lazy_module("npuprof.store.sources.opening")
-    revisions = lazy_module("npuprof.store.gitstore.revisions")
 
 
 class PinnedProfile(Record):
@@ -174,6 +168,8 @@ class Lookups:
         Raises NpuprofError if npuprof.toml or the lock is invalid.
         """
         if home not in self._sources:
+            from npuprof.store.sources import opening
+
             self._sources[home] = opening.read_sources(home)
         return self._sources[home]
 
@@ -187,6 +183,8 @@ class Lookups:
         """
         faults = []
         sources = self.find_sources(home)
+        from npuprof.store.sources import opening
+
         for name, source in sources.project.sources.items():
             if unsealed := sources.find_unsealed(name):
                 faults += unsealed
@@ -307,6 +305,8 @@ class Lookups:
 
     def find_pin(self, home: ProfileSource, reference: str, asked: Origin | None) -> Pin:
         """Return the target of ``NAME@REV`` in the history of a store. Raises NpuprofError."""
+        from npuprof.store.gitstore import revisions
+
         if isinstance(home, revisions.Revision):
             return home.pin_parent(reference, asked)
         if not isinstance(home, Folder):
@@ -351,6 +351,8 @@ class Lookups:
                 "digest differs from its tag"
             )
             why = "The tag was moved or written by hand, or its commit was replaced."
+            from npuprof.store.gitstore import revisions
+
             raise place_error(
                 build_error("NP028", what, why, revisions.advise_refetch(version)), asked
             )

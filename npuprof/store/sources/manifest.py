@@ -4,19 +4,19 @@ of a store.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
 
 from npuprof.model import Record, build_error
 from npuprof.resolve.digests import digest_bytes
-from npuprof.system import lazy_pattern
 from npuprof.system.tree import is_plain_name
 
 #: The file with the list: a path and a SHA-256 per line. The lock contains its digest.
 MANIFEST = ".digests"
 
 #: A complete list as npuprof writes it.
-_LINES = lazy_pattern(r"(?:[^\0-\x1f\x7f\ufffd]+ [0-9a-f]{64}\n)*")
+_LINES = re.compile(r"(?:[^\0-\x1f\x7f\ufffd]+ [0-9a-f]{64}\n)*")
 
 
 def parse_manifest(raw: bytes) -> dict[str, set[str]]:

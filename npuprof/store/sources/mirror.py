@@ -10,6 +10,7 @@ from functools import cached_property
 from npuprof.model import Finding, NpuprofError, build_error
 from npuprof.resolve.digests import digest_bytes
 from npuprof.store.problems import SYNC
+from npuprof.store.sources.failures import build_foreign_error
 from npuprof.store.urls import mark_texts, normalize_url
 from npuprof.system import find_user_folder
 from npuprof.system.files import read_plain_file
@@ -51,8 +52,6 @@ def require_own_cache() -> None:
 
 def require_own_folder(folder: str) -> None:
     """Raise NpuprofError (NP053) if a cache folder has another owner."""
-    from npuprof.store.sources.failures import build_foreign_error
-
     if not is_own_folder(os.path.realpath(folder)):
         raise build_foreign_error(folder)
 

@@ -19,7 +19,6 @@ from npuprof.store.sources.mirror import (
     require_own_folder,
 )
 from npuprof.store.versions import YANKED, is_version_tag
-from npuprof.system import lazy_pattern
 from npuprof.system.files import describe_os_error
 from npuprof.system.locks import lock_folders
 from npuprof.system.tree import Tree, make_tree
@@ -31,7 +30,7 @@ HEADS, TAGS = "refs/heads/", "refs/tags/"
 _MANY = 200
 
 #: Characters invalid in ref names, by git-check-ref-format.
-_NO_NAME = lazy_pattern(r"[\0-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|[./]$")
+_NO_NAME = re.compile(r"[\0-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|[./]$")
 
 _NO_HOOKS = ("-c", f"core.hooksPath={os.devnull}", "-c", "core.logAllRefUpdates=false")
 

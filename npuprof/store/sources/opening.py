@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
+from npuprof.document.profile import ProfileSource
 from npuprof.model import Finding, NpuprofError, Origin, build_error, did_you_mean
 from npuprof.store import FILE, LOCK_FILE
 from npuprof.store import project as projects
@@ -22,10 +23,6 @@ from npuprof.store.sources.manifest import MANIFEST, Proof
 from npuprof.store.sources.mirror import find_mirror_folder
 from npuprof.store.sources.stores import SourceStore
 from npuprof.store.sources.vendored import CopyPlace, VendoredCopy, find_copy_folder
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.document.profile import ProfileSource
 
 #: Opens a vendored store in this repository, given its folder.
 CopyOpener = Callable[[str], VendoredCopy]

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
+import tomlkit
+
 from npuprof.document import parse_toml_text
 from npuprof.model import Finding, NpuprofError, Origin, build_error, did_you_mean
 from npuprof.store import FILE, LOCK_FILE, is_source_reference
@@ -22,10 +24,6 @@ from npuprof.store.sources.opening import read_sources
 from npuprof.store.sources.vendored import VendoredCopy, find_copy_folder
 from npuprof.system import writing
 from npuprof.system.writing import Wanted
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import tomlkit
 
 _BOM = b"\xef\xbb\xbf"
 

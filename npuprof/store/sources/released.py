@@ -9,11 +9,13 @@ every machine finds the same ones.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Collection, Iterable
 
 from npuprof.model import NpuprofError, Record, build_error
 from npuprof.report.text import count_rest
 from npuprof.resolve.digests import digest_bytes
+from npuprof.store.gitstore.repository import Repository
 from npuprof.store.sources.lock import LockedSource, LockedVersion
 from npuprof.store.sources.mirror import TextCache
 from npuprof.store.versions import (
@@ -24,16 +26,11 @@ from npuprof.store.versions import (
     parse_version_request,
     parse_version_text,
 )
-from npuprof.system import lazy_pattern
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.store.gitstore.repository import Repository
 
 #: The name of the cached tags, next to the texts of a commit: no preset can have it.
 _KEPT = ".releases"
 #: A user's commit: an id, or the locked one, followed by steps back.
-_COMMIT = lazy_pattern(r"(HEAD|@|[0-9a-f]{4,64})((?:[~^]\d*)*)")
+_COMMIT = re.compile(r"(HEAD|@|[0-9a-f]{4,64})((?:[~^]\d*)*)")
 _SHOWN = 8  # versions in a message
 
 

@@ -8,13 +8,10 @@ from collections.abc import Callable, Iterable, Mapping
 
 from npuprof.model import Finding, NpuprofError
 from npuprof.resolve.digests import digest_bytes
+from npuprof.store.gitstore.revisions import Revision, StoreRepository
 from npuprof.store.sources.lock import LockedSource
 from npuprof.store.sources.manifest import digest_manifest
 from npuprof.store.sources.mirror import TextCache
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.store.gitstore.revisions import Revision, StoreRepository
 
 #: The name of the cached digest, next to the texts of a commit: no preset can have it.
 _KEPT = ".digest"

@@ -14,6 +14,7 @@ from npuprof.model import Finding, NpuprofError, Origin, Place, build_error
 from npuprof.store import FILE, is_profile_name, read_revision
 from npuprof.store import project as projects
 from npuprof.store.base import ReadOnceStore
+from npuprof.store.gitstore.revisions import Pin, Revision
 from npuprof.store.problems import advise_sync_of, build_missing_finding, place_error
 from npuprof.store.sources.lock import LockedSource, LockedVersion, find_locked_version
 from npuprof.store.sources.manifest import advise_copy
@@ -23,6 +24,7 @@ from npuprof.store.sources.mirror import (
     find_mirror_folder,
     name_source_in_error,
 )
+from npuprof.store.sources.mirrorgit import load_mirror_revision, open_mirror
 from npuprof.store.sources.released import (
     ReleasedTag,
     build_unknown_error,
@@ -33,12 +35,7 @@ from npuprof.store.sources.released import (
 )
 from npuprof.store.sources.storedigest import build_digest_finding, digest_listed, load_store_digest
 from npuprof.store.sources.vendored import CopyPlace, VendoredCopy
-from npuprof.store.versions import YANKED
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.store.gitstore.revisions import Pin, Revision
-    from npuprof.store.versions import Version
+from npuprof.store.versions import YANKED, Version
 
 #: The name of the cached preset names, next to their texts: no preset can have it.
 _LISTING = ".names"
@@ -149,7 +146,6 @@ class SourceStore(ReadOnceStore):
             raise NpuprofError(findings) from None
 
     def _open(self) -> tuple[Revision, Version | None]:
-        from npuprof.store.sources.mirrorgit import load_mirror_revision, open_mirror
 
         if self._home is None or self._pin is None:
             return load_mirror_revision(

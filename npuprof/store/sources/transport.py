@@ -18,7 +18,7 @@ from typing import BinaryIO, NamedTuple, cast
 from npuprof.report.terminal import progress_line
 from npuprof.store.gitstore.objects import Git, build_config_variables, build_git_environment
 from npuprof.store.sources.failures import build_cache_error
-from npuprof.system import lazy_pattern, processes
+from npuprof.system import processes
 from npuprof.system.files import describe_os_error
 
 TYPE_CHECKING = False
@@ -70,7 +70,7 @@ _LEFT_OUT = (
     "GIT_HTTP_LOW_SPEED_TIME",
 )
 #: Progress lines of git or the remote.
-_PROGRESS = lazy_pattern(r"(?:remote: )?[A-Z][\w ]*: +\d[\w %()/.,|]*")
+_PROGRESS = re.compile(r"(?:remote: )?[A-Z][\w ]*: +\d[\w %()/.,|]*")
 _MOST_LINES = 200  # the number of lines kept of a remote's messages
 _MOST_BYTES = 4096  # the number of bytes kept of each line
 _LOOK = 0.2  # seconds between looks at a silent process

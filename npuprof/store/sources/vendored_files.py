@@ -4,7 +4,7 @@ for use without git history.
 
 from __future__ import annotations
 
-from npuprof.document.profile import Profile
+from npuprof.document.profile import Profile, ProfileSource
 from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.resolve.digests import FORM
 from npuprof.store import RELEASED, is_source_reference
@@ -12,10 +12,6 @@ from npuprof.store.folder import Folder
 from npuprof.store.gitstore.revisions import Revision
 from npuprof.store.sources.lookups import Lookups
 from npuprof.store.sources.vendored_releases import RECORD, KeptRecord, KeptRelease, may_be_kept
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.document.profile import ProfileSource
 
 
 class KeptFiles:
