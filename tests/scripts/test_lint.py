@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from npuprof import __main__
-from support.importing import HEAD, TAIL, findings, imported, told, write
+from support.importing import HEAD, TAIL, findings, imported, locate_findings, write
 from support.running import Run
 
 P = "custom_op.parameter_map"
@@ -40,7 +40,7 @@ P = "custom_op.parameter_map"
     ],
 )
 def test_a_defect_is_named_at_its_line(line: str, code: str) -> None:
-    said = told(f"\n{line}\n")
+    said = locate_findings(f"\n{line}\n")
     assert (code, 2) in said
     assert all(other == code or other in ("NP349", "NP501", "NP303") for other, _ in said), said
 
@@ -61,8 +61,8 @@ def test_the_hint_of_a_wrong_field_is_the_line_to_write() -> None:
 
 
 def test_a_release_in_which_the_field_was_right_says_nothing() -> None:
-    assert not told(f'{P}["jit_compile"].b = False\n', cann="6.0.1")
-    assert told(f'{P}["jit_compile"].b = False\n', cann="6.3.RC2")
+    assert not locate_findings(f'{P}["jit_compile"].b = False\n', cann="6.0.1")
+    assert locate_findings(f'{P}["jit_compile"].b = False\n', cann="6.3.RC2")
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_a_release_in_which_the_field_was_right_says_nothing() -> None:
     ],
 )
 def test_what_may_be_right_is_passed_over(lines: str) -> None:
-    assert told(lines) == []
+    assert locate_findings(lines) == []
 
 
 def test_settings_that_exclude_each_other_are_seen_across_branches() -> None:
@@ -94,12 +94,12 @@ def test_settings_that_exclude_each_other_are_seen_across_branches() -> None:
         f'{P}["precision_mode_v2"].s = b"origin"\nif FLAGS.a:\n'
         f'    {P}["precision_mode"].s = b"force_fp32"\n'
     )
-    assert [code for code, _ in told(both)] == ["NP301"]
+    assert [code for code, _ in locate_findings(both)] == ["NP301"]
     unknown = (
         f'{P}["precision_mode_v2"].s = b"origin"\n'
         f'{P}["precision_mode"].s = tf.compat.as_bytes(FLAGS.m)\n'
     )
-    assert [code for code, _ in told(unknown)] == ["NP301"]
+    assert [code for code, _ in locate_findings(unknown)] == ["NP301"]
 
 
 TF2 = "import npu_device as npu\no = npu.global_options()\n"
@@ -419,7 +419,7 @@ SECOND = re.sub(r"custom_op\b", "other", HEAD).partition("config = tf.ConfigProt
     ],
 )
 def test_a_second_entry_of_one_configuration_is_named(lines: str, doubled: list[int]) -> None:
-    assert [line for code, line in told(lines) if code == "NP820"] == doubled
+    assert [line for code, line in locate_findings(lines) if code == "NP820"] == doubled
 
 
 @pytest.mark.parametrize(
@@ -613,7 +613,7 @@ def test_blanks_between_the_types_of_operators_are_no_error() -> None:
         f'{P}["op_select_implmode"].s = b"high_precision"\n'
         f'{P}["optypelist_for_implmode"].s = b"Pooling, SoftmaxV2"\n'
     )
-    assert {code for code, _ in told(lines)} == {"NP501"}
+    assert {code for code, _ in locate_findings(lines)} == {"NP501"}
 
 
 def test_the_name_of_a_file_says_nothing_of_its_content() -> None:
@@ -624,7 +624,7 @@ def test_the_name_of_a_file_says_nothing_of_its_content() -> None:
         f'{P}["precision_mode"].s = b"allow_mix_precision"\n'
         f'{P}["modify_mixlist"].s = b"fusion_config.txt"\n'
     )
-    assert told(lines) == []
+    assert locate_findings(lines) == []
 
 
 def test_a_variable_that_nothing_reads_any_more_is_a_warning() -> None:
@@ -696,10 +696,12 @@ def test_entries_of_other_optimizers_are_none_of_ours() -> None:
 
 
 def test_the_size_of_memory_may_be_a_product() -> None:
-    assert told(
+    assert locate_findings(
         f'{P}["graph_memory_max_size"].s = tf.compat.as_bytes("31*1024 * 1024*1024")\n'
     ) == [("NP502", 1)]
-    assert ("NP203", 1) in told(f'{P}["graph_memory_max_size"].s = tf.compat.as_bytes("31G")\n')
+    assert ("NP203", 1) in locate_findings(
+        f'{P}["graph_memory_max_size"].s = tf.compat.as_bytes("31G")\n'
+    )
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def findings(text: str | bytes, name: str = "x.py", **asked: str) -> list[Findin
     return check_script(imported(text, name), Context(**asked))
 
 
-def told(lines: str, **asked: str) -> list[tuple[str, int]]:
+def locate_findings(lines: str, **asked: str) -> list[tuple[str, int]]:
     """Return code and line (counted in ``lines``) of what is said of a script with these lines in
     the middle; notes are left out.
     """
