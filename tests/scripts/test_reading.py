@@ -9,7 +9,7 @@ import pytest
 from npuprof import __main__, document
 from npuprof.document.profile import Profile
 from npuprof.scripts.preset import build_drafts, format_draft
-from support.importing import HEAD, imported, one, settings
+from support.importing import HEAD, import_setting, imported, settings
 
 SCRIPTS = Path(__file__).parent / "samples"
 CORPUS = sorted(path for path in SCRIPTS.iterdir() if path.suffix in (".py", ".sh"))
@@ -73,8 +73,8 @@ def test_a_script_of_the_corpus_gives_its_preset(
     ],
 )
 def test_a_constant_is_folded(line: str, value: object) -> None:
-    assert one(f"{line}\n").value == value
-    assert type(one(f"{line}\n").value) is type(value)
+    assert import_setting(f"{line}\n").value == value
+    assert type(import_setting(f"{line}\n").value) is type(value)
 
 
 @pytest.mark.parametrize(
@@ -95,13 +95,15 @@ def test_a_constant_is_folded(line: str, value: object) -> None:
     ],
 )
 def test_what_depends_on_the_run_has_a_reason_and_no_value(expression: str, reason: str) -> None:
-    found = one(f'custom_op.parameter_map["precision_mode"].s = tf.compat.as_bytes({expression})\n')
+    found = import_setting(
+        f'custom_op.parameter_map["precision_mode"].s = tf.compat.as_bytes({expression})\n'
+    )
     assert found.value is None
     assert reason in found.reason
 
 
 def test_the_default_of_a_flag_is_offered_and_not_taken() -> None:
-    found = one(
+    found = import_setting(
         'flags.DEFINE_string("mode", "force_fp32", "")\n'
         'custom_op.parameter_map["precision_mode"].s = tf.compat.as_bytes(FLAGS.mode)\n'
     )
@@ -123,7 +125,9 @@ def test_the_default_of_a_flag_is_offered_and_not_taken() -> None:
     ],
 )
 def test_a_name_that_can_have_two_values_has_none(before: str) -> None:
-    assert one(f'{before}op.parameter_map["precision_mode"].s = tf.compat.as_bytes(mode)\n').reason
+    assert import_setting(
+        f'{before}op.parameter_map["precision_mode"].s = tf.compat.as_bytes(mode)\n'
+    ).reason
 
 
 def test_a_function_is_read_with_the_arguments_of_its_calls() -> None:
@@ -281,8 +285,8 @@ def test_several_presets_need_a_folder(tmp_path: Path, capsys: pytest.CaptureFix
 def test_an_attribute_of_a_class_that_is_given_anew_has_no_fixed_value(after: str) -> None:
     line = 'op.parameter_map["precision_mode"].s = tf.compat.as_bytes(C.mode)\n'
     source = 'class C(object):\n    mode = "force_fp32"\n'
-    assert one(f"{source}{line}").value == "force_fp32"
-    assert one(f"{source}{after}{line}").reason == "depends on C.mode"
+    assert import_setting(f"{source}{line}").value == "force_fp32"
+    assert import_setting(f"{source}{after}{line}").reason == "depends on C.mode"
 
 
 def test_the_open_end_of_a_rendered_estimator_sets_nothing() -> None:
@@ -297,9 +301,9 @@ def test_the_open_end_of_a_rendered_estimator_sets_nothing() -> None:
 
 def test_a_list_with_a_second_name_is_not_folded() -> None:
     line = 'op.parameter_map["dump_layer"].s = tf.compat.as_bytes(" ".join(names))\n'
-    assert one(f'names = ["a"]\nself.names = names\n{line}').value == "a"
+    assert import_setting(f'names = ["a"]\nself.names = names\n{line}').value == "a"
     assert (
-        one(f'names = ["a"]\nother = names\nother.append("b")\n{line}').reason
+        import_setting(f'names = ["a"]\nother = names\nother.append("b")\n{line}').reason
         == "depends on the variable names, which has a second name"
     )
 
@@ -318,7 +322,7 @@ def test_a_function_is_known_under_the_name_it_is_imported_by(
     imports: str, expression: str
 ) -> None:
     line = f'op.parameter_map["dump_path"].s = tf.compat.as_bytes({expression})\n'
-    assert one(f"{imports}\n{line}").value == "/a/b"
+    assert import_setting(f"{imports}\n{line}").value == "/a/b"
 
 
 READ = 'custom_op.parameter_map["precision_mode"].s = tf.compat.as_bytes({})\n'

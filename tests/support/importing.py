@@ -39,7 +39,7 @@ def settings(text: str | bytes, name: str = "x.py") -> dict[str, Any]:
     return {one.key or "?": f"<{why}>" if why else one.value for one, why in found}
 
 
-def one(text: str, name: str = "x.py") -> ScriptSetting:
+def import_setting(text: str, name: str = "x.py") -> ScriptSetting:
     found = [found for found in imported(text, name).found if not found.commented]
     assert len(found) == 1
     return found[0]
