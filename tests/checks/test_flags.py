@@ -19,7 +19,7 @@ from support.building import toml
 SHAPE = {"input_shape": "a:-1,2"}
 
 
-def told(
+def list_messages(
     options: dict[str, Any],
     atc: dict[str, Any],
     scenario: str = "offline-inference",
@@ -75,10 +75,10 @@ def told(
 def test_flags_that_exclude_each_other_are_told_once(
     options: dict[str, Any], atc: dict[str, Any], expected: list[str]
 ) -> None:
-    assert told(options, atc) == expected
-    assert told(options, atc, "", "atc") == expected
-    assert told(options, atc, "training") == []
-    assert told(options, atc, "") == []
+    assert list_messages(options, atc) == expected
+    assert list_messages(options, atc, "", "atc") == expected
+    assert list_messages(options, atc, "training") == []
+    assert list_messages(options, atc, "") == []
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,9 @@ def test_flags_that_exclude_each_other_are_told_once(
     ],
 )
 def test_a_conflict_with_one_value_is_none_with_others(value: str, expected: list[str]) -> None:
-    assert told({"precision_mode_v2": value}, {"compression_optimize_conf": "/c"}) == expected
+    assert (
+        list_messages({"precision_mode_v2": value}, {"compression_optimize_conf": "/c"}) == expected
+    )
 
 
 LEVEL = "error --deterministic_level needs --deterministic=1"
@@ -164,9 +166,9 @@ IMAGES = {"dynamic_image_size": "1,2;3,4"}
 def test_a_flag_that_lacks_another_one_is_told(
     options: dict[str, Any], atc: dict[str, Any], expected: list[str]
 ) -> None:
-    assert told(options, atc) == expected
-    assert told(options, atc, "", "atc") == expected
-    assert told(options, atc, "training") == told(options, atc, "") == []
+    assert list_messages(options, atc) == expected
+    assert list_messages(options, atc, "", "atc") == expected
+    assert list_messages(options, atc, "training") == list_messages(options, atc, "") == []
 
 
 def test_each_requirement_of_the_catalogue_names_flags_and_values_there_are() -> None:
