@@ -14,7 +14,7 @@ TF2 = "global-options"
 OFFLINE = '[profile]\nscenario = "offline-inference"\n'
 
 
-def told(text: str, cann: str | None = None, target: str | None = None) -> set[str]:
+def list_codes(text: str, cann: str | None = None, target: str | None = None) -> set[str]:
     """Return the codes of the errors and warnings of a preset in a context, but for those of
     deprecated options.
     """
@@ -40,7 +40,9 @@ def told(text: str, cann: str | None = None, target: str | None = None) -> set[s
 def test_an_option_is_younger_in_tf_2_than_in_a_session(
     line: str, release: str, code: str | None
 ) -> None:
-    assert told(f"[options]\n{line}\n", cann=release, target=TF2) == ({code} if code else set())
+    assert list_codes(f"[options]\n{line}\n", cann=release, target=TF2) == (
+        {code} if code else set()
+    )
 
 
 @pytest.mark.parametrize(
@@ -58,15 +60,15 @@ def test_a_conversion_takes_shapes_that_a_session_does_not(
     shape: str, offline: set[str], online: set[str]
 ) -> None:
     assert (
-        told(f"{OFFLINE}[options]\ninput_shape = '{shape}'\n")
-        == told(f"{OFFLINE}[atc]\ninput_shape = '{shape}'\n")
+        list_codes(f"{OFFLINE}[options]\ninput_shape = '{shape}'\n")
+        == list_codes(f"{OFFLINE}[atc]\ninput_shape = '{shape}'\n")
         == offline
     )
     alone = (
         f"[profile]\nscenario = 'online-inference'\n[options]\ninput_shape = '{shape}'\n"
         "dynamic_dims = '1;2'\ndynamic_node_type = 1\n"
     )
-    assert {"NP203"} & told(alone) == online
+    assert {"NP203"} & list_codes(alone) == online
 
 
 @pytest.mark.parametrize(
@@ -92,7 +94,7 @@ def test_a_conversion_takes_shapes_that_a_session_does_not(
 def test_the_chip_of_a_conversion_says_the_product(
     atc: str, options: str, more: str, expected: set[str]
 ) -> None:
-    assert told(f"{OFFLINE}{more}\n[options]\n{options}\n[atc]\n{atc}\n") == expected
+    assert list_codes(f"{OFFLINE}{more}\n[options]\n{options}\n[atc]\n{atc}\n") == expected
 
 
 @pytest.mark.parametrize(
@@ -111,11 +113,11 @@ def test_each_surface_takes_its_own_values(
     line: str, session: str | None, tf2: str | None, atc: str | None
 ) -> None:
     text = f"[options]\n{line}\n"
-    there = told(text, target="session")
+    there = list_codes(text, target="session")
     assert (session or "") in ("", *there), there
     assert bool(there) is bool(session)
-    assert (tf2 or "") in ("", *told(text, target=TF2)), told(text, target=TF2)
-    assert bool(told(text, target=TF2)) is bool(tf2)
+    assert (tf2 or "") in ("", *list_codes(text, target=TF2)), list_codes(text, target=TF2)
+    assert bool(list_codes(text, target=TF2)) is bool(tf2)
     offline = {
         finding.code for finding in findings(OFFLINE + text) if finding.severity != "info"
     } - {"NP501", "NP205"}
@@ -131,10 +133,10 @@ def test_a_choice_is_doubtful_where_the_manual_of_the_surface_warns_of_it(
 ) -> None:
     head = f'[profile]\nscenario = "{scenario}"\n' if scenario else ""
     assert (
-        "NP205" in told(f'{head}[options]\nprecision_mode_v2 = "mixed_hif8"\n', target=target)
+        "NP205" in list_codes(f'{head}[options]\nprecision_mode_v2 = "mixed_hif8"\n', target=target)
     ) is is_doubtful
 
 
 def test_a_preset_for_any_scenario_is_judged_by_the_flags_where_atc_is_asked_for() -> None:
-    assert told('[options]\noo_level = "O2"\n', target="atc") == {"NP203", "NP205"}
-    assert told('[options]\nbuffer_optimize = "l1_optimize"\n', target="atc") == set()
+    assert list_codes('[options]\noo_level = "O2"\n', target="atc") == {"NP203", "NP205"}
+    assert list_codes('[options]\nbuffer_optimize = "l1_optimize"\n', target="atc") == set()
