@@ -17,7 +17,7 @@ OFFLINE = '[profile]\nscenario = "offline-inference"\n'
 LISTED = '[options]\nop_select_implmode = "high_precision"\noptypelist_for_implmode = %s\n'
 
 
-def told(text: str) -> set[str]:
+def list_codes(text: str) -> set[str]:
     """Return the codes of the errors and warnings of a preset, but for those of
     deprecated options.
     """
@@ -42,7 +42,7 @@ def told(text: str) -> set[str]:
     ],
 )
 def test_a_path_is_made_of_what_its_manual_allows(text: str, code: str | None) -> None:
-    assert told(text) - {"NP605"} == ({code} if code else set())
+    assert list_codes(text) - {"NP605"} == ({code} if code else set())
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_a_path_is_made_of_what_its_manual_allows(text: str, code: str | None) -
 def test_what_only_a_shell_expands_is_an_error_in_every_path(
     preset: str, path: str, expanded: bool
 ) -> None:
-    assert bool(told(preset % path) & {"NP211", "NP204"}) is expanded
+    assert bool(list_codes(preset % path) & {"NP211", "NP204"}) is expanded
 
 
 @pytest.mark.parametrize(
@@ -89,12 +89,12 @@ def test_what_only_a_shell_expands_is_an_error_in_every_path(
     ],
 )
 def test_no_export_expands_the_paths_of_other_programs(value: str, code: str | None) -> None:
-    assert told(f"[env]\nMY_LIBRARY_PATH = '{value}'\n") == ({code} if code else set())
+    assert list_codes(f"[env]\nMY_LIBRARY_PATH = '{value}'\n") == ({code} if code else set())
 
 
 @pytest.mark.parametrize("path", ["$HOME/x.pb", "~/x.pb"])
 def test_no_shell_expands_the_path_of_a_flag(path: str) -> None:
-    assert told(f"{OFFLINE}[atc]\nmodel = '{path}'\n") == {"NP211"}
+    assert list_codes(f"{OFFLINE}[atc]\nmodel = '{path}'\n") == {"NP211"}
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_no_shell_expands_the_path_of_a_flag(path: str) -> None:
 def test_each_mode_of_an_operator_is_judged_for_its_product(
     mode: str, product: str, code: str | None
 ) -> None:
-    assert told(f'[profile]\nproducts = ["{product}"]\n{MODES % mode}') == (
+    assert list_codes(f'[profile]\nproducts = ["{product}"]\n{MODES % mode}') == (
         {code} if code else set()
     )
 
@@ -126,7 +126,7 @@ def test_a_member_of_a_text_is_judged_for_its_product(kind: str, code: str | Non
         '[profile]\nproducts = ["atlas-training"]\n[options]\n'
         f'experimental_accelerate_train_mode = "{kind}|step|0.9"\n'
     )
-    assert told(text) == ({code} if code else set())
+    assert list_codes(text) == ({code} if code else set())
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_a_name_in_another_case_is_a_warning_at_that_name(text: str, key: str) -
 def test_an_addition_to_the_gray_list_alone_is_told_to_change_nothing(
     lists: str, doubtful: bool
 ) -> None:
-    assert told(f"{MIXED}modify_mixlist = {lists}\n") == ({"NP205"} if doubtful else set())
+    assert list_codes(f"{MIXED}modify_mixlist = {lists}\n") == ({"NP205"} if doubtful else set())
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_an_addition_to_the_gray_list_alone_is_told_to_change_nothing(
     ],
 )
 def test_data_types_are_those_of_cann(types: str, code: str | None) -> None:
-    assert told(
+    assert list_codes(
         f'{MIXED}customize_dtypes = {{ "OpType::Add" = {{ InputDtype = {types} }} }}\n'
     ) == ({code} if code else set())
 
@@ -197,8 +197,8 @@ def test_data_types_are_those_of_cann(types: str, code: str | None) -> None:
 def test_operators_for_an_implementation_mode_are_those_the_manual_lists(
     value: str, code: str | None
 ) -> None:
-    assert told(LISTED % value) == ({code} if code else set())
-    assert told(OFFLINE + LISTED % value) == set()
+    assert list_codes(LISTED % value) == ({code} if code else set())
+    assert list_codes(OFFLINE + LISTED % value) == set()
 
 
 @pytest.mark.parametrize(
@@ -220,12 +220,12 @@ def test_operators_for_an_implementation_mode_are_those_the_manual_lists(
     ],
 )
 def test_what_profiling_collects_is_read_member_by_member(options: str, code: str | None) -> None:
-    assert told(f"{PROFILED}profiling_options = {options}\n") == ({code} if code else set())
+    assert list_codes(f"{PROFILED}profiling_options = {options}\n") == ({code} if code else set())
 
 
 @pytest.mark.parametrize(("ids", "code"), [("[0, 9]", None), ('"0,10"', "NP205")])
 def test_a_device_of_two_digits_is_doubtful(ids: str, code: str | None) -> None:
-    assert told(f"[options]\nlocal_device_list = {ids}\nlocal_rank_id = 0\n") - {"NP601"} == (
+    assert list_codes(f"[options]\nlocal_device_list = {ids}\nlocal_rank_id = 0\n") - {"NP601"} == (
         {code} if code else set()
     )
 
@@ -235,7 +235,7 @@ def test_a_device_of_two_digits_is_doubtful(ids: str, code: str | None) -> None:
     [("0.5", True), ("nan", False), ("inf", False), ('"nan"', False), ('"-inf"', False)],
 )
 def test_a_variable_that_takes_a_number_takes_finite_ones_only(text: str, fits: bool) -> None:
-    assert ("NP202" in told(f"[env]\nNPU_MEMORY_FRACTION = {text}\n")) is not fits
+    assert ("NP202" in list_codes(f"[env]\nNPU_MEMORY_FRACTION = {text}\n")) is not fits
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ def test_a_variable_that_takes_a_number_takes_finite_ones_only(text: str, fits: 
 def test_the_content_of_a_file_is_not_taken_for_its_path(
     option: str, text: str, wrong: bool
 ) -> None:
-    assert ("NP203" in told(f"{MIXED}{option} = {json.dumps(text)}\n")) is wrong
+    assert ("NP203" in list_codes(f"{MIXED}{option} = {json.dumps(text)}\n")) is wrong
 
 
 @pytest.mark.parametrize(
@@ -276,7 +276,7 @@ def test_the_content_of_a_file_is_not_taken_for_its_path(
 def test_a_variable_takes_the_fact_of_a_launcher_that_it_stands_for(
     setting: str, code: str | None
 ) -> None:
-    assert told(f"[env]\n{setting}\n") == ({code} if code else set())
+    assert list_codes(f"[env]\n{setting}\n") == ({code} if code else set())
 
 
 @pytest.mark.parametrize(
@@ -297,7 +297,7 @@ def test_an_old_name_of_a_variable_is_deprecated_where_there_is_a_new_one(
 def test_a_value_of_older_releases_is_fine_where_the_last_one_that_is_meant_takes_it(
     cann: str, code: str | None
 ) -> None:
-    assert told(f'[profile]\ncann = "{cann}"\n[options]\naoe_mode = "mdat"\n') == (
+    assert list_codes(f'[profile]\ncann = "{cann}"\n[options]\naoe_mode = "mdat"\n') == (
         {code} if code else set()
     )
 
