@@ -11,7 +11,7 @@ from support.building import findings
 OFFLINE = '[profile]\nscenario = "offline-inference"\n'
 
 
-def told(text: str) -> set[str]:
+def list_codes(text: str) -> set[str]:
     """Return the codes of the errors and warnings of a preset, but for those of who may set a
     variable.
     """
@@ -60,9 +60,9 @@ def test_a_variable_has_the_format_of_its_page(name: str, good: list[str], bad: 
         "PROFILING_OPTIONS": "PROFILING_MODE = 'true'\n",
     }
     for text in good:
-        assert told(f"[env]\n{name} = '{text}'\n{beside.get(name, '')}") == set(), text
+        assert list_codes(f"[env]\n{name} = '{text}'\n{beside.get(name, '')}") == set(), text
     for text in bad:
-        assert told(f"[env]\n{name} = '{text}'\n{beside.get(name, '')}") == {"NP203"}, text
+        assert list_codes(f"[env]\n{name} = '{text}'\n{beside.get(name, '')}") == {"NP203"}, text
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_variable_has_the_format_of_its_page(name: str, good: list[str], bad: 
     ],
 )
 def test_a_value_is_judged_for_the_product(product: str, line: str, code: str | None) -> None:
-    found = told(f'[profile]\nproducts = ["{product}"]\n[env]\n{line}\n') - {"NP370"}
+    found = list_codes(f'[profile]\nproducts = ["{product}"]\n[env]\n{line}\n') - {"NP370"}
     assert found == ({code} if code else set())
 
 
@@ -105,9 +105,9 @@ def test_repeating_collectives_is_written_as_the_releases_ask(
 ) -> None:
     claim = f'[profile]\ncann = "{cann}"\n' if cann else ""
     assert (
-        code in told(f"{claim}[env]\nHCCL_OP_RETRY_ENABLE = '{value}'\n")
+        code in list_codes(f"{claim}[env]\nHCCL_OP_RETRY_ENABLE = '{value}'\n")
         if code
-        else not told(f"{claim}[env]\nHCCL_OP_RETRY_ENABLE = '{value}'\n")
+        else not list_codes(f"{claim}[env]\nHCCL_OP_RETRY_ENABLE = '{value}'\n")
     )
 
 
@@ -127,7 +127,7 @@ def test_repeating_collectives_is_written_as_the_releases_ask(
 )
 def test_a_flag_is_judged_for_the_product(product: str, line: str, code: str | None) -> None:
     text = f'{OFFLINE}products = ["{product}"]\n[atc]\n{line}\n'
-    assert told(text) == ({code} if code else set())
+    assert list_codes(text) == ({code} if code else set())
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_a_flag_has_as_many_sizes_as_the_product_takes(
 ) -> None:
     sizes = ",".join(map(str, range(1, count + 1)))
     shape = "[options]\ninput_shape = { data = [-1, 3] }\n"
-    assert told(
+    assert list_codes(
         f'{OFFLINE}products = ["{product}"]\n{shape}[atc]\ndynamic_batch_size = "{sizes}"\n'
     ) == ({code} if code else set())
 
