@@ -102,7 +102,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     return made
 
 
-def told(answer: str, code: str) -> list[str]:
+def find_messages(answer: str, code: str) -> list[str]:
     """Return the messages of a code in an answer."""
     return re.findall(rf" (?:error|warning) {code}: (.*)", answer)
 
@@ -191,7 +191,7 @@ def override(match: str, key: str = "hccl_timeout", value: int = 200) -> str:
 def test_a_rule_is_evaluated_for_the_releases_of_a_preset(
     checkout: Checkout, flags: str, text: str, code: str, expected: str | None
 ) -> None:
-    assert told(checkout.start("check", "-", *flags.split(), stdin=text).stdout, code) == [
+    assert find_messages(checkout.start("check", "-", *flags.split(), stdin=text).stdout, code) == [
         expected
     ] * (expected is not None)
 
@@ -203,7 +203,7 @@ def test_presets_with_other_ranges_do_not_share_the_result_of_a_rule(checkout: C
         {"a": '[profile]\ncann = ">=8.0,<9"\n' + body, "b": '[profile]\ncann = ">=9.0"\n' + body},
     )
     answer = checkout.start("check", "--store", str(store)).stdout
-    assert told(answer, "NP990") == [f"broken {OLD} where no release is asked for"]
+    assert find_messages(answer, "NP990") == [f"broken {OLD} where no release is asked for"]
     assert "a.toml:4:1: warning NP990" in answer
 
 
