@@ -55,7 +55,7 @@ def project(tmp_path: Path) -> Callable[..., Path]:
     return build
 
 
-def told(config: Any, code: str = "TEAM-1") -> list[str]:
+def list_messages(config: Any, code: str = "TEAM-1") -> list[str]:
     return [finding.message for finding in npuprof.check(config) if finding.code == code]
 
 
@@ -167,7 +167,7 @@ def test_what_is_required_must_be_true(
     run: Run,
 ) -> None:
     project(f"[[rule]]\n{rule(require, **({'when': when} if when else {}))}", a=preset)
-    assert told(npuprof.open_store().resolve("a")) == ([message] if message else [])
+    assert list_messages(npuprof.open_store().resolve("a")) == ([message] if message else [])
 
 
 def test_a_sentence_of_the_team_goes_on_where_a_reason_follows(
@@ -179,8 +179,8 @@ def test_a_sentence_of_the_team_goes_on_where_a_reason_follows(
         b="options.deterministic = 0\n",
     )
     store = npuprof.open_store()
-    assert told(store.resolve("a")) == ["Runs repeat: deterministic is not set"]
-    assert told(store.resolve("b")) == ["Runs repeat"]
+    assert list_messages(store.resolve("a")) == ["Runs repeat: deterministic is not set"]
+    assert list_messages(store.resolve("b")) == ["Runs repeat"]
 
 
 def test_a_rule_binds_the_presets_that_its_globs_mean(
@@ -225,16 +225,21 @@ def test_a_rule_is_judged_in_every_context_of_a_preset(project: Callable[..., Pa
         ),
     )
     store = npuprof.open_store()
-    assert told(store.resolve("a"), "TEAM-2") == ["hccl_timeout <= 1800 is required on atlas-a3"]
-    assert told(store.resolve("a", product="atlas-a2"), "TEAM-2") == []
-    assert "hccl_timeout <= 1800 is required" in told(
+    assert list_messages(store.resolve("a"), "TEAM-2") == [
+        "hccl_timeout <= 1800 is required on atlas-a3"
+    ]
+    assert list_messages(store.resolve("a", product="atlas-a2"), "TEAM-2") == []
+    assert "hccl_timeout <= 1800 is required" in list_messages(
         store.resolve("a", set={"hccl_timeout": 2000}), "TEAM-2"
     )
 
 
 def test_what_is_only_there_to_be_extended_breaks_no_rule(project: Callable[..., Path]) -> None:
     project(SHORT, a="profile.abstract = true\n", b='profile.extends = ["a"]\n')
-    assert [len(told(npuprof.open_store().resolve(name), "TEAM-2")) for name in "ab"] == [0, 1]
+    assert [len(list_messages(npuprof.open_store().resolve(name), "TEAM-2")) for name in "ab"] == [
+        0,
+        1,
+    ]
 
 
 def test_a_rule_binds_what_is_composed_of_a_preset_that_it_binds(
@@ -275,7 +280,11 @@ def test_an_export_and_an_edit_are_judged_by_the_rules(
 def test_a_pickled_config_keeps_the_rules(project: Callable[..., Path]) -> None:
     project(SHORT, a="")
     config = npuprof.open_store().resolve("a")
-    assert told(pickle.loads(pickle.dumps(config)), "TEAM-2") == told(config, "TEAM-2") != []
+    assert (
+        list_messages(pickle.loads(pickle.dumps(config)), "TEAM-2")
+        == list_messages(config, "TEAM-2")
+        != []
+    )
 
 
 SCRIPT = """import tensorflow as tf
