@@ -22,7 +22,7 @@ A2, A3 = "atlas-a2", "atlas-a3"
 CLASH = "precision_mode and precision_mode_v2 are both set"
 
 
-def told(text: str, **asked: Any) -> list[str]:
+def list_clashes(text: str, **asked: Any) -> list[str]:
     return [finding.message for finding in findings(text, **asked) if finding.code == "NP301"]
 
 
@@ -56,7 +56,7 @@ def clash(match: str, profile: str = "") -> str:
     ],
 )
 def test_a_value_and_an_override_are_judged_together(text: str, expected: str | None) -> None:
-    assert told(text) == [expected] * (expected is not None)
+    assert list_clashes(text) == [expected] * (expected is not None)
 
 
 def lists(*overrides: str, profile: str = f'products = ["{A2}", "{A3}"]') -> str:
