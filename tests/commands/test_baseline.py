@@ -19,7 +19,7 @@ OLD = '[options]\nhccl_timeot = 3\n[env]\nJOB_ID = "1"\n'
 FILE = "old.json"
 
 
-def told(result: Result) -> list[str]:
+def list_codes(result: Result) -> list[str]:
     return sorted(
         one["code"] for one in json.loads(result.out)["findings"] if one["severity"] != "info"
     )
@@ -45,7 +45,7 @@ def test_findings_are_chosen_by_their_codes(
     words: tuple[str, ...], codes: list[str], exit_code: int, old: Path, run: Run
 ) -> None:
     result = run("check", *words, "--format", "json")
-    assert (told(result), result.code) == (codes, exit_code)
+    assert (list_codes(result), result.code) == (codes, exit_code)
 
 
 @pytest.mark.parametrize(("verb", "flag"), [("check", "--select"), ("scan", "--ignore")])
@@ -57,10 +57,10 @@ def test_a_code_that_there_is_not_is_told(verb: str, flag: str, old: Path, run: 
 
 def test_a_support_matrix_knows_codes_and_baselines(old: Path, run: Run) -> None:
     platforms = ("check", "--cann", "8.0.0", "--cann", "9.0.0", "--format", "json")
-    every = told(run(*platforms))
+    every = list_codes(run(*platforms))
     assert "NP201" in every
-    assert "NP201" not in told(run(*platforms, "--ignore", "NP201"))
-    assert set(told(run(*platforms, "--select", "NP201"))) == {"NP201"}
+    assert "NP201" not in list_codes(run(*platforms, "--ignore", "NP201"))
+    assert set(list_codes(run(*platforms, "--select", "NP201"))) == {"NP201"}
     cells = json.loads(run(*platforms, "--ignore", "NP2").out)["presets"]
     assert not any(
         code.startswith("NP2")
