@@ -30,7 +30,7 @@ BLOCK = "# >>> npuprof plain >>>\n# <<< npuprof <<<\n"
 
 
 @pytest.fixture
-def here(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "work"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -65,25 +65,25 @@ def change(text: str) -> None:
     ],
 )
 def test_a_file_that_somebody_wrote_stays_unless_it_is_forced(
-    words: tuple[str, ...], path: str, run: Run, here: Path
+    words: tuple[str, ...], path: str, run: Run, project: Path
 ) -> None:
     Path("train.py").write_text("import tensorflow as tf\nconfig = tf.ConfigProto()\n")
     mine = "{}  # mine\n"
     Path(path).parent.mkdir(exist_ok=True)
     Path(path).write_text(mine)
-    before = {file: file.read_bytes() for file in here.rglob("*") if file.is_file()}
+    before = {file: file.read_bytes() for file in project.rglob("*") if file.is_file()}
     said = run(*words)
     assert said.code == 2
     assert path in said.err
     assert "--force" in said.err
-    assert {file: file.read_bytes() for file in here.rglob("*") if file.is_file()} == before
+    assert {file: file.read_bytes() for file in project.rglob("*") if file.is_file()} == before
     assert run(*words, "--force").code == 0
     assert Path(path).read_text() != mine
 
 
 @pytest.mark.parametrize("target", ["session", "keras", "torch-npu", "vllm", "env-loader", "toml"])
 def test_what_npuprof_wrote_and_nobody_edited_is_written_anew(
-    target: str, run: Run, here: Path
+    target: str, run: Run, project: Path
 ) -> None:
     command = ("render", "plain", "--to", target, "-o", "out", "--no-check")
     file = Path("out") / load_target(target).file
@@ -100,7 +100,7 @@ def test_what_npuprof_wrote_and_nobody_edited_is_written_anew(
 
 
 @pytest.mark.parametrize("target", ["session", "ge", "torch-npu", "toml", "json"])
-def test_an_edit_anywhere_in_rendered_text_is_kept(target: str, run: Run, here: Path) -> None:
+def test_an_edit_anywhere_in_rendered_text_is_kept(target: str, run: Run, project: Path) -> None:
     command = ("render", "plain", "--to", target, "-o", "out", "--no-check")
     file = Path("out") / load_target(target).file
     Path("profiles/plain.toml").write_text(SWITCH.format(0))
@@ -115,7 +115,7 @@ def test_an_edit_anywhere_in_rendered_text_is_kept(target: str, run: Run, here: 
         assert file.read_text() == edited
 
 
-def test_files_beside_the_code_are_known_by_what_its_header_lists(run: Run, here: Path) -> None:
+def test_files_beside_the_code_are_known_by_what_its_header_lists(run: Run, project: Path) -> None:
     assert run("render", "a", "-o", "out").code == 0
     assert re.search(
         r"^# beside: ops_info\.json sha256:[0-9a-f]{32}$",
@@ -170,7 +170,7 @@ def test_restore_keeps_edits_that_no_commit_holds(run: Run, repo: Repo) -> None:
     ],
 )
 def test_nothing_is_written_through_a_link_out_of_the_folder(
-    link: str, words: tuple[str, ...], run: Run, here: Path, tmp_path: Path
+    link: str, words: tuple[str, ...], run: Run, project: Path, tmp_path: Path
 ) -> None:
     Path("train.py").write_text("import tensorflow as tf\nconfig = tf.ConfigProto()\n")
     outside = tmp_path / "outside"
@@ -186,7 +186,7 @@ def test_nothing_is_written_through_a_link_out_of_the_folder(
 
 
 def test_inject_leaves_what_a_link_leads_out_to_and_follows_the_one_that_is_typed(
-    run: Run, here: Path, tmp_path: Path
+    run: Run, project: Path, tmp_path: Path
 ) -> None:
     outside = tmp_path / "outside.sh"
     outside.write_text(f"#!/bin/sh\n{BLOCK}")
@@ -244,7 +244,7 @@ def test_what_is_no_file_is_refused_by_name(
     words: tuple[str, ...],
     kind: tuple[str, str],
     run: Run,
-    here: Path,
+    project: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for path in ("odd.toml", "odd.py"):
@@ -268,7 +268,7 @@ def test_what_is_no_file_is_refused_by_name(
     )
 
 
-def test_pipes_among_the_files_of_a_folder_are_left_out_and_told(run: Run, here: Path) -> None:
+def test_pipes_among_the_files_of_a_folder_are_left_out_and_told(run: Run, project: Path) -> None:
     Path("scripts/deep").mkdir(parents=True)
     Path("scripts/deep/fine.py").write_text(
         'import os\nos.environ["HCCL_CONNECT_TIMEOUT"] = "600"\n'
@@ -288,7 +288,7 @@ def test_pipes_among_the_files_of_a_folder_are_left_out_and_told(run: Run, here:
 
 @pytest.mark.parametrize("codec", ["rot13", "hex", "undefined"])
 def test_a_coding_line_that_names_no_text_encoding_is_a_finding_about_that_file(
-    codec: str, run: Run, here: Path
+    codec: str, run: Run, project: Path
 ) -> None:
     Path("profiles").mkdir(exist_ok=True)
     Path("profiles/leaf.toml").write_text("[options]\nhccl_timeout = 600\n")
@@ -308,7 +308,7 @@ def test_a_coding_line_that_names_no_text_encoding_is_a_finding_about_that_file(
 
 
 @pytest.mark.parametrize("path", ["/dev/stdin", "/dev/fd/0"])
-def test_what_a_shell_hands_over_is_read_up_to_a_bound(path: str, here: Path) -> None:
+def test_what_a_shell_hands_over_is_read_up_to_a_bound(path: str, project: Path) -> None:
     environ = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     command = [sys.executable, "-m", "npuprof", "import", path, "--format", "text"]
     text = b'import os\nos.environ["HCCL_CONNECT_TIMEOUT"] = "600"\n'
