@@ -36,7 +36,7 @@ TREE = {
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     write(tmp_path, TREE)
     (tmp_path / "profiles").mkdir()
@@ -53,7 +53,7 @@ def read_tree(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_presets_and_blocks_are_written_together(here: Path, run: Run) -> None:
+def test_presets_and_blocks_are_written_together(project: Path, run: Run) -> None:
     done = run("adopt", "src")
     assert done.code == 0
     assert (
@@ -67,7 +67,7 @@ def test_presets_and_blocks_are_written_together(here: Path, run: Run) -> None:
     assert run("inject", "src", "--all", "--check").code == 0
     assert run("check").code == 0
     assert [
-        b">>> npuprof" in (here / name).read_bytes() for name in ("src/stuck.py", "src/run.sh")
+        b">>> npuprof" in (project / name).read_bytes() for name in ("src/stuck.py", "src/run.sh")
     ] == [False, True]
 
 
@@ -75,7 +75,7 @@ def test_presets_and_blocks_are_written_together(here: Path, run: Run) -> None:
     "more", [{}, {"src/new.py": PLAIN.replace("allow_mix_precision", "must_keep_origin_dtype")}]
 )
 def test_a_script_that_keeps_its_lines_has_one_preset_however_often_it_is_run(
-    more: dict[str, str], here: Path, run: Run
+    more: dict[str, str], project: Path, run: Run
 ) -> None:
     """With the others of its name in blocks it would be called otherwise."""
     hold = {
@@ -83,28 +83,28 @@ def test_a_script_that_keeps_its_lines_has_one_preset_however_often_it_is_run(
         "b": PLAIN.replace("True", "False"),
     }
     write(
-        here,
+        project,
         {**{f"src/{name}/hold.py": text for name, text in hold.items()}, "src/empty.py": EMPTY},
     )
     assert run("adopt", "src").code == 0
-    before = set(read_tree(here / "profiles"))
+    before = set(read_tree(project / "profiles"))
     assert {"a-hold.toml", "b-hold.toml"} <= before
-    write(here, more)
+    write(project, more)
     assert run("adopt", "src").code == 0
-    assert len(set(read_tree(here / "profiles")) - before) == ("src/new.py" in more)
+    assert len(set(read_tree(project / "profiles")) - before) == ("src/new.py" in more)
 
 
-def test_a_second_run_changes_nothing(here: Path, run: Run) -> None:
+def test_a_second_run_changes_nothing(project: Path, run: Run) -> None:
     run("adopt", "src")
-    before = read_tree(here)
+    before = read_tree(project)
     assert (
         "profiles has all the presets already; 0 of 1 script use generated blocks"
         in run("adopt", "src").err
     )
-    assert read_tree(here) == before
-    (here / "src/stuck.py").write_text(STUCK.replace("; print(1)", ""))
+    assert read_tree(project) == before
+    (project / "src/stuck.py").write_text(STUCK.replace("; print(1)", ""))
     assert "1 of 1 script uses generated blocks" in run("adopt", "src").err
-    assert read_tree(here / "profiles") == {
+    assert read_tree(project / "profiles") == {
         name[len("profiles/") :]: data
         for name, data in before.items()
         if name.startswith("profiles/")
@@ -112,45 +112,47 @@ def test_a_second_run_changes_nothing(here: Path, run: Run) -> None:
     assert "nothing in the scripts is written by hand" in run("adopt", "src").err
 
 
-def test_a_dry_run_shows_it_and_writes_nothing(here: Path, run: Run) -> None:
-    before = read_tree(here)
+def test_a_dry_run_shows_it_and_writes_nothing(project: Path, run: Run) -> None:
+    before = read_tree(project)
     done = run("adopt", "src", "--dry-run")
-    assert (done.code, "would write" in done.err, read_tree(here)) == (0, True, before)
+    assert (done.code, "would write" in done.err, read_tree(project)) == (0, True, before)
     assert "+++ b/src/bert/train.py" in done.out
     assert "--- /dev/null\n+++ b/profiles/" in done.out
 
 
-def test_names_that_are_taken_are_all_told_before_anything_is_written(here: Path, run: Run) -> None:
+def test_names_that_are_taken_are_all_told_before_anything_is_written(
+    project: Path, run: Run
+) -> None:
     write(
-        here,
+        project,
         dict.fromkeys(
             ("profiles/run.toml", "profiles/stuck.toml"), '[profile]\ndescription = "x"\n'
         ),
     )
-    before = read_tree(here)
+    before = read_tree(project)
     done = run("adopt", "src")
-    assert (done.code, read_tree(here)) == (2, before)
+    assert (done.code, read_tree(project)) == (2, before)
     assert all(
         said in done.err for said in ("'run' already", "'stuck' already", "--under adopted")
     ), done.err
     assert run("adopt", "src", "--under", "adopted").code == 0
-    assert (here / "profiles/adopted/run.toml").is_file()
-    assert b"# >>> npuprof adopted/run >>>" in (here / "src/run.sh").read_bytes()
+    assert (project / "profiles/adopted/run.toml").is_file()
+    assert b"# >>> npuprof adopted/run >>>" in (project / "src/run.sh").read_bytes()
     assert run("inject", "src", "--all", "--check").code == 0
 
 
-def test_a_script_that_cannot_be_written_keeps_its_lines(here: Path, run: Run) -> None:
-    (here / "src/bert/train.py").chmod(0o444)
-    write(here, {"elsewhere/train.py": PLAIN.replace("allow_mix_precision", "force_fp32")})
-    (here / "src/link.py").symlink_to(here / "elsewhere/train.py")
-    (here / "src/again.py").symlink_to(here / "src/resnet/train.py")
+def test_a_script_that_cannot_be_written_keeps_its_lines(project: Path, run: Run) -> None:
+    (project / "src/bert/train.py").chmod(0o444)
+    write(project, {"elsewhere/train.py": PLAIN.replace("allow_mix_precision", "force_fp32")})
+    (project / "src/link.py").symlink_to(project / "elsewhere/train.py")
+    (project / "src/again.py").symlink_to(project / "src/resnet/train.py")
     done = run("adopt", "src")
     assert done.code == 0
     assert "src/bert/train.py keeps its lines: src/bert/train.py is read-only" in done.err
     assert "src/link.py keeps its lines: src/link.py is a link that leads out of src" in done.err
-    assert (here / "src/bert/train.py").read_text() == PLAIN
-    assert b">>> npuprof" not in (here / "elsewhere/train.py").read_bytes()
-    assert (here / "src/resnet/train.py").read_bytes().count(b">>> npuprof") == 1
+    assert (project / "src/bert/train.py").read_text() == PLAIN
+    assert b">>> npuprof" not in (project / "elsewhere/train.py").read_bytes()
+    assert (project / "src/resnet/train.py").read_bytes().count(b">>> npuprof") == 1
 
 
 @pytest.mark.parametrize(
@@ -158,14 +160,14 @@ def test_a_script_that_cannot_be_written_keeps_its_lines(here: Path, run: Run) -
     [("'hccl_timeout'].i = -5", "NP203"), ("'modify_mixlist'].s = b'/m.json'", "NP302")],
 )
 def test_a_preset_that_render_rejects_is_not_written_and_its_script_keeps_its_lines(
-    more: str, code: str, here: Path, run: Run
+    more: str, code: str, project: Path, run: Run
 ) -> None:
     text = OTHER.replace(OFF, f"custom_op.parameter_map[{more}\n{OFF}")
-    write(here, {"src/bert/bad.py": text})
+    write(project, {"src/bert/bad.py": text})
     done = run("adopt", "src")
     assert (done.code, "src/bert/bad.py:8 keeps its lines: " in done.err) == (0, True)
-    assert (here / "src/bert/bad.py").read_text() == text
-    assert [path.stem for path in here.glob("profiles/bert*")] == ["bert-train"]
+    assert (project / "src/bert/bad.py").read_text() == text
+    assert [path.stem for path in project.glob("profiles/bert*")] == ["bert-train"]
     assert run("check", "--strict").code == 0
     kept = {
         one["file"]: one["findings"]
@@ -176,7 +178,7 @@ def test_a_preset_that_render_rejects_is_not_written_and_its_script_keeps_its_li
     ]
 
 
-def test_a_file_that_is_not_there_is_an_error(here: Path, run: Run) -> None:
+def test_a_file_that_is_not_there_is_an_error(project: Path, run: Run) -> None:
     done = run("adopt", "nothere")
     assert (done.code, "cannot read the file" in done.err) == (2, True)
     done = run("adopt", "src", "--under", "bad name")
@@ -184,9 +186,9 @@ def test_a_file_that_is_not_there_is_an_error(here: Path, run: Run) -> None:
 
 
 def test_nothing_is_written_where_the_store_cannot_be(
-    here: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+    project: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = read_tree(here)
+    before = read_tree(project)
 
     def refuse(*given: object) -> None:
         raise OSError(28, "no space left on device")
@@ -194,24 +196,24 @@ def test_nothing_is_written_where_the_store_cannot_be(
     monkeypatch.setattr(Tree, "link_file", refuse)
     monkeypatch.setattr(Tree, "rename", refuse)
     assert run("adopt", "src").code == 2
-    assert (read_tree(here), list((here / "profiles").iterdir())) == (before, [])
+    assert (read_tree(project), list((project / "profiles").iterdir())) == (before, [])
 
 
 def test_lines_beside_a_block_are_told_and_left_unless_its_preset_has_them_too(
-    here: Path, run: Run
+    project: Path, run: Run
 ) -> None:
-    path = here / "src/bert/train.py"
+    path = project / "src/bert/train.py"
     path.write_text(f'import os\nos.environ["HCCL_CONNECT_TIMEOUT"] = "600"\n{path.read_text()}')
     assert run("adopt", "src/bert").code == 0
     assert "HCCL_CONNECT_TIMEOUT" in "".join(
-        one.read_text() for one in (here / "profiles").rglob("*.toml")
+        one.read_text() for one in (project / "profiles").rglob("*.toml")
     )
     same = run("adopt", "src/bert", "--strict")
     assert (same.code, "set more" in same.err) == (0, False)
     path.write_text(path.read_text().replace('"600"', '"1200"'))
-    before = read_tree(here)
+    before = read_tree(project)
     more = run("adopt", "src/bert", "--strict")
-    assert (more.code, "set more outside the block of" in more.err, read_tree(here)) == (
+    assert (more.code, "set more outside the block of" in more.err, read_tree(project)) == (
         1,
         True,
         before,
@@ -300,7 +302,9 @@ def test_a_helper_keeps_lines_whose_values_another_script_sets(
     assert (tmp_path / "src/npu_utils.py").read_text() == helper
 
 
-def test_a_file_that_a_script_names_stays_and_its_path_is_the_value(here: Path, run: Run) -> None:
+def test_a_file_that_a_script_names_stays_and_its_path_is_the_value(
+    project: Path, run: Run
+) -> None:
     mixed = (
         f"{HEAD}{ENTRY}{MIXED}custom_op.parameter_map['modify_mixlist'].s = b'ops.json'\n{OFF}{RUN}"
     )
@@ -310,7 +314,7 @@ def test_a_file_that_a_script_names_stays_and_its_path_is_the_value(here: Path, 
     )
     listed = '{"black-list": {"to-add": ["MatMul"]}}\n'
     write(
-        here,
+        project,
         {
             "own/train.py": mixed,
             "own/convert.sh": atc.replace("=x", "=allow_mix_precision"),
@@ -318,10 +322,10 @@ def test_a_file_that_a_script_names_stays_and_its_path_is_the_value(here: Path, 
         },
     )
     assert run("adopt", "own", "--strict").code == 0
-    assert "as_bytes('ops.json')" in (here / "own/train.py").read_text().replace('"', "'")
-    assert "--modify_mixlist=ops.json" in (here / "own/convert.sh").read_text()
-    assert (here / "own/ops.json").read_text() == listed
+    assert "as_bytes('ops.json')" in (project / "own/train.py").read_text().replace('"', "'")
+    assert "--modify_mixlist=ops.json" in (project / "own/convert.sh").read_text()
+    assert (project / "own/ops.json").read_text() == listed
     store = npuprof.open_store("profiles")
     assert {store.resolve(name).options["modify_mixlist"] for name in store} == {"ops.json"}
-    after = read_tree(here)
-    assert (run("adopt", "own").code, read_tree(here)) == (0, after)
+    after = read_tree(project)
+    assert (run("adopt", "own").code, read_tree(project)) == (0, after)
