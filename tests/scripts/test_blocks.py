@@ -43,7 +43,7 @@ def main():
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "work"
     write(folder, {"profiles/a.toml": PRESET, "train.py": SCRIPT, "run.sh": "#!/bin/sh\necho\n"})
     monkeypatch.chdir(folder)
@@ -54,30 +54,30 @@ def run(*words: str) -> int:
     return __main__.main(list(words))
 
 
-def test_a_block_goes_after_the_line_that_makes_the_config(here: Path) -> None:
+def test_a_block_goes_after_the_line_that_makes_the_config(project: Path) -> None:
     assert run("inject", "train.py", "a") == 0
-    lines = (here / "train.py").read_text().split("\n")
+    lines = (project / "train.py").read_text().split("\n")
     assert lines[:7] == [*SCRIPT.split("\n")[:6], "    # >>> npuprof a >>>"]
     assert "    cfg.graph_options.rewrite_options.remapping = RewriterConfig.OFF" in lines
     assert lines[-4:] == ["    # <<< npuprof <<<", *SCRIPT.split("\n")[6:]]
     assert not any(" config.graph_options" in line for line in lines)
-    compile((here / "train.py").read_text(), "train.py", "exec")
+    compile((project / "train.py").read_text(), "train.py", "exec")
 
 
-def test_a_second_time_changes_nothing(here: Path) -> None:
+def test_a_second_time_changes_nothing(project: Path) -> None:
     run("inject", "train.py", "a")
-    before = (here / "train.py").read_bytes()
+    before = (project / "train.py").read_bytes()
     stamp = os.stat("train.py").st_mtime_ns
     assert run("inject", "train.py", "a") == 0
-    assert ((here / "train.py").read_bytes(), os.stat("train.py").st_mtime_ns) == (before, stamp)
+    assert ((project / "train.py").read_bytes(), os.stat("train.py").st_mtime_ns) == (before, stamp)
 
 
 @pytest.mark.parametrize(("newline", "indent"), [("\n", "\t"), ("\r\n", "  ")])
-def test_indentation_and_line_endings_stay(here: Path, newline: str, indent: str) -> None:
+def test_indentation_and_line_endings_stay(project: Path, newline: str, indent: str) -> None:
     text = SCRIPT.replace("    ", indent).replace("\n", newline)
-    (here / "train.py").write_bytes(text.encode())
+    (project / "train.py").write_bytes(text.encode())
     assert run("inject", "train.py", "a") == 0
-    after = (here / "train.py").read_bytes().decode()
+    after = (project / "train.py").read_bytes().decode()
     assert after.count("\n") == after.count(newline)
     begin, end = (
         after.index(f"{indent}# >>> npuprof a >>>{newline}"),
@@ -88,35 +88,35 @@ def test_indentation_and_line_endings_stay(here: Path, newline: str, indent: str
 
 
 def test_a_stale_block_and_an_edited_one_are_told_apart(
-    here: Path, capsys: pytest.CaptureFixture[str]
+    project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run("inject", "train.py", "a")
     assert run("render", "a", "--check", "train.py") == 0
-    (here / "profiles/a.toml").write_text(PRESET.replace("600", "700"))
+    (project / "profiles/a.toml").write_text(PRESET.replace("600", "700"))
     assert run("inject", "train.py", "--check") == 1
     assert "NP810" in capsys.readouterr().out
     assert run("render", "a", "--check", "train.py") == 1
     assert run("scan", "train.py", "--strict") == 1
     assert "NP810" in capsys.readouterr().out
-    text = (here / "train.py").read_text().replace("= 600", "= 650")
-    (here / "train.py").write_text(text)
+    text = (project / "train.py").read_text().replace("= 600", "= 650")
+    (project / "train.py").write_text(text)
     assert run("inject", "train.py", "a") == 2
     assert "NP811" in capsys.readouterr().err
-    assert (here / "train.py").read_text() == text
+    assert (project / "train.py").read_text() == text
     assert run("inject", "train.py", "a", "--force") == 0
-    assert "= 700" in (here / "train.py").read_text()
+    assert "= 700" in (project / "train.py").read_text()
 
 
 @pytest.mark.parametrize(
     "asked", [("framework", "torch_npu=2.6.0"), ("product", "atlas-a2-training")]
 )
 def test_a_stale_block_that_was_asked_for_a_release_is_not_taken_for_an_edited_one(
-    asked: tuple[str, str], here: Path, run: Run
+    asked: tuple[str, str], project: Path, run: Run
 ) -> None:
     name, value = asked
     assert run("inject", "run.sh", "a", f"--{name}", value).code == 0
-    assert f"\n# {name}: {value}" in (here / "run.sh").read_text()
-    (here / "profiles/a.toml").write_text(PRESET.replace("LEVEL = 3", "LEVEL = 1"))
+    assert f"\n# {name}: {value}" in (project / "run.sh").read_text()
+    (project / "profiles/a.toml").write_text(PRESET.replace("LEVEL = 3", "LEVEL = 1"))
     done = run("inject", "run.sh", "--check")
     assert (done.code, "NP810" in done.out, "NP811" in done.out) == (1, True, False)
     assert run("inject", "run.sh", "--all").code == 0
@@ -131,26 +131,26 @@ def test_no_fact_of_a_header_counts_as_an_edit(fact: str) -> None:
 
 
 def test_all_blocks_of_a_tree_are_refreshed_together_or_not_at_all(
-    here: Path, capsys: pytest.CaptureFixture[str]
+    project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write(here, {"x/a.py": SCRIPT, "x/b.py": SCRIPT})
+    write(project, {"x/a.py": SCRIPT, "x/b.py": SCRIPT})
     for name in ("x/a.py", "x/b.py"):
         run("inject", name, "a")
-    (here / "profiles/a.toml").write_text(PRESET.replace("600", "700"))
-    (here / "x/c.py").write_text("# >>> npuprof a >>>\n")
+    (project / "profiles/a.toml").write_text(PRESET.replace("600", "700"))
+    (project / "x/c.py").write_text("# >>> npuprof a >>>\n")
     assert run("inject", "x", "--all") == 2
     assert "NP817" in capsys.readouterr().err
-    assert "600" in (here / "x/a.py").read_text()
-    (here / "x/c.py").unlink()
+    assert "600" in (project / "x/a.py").read_text()
+    (project / "x/c.py").unlink()
     assert run("inject", "x", "--all", "--dry-run") == 0
-    assert "600" in (here / "x/a.py").read_text()
+    assert "600" in (project / "x/a.py").read_text()
     assert run("inject", "x", "--all") == 0
-    assert all("= 700" in (here / name).read_text() for name in ("x/a.py", "x/b.py"))
+    assert all("= 700" in (project / name).read_text() for name in ("x/a.py", "x/b.py"))
 
 
-def test_shell_scripts_get_the_environment(here: Path) -> None:
+def test_shell_scripts_get_the_environment(project: Path) -> None:
     assert run("inject", "run.sh", "a") == 0
-    text = (here / "run.sh").read_text()
+    text = (project / "run.sh").read_text()
     assert text.startswith("#!/bin/sh\n# >>> npuprof a >>>\n")
     assert text.endswith("# <<< npuprof <<<\necho\n")
     done = subprocess.run(
@@ -163,20 +163,20 @@ def test_shell_scripts_get_the_environment(here: Path) -> None:
     assert run("inject", "run.sh", "--check") == 0
 
 
-def test_a_pair_of_marks_says_where_the_block_goes(here: Path) -> None:
-    (here / "train.py").write_text(
+def test_a_pair_of_marks_says_where_the_block_goes(project: Path) -> None:
+    (project / "train.py").write_text(
         "if x:\n    # >>> npuprof a >>>\n    # <<< npuprof <<<\n    pass\n"
     )
     assert run("inject", "train.py", "a") == 0
-    assert 'custom_op.name = "NpuOptimizer"' in (here / "train.py").read_text()
+    assert 'custom_op.name = "NpuOptimizer"' in (project / "train.py").read_text()
 
 
-def test_the_release_a_block_was_made_for_is_kept(here: Path) -> None:
-    (here / "profiles/a.toml").write_text(
+def test_the_release_a_block_was_made_for_is_kept(project: Path) -> None:
+    (project / "profiles/a.toml").write_text(
         PRESET + '\n[[override]]\nmatch = { cann = "9.0.0" }\noptions = { hccl_timeout = 900 }\n'
     )
     assert run("inject", "train.py", "a", "--cann", "9.0.0") == 0
-    assert "= 900" in (here / "train.py").read_text()
+    assert "= 900" in (project / "train.py").read_text()
     assert run("inject", "train.py", "--check") == 0
 
 
@@ -195,17 +195,17 @@ def test_marks_that_do_not_fit_are_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["x = 1\n", "a = tf.ConfigProto()\nb = tf.ConfigProto()\n"])
-def test_no_place_is_guessed(here: Path, text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    (here / "train.py").write_text(text)
+def test_no_place_is_guessed(project: Path, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "train.py").write_text(text)
     assert run("inject", "train.py", "a") == 2
     assert "NP818" in capsys.readouterr().err
-    assert (here / "train.py").read_text() == text
+    assert (project / "train.py").read_text() == text
     assert run("inject", "train.py", "a", "--line", "1") == 0
 
 
-def test_no_block_is_put_inside_another(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_block_is_put_inside_another(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("inject", "train.py", "a") == 0
-    text = (here / "train.py").read_text()
+    text = (project / "train.py").read_text()
     lines = text.split("\n")
     first, last = (
         lines.index("    # >>> npuprof a >>>") + 1,
@@ -214,15 +214,15 @@ def test_no_block_is_put_inside_another(here: Path, capsys: pytest.CaptureFixtur
     for line in (first + 1, last):
         assert run("inject", "train.py", "a", "--line", str(line)) == 2
         assert f"line {line} is inside the block of a" in capsys.readouterr().err
-        assert (here / "train.py").read_text() == text
+        assert (project / "train.py").read_text() == text
     assert run("inject", "train.py", "a", "--line", str(last + 1)) == 0
     assert run("inject", "train.py", "a", "--line", str(first)) == 0
     assert run("inject", "train.py", "--check") == 0
 
 
-def test_a_preset_that_cannot_be_resolved_changes_nothing(here: Path) -> None:
+def test_a_preset_that_cannot_be_resolved_changes_nothing(project: Path) -> None:
     assert run("inject", "train.py", "nope") == 2
-    assert (here / "train.py").read_text() == SCRIPT
+    assert (project / "train.py").read_text() == SCRIPT
 
 
 def test_a_name_in_a_text_is_not_renamed() -> None:
@@ -238,12 +238,12 @@ def test_a_name_in_a_text_is_not_renamed() -> None:
     )
 
 
-def test_sidecar_files_are_written_beside_the_script(here: Path) -> None:
-    (here / "profiles/a.toml").write_text(
+def test_sidecar_files_are_written_beside_the_script(project: Path) -> None:
+    (project / "profiles/a.toml").write_text(
         PRESET.replace("hccl", 'modify_mixlist = { black-list = { to-add = ["MatMul"] } }\nhccl')
     )
     assert run("inject", "train.py", "a") == 0
-    assert (here / "ops_info.json").exists()
+    assert (project / "ops_info.json").exists()
     assert (
         subprocess.run([sys.executable, "-m", "py_compile", "train.py"], check=True).returncode == 0
     )
@@ -262,23 +262,23 @@ def test_a_file_of_another_language_than_the_target_is_left_alone(
     text: str,
     words: list[str],
     what: str,
-    here: Path,
+    project: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    (here / name).write_text(text)
+    (project / name).write_text(text)
     assert run("inject", name, "a", *words) == 2
     assert f"error NP818: {what}" in capsys.readouterr().err
-    assert (here / name).read_text() == text
+    assert (project / name).read_text() == text
 
 
 @pytest.mark.parametrize("name", ["a b.toml", "a\nb.toml"])
 def test_a_name_that_no_mark_can_hold_is_refused(
-    name: str, here: Path, capsys: pytest.CaptureFixture[str]
+    name: str, project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (here / name).write_text(PRESET)
+    (project / name).write_text(PRESET)
     assert run("inject", "train.py", name) == 2
     assert "NP818" in capsys.readouterr().err
-    assert (here / "train.py").read_text() == SCRIPT
+    assert (project / "train.py").read_text() == SCRIPT
 
 
 #: What a preset sets, and the code of the finding with which every verb that writes it rejects it.
