@@ -31,7 +31,7 @@ def prepare(folder: Path, text: str, name: str = "train.py", at: int = 0) -> str
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -42,12 +42,12 @@ def run(*words: str) -> int:
 
 @pytest.mark.parametrize("shape", REPLACED)
 def test_lines_give_way_to_a_block_that_sets_the_same(
-    here: Path, shape: str, capsys: pytest.CaptureFixture[str]
+    folder: Path, shape: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text, stays = REPLACED[shape]
-    prepare(here, text)
+    prepare(folder, text)
     assert run("inject", "train.py", "p", "--replace") == 0, capsys.readouterr().err
-    after = (here / "train.py").read_text()
+    after = (folder / "train.py").read_text()
     found = find_blocks("train.py", after.encode())
     assert len(found) == (2 if shape.startswith("two") else 1)
     assert stays in after
@@ -61,7 +61,7 @@ def test_lines_give_way_to_a_block_that_sets_the_same(
     ]
     assert run("inject", "train.py", "--all", "--check") == 0
     assert run("inject", "train.py", "p", "--replace") == 0
-    assert (here / "train.py").read_text() == after
+    assert (folder / "train.py").read_text() == after
 
 
 def is_plain(setting: Any, text: str) -> bool:
@@ -73,13 +73,13 @@ def is_plain(setting: Any, text: str) -> bool:
 
 @pytest.mark.parametrize("shape", REPLACED)
 def test_a_replaced_script_gives_the_same_to_sessions_and_estimators(
-    here: Path, shape: str, tensorflow: Any
+    folder: Path, shape: str, tensorflow: Any
 ) -> None:
     text, _ = REPLACED[shape]
-    prepare(here, text)
+    prepare(folder, text)
     before = record_all(text, tensorflow, "a")
     assert run("inject", "train.py", "p", "--replace") == 0
-    assert record_all((here / "train.py").read_text(), tensorflow, "a") == before
+    assert record_all((folder / "train.py").read_text(), tensorflow, "a") == before
     assert before[0][:-1] or before[0][-1][1]
 
 
@@ -178,21 +178,21 @@ REFUSED: dict[str, tuple[str, str]] = {
 
 @pytest.mark.parametrize("shape", REFUSED)
 def test_what_is_not_proven_stays_and_is_named(
-    here: Path, shape: str, capsys: pytest.CaptureFixture[str]
+    folder: Path, shape: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text, why = REFUSED[shape]
-    prepare(here, text)
+    prepare(folder, text)
     assert run("inject", "train.py", "p", "--replace") == 2
     said = capsys.readouterr().err
     assert "NP830" in said
     assert why in " ".join(said.split())
-    assert (here / "train.py").read_text() == text
+    assert (folder / "train.py").read_text() == text
 
 
 def test_a_preset_that_sets_something_else_is_refused_with_the_differences(
-    here: Path, capsys: pytest.CaptureFixture[str]
+    folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    prepare(here, f"{HEAD}{ENTRY}{MIXED}{OFF}{RUN}")
+    prepare(folder, f"{HEAD}{ENTRY}{MIXED}{OFF}{RUN}")
     run("set", "p", "precision_mode=force_fp16", "use_off_line=true")
     capsys.readouterr()
     assert run("inject", "train.py", "p", "--replace") == 2
@@ -210,21 +210,21 @@ def test_a_preset_that_sets_something_else_is_refused_with_the_differences(
     ],
 )
 def test_replace_stands_alone(
-    here: Path, words: tuple[str, ...], why: str, capsys: pytest.CaptureFixture[str]
+    folder: Path, words: tuple[str, ...], why: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    prepare(here, f"{HEAD}{ENTRY}{MIXED}{OFF}{RUN}")
+    prepare(folder, f"{HEAD}{ENTRY}{MIXED}{OFF}{RUN}")
     assert run("inject", "train.py", *words, "--replace") == 2
     assert why in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("newline", "mark"), [("\n", b""), ("\r\n", b"\xef\xbb\xbf")])
-def test_every_other_byte_stays(here: Path, newline: str, mark: bytes) -> None:
+def test_every_other_byte_stays(folder: Path, newline: str, mark: bytes) -> None:
     text = f"# -*- coding: utf-8 -*-\n{HEAD}\n# größer\n{ENTRY}{MIXED}  \n\t\n{OFF}\f\n{RUN}"
-    prepare(here, text)
+    prepare(folder, text)
     data = mark + text.replace("\n", newline).encode()
-    (here / "train.py").write_bytes(data)
+    (folder / "train.py").write_bytes(data)
     assert run("inject", "train.py", "p", "--replace") == 0
-    after = (here / "train.py").read_bytes()
+    after = (folder / "train.py").read_bytes()
     (block,) = find_blocks("train.py", after)
     lines = after.split(b"\n")
     lines[block.first : block.last + 1] = [MIXED.rstrip("\n").encode() + newline.encode()[:-1]]
@@ -328,32 +328,32 @@ def tell_environment(folder: Path, script: str) -> str:
 
 @pytest.mark.parametrize("shape", SHELL_REPLACED)
 def test_exports_give_way_to_a_block_that_exports_the_same(
-    here: Path, shape: str, capsys: pytest.CaptureFixture[str]
+    folder: Path, shape: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text, stays = SHELL_REPLACED[shape]
-    prepare(here, text, "run.sh")
-    before = tell_environment(here, "run.sh")
+    prepare(folder, text, "run.sh")
+    before = tell_environment(folder, "run.sh")
     assert run("trust", "profiles") == 0
     assert run("inject", "run.sh", "p", "--replace") == 0, capsys.readouterr().err
-    after = (here / "run.sh").read_text()
+    after = (folder / "run.sh").read_text()
     assert len(find_blocks("run.sh", after.encode())) == 1
     assert stays in after
-    assert tell_environment(here, "run.sh") == before
+    assert tell_environment(folder, "run.sh") == before
     assert "HCCL_CONNECT_TIMEOUT=600" in before
     assert run("inject", "run.sh", "--all", "--check") == 0
     assert run("inject", "run.sh", "p", "--replace") == 0
-    assert (here / "run.sh").read_text() == after
+    assert (folder / "run.sh").read_text() == after
 
 
 @pytest.mark.parametrize("shape", SHELL_REFUSED)
 def test_exports_that_others_could_see_change_stay(
-    here: Path, shape: str, capsys: pytest.CaptureFixture[str]
+    folder: Path, shape: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text, why = SHELL_REFUSED[shape]
-    prepare(here, text, "run.sh")
+    prepare(folder, text, "run.sh")
     assert run("inject", "run.sh", "p", "--replace") == 2
     assert why in " ".join(capsys.readouterr().err.split())
-    assert (here / "run.sh").read_text() == text
+    assert (folder / "run.sh").read_text() == text
 
 
 #: Scripts with a command line of ATC whose flags a block can stand for.
@@ -455,43 +455,43 @@ def tell_arguments(folder: Path, script: str, shell: str = "bash") -> list[list[
 
 @pytest.mark.parametrize("shape", ATC_REPLACED)
 def test_flags_of_atc_give_way_to_an_array_that_says_the_same(
-    here: Path, shape: str, capsys: pytest.CaptureFixture[str]
+    folder: Path, shape: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    prepare(here, ATC_REPLACED[shape], "run.sh")
-    before = tell_arguments(here, "run.sh")
+    prepare(folder, ATC_REPLACED[shape], "run.sh")
+    before = tell_arguments(folder, "run.sh")
     assert run("inject", "run.sh", "p", "--replace") == 0, capsys.readouterr().err
-    after = (here / "run.sh").read_text()
+    after = (folder / "run.sh").read_text()
     assert after.count('"${ATC_FLAGS[@]}"') == 1
-    assert tell_arguments(here, "run.sh") == before
+    assert tell_arguments(folder, "run.sh") == before
     assert any("--framework 3" in told for told in before)
     assert run("inject", "run.sh", "--all", "--check") == 0
     assert run("inject", "run.sh", "p", "--replace") == 0
-    assert (here / "run.sh").read_text() == after
+    assert (folder / "run.sh").read_text() == after
 
 
 @pytest.mark.parametrize("shape", ATC_PLAIN)
 def test_flags_are_handed_on_in_a_text_where_no_shell_with_arrays_is_named(
-    here: Path, shape: str
+    folder: Path, shape: str
 ) -> None:
     text, name = ATC_PLAIN[shape]
-    prepare(here, text, name)
-    before = tell_arguments(here, name, "dash")
+    prepare(folder, text, name)
+    before = tell_arguments(folder, name, "dash")
     assert run("inject", name, "p", "--replace") == 0
-    after = (here / name).read_text()
+    after = (folder / name).read_text()
     assert "$ATC_FLAGS" in after
     assert "[@]" not in after
-    assert tell_arguments(here, name, "dash") == tell_arguments(here, name, "bash") == before
+    assert tell_arguments(folder, name, "dash") == tell_arguments(folder, name, "bash") == before
     assert run("inject", name, "--all", "--check") == 0
     assert run("inject", name, "p", "--replace") == 0
-    assert (here / name).read_text() == after
+    assert (folder / name).read_text() == after
 
 
 @pytest.mark.parametrize("shape", ATC_REFUSED)
 def test_flags_that_no_array_can_hand_on_stay(
-    here: Path, shape: str, capsys: pytest.CaptureFixture[str]
+    folder: Path, shape: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text, name, why = ATC_REFUSED[shape]
-    prepare(here, text, name)
+    prepare(folder, text, name)
     assert run("inject", name, "p", "--replace") == 2
     assert why in " ".join(capsys.readouterr().err.split())
-    assert (here / name).read_bytes() == text.encode()
+    assert (folder / name).read_bytes() == text.encode()
