@@ -42,7 +42,7 @@ PLAIN = """node {
 """
 
 
-def tell(path: Path) -> list[Any]:
+def read_dumps(path: Path) -> list[Any]:
     return [process.dumps for process in read_evidence([str(path)]).processes]
 
 
@@ -66,14 +66,14 @@ def test_a_dump_says_the_same_in_pieces_of_any_size(
     for end in range(len(whole) // 2, len(whole) + 1, 501):
         path.write_text(whole[:end])
         monkeypatch.setattr(line_splitting, "_PIECE", 1 << 24)
-        at_once = tell(path)
+        at_once = read_dumps(path)
         for size in (1 << 8, 700, 1 << 12):
             monkeypatch.setattr(line_splitting, "_PIECE", size)
-            assert tell(path) == at_once, (end, size)
+            assert read_dumps(path) == at_once, (end, size)
         found += sum(map(len, at_once))
     assert found > 10
     path.write_text(PLAIN + write_dump(texts, end="").removesuffix("\n"))
-    ((dump,),) = tell(path)
+    ((dump,),) = read_dumps(path)
     assert dump[1].whole, "only the last newline is missing"
 
 
@@ -92,7 +92,7 @@ def test_a_block_that_is_too_long_ends_and_what_follows_is_read(
         (weights + options + weights[:-5], False),
     ):
         path.write_text(text)
-        ((dump,),) = tell(path)
+        ((dump,),) = read_dumps(path)
         assert (len(dump[1].values), dump[1].whole) == (41, whole)
 
 
