@@ -53,7 +53,7 @@ def trust(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def ends(tmp_path: Path) -> Path:
+def endpoints(tmp_path: Path) -> Path:
     return build_store(tmp_path / "profiles", {"good": preset("good"), "bad": preset("bad")})
 
 
@@ -69,7 +69,7 @@ def is_alive(pid: str) -> bool:
         return False
 
 
-def ask(run: Run, *words: str, code: int = 0) -> dict[str, Any]:
+def bisect(run: Run, *words: str, code: int = 0) -> dict[str, Any]:
     flags, command = words[: words.index("--")], words[words.index("--") :]
     result = run("bisect", "good", "bad", "--format", "json", *flags, *command)
     assert result.code == code, result.err
@@ -91,9 +91,9 @@ def keys(answer: Mapping[str, Any], places: list[int]) -> list[str]:
     ],
 )
 def test_a_planted_cause_is_found_each_run_once(
-    run: Run, ends: Path, tmp_path: Path, causes: str, expected: list[str]
+    run: Run, endpoints: Path, tmp_path: Path, causes: str, expected: list[str]
 ) -> None:
-    answer = ask(run, "--", *judge(causes))
+    answer = bisect(run, "--", *judge(causes))
     assert [keys(answer, cause["changes"]) for cause in answer["causes"]] == [expected]
     assert answer["complete"]
     assert all(
@@ -108,7 +108,7 @@ def test_a_planted_cause_is_found_each_run_once(
         == len(answer["trials"])
         == sum(len(trial["runs"]) for trial in answer["trials"])
     )
-    again = ask(run, "--", *judge(causes))
+    again = bisect(run, "--", *judge(causes))
     assert again == answer
     assert len((tmp_path / "runs").read_text()) == made
 
@@ -148,7 +148,7 @@ def test_the_answer_in_words(run: Run, store: Store) -> None:
     ],
 )
 def test_ends_and_errors_end_it_at_once_with_words(
-    run: Run, ends: Path, script: str, words: str
+    run: Run, endpoints: Path, script: str, words: str
 ) -> None:
     result = run("bisect", "good", "bad", "--", "sh", "-c", f"echo . >> runs; {script}")
     assert result.code == 2
@@ -156,7 +156,9 @@ def test_ends_and_errors_end_it_at_once_with_words(
     assert Path("runs").read_text().count(".") <= 2
 
 
-def test_a_command_that_is_not_there_is_told_before_anything_runs(run: Run, ends: Path) -> None:
+def test_a_command_that_is_not_there_is_told_before_anything_runs(
+    run: Run, endpoints: Path
+) -> None:
     result = run("bisect", "good", "bad", "--", "no-such-command-here")
     assert (result.code, "NP915" in result.err) == (2, True)
 
@@ -174,8 +176,10 @@ def test_equal_ends_and_ends_with_errors_are_refused(run: Run, store: Store) -> 
     assert not Path(".npuprof").exists()
 
 
-def test_a_signal_is_bad_where_that_is_said(run: Run, ends: Path) -> None:
-    answer = ask(run, "--signal", "bad", "--", "sh", "-c", '[ "$SET_E" = good ] || kill -SEGV $$')
+def test_a_signal_is_bad_where_that_is_said(run: Run, endpoints: Path) -> None:
+    answer = bisect(
+        run, "--signal", "bad", "--", "sh", "-c", '[ "$SET_E" = good ] || kill -SEGV $$'
+    )
     assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_E"]
 
 
@@ -189,7 +193,7 @@ def test_a_hang_is_ended_with_all_that_it_started_and_counts_as_said(
         f"{tmp_path}/pids; sleep 1000 & wait"
     )
     command = ["sh", "-c", f'[ "$SET_E$SET_F" = goodgood ] || [ "$SET_E" = good ] || {{ {hang}; }}']
-    answer = ask(run, "--timeout", "0.4", "--hang", "bad", "-j", "2", "--", *command)
+    answer = bisect(run, "--timeout", "0.4", "--hang", "bad", "-j", "2", "--", *command)
     assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_E"]
     assert not any(map(is_alive, (tmp_path / "pids").read_text().split()))
     refused = run(
@@ -213,18 +217,20 @@ def test_a_rendered_file_is_fresh_for_each_run(run: Run, store: Store) -> None:
             "bad": "[options]\nhccl_timeout = 900\ndeterministic = 1\n",
         }
     )
-    answer = ask(run, "--to", "session", "--", "sh", "-c", '! grep -q "i = 900" "$0"', "{code}")
+    answer = bisect(run, "--to", "session", "--", "sh", "-c", '! grep -q "i = 900" "$0"', "{code}")
     assert keys(answer, answer["causes"][0]["changes"]) == ["hccl_timeout"]
     assert not list(Path().glob(".npuprof/trials/*/code/*"))
     assert run("bisect", "good", "bad", "--to", "session", "--", "true").code == 2
 
 
-def test_a_metric_is_judged_by_the_ends(run: Run, ends: Path) -> None:
+def test_a_metric_is_judged_by_the_ends(run: Run, endpoints: Path) -> None:
     speed = (
         'v=100; [ "$SET_C" = bad ] && v=50; [ "$SET_D" = bad ] && v=$((v + 1)); echo "step 1 '
         'speed=90"; echo "speed=$v it/s"'
     )
-    answer = ask(run, "--metric", "speed=([0-9.]+)", "--tolerance", "5%", "--", "sh", "-c", speed)
+    answer = bisect(
+        run, "--metric", "speed=([0-9.]+)", "--tolerance", "5%", "--", "sh", "-c", speed
+    )
     assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_C"]
     assert (answer["metric"]["good"], answer["metric"]["bad"]) == (100, 51)
     text = run(
@@ -263,14 +269,14 @@ def test_a_metric_is_judged_by_the_ends(run: Run, ends: Path) -> None:
 COUNT = "f=n-$NPUPROF_DIGEST; n=$(cat $f 2>/dev/null || echo 0); echo $((n + 1)) > $f; "
 
 
-def test_the_majority_of_repeated_runs_decides(run: Run, ends: Path) -> None:
+def test_the_majority_of_repeated_runs_decides(run: Run, endpoints: Path) -> None:
     """Every fourth run of a combination is wrong.
 
     A combination is run until its majority is certain, and five times at most.
     """
     flaky = COUNT + '[ $((n % 4)) = 1 ] && set -- bad good || set -- good bad; [ "$SET_C" = "$1" ]'
     words = ["--repeat", "5", "--", "sh", "-c", flaky]
-    answer = ask(run, *words)
+    answer = bisect(run, *words)
     assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_C"]
     assert answer["complete"]
     assert {len(trial["runs"]) for trial in answer["trials"]} == {4}
@@ -281,11 +287,11 @@ def test_the_majority_of_repeated_runs_decides(run: Run, ends: Path) -> None:
     assert "bad was good in 1 of 4 runs: the command is flaky, and the majority decides" in said
 
 
-def test_a_tie_is_undecided(run: Run, ends: Path) -> None:
+def test_a_tie_is_undecided(run: Run, endpoints: Path) -> None:
     """What has C and not D ends once as good and once as bad."""
     tied = COUNT + '[ "$SET_C$SET_D" = badgood ] && exit $((n % 2)); [ "$SET_C$SET_D" != badbad ]'
     words = ["--repeat", "2", "--", "sh", "-c", tied]
-    answer = ask(run, *words, code=1)
+    answer = bisect(run, *words, code=1)
     (cause,) = answer["causes"]
     assert (keys(answer, cause["changes"]), keys(answer, cause["undecided"])) == (
         ["env.SET_C", "env.SET_D"],
@@ -306,9 +312,9 @@ def test_a_tie_is_undecided(run: Run, ends: Path) -> None:
 
 
 def test_no_more_runs_are_made_than_allowed_and_what_is_known_goes_on(
-    run: Run, ends: Path, tmp_path: Path
+    run: Run, endpoints: Path, tmp_path: Path
 ) -> None:
-    answer = ask(run, "--max-runs", "5", "--", *judge("A+C"), code=2)
+    answer = bisect(run, "--max-runs", "5", "--", *judge("A+C"), code=2)
     assert (answer["found"], len((tmp_path / "runs").read_text())) == (False, 5)
     assert {"env.SET_A", "env.SET_C"} <= set(keys(answer, answer["in_question"]))
     told = run("bisect", "good", "bad", "--max-runs", "1", "--", *judge("A+C"))
@@ -316,7 +322,7 @@ def test_no_more_runs_are_made_than_allowed_and_what_is_known_goes_on(
         told.code,
         "; run the same command again, or with a greater --max-runs, to go on" in told.out,
     ) == (2, True), told.out
-    answer = ask(run, "--", *judge("A+C"))
+    answer = bisect(run, "--", *judge("A+C"))
     assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_A", "env.SET_C"]
     assert len((tmp_path / "runs").read_text()) == answer["runs"]
 
@@ -345,20 +351,20 @@ def test_what_is_killed_goes_on_and_runs_nothing_twice(
         code,
         name == "INT",
     ), told
-    answer = ask(run, "--", "sh", "-c", script)
+    answer = bisect(run, "--", "sh", "-c", script)
     assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_B", "env.SET_M"]
     ran = (tmp_path / "done").read_text().split()
     assert len(ran) - len(set(ran)) == 1, "the run that was under way"
 
 
 def test_a_torn_last_line_is_passed_over_and_another_version_refused_by_name(
-    run: Run, ends: Path, tmp_path: Path
+    run: Run, endpoints: Path, tmp_path: Path
 ) -> None:
-    answer = ask(run, "--", *judge("B"))
+    answer = bisect(run, "--", *judge("B"))
     (journal,) = tmp_path.glob(".npuprof/trials/*/journal.jsonl")
     whole = journal.read_bytes()
     journal.write_bytes(whole[:-20])
-    assert ask(run, "--", *judge("B"))["causes"] == answer["causes"]
+    assert bisect(run, "--", *judge("B"))["causes"] == answer["causes"]
     journal.write_bytes(whole.replace(b"npuprof.trials/1", b"npuprof.trials/9", 1))
     result = run("bisect", "good", "bad", "--", *judge("B"))
     assert (result.code, "npuprof.trials/9" in result.err, "--fresh" in result.err) == (
@@ -366,19 +372,19 @@ def test_a_torn_last_line_is_passed_over_and_another_version_refused_by_name(
         True,
         True,
     )
-    assert ask(run, "--fresh", "--", *judge("B"))["causes"] == answer["causes"]
+    assert bisect(run, "--fresh", "--", *judge("B"))["causes"] == answer["causes"]
     assert journal.with_name("journal.jsonl.old").exists()
 
 
 def test_results_are_stored_without_the_arguments_of_the_command(
-    run: Run, ends: Path, tmp_path: Path
+    run: Run, endpoints: Path, tmp_path: Path
 ) -> None:
-    ask(run, "--", *judge("B"), "--password=pa55")
+    bisect(run, "--", *judge("B"), "--password=pa55")
     (journal,) = tmp_path.glob(".npuprof/trials/*/journal.jsonl")
     assert "pa55" not in journal.read_text()
 
 
-def test_two_at_once_in_one_folder_are_told(run: Run, ends: Path, tmp_path: Path) -> None:
+def test_two_at_once_in_one_folder_are_told(run: Run, endpoints: Path, tmp_path: Path) -> None:
     command = ["sh", "-c", 'touch begun; sleep 5; [ "$SET_B" = good ]']
     with start(tmp_path, "--", *command) as process:
         wait_for((tmp_path / "begun").exists)
@@ -398,7 +404,7 @@ def test_a_pool_of_devices_gives_each_run_one_of_its_own(
         'sleep 0.05; rmdir "busy$DEVICE"'
     )
     script += '; [ "$SET_B" = good ]'
-    answer = ask(run, "--devices", "2-4", "-j", "9", "--", "sh", "-c", script)
+    answer = bisect(run, "--devices", "2-4", "-j", "9", "--", "sh", "-c", script)
     assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_B"]
     seen = set((tmp_path / "devices").read_text().split("\n")) - {""}
     assert seen <= {"2 2 0", "3 3 0", "4 4 0"}
@@ -406,7 +412,7 @@ def test_a_pool_of_devices_gives_each_run_one_of_its_own(
     assert run("bisect", "good", "bad", "--devices", "x", "--", "true").code == 2
 
 
-def test_records_of_runs_are_ends_too(run: Run, ends: Path, tmp_path: Path) -> None:
+def test_records_of_runs_are_ends_too(run: Run, endpoints: Path, tmp_path: Path) -> None:
     """What a good and a bad run were given, whatever has become of their presets since."""
     for name in ("good", "bad"):
         subprocess.run(
@@ -430,7 +436,7 @@ def test_records_of_runs_are_ends_too(run: Run, ends: Path, tmp_path: Path) -> N
 
 
 def test_a_record_that_decides_what_is_executed_is_no_end_without_trust(
-    run: Run, ends: Path, tmp_path: Path
+    run: Run, endpoints: Path, tmp_path: Path
 ) -> None:
     for name in ("good", "bad"):
         subprocess.run(
@@ -448,7 +454,7 @@ def test_a_record_that_decides_what_is_executed_is_no_end_without_trust(
 
 
 def test_a_command_that_has_changed_since_is_told_as_often_as_it_is_asked(
-    run: Run, ends: Path, tmp_path: Path
+    run: Run, endpoints: Path, tmp_path: Path
 ) -> None:
     script = tmp_path / "judge.sh"
     script.write_text('[ "$SET_E" = good ]\n')
@@ -463,9 +469,9 @@ def test_a_command_that_has_changed_since_is_told_as_often_as_it_is_asked(
 
 @pytest.mark.parametrize("line", ['{"digest": "a", "exit": 0, "metrics": 3}', "x"])
 def test_a_line_of_a_journal_that_is_no_result_is_told_with_its_place(
-    run: Run, ends: Path, tmp_path: Path, line: str
+    run: Run, endpoints: Path, tmp_path: Path, line: str
 ) -> None:
-    ask(run, "--", *judge("B"))
+    bisect(run, "--", *judge("B"))
     (journal,) = tmp_path.glob(".npuprof/trials/*/journal.jsonl")
     journal.write_text(journal.read_text() + line + "\n")
     result = run("bisect", "good", "bad", "--", *judge("B"))
@@ -512,7 +518,7 @@ def test_what_several_members_need_is_told_beside_them_and_each_of_them_by_itsel
             'grep -q \'"B"\' "$f" && grep -q \'"D"\' "$f"; }'
         ),
     ]
-    answer = ask(run, *command)
+    answer = bisect(run, *command)
     members = [
         [answer["changes"][place]["after"] for place in member["changes"]]
         for member in answer["causes"][0]["members"]
@@ -540,7 +546,7 @@ def test_what_several_members_need_is_told_beside_them_and_each_of_them_by_itsel
     ],
 )
 def test_what_cannot_be_understood_is_said_before_anything_runs(
-    run: Run, ends: Path, words: list[str], said: str
+    run: Run, endpoints: Path, words: list[str], said: str
 ) -> None:
     result = run("bisect", *words)
     assert (result.code, said in result.err) == (2, True), result.err

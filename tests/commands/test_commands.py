@@ -380,7 +380,7 @@ ANY = [
 
 
 @st.composite
-def lines(draw: st.DrawFn) -> tuple[tuple[str, ...], list[str]]:
+def draw_arguments(draw: st.DrawFn) -> tuple[tuple[str, ...], list[str]]:
     """Draw a verb and words for it, mostly such as people type: its own flags, with values that may
     be theirs.
     """
@@ -406,7 +406,7 @@ def lines(draw: st.DrawFn) -> tuple[tuple[str, ...], list[str]]:
     return names, [word for group in draw(st.permutations(groups)) for word in group]
 
 
-def settle(one: type[Verb], given: dict[str, Any]) -> dict[str, Any]:
+def fill_defaults(one: type[Verb], given: dict[str, Any]) -> dict[str, Any]:
     """Return the values of all parameters: as given, or their defaults."""
     return {
         name: parameter.copy_default() if given.get(name) is None else given[name]
@@ -415,7 +415,7 @@ def settle(one: type[Verb], given: dict[str, Any]) -> dict[str, Any]:
 
 
 @examples(200)
-@given(lines())
+@given(draw_arguments())
 def test_the_plain_form_means_what_the_framework_makes_of_it(
     line: tuple[tuple[str, ...], list[str]],
 ) -> None:
@@ -430,8 +430,8 @@ def test_the_plain_form_means_what_the_framework_makes_of_it(
         return 0
 
     assert application.run_words([*names, *words], listen) == 0
-    assert [(one, settle(one, given)) for one, given in heard] == [
-        (VERBS[names], settle(VERBS[names], plain))
+    assert [(one, fill_defaults(one, given)) for one, given in heard] == [
+        (VERBS[names], fill_defaults(VERBS[names], plain))
     ]
 
 

@@ -92,7 +92,7 @@ def folder(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Path:
     return repo.folder
 
 
-def offered(line: str) -> list[str]:
+def list_candidates(line: str) -> list[str]:
     """Return what is offered for the last word of a line."""
     *words, current = line.split(" ")
     return [
@@ -153,7 +153,7 @@ def offered(line: str) -> list[str]:
 def test_a_place_is_offered_what_it_takes(
     folder: Path, line: str, there: list[str], absent: list[str]
 ) -> None:
-    found = offered(line)
+    found = list_candidates(line)
     assert [word for word in there if word not in found] == [], found
     assert [word for word in absent if word in found] == []
 
@@ -209,7 +209,7 @@ def test_sources_are_offered_as_stores_and_what_they_hold_as_presets(
         "list --store te": ["team:"],
         "trust te": ["team:"],
     }.items():
-        assert offered(line) == there, line
+        assert list_candidates(line) == there, line
 
 
 def test_words_that_a_shell_would_run_are_not_offered(

@@ -68,7 +68,7 @@ def branches(repo: Repo, ours: str | None, theirs: str | None, name: str = "base
     repo.commit({name: ours}, "ours")
 
 
-def now(repo: Repo, name: str = "base") -> str:
+def read_preset(repo: Repo, name: str = "base") -> str:
     return (repo.folder / "profiles" / f"{name}.toml").read_bytes().decode()
 
 
@@ -151,7 +151,7 @@ def test_patches_apply_and_hunks_name_their_table_after_an_installation(repo: Re
     assert ("@@ [env]\n" in made, "npuprof" in made) == (True, False)
     repo.git("checkout", "-q", "--", ".")
     repo.git("apply", "-", stdin=made.encode())
-    assert now(repo) == changed
+    assert read_preset(repo) == changed
 
 
 @pytest.mark.parametrize("verb", ["install", "uninstall"])
@@ -397,8 +397,8 @@ def test_git_goes_on_where_npuprof_is_gone(talking: Repo) -> None:
     assert "+A = 2" in git(talking, "diff", "HEAD~1").stdout
     assert "+A = 2" in git(talking, "log", "-p", "-1").stdout
     assert git(talking, "merge", "-q", "side").returncode == 0
-    assert tomllib.loads(now(talking))["options"]["hccl_timeout"] == 1904
-    assert tomllib.loads(now(talking))["env"]["A"] == 2
+    assert tomllib.loads(read_preset(talking))["options"]["hccl_timeout"] == 1904
+    assert tomllib.loads(read_preset(talking))["env"]["A"] == 2
 
 
 # -- merge ----------------------------------------------------------------------------------------
@@ -414,7 +414,7 @@ def test_changes_to_neighbouring_lines_merge(repo: Repo, how: tuple[str, ...]) -
     branches(repo, *NEAR)
     said = git(repo, *how, "side")
     assert said.returncode == 0, said.stderr
-    assert now(repo) == BASE.replace(
+    assert read_preset(repo) == BASE.replace(
         "hccl_timeout = 1836\ndeterministic = 0", "hccl_timeout = 1904 # 28 * 68\ndeterministic = 1"
     )
 
@@ -432,7 +432,7 @@ def test_one_key_with_two_values_is_a_conflict_for_git_too(
     assert said.returncode == 1
     assert "conflict in options.hccl_timeout" in said.stderr
     assert "UU profiles/base.toml" in git(repo, "status", "--porcelain").stdout
-    picked = split_conflicts(now(repo))
+    picked = split_conflicts(read_preset(repo))
     assert picked is not None
     assert {tomllib.loads(side)["options"]["hccl_timeout"] for side in picked} == {1904, 1972}
     assert all(tomllib.loads(side)["env"] == {"A": 1, "B": 2, "C": 3} for side in picked)
@@ -450,7 +450,7 @@ def test_what_only_breaks_a_rule_together_is_a_conflict(repo: Repo) -> None:
     said = git(repo, "merge", "-q", "side")
     assert said.returncode == 1
     assert "together, both sides break" in said.stderr
-    picked = split_conflicts(now(repo))
+    picked = split_conflicts(read_preset(repo))
     assert picked is not None
     ours, theirs = (tomllib.loads(side)["env"] for side in picked)
     assert (ours, theirs) == ({"A": 3, "B": 2}, {"A": 3, "GE_USE_STATIC_MEMORY": 2, "B": 2})

@@ -44,7 +44,7 @@ def start(tmp_path: Path) -> Start:
     return run
 
 
-def shown(done: subprocess.CompletedProcess[bytes]) -> dict[str, str]:
+def read_environment(done: subprocess.CompletedProcess[bytes]) -> dict[str, str]:
     assert done.returncode == 0, done.stderr
     found: dict[str, str] = json.loads(done.stdout)
     return found
@@ -61,7 +61,7 @@ def test_a_command_gets_the_presets_environment(start: Start) -> None:
         "KEPT": "yes",
         "AOE_MODE": "1",
     }
-    found = shown(start(text, sys.executable, "-c", SHOW, environ=stale))
+    found = read_environment(start(text, sys.executable, "-c", SHOW, environ=stale))
     assert found["NPUPROF_PROFILE"] == "leaf"
     assert len(found["NPUPROF_DIGEST"]) == 64
     assert (
@@ -86,7 +86,7 @@ def test_a_command_gets_the_presets_environment(start: Start) -> None:
 def test_a_command_does_not_get_a_variable_that_the_preset_unsets(
     text: str, flags: tuple[str, ...], is_there: bool, start: Start
 ) -> None:
-    found = shown(
+    found = read_environment(
         start(
             text,
             sys.executable,
@@ -120,7 +120,7 @@ def test_run_warns_of_a_host_variable_that_overrides_the_preset(
         environ=environ,
         flags=flags,
     )
-    assert ("HCCL_IF_IP" in shown(done)) is (
+    assert ("HCCL_IF_IP" in read_environment(done)) is (
         environ.keys() == {"HCCL_IF_IP"} and "--unset" not in flags
     )
     assert (
@@ -141,7 +141,7 @@ def test_a_variable_that_affects_execution_is_removed_only_with_trust(
         environ={"BASH_ENV": "/host"},
         flags=flags,
     )
-    assert ("BASH_ENV" in shown(done)) is is_there
+    assert ("BASH_ENV" in read_environment(done)) is is_there
     assert (
         b"BASH_ENV keeps the value it has here: removing it needs --trust" in done.stderr
     ) is is_there
@@ -255,7 +255,7 @@ RANK_SIZE = { launcher = "world-size" }
 def test_facts_come_from_the_launchers_own_variables(
     start: Start, environ: dict[str, str], wanted: tuple[str, ...]
 ) -> None:
-    found = shown(start(ASKED, sys.executable, "-c", SHOW, environ=environ))
+    found = read_environment(start(ASKED, sys.executable, "-c", SHOW, environ=environ))
     assert (found["RANK_ID"], found["ASCEND_DEVICE_ID"], found["RANK_SIZE"]) == wanted
 
 
@@ -300,7 +300,7 @@ def test_a_launcher_inside_a_batch_script_decides(
 
 def test_facts_nobody_tells_are_left_out_and_said(start: Start) -> None:
     done = start(ASKED, sys.executable, "-c", SHOW)
-    assert "RANK_ID" not in shown(done)
+    assert "RANK_ID" not in read_environment(done)
     assert b"RANK_ID is omitted" in done.stderr
 
 
@@ -308,7 +308,7 @@ def test_the_rank_table_tells_what_variables_do_not(start: Start, tmp_path: Path
     table = tmp_path / "hccl.json"
     table.write_text(json.dumps(TABLE))
     environ = {"RANK_TABLE_FILE": str(table), "POD_IP": "10.0.0.2", "ASCEND_DEVICE_ID": "1"}
-    found = shown(start(ASKED, sys.executable, "-c", SHOW, environ=environ))
+    found = read_environment(start(ASKED, sys.executable, "-c", SHOW, environ=environ))
     assert (found["RANK_ID"], found["ASCEND_DEVICE_ID"], found["RANK_SIZE"]) == ("3", "1", "4")
 
 

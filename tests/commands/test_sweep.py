@@ -43,7 +43,7 @@ def base(store: Store) -> None:
     )
 
 
-def ask(run: Run, *words: str, code: int = 0) -> dict[str, Any]:
+def sweep(run: Run, *words: str, code: int = 0) -> dict[str, Any]:
     result = run("sweep", "base", "--format", "json", *words)
     assert result.code == code, result.err
     found: dict[str, Any] = json.loads(result.out)
@@ -54,12 +54,12 @@ def test_only_allowed_combinations_are_run_each_digest_once_and_each_refusal_nam
     run: Run, base: None, tmp_path: Path
 ) -> None:
     words = [*AXES, "--vary", "hccl_timeout=600,900", "-j", "3", "--", "sh", "-c", SAY]
-    found = ask(run, *words)["combinations"]
+    found = sweep(run, *words)["combinations"]
     assert [one["allowed"] for one in found] == [False, False, False, False, True, True, True, True]
     assert {finding["code"] for one in found for finding in one["findings"]} == {"NP303"}
     ran = (tmp_path / "ran").read_text().split()
     assert sorted(ran) == sorted(one["digest"] for one in found if one["allowed"])
-    assert ask(run, *words)["combinations"] == found
+    assert sweep(run, *words)["combinations"] == found
     assert len((tmp_path / "ran").read_text().split()) == 4  # nothing is run twice
     text = run("sweep", "base", *words).out
     assert "4 combinations not allowed:" in text
@@ -68,7 +68,7 @@ def test_only_allowed_combinations_are_run_each_digest_once_and_each_refusal_nam
 
 
 def test_equal_settings_share_a_run(run: Run, base: None, tmp_path: Path) -> None:
-    found = ask(
+    found = sweep(
         run,
         "--with",
         "fast,odd",
@@ -91,12 +91,12 @@ def test_equal_settings_share_a_run(run: Run, base: None, tmp_path: Path) -> Non
 
 
 def test_where_chooses_among_combinations(run: Run, base: None) -> None:
-    found = ask(
+    found = sweep(
         run, "--vary", "hccl_timeout=600,900,1200", "--where", "hccl_timeout > 600", "--", "true"
     )
     assert [one["values"]["hccl_timeout"] for one in found["combinations"]] == ["900", "1200"]
     assert found["left_out"] == 1
-    both = ask(
+    both = sweep(
         run,
         "--vary",
         "hccl_timeout=600,900,1200",
@@ -128,7 +128,7 @@ def test_metrics_are_read_by_pattern_and_from_json_lines(run: Run, base: None) -
         "-c",
         SAY,
     ]
-    found = ask(run, *words)["combinations"]
+    found = sweep(run, *words)["combinations"]
     assert [one["run"]["metrics"] for one in found] == [
         {"loss": 0.6, "it": 85},
         {"loss": 0.9, "it": 128},
@@ -166,9 +166,9 @@ def test_runs_that_fail_hang_or_are_killed_are_rows_and_never_best(run: Run, bas
 
 def test_a_sweep_that_is_cut_short_goes_on(run: Run, base: None, tmp_path: Path) -> None:
     words = ["--vary", "hccl_timeout=600,601,602,603", "--", "sh", "-c", SAY]
-    found = ask(run, "--max-runs", "3", *words, code=2)["combinations"]
+    found = sweep(run, "--max-runs", "3", *words, code=2)["combinations"]
     assert [one["run"] is not None for one in found] == [True, True, True, False]
-    assert all(one["run"] for one in ask(run, *words)["combinations"])
+    assert all(one["run"] for one in sweep(run, *words)["combinations"])
     assert len((tmp_path / "ran").read_text().split()) == 4
     assert run("sweep", "base", "--results", *words).code == 0
 
@@ -263,7 +263,7 @@ def test_a_task_of_an_array_is_one_combination_with_its_rendered_file(
             capture_output=True,
         )
         assert done.returncode == (2 if task == "2" else 0)
-    found = ask(run, "--results", *words, *command)["combinations"]
+    found = sweep(run, "--results", *words, *command)["combinations"]
     assert [one["run"]["exit"] for one in found] == [0, 0]
 
 
@@ -333,7 +333,7 @@ def test_a_timeout_ends_the_trial_of_a_scheduler_and_nothing_else(
     for task in "01":
         environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "SLURM_ARRAY_TASK_ID": task}
         subprocess.run(["bash", "job.sh"], env=environment, check=False, capture_output=True)
-    rows = ask(run, "--results", *words, *command)["combinations"]
+    rows = sweep(run, "--results", *words, *command)["combinations"]
     assert [(one["run"]["exit"], one["run"]["hung"]) for one in rows] == [(0, False), (124, True)]
     shown = [
         line.split()[1]
