@@ -32,7 +32,7 @@ def write_run(init: Mapping[str, str] = {}, session: Mapping[str, str] = {}, pid
     return write_least({**WAITS, **init}, {**UNSET, **session}, pid=pid)
 
 
-def judge(folder: Path, *texts: str, **options: Any) -> dict[str, tuple[str, str]]:
+def judge_settings(folder: Path, *texts: str, **options: Any) -> dict[str, tuple[str, str]]:
     for number, text in enumerate(texts):
         (folder / f"{number}.log").write_text(text)
     (process,) = read_evidence([str(folder)]).processes
@@ -74,7 +74,7 @@ def judge(folder: Path, *texts: str, **options: Any) -> dict[str, tuple[str, str
 def test_only_a_text_that_every_value_has_shows_by_its_lack_that_a_key_never_came(
     tmp_path: Path, text: str, setting: str, value: Any, state: str
 ) -> None:
-    assert judge(tmp_path, text, **{setting: value})[setting][0] == state
+    assert judge_settings(tmp_path, text, **{setting: value})[setting][0] == state
 
 
 def test_what_only_graphs_have_says_nothing_of_the_start_of_the_engine(tmp_path: Path) -> None:
@@ -84,11 +84,16 @@ def test_what_only_graphs_have_says_nothing_of_the_start_of_the_engine(tmp_path:
         {"ge.exec.overflow": "1", "ge.exec.precision_mode": "allow_mix_precision"},
         file="geop_npu.cc",
     )
-    assert judge(tmp_path, graph, precision_mode="force_fp16")["precision_mode"][0] == "cannot tell"
+    assert (
+        judge_settings(tmp_path, graph, precision_mode="force_fp16")["precision_mode"][0]
+        == "cannot tell"
+    )
     start = write_line("[GePlugin] graph run mode : 1", "ge_plugin.cc")
-    found = judge(tmp_path, start + write_run() + graph, precision_mode="allow_mix_precision")
+    found = judge_settings(
+        tmp_path, start + write_run() + graph, precision_mode="allow_mix_precision"
+    )
     assert found["precision_mode"][0] == "cannot tell", "the block of the start has no line of it"
-    found = judge(tmp_path, start + graph, precision_mode="allow_mix_precision")
+    found = judge_settings(tmp_path, start + graph, precision_mode="allow_mix_precision")
     assert found["precision_mode"][0] == "cannot tell", "the block of the start is not there"
 
 

@@ -182,7 +182,7 @@ def _write_truth(chance: random.Random, pid: int) -> tuple[str, dict[str, Any]]:
     return write_run(stages["init"], stages["session"], pid=pid), truth
 
 
-def _lose(chance: random.Random, runs: list[str]) -> bytes:
+def _damage(chance: random.Random, runs: list[str]) -> bytes:
     """Return what is left of runs that write to one screen: lines are lost, cut, torn and mixed
     with others.
     """
@@ -215,7 +215,7 @@ def test_whatever_is_lost_of_a_log_nothing_is_claimed_that_was_not(tmp_path: Pat
     for seed in range(200):
         chance = random.Random(seed)
         runs = [_write_truth(chance, pid) for pid in range(1, chance.randint(2, 4))]
-        path = write(tmp_path / "a.log", _lose(chance, [text for text, _ in runs]))
+        path = write(tmp_path / "a.log", _damage(chance, [text for text, _ in runs]))
         for process in read_evidence([str(path)]).processes:
             truth = runs[process.pid - 1][1] if process.pid in range(1, len(runs) + 1) else {}
             for name, value in (

@@ -32,7 +32,7 @@ RUN = write_run(
 CUT = len(write_line("ge.streamMaxParallelNum: /data/model_zoo")) - 1
 
 
-def judge(folder: Path, raw: str | bytes, **options: object) -> list[str]:
+def list_states(folder: Path, raw: str | bytes, **options: object) -> list[str]:
     path = folder / "run.log"
     path.write_bytes(raw if isinstance(raw, bytes) else raw.encode())
     (process,) = read_evidence([str(path)]).processes
@@ -73,11 +73,11 @@ def test_a_text_that_ends_where_lines_are_cut_is_no_other_text(
     tmp_path: Path, how: str, change: Callable[[str], str]
 ) -> None:
     text = edit(change)
-    assert judge(
+    assert list_states(
         tmp_path, text, stream_max_parallel_num=LONG, op_debug_config=LONG, deterministic=1
     ) == ["cannot tell"] * 2 + ["in force"]
     is_marked = "marked" in how or "middle" in how  # what the mark stands for is not known
-    assert judge(tmp_path, text, stream_max_parallel_num="other", deterministic=0) == [
+    assert list_states(tmp_path, text, stream_max_parallel_num="other", deterministic=0) == [
         "cannot tell" if is_marked else "changed",
         "changed",
     ]
@@ -96,7 +96,9 @@ SPOILT = [
 def test_what_cannot_be_read_of_a_text_is_no_other_text(
     tmp_path: Path, change: Callable[[bytes], bytes], state: str
 ) -> None:
-    assert judge(tmp_path, change(RUN.encode()), stream_max_parallel_num=LONG, deterministic=1) == [
+    assert list_states(
+        tmp_path, change(RUN.encode()), stream_max_parallel_num=LONG, deterministic=1
+    ) == [
         state,
         "in force",
     ]
@@ -140,7 +142,7 @@ DRESSED = [
 
 @pytest.mark.parametrize("change", DRESSED)
 def test_what_a_log_is_dressed_in_is_left_out(tmp_path: Path, change: Callable[[str], str]) -> None:
-    assert judge(
+    assert list_states(
         tmp_path,
         edit(change),
         stream_max_parallel_num=LONG,
@@ -160,9 +162,9 @@ def test_a_text_before_a_line_without_a_head_may_go_on_in_that(
 ) -> None:
     text = write({"op_debug_config": "a\n  b: c", "ge.exec.opDebugConfig": "a\n  b: c"})
     labelled = "".join(f"{label}{line}\n" for line in text.splitlines())
-    assert judge(tmp_path, labelled, op_debug_config="a\n  b: c") == ["cannot tell"]
-    assert judge(tmp_path, labelled, op_debug_config="a") == ["cannot tell"]
-    assert judge(tmp_path, labelled, op_debug_config="b") in (
+    assert list_states(tmp_path, labelled, op_debug_config="a\n  b: c") == ["cannot tell"]
+    assert list_states(tmp_path, labelled, op_debug_config="a") == ["cannot tell"]
+    assert list_states(tmp_path, labelled, op_debug_config="b") in (
         ["changed"],
         ["cannot tell"],
     )  # a label may be the rest of a line
@@ -174,8 +176,8 @@ def test_the_last_line_of_a_log_is_whole_where_it_ends_as_the_engine_ends_it(
     text = write_engine_run({}) + write_engine_line(
         "GE option: ge.variableMemoryMaxSize, value: 31.", "CreateSession"
     )
-    assert judge(tmp_path, text, variable_memory_max_size="31") == ["in force"]
-    assert judge(tmp_path, text.removesuffix(".\n"), variable_memory_max_size="31") == [
+    assert list_states(tmp_path, text, variable_memory_max_size="31") == ["in force"]
+    assert list_states(tmp_path, text.removesuffix(".\n"), variable_memory_max_size="31") == [
         "cannot tell"
     ]
 
@@ -189,8 +191,8 @@ def test_in_a_log_with_torn_lines_no_other_value_is_proven(tmp_path: Path) -> No
     short = write_run(
         {"ge.exec.opDebugConfig": LONG, "op_debug_config": LONG, "ge.deterministic": "1"}, longer
     )
-    assert judge(tmp_path, short, stream_max_parallel_num=LONG) == ["cannot tell"]
-    assert judge(tmp_path, short, stream_max_parallel_num="/other") == ["changed"]
+    assert list_states(tmp_path, short, stream_max_parallel_num=LONG) == ["cannot tell"]
+    assert list_states(tmp_path, short, stream_max_parallel_num="/other") == ["changed"]
     head = write_line("ge.exec.enableDump: 0")
     for rest in (
         head[:40],
@@ -200,10 +202,12 @@ def test_in_a_log_with_torn_lines_no_other_value_is_proven(tmp_path: Path) -> No
     ):
         torn = short.replace(head, rest + "\n")
         assert (
-            judge(tmp_path, torn, stream_max_parallel_num=LONG, op_debug_config="/b")
+            list_states(tmp_path, torn, stream_max_parallel_num=LONG, op_debug_config="/b")
             == ["cannot tell"] * 2
         ), rest
-        assert judge(tmp_path, torn, stream_max_parallel_num="/other") == ["cannot tell"], rest
+        assert list_states(tmp_path, torn, stream_max_parallel_num="/other") == ["cannot tell"], (
+            rest
+        )
 
 
 def test_lines_without_the_title_of_their_block_prove_nothing_and_cast_doubt(
@@ -218,19 +222,19 @@ def test_lines_without_the_title_of_their_block_prove_nothing_and_cast_doubt(
         {"ge.streamMaxParallelNum": "/b", "ge.hcomParallel": "0"},
     )
     title = write_line("Session options: ", "session_manager.cc")
-    assert judge(tmp_path, run, stream_max_parallel_num="/a", hcom_parallel=False) == [
+    assert list_states(tmp_path, run, stream_max_parallel_num="/a", hcom_parallel=False) == [
         "cannot tell",
         "in force",
     ]
     head, first, second = run.split(title)
-    assert judge(tmp_path, write_line("ge.hcomParallel: 1") + run, hcom_parallel=False) == [
+    assert list_states(tmp_path, write_line("ge.hcomParallel: 1") + run, hcom_parallel=False) == [
         "cannot tell"
     ], "all but one line is lost"
     for text in (
         head + title + first + second,
         head + first + second,
     ):  # the second title is lost, or both
-        assert judge(tmp_path, text, stream_max_parallel_num="/a", hcom_parallel=False) == [
+        assert list_states(tmp_path, text, stream_max_parallel_num="/a", hcom_parallel=False) == [
             "cannot tell",
             "cannot tell",
         ]
@@ -274,5 +278,8 @@ def test_a_spoilt_log_of_tf2_does_not_say_what_is_not_in_it(
     one may be.
     """
     spoilt = "".join(f"{change(line)}\n" for line in TF2.splitlines())
-    assert judge(tmp_path, TF2, op_debug_config="/a", deterministic=1) == ["absent", "changed"]
-    assert judge(tmp_path, spoilt, op_debug_config="/a")[0] == "cannot tell"
+    assert list_states(tmp_path, TF2, op_debug_config="/a", deterministic=1) == [
+        "absent",
+        "changed",
+    ]
+    assert list_states(tmp_path, spoilt, op_debug_config="/a")[0] == "cannot tell"

@@ -35,7 +35,7 @@ def digests_of(run: Run, *words: str) -> tuple[str, str]:
     return shown["digest"], shown["preset_digest"]
 
 
-def found(run: Run, *words: str) -> list[dict[str, Any]]:
+def identify(run: Run, *words: str) -> list[dict[str, Any]]:
     done = run("whatran", *words, "--format", "json")
     assert done.code in (0, 1), done.err
     rows: list[dict[str, Any]] = [
@@ -59,7 +59,7 @@ def test_a_digest_of_either_kind_or_its_beginning_leads_to_the_commits_that_had_
         (digest[:8], "resolved"),
         (f"sha256:{preset}", "preset"),
     ):
-        (match,) = found(run, wanted)
+        (match,) = identify(run, wanted)
         assert (match["name"], match["matched"], match["commits"]) == ("bert", kind, 3)
         assert (match["first"]["commit"], match["newest"]["commit"]) == (first, last)
         assert (match["first"]["author"], match["first"]["subject"]) == ("Ada Lovelace", "make it")
@@ -76,7 +76,7 @@ def test_a_version_is_named(repo: Repo, run: Run) -> None:
     repo.release("bert", "1.2.0")
     digest, _ = digests_of(run, "bert")
     repo.commit({"base": BASE.format(700)})
-    assert found(run, digest)[0]["versions"] == ["1.2.0"]
+    assert identify(run, digest)[0]["versions"] == ["1.2.0"]
     assert "bert@1.2.0" in run("whatran", digest).out
 
 
@@ -87,13 +87,13 @@ def test_a_preset_that_is_gone_or_in_a_store_that_was_moved_is_found(repo: Repo,
     repo.git("mv", "profiles", "presets")
     repo.git("commit", "-qm", "move")
     Path("presets/base.toml").write_text(BASE.format(700))
-    (moved,) = found(run, digest, "--store", "presets")
+    (moved,) = identify(run, digest, "--store", "presets")
     assert (moved["commits"], [(one["key"], one["after"]) for one in moved["changes_since"]]) == (
         3,
         [("hccl_timeout", 700)],
     )
     assert [
-        (one["name"], one["changes_since"]) for one in found(run, gone, "--store", "presets")
+        (one["name"], one["changes_since"]) for one in identify(run, gone, "--store", "presets")
     ] == [("gone", None)]
 
 
@@ -102,16 +102,16 @@ def test_a_preset_that_was_renamed_is_compared_with_what_it_is_now(repo: Repo, r
     digest, _ = digests_of(run, "bert")
     repo.git("mv", "profiles/bert.toml", "profiles/large.toml")
     repo.git("commit", "-qm", "rename")
-    moved = next(one for one in found(run, digest) if one["name"] == "bert")
+    moved = next(one for one in identify(run, digest) if one["name"] == "bert")
     assert (moved["renamed_to"], moved["changes_since"]) == ("large", [])
     assert "now      renamed to large, the same" in run("whatran", digest).out
     repo.commit({"base": BASE.format(700)})
     repo.git("mv", "profiles/large.toml", "profiles/huge.toml")
     repo.git("commit", "-qm", "rename again")
-    moved = next(one for one in found(run, digest) if one["name"] == "bert")
+    moved = next(one for one in identify(run, digest) if one["name"] == "bert")
     assert (moved["renamed_to"], len(moved["changes_since"])) == ("huge", 1)
     repo.commit({"bert": "[options]\nhccl_timeout = 5\n"})
-    other = next(one for one in found(run, digest) if one["name"] == "bert")
+    other = next(one for one in identify(run, digest) if one["name"] == "bert")
     assert (other["renamed_to"], bool(other["changes_since"])) == (None, True), (
         "a name that is there again is the name that is meant"
     )
@@ -123,7 +123,7 @@ def test_what_only_the_work_tree_has_is_told_and_what_nobody_had_is_exit_1(
     repo.commit({"base": BASE.format(600), "bert": HEIR})
     repo.write({"base": BASE.format(650)})
     digest, _ = digests_of(run, "bert")
-    (match,) = found(run, digest)
+    (match,) = identify(run, digest)
     assert (match["work_tree"], match["commits"]) == (True, 0)
     done = run("whatran", "0" * 64)
     assert done.code == 1
@@ -161,7 +161,7 @@ def test_what_is_rendered_or_exported_says_what_it_was_made_of(
         for path in Path().rglob("*")
         if path.is_file() and path.parts[0] in ("out", "x", "x.toml", "x.json", "x.sh")
     )
-    assert {match["name"] for match in found(run, str(made))} == {"bert"}
+    assert {match["name"] for match in identify(run, str(made))} == {"bert"}
 
 
 def edit_record(path: Path) -> None:
@@ -191,7 +191,7 @@ def test_a_block_in_a_script_says_what_it_was_made_of(repo: Repo, run: Run) -> N
     repo.commit({"base": BASE.format(600), "bert": HEIR})
     Path("train.py").write_text("import tensorflow as tf\nconfig = tf.compat.v1.ConfigProto()\n")
     assert run("inject", "train.py", "bert").code == 0
-    assert {match["name"] for match in found(run, "train.py")} == {"bert"}
+    assert {match["name"] for match in identify(run, "train.py")} == {"bert"}
 
 
 OVER = "[options]\nstream_sync_timeout = 7000000\n"
@@ -214,7 +214,7 @@ def test_presets_that_were_laid_over_one_another_are_found_by_what_says_so(
     repo.git("tag", "first")
     assert run(*f"env bert+{over}{product} --format slurm-job -o job.sh".split()).code == 0
     last = repo.commit({"unrelated": "[options]\nhccl_timeout = 7\n"})
-    (match,) = found(run, "job.sh")
+    (match,) = identify(run, "job.sh")
     assert (match["name"], match["work_tree"]) == (f"bert+{over}", True)
     assert (match["commits"], match["first"]["commit"], match["newest"]["commit"]) == (
         2,
@@ -222,21 +222,21 @@ def test_presets_that_were_laid_over_one_another_are_found_by_what_says_so(
         last,
     )
     repo.commit({"base": BASE.format(700)}, "raise it")
-    (match,) = found(run, "job.sh")
+    (match,) = identify(run, "job.sh")
     assert (match["commits"], match["newest"]["commit"], match["work_tree"]) == (2, last, False)
     assert [(one["key"], one["before"], one["after"]) for one in match["changes_since"]] == [
         ("hccl_timeout", 600, 700)
     ]
     repo.commit({"over": OVER.replace("7", "8")}, "wait longer")
-    assert [one["newest"]["commit"] for one in found(run, "job.sh")] == [last]
+    assert [one["newest"]["commit"] for one in identify(run, "job.sh")] == [last]
 
 
 def test_a_live_process_says_what_it_was_given(repo: Repo, run: Run) -> None:
     repo.commit({"base": BASE.format(600), "bert": HEIR})
     with subprocess.Popen([*NPUPROF, "run", "bert", "--", "sleep", "30"]) as process:
         wait_for(lambda: b"NPUPROF_DIGEST" in Path(f"/proc/{process.pid}/environ").read_bytes())
-        assert [one["name"] for one in found(run, "--pid", str(process.pid))] == ["bert"]
-        assert [one["name"] for one in found(run, f"/proc/{process.pid}/environ")] == ["bert"]
+        assert [one["name"] for one in identify(run, "--pid", str(process.pid))] == ["bert"]
+        assert [one["name"] for one in identify(run, f"/proc/{process.pid}/environ")] == ["bert"]
         process.kill()
     assert run("whatran", "--pid", str(process.pid)).code == 2
     assert run("whatran", "--pid", str(os.getpid())).code == 2
@@ -257,7 +257,7 @@ def test_a_record_is_asked_for_again_with_what_was_laid_over_it(repo: Repo, run:
     )
     path = record("--set", "hccl_timeout=650", "--with", "mix")
     repo.commit({"base": BASE.format(700)})
-    (match,) = found(run, path)
+    (match,) = identify(run, path)
     assert (match["name"], match["asked"], match["newest"]["commit"]) == (
         "bert",
         ["--with mix", "--set hccl_timeout=650"],
@@ -274,7 +274,7 @@ def test_what_was_laid_over_a_preset_is_told_where_only_the_preset_is_found(
 ) -> None:
     store({"bert": BASE.format(600)})
     record("--set", "hccl_timeout=5")
-    (match,) = found(run, "out/bert.0.run.json")
+    (match,) = identify(run, "out/bert.0.run.json")
     assert (match["matched"], match["asked"], match["work_tree"]) == (
         "preset",
         ["--set hccl_timeout=5"],
@@ -291,8 +291,8 @@ def test_a_record_of_a_dirty_tree_is_found_once_it_is_committed(repo: Repo, run:
     assert run("whatran", path).code == 1
     repo.git("branch", "kept")
     late = repo.commit({"base": BASE.format(650)})
-    assert found(run, path)[0]["newest"]["commit"] == late
-    assert [one["name"] for one in found(run, "out")] == ["bert"]
+    assert identify(run, path)[0]["newest"]["commit"] == late
+    assert [one["name"] for one in identify(run, "out")] == ["bert"]
 
 
 @pytest.mark.parametrize(
@@ -342,7 +342,7 @@ def test_of_a_log_the_preset_is_told_that_it_proves_the_most_of_and_speaks_again
             "stream_max_parallel_num": "DNN_V100:10",
         },
     )
-    (match,) = found(run, "logs")
+    (match,) = identify(run, "logs")
     assert (match["name"], match["matched"], match["in_force"], match["newest"]["commit"]) == (
         "bert",
         "fits",
@@ -387,8 +387,8 @@ def test_a_pinned_parent_builds_on_what_its_own_parents_were_then(repo: Repo, ru
     )
     digest, preset = digests_of(run, "bert")
     repo.commit({"bert": "[options]\nhccl_timeout = 1\n"})
-    assert [one["name"] for one in found(run, digest)] == ["bert", "mid"]
-    assert [one["name"] for one in found(run, preset)] == ["bert"]
+    assert [one["name"] for one in identify(run, digest)] == ["bert", "mid"]
+    assert [one["name"] for one in identify(run, preset)] == ["bert"]
 
 
 def test_a_version_that_is_tagged_or_fetched_later_makes_older_commits_known(
@@ -403,11 +403,11 @@ def test_a_version_that_is_tagged_or_fetched_later_makes_older_commits_known(
         }
     )
     repo.commit({"bert": None, "mine": None})
-    assert not found(run, "f" * 64)
+    assert not identify(run, "f" * 64)
     repo.release("base", "1.0.0", first)
     for name in ("bert", "mine"):
         digest, _ = digests_of(run, f"{name}@HEAD~1")
-        assert name in [one["name"] for one in found(run, digest)]
+        assert name in [one["name"] for one in identify(run, digest)]
 
 
 def test_of_a_partial_clone_it_is_told_that_presets_are_missing_and_looked_at_again(
