@@ -123,11 +123,11 @@ def loop(head: str) -> str:
     return f"{MAKE}{head}:\n    {PROFILE}{RUN}"
 
 
-def caught(body: str, handler: str = "except ImportError:\n    pass\n") -> str:
+def wrap_in_try(body: str, handler: str = "except ImportError:\n    pass\n") -> str:
     return f"{MAKE}try:\n{indent(body)}{handler}{RUN}"
 
 
-def early(lines: str) -> str:
+def set_before_rest(lines: str) -> str:
     return (
         f"{MAKE}def put(op):\n    print(op)\n{indent(f'{lines}{chr(10)}{PROFILE}')}put(op)\n{RUN}"
     )
@@ -136,10 +136,10 @@ def early(lines: str) -> str:
 @pytest.mark.parametrize(
     ("text", "held", "why"),
     [
-        (caught(f"{PROFILE}import absent\n"), {*BOTH}, ""),
+        (wrap_in_try(f"{PROFILE}import absent\n"), {*BOTH}, ""),
         (loop("for one in ('a', 'b')"), {*BOTH}, ""),
         (f"def main(*_):\n{indent(MAKE + PROFILE + RUN)}launch_all(main)\n", {*BOTH}, ""),
-        (early("if len(sys.argv) > 9:\n    sys.exit(1)"), {*BOTH}, ""),
+        (set_before_rest("if len(sys.argv) > 9:\n    sys.exit(1)"), {*BOTH}, ""),
         (
             (
                 "def make():\n"

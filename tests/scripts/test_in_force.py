@@ -32,19 +32,19 @@ def indent(text: str) -> str:
     return "".join(f"    {line}" for line in text.splitlines(keepends=True))
 
 
-def drafted(text: str) -> tuple[set[str], dict[str, str]]:
+def draft_options(text: str) -> tuple[set[str], dict[str, str]]:
     """Return the options of the presets that a script makes, and why others are left out."""
-    return read(build_drafts(imported(text)))
+    return describe_drafts(build_drafts(imported(text)))
 
 
-def read(drafts: list[Any]) -> tuple[set[str], dict[str, str]]:
+def describe_drafts(drafts: list[Any]) -> tuple[set[str], dict[str, str]]:
     left: dict[str, str] = {}
     for note in (note for draft in drafts for note in draft.notes):
         left[note.found.key] = f"{left.get(note.found.key, '')}{note.why}; "
     return {key for draft in drafts for key in draft.settings}, left
 
 
-def selfish(text: str) -> str:
+def move_to_self(text: str) -> str:
     return (
         text.replace("config", "self.config")
         .replace("self.config=", "config=")
@@ -88,7 +88,7 @@ LATER = {
 @pytest.mark.parametrize("name", LATER)
 def test_what_comes_too_late_is_taken_back_or_never_runs_is_not_carried_over(name: str) -> None:
     text, why = LATER[name]
-    settings, left = drafted(HEAD + text)
+    settings, left = draft_options(HEAD + text)
     assert settings == {"use_off_line"}
     assert why in left["hcom_parallel"]
 
@@ -105,8 +105,8 @@ IN_TIME = {
     "and the parameters were cleared before": f"{MADE}custom_op.parameter_map.clear()\n{ONE}{TWO}{RUN}",
     "in methods": (
         "class Net:\n    def __init__(self):\n"
-        f"{indent(indent(selfish(MADE + ONE)))}        self.more()\n"
-        f"        {selfish(RUN)}    def more(self):\n        {selfish(TWO)}Net()\n"
+        f"{indent(indent(move_to_self(MADE + ONE)))}        self.more()\n"
+        f"        {move_to_self(RUN)}    def more(self):\n        {move_to_self(TWO)}Net()\n"
     ),
     "by a method that a framework calls": (
         "class Hook(tf.train.SessionRunHook):\n    def begin(self):\n"
@@ -117,7 +117,7 @@ IN_TIME = {
 
 @pytest.mark.parametrize("name", IN_TIME)
 def test_what_is_in_force_is_carried_over_whatever_stands_around(name: str) -> None:
-    settings, left = drafted(HEAD + IN_TIME[name])
+    settings, left = draft_options(HEAD + IN_TIME[name])
     assert settings == BOTH, left
 
 

@@ -15,7 +15,7 @@ DUMP = 'DumpConfig(enable_dump=True, dump_path="/d")'
 NPU = "from npu_bridge.npu_init import *\n"
 
 
-def drafted(text: str, name: str = "x.py") -> tuple[dict[str, Any], dict[str, str]]:
+def draft_settings(text: str, name: str = "x.py") -> tuple[dict[str, Any], dict[str, str]]:
     """Return the settings of the one preset that a script makes, and why others are left out."""
     drafts = build_drafts(imported(text, name))
     settings = {key: value for draft in drafts for key, value in draft.settings.items()}
@@ -73,7 +73,7 @@ def drafted(text: str, name: str = "x.py") -> tuple[dict[str, Any], dict[str, st
 def test_a_nested_configuration_counts_where_it_is_always_given(
     text: str, dump: bool | None, why: str
 ) -> None:
-    settings, left = drafted(f"{NPU}{text}\n")
+    settings, left = draft_settings(f"{NPU}{text}\n")
     assert settings.get("enable_dump") is dump
     assert left.get("enable_dump", "").startswith(why) if why else "enable_dump" not in left
 
@@ -81,9 +81,9 @@ def test_a_nested_configuration_counts_where_it_is_always_given(
 def test_what_never_runs_is_told_wherever_it_stands() -> None:
     inner = "    op.parameter_map['precision_mode'].s = b'force_fp16'\n"
     at_the_top = f"{HEAD.replace('custom_op', 'op')}OFF = False\nif OFF:\n{inner}"
-    assert drafted(at_the_top) == ({}, {"precision_mode": "never runs: OFF"})
+    assert draft_settings(at_the_top) == ({}, {"precision_mode": "never runs: OFF"})
     turns = f"{HEAD.replace('custom_op', 'op')}for mode in (1, 2):\n    if mode == 2:\n    {inner}"
-    assert drafted(turns) == ({"precision_mode": "force_fp16"}, {})  # the other turn has it
+    assert draft_settings(turns) == ({"precision_mode": "force_fp16"}, {})  # the other turn has it
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_a_path_from_the_folder_of_the_script_stays_in_the_script(
         "import os\nHERE = os.path.dirname(os.path.abspath(__file__))\n"
         f'{HEAD}custom_op.parameter_map["dump_path"].s = tf.compat.as_bytes({expression})\n'
     )
-    settings, left = drafted(text)
+    settings, left = draft_settings(text)
     assert settings == {}
     assert left == {"dump_path": "begins in the folder of the script"}
     (one,) = [one for one in imported(text).found if one.key == "dump_path"]
@@ -127,7 +127,7 @@ def test_a_path_from_the_folder_of_the_script_stays_in_the_script(
     ],
 )
 def test_flags_come_from_an_array_where_it_is_certain(lines: str, frameworks: list[int]) -> None:
-    settings, _ = drafted(f"#!/bin/bash\n{lines}\n", "x.sh")
+    settings, _ = draft_settings(f"#!/bin/bash\n{lines}\n", "x.sh")
     assert [value for key, value in settings.items() if key == "atc.framework"] == frameworks
 
 
@@ -174,6 +174,6 @@ def test_what_a_shell_script_sets_and_does_not_run_is_not_carried_over(
 ) -> None:
     for mark, name in _NAMES.items():
         lines = lines.replace(mark, name)
-    found, notes = drafted(f"#!/bin/bash\n{lines}", "x.sh")
+    found, notes = draft_settings(f"#!/bin/bash\n{lines}", "x.sh")
     assert found == {f"env.{name}": value for name, value in settings.items()}
     assert not why or why in str(notes)
