@@ -34,7 +34,7 @@ def search(count: int, truth: Truth) -> tuple[Cause, list[int]]:
     return find_cause([1 << place for place in range(count)], ask), asked
 
 
-def together(*causes: int) -> Truth:
+def make_truth(*causes: int) -> Truth:
     return lambda units: BAD if any(units & cause == cause for cause in causes) else GOOD
 
 
@@ -55,7 +55,7 @@ A, B, C, D = (1 << place for place in (1, 6, 11, 13))
     ],
 )
 def test_a_smallest_cause_is_found(causes: list[int]) -> None:
-    cause, _ = search(14, together(*causes))
+    cause, _ = search(14, make_truth(*causes))
     assert cause.units in causes
     assert not cause.undecided
 
@@ -66,7 +66,7 @@ def test_no_placing_of_needed_units_takes_more_trials_than_are_promised(
 ) -> None:
     count = data.draw(st.integers(4, 96))
     needed = data.draw(st.sets(st.integers(0, count - 1), min_size=1, max_size=count // 4))
-    cause, asked = search(count, together(bits(*needed)))
+    cause, asked = search(count, make_truth(bits(*needed)))
     assert cause.units == bits(*needed)
     most = 2 * len(needed) * math.log2(count / len(needed)) + 2 * len(needed) + 4
     assert len(asked) <= (
@@ -102,7 +102,7 @@ def test_what_cannot_be_told_is_never_said_to_matter(data: st.DataObject) -> Non
     odd = data.draw(st.sets(st.integers(1, every - 1), max_size=40))
 
     def truth(units: int) -> str:
-        return UNKNOWN if units in odd else together(needed)(units)
+        return UNKNOWN if units in odd else make_truth(needed)(units)
 
     cause, _ = search(count, truth)
     assert truth(cause.units) == BAD
@@ -115,7 +115,7 @@ def test_what_cannot_be_told_is_never_said_to_matter(data: st.DataObject) -> Non
 def test_what_cannot_stand_without_a_unit_goes_with_it() -> None:
     def truth(units: int) -> str:
         assert not units & bits(2) or units & bits(7)  # 2 needs 7
-        return together(bits(2, 7))(units)
+        return make_truth(bits(2, 7))(units)
 
     units = [1 << place for place in range(10)]
     cause = find_cause(
