@@ -16,7 +16,7 @@ BASE = "[options]\nhccl_timeout = {}\n"
 LEAF = '[profile]\nextends = ["base"]\n[options]\ngraph_run_mode = {}\n'
 
 
-def logged(run: Run, *words: str) -> list[dict[str, Any]]:
+def read_log(run: Run, *words: str) -> list[dict[str, Any]]:
     done = run("log", *words, "--format", "json")
     assert done.code == 0, done.err
     found: list[dict[str, Any]] = json.loads(done.out)["commits"]
@@ -29,18 +29,18 @@ def test_a_change_of_a_parent_is_in_the_history_of_its_heirs(repo: Repo, run: Ru
     second = repo.commit({"base": BASE.format(2)}, "slower")
     repo.commit({"base": "# a remark\n" + BASE.format(2)}, "remark")
     third = repo.commit({"leaf": LEAF.format(0)}, "inference")
-    assert [entry["commit"] for entry in logged(run, "leaf")] == [third, second, first]
-    assert [entry["commit"] for entry in logged(run, "leaf", "hccl_timeout")] == [second, first]
-    assert [entry["commit"] for entry in logged(run, "leaf@HEAD~3")] == [first]
-    assert [entry["commit"] for entry in logged(run, "leaf", "-n", "1")] == [third]
-    assert logged(run, "leaf", "precision_mode") == []
+    assert [entry["commit"] for entry in read_log(run, "leaf")] == [third, second, first]
+    assert [entry["commit"] for entry in read_log(run, "leaf", "hccl_timeout")] == [second, first]
+    assert [entry["commit"] for entry in read_log(run, "leaf@HEAD~3")] == [first]
+    assert [entry["commit"] for entry in read_log(run, "leaf", "-n", "1")] == [third]
+    assert read_log(run, "leaf", "precision_mode") == []
     assert run("log", "leaf", "hccl_timeout").out.splitlines()[:2] == [
         f"{second[:7]} 2026-01-03 Ada Lovelace  slower",
         "  ~ hccl_timeout 1 → 2 s  [distributed]  via profiles/base.toml:2",
     ]
 
 
-def blamed(run: Run, *words: str) -> dict[str, tuple[Any, ...]]:
+def read_blame(run: Run, *words: str) -> dict[str, tuple[Any, ...]]:
     done = run("blame", *words, "--format", "json")
     assert done.code == 0, done.err
     return {
@@ -53,7 +53,11 @@ def test_blame_reaches_into_pinned_parents(repo: Repo, run: Run) -> None:
     first = repo.commit({"base": BASE.format(1)})
     repo.release("base", "1.0.0")
     repo.commit({"base": BASE.format(2), "leaf": '[profile]\nextends = ["base@1"]\n'})
-    assert blamed(run, "leaf")["hccl_timeout"] == (1, first, f"{first[:7]}:profiles/base.toml:2")
+    assert read_blame(run, "leaf")["hccl_timeout"] == (
+        1,
+        first,
+        f"{first[:7]}:profiles/base.toml:2",
+    )
 
 
 @pytest.mark.parametrize(
@@ -105,8 +109,8 @@ def test_a_store_that_moved_is_cited_by_the_paths_of_each_time(repo: Repo, run: 
     repo.commit({}, "third")
     repo.git("mv", "presets", "profiles")
     repo.commit({"base": base.format(4)}, "move and change")
-    steps = logged(run, "leaf", "hccl_timeout")
-    assert logged(run, "leaf") == steps
+    steps = read_log(run, "leaf", "hccl_timeout")
+    assert read_log(run, "leaf") == steps
     cited = [
         (step["subject"], *[(o or {}).get("path") for o in step["changes"][0]["origins"].values()])
         for step in steps

@@ -34,7 +34,7 @@ def describe_finding(finding: Finding) -> tuple[Any, ...]:
     )
 
 
-def refuse(spec: str, text: str | None = None) -> list[tuple[Any, ...]]:
+def list_error_findings(spec: str, text: str | None = None) -> list[tuple[Any, ...]]:
     """Return the findings for what cannot be resolved, ``SHA`` for the last commit's id."""
     with pytest.raises(NpuprofError) as error:
         npuprof.loads(text, store=npuprof.open_store()) if text else npuprof.open_store().resolve(
@@ -87,10 +87,10 @@ def test_a_revision_that_names_nothing_is_told_with_why_and_what_to_try(
     two: Repo, asked: str
 ) -> None:
     message, why, hint = UNKNOWN[asked]
-    assert refuse(asked) == [("NP011", "error", message, why, hint, NOWHERE, "", ())]
+    assert list_error_findings(asked) == [("NP011", "error", message, why, hint, NOWHERE, "", ())]
     if asked.isprintable():
         two.write({"heir": f"[profile]\nextends = ['{asked}']\n"})
-        assert refuse("heir") == [
+        assert list_error_findings("heir") == [
             (
                 "NP011",
                 "error",
@@ -119,14 +119,22 @@ def test_a_shallow_clone_says_what_it_lacks(
     )
     monkeypatch.chdir(tmp_path / "shallow")
     why = "This clone is shallow: it contains only the newest commits."
-    assert refuse("leaf@HEAD~1")[0][2:5] == (
+    assert list_error_findings("leaf@HEAD~1")[0][2:5] == (
         "unknown revision 'HEAD~1'",
         why,
         "fetch the rest: git fetch --unshallow",
     )
-    assert refuse("leaf@mian")[0][2:5] == ("unknown revision 'mian'", why, "did you mean 'main'?")
+    assert list_error_findings("leaf@mian")[0][2:5] == (
+        "unknown revision 'mian'",
+        why,
+        "did you mean 'main'?",
+    )
     hint = "this clone is shallow and may lack the tags: git fetch --tags --unshallow"
-    assert refuse("leaf@1")[0][2:5] == ("leaf has no released version 1", RELEASED, hint)
+    assert list_error_findings("leaf@1")[0][2:5] == (
+        "leaf has no released version 1",
+        RELEASED,
+        hint,
+    )
     repository = StoreRepository("profiles")
     with pytest.raises(NpuprofError) as error:
         repository.find_merge_base(
@@ -135,7 +143,7 @@ def test_a_shallow_clone_says_what_it_lacks(
     assert error.value.findings[0].hint == "this clone is shallow: git fetch --unshallow"
     two.git("-C", str(tmp_path / "shallow"), "fetch", "-q", "--depth", "1", "--tags")
     assert (
-        refuse("leaf@1")[0][4]
+        list_error_findings("leaf@1")[0][4]
         == "this clone is shallow and may not reach back to the version: git fetch --unshallow"
     )
 
@@ -163,7 +171,7 @@ def test_a_version_goes_before_a_branch_and_is_shown_in_full(two: Repo, asked: s
     for branch in ("1.2", "v1", "1234", "v9"):
         two.git("branch", branch)
     if NAMED[asked] is None:
-        assert refuse(asked)[0][0] == "NP011"
+        assert list_error_findings(asked)[0][0] == "NP011"
     else:
         assert npuprof.open_store().resolve(asked).name == str(NAMED[asked]).replace(
             "SHA", two.head[:7]
@@ -297,7 +305,7 @@ def test_a_profile_that_was_not_there_is_told_with_what_was(two: Repo) -> None:
         "",
         (),
     )
-    assert refuse(f"laef@{head}") == [expected]
+    assert list_error_findings(f"laef@{head}") == [expected]
     expected = (
         "NP023",
         "error",
@@ -308,16 +316,17 @@ def test_a_profile_that_was_not_there_is_told_with_what_was(two: Repo) -> None:
         "",
         (),
     )
-    assert refuse(f"zzz@{head}") == [expected]
+    assert list_error_findings(f"zzz@{head}") == [expected]
     assert (
-        refuse("not a name@HEAD")[0][2] == f"no preset 'not a name' in profiles at {two.head[:7]}"
+        list_error_findings("not a name@HEAD")[0][2]
+        == f"no preset 'not a name' in profiles at {two.head[:7]}"
     )
-    assert refuse("x@HEAD", '[profile]\nextends = ["bose@1"]\n')[0][2:5] == (
+    assert list_error_findings("x@HEAD", '[profile]\nextends = ["bose@1"]\n')[0][2:5] == (
         "bose has no released version 1",
         "A released version is an annotated tag bose/vX.Y.Z.",
         "none is released; npuprof release bose makes the first",
     )
-    assert refuse("", f'[profile]\nextends = ["bose@{head}"]\n') == [
+    assert list_error_findings("", f'[profile]\nextends = ["bose@{head}"]\n') == [
         (
             "NP101",
             "error",
@@ -363,7 +372,7 @@ def test_links_are_followed_within_the_store_and_not_out_of_it(
     ):
         place = f"{repo.head[:7]}:profiles/{name}.toml"
         message = f"{place} is a link to {target}, which is not followed"
-        assert refuse(f"{name}@HEAD") == [
+        assert list_error_findings(f"{name}@HEAD") == [
             ("NP005", "error", message, why, "put the file itself there", (place, 0, 0), "", ())
         ]
 

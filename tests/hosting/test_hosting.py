@@ -99,7 +99,7 @@ def service(request: pytest.FixtureRequest) -> StandIn:
     return found
 
 
-def own(service: StandIn) -> list[str]:
+def list_own_comments(service: StandIn) -> list[str]:
     (author,) = {token.author for token in service.tokens.values()}
     return service.bodies(author)
 
@@ -113,7 +113,7 @@ def test_a_comment_is_made_once_and_kept_up_to_date(
     said = run("review")
     assert said.code == 0, said.err
     assert "request 7: made" in said.err or "request 5: made" in said.err
-    (body,) = own(service)
+    (body,) = list_own_comments(service)
     assert body.startswith(f"{MARKER}\n### Presets: 2 changed")
     assert "1836 → 1904" in body
     assert f"{change.head}/profiles/base.toml#L6" in body, (
@@ -122,7 +122,7 @@ def test_a_comment_is_made_once_and_kept_up_to_date(
     change.commit({"base": BASE.replace("1836", "1972")}, "three")
     tell_event(tmp_path, change, monkeypatch)
     assert run("review").code == 0
-    (body,) = own(service)
+    (body,) = list_own_comments(service)
     assert "1836 → 1972" in body
     assert run("review").err.endswith("as it was\n"), "what says the same is not written again"
     assert len(service.written) == 2
@@ -138,7 +138,7 @@ def test_where_no_preset_changes_nothing_new_is_said_and_what_was_said_is_taken_
     (author,) = {token.author for token in service.tokens.values()}
     service.say(author, f"{MARKER}\nold")
     assert run("review").code == 0
-    (body,) = own(service)
+    (body,) = list_own_comments(service)
     assert "no preset differs" in body
 
 
@@ -152,7 +152,7 @@ def test_only_our_own_comment_is_edited_however_many_there_are(service: StandIn,
     assert run("review").code == 0
     assert forged["body"] == f"{MARKER}\nlooks good"
     assert other["body"].startswith("another tool")
-    assert "1904" in own(service)[1]
+    assert "1904" in list_own_comments(service)[1]
     assert len(service.comments) == 233
     (written,) = service.written
     assert written.endswith("/332")
@@ -173,7 +173,7 @@ def test_stores_have_comments_of_their_own(
         ["--store", "more --> presets"],
     ):
         assert run("review", *words).code == 0
-    assert [body.partition("\n")[0] for body in own(service)] == [
+    assert [body.partition("\n")[0] for body in list_own_comments(service)] == [
         MARKER,
         "<!-- npuprof: presets in more%20%2D%2D%3E%20presets -->",
     ]
@@ -208,7 +208,7 @@ def test_an_enterprise_has_its_api_elsewhere(
     monkeypatch.setenv("GITHUB_SERVER_URL", "https://git.example.org")
     github.tokens = {SECRET: Token("presets-app[bot]", app=True)}
     assert run("review").code == 0
-    (body,) = own(github)
+    (body,) = list_own_comments(github)
     assert "https://git.example.org/team/presets/blob/" in body
 
 
@@ -254,7 +254,7 @@ def test_what_passes_is_tried_again_and_nothing_is_written_twice(
     service.faults = [Fault(method, status, headers, done)]
     said = run("review")
     assert said.code == 0, said.err
-    assert len(own(service)) == 1
+    assert len(list_own_comments(service)) == 1
     assert "NP062" not in said.err
 
 
@@ -293,7 +293,7 @@ def test_what_does_not_pass_is_said_and_fails_nothing(
     assert "warning NP062" in said.err
     assert SECRET not in said.out + said.err
     assert "\x1b" not in said.out + said.err
-    assert own(service) == []
+    assert list_own_comments(service) == []
 
 
 def test_a_service_that_does_not_answer_is_said(
@@ -342,7 +342,7 @@ def test_a_gitlab_with_an_authority_of_its_own_is_trusted_by_what_the_job_says(
         assert "NP062" in run("review").err
         monkeypatch.setenv("CI_SERVER_TLS_CA_FILE", certificate)
         assert run("review").code == 0
-        assert len(own(own_one)) == 1
+        assert len(list_own_comments(own_one)) == 1
 
 
 @pytest.mark.parametrize(("method", "status"), [("GET", 301), ("POST", 307)])
@@ -364,7 +364,7 @@ def test_space_around_a_token_is_no_part_of_it(
     for name in ("GH_TOKEN", "NPUPROF_TOKEN"):
         monkeypatch.setenv(name, f"  {SECRET}\n")
     assert run("review").code == 0
-    assert len(own(service)) == 1
+    assert len(list_own_comments(service)) == 1
 
 
 @pytest.mark.parametrize("token", ["a\nb: c", "sécret"])
@@ -399,7 +399,7 @@ def test_errors_are_told_at_their_lines_and_fail_the_job_and_the_comment_is_writ
             "path": "profiles/base.toml",
             "lines": {"begin": 6},
         }
-    (body,) = own(service)
+    (body,) = list_own_comments(service)
     assert "**Broken**" in body
 
 
@@ -413,7 +413,7 @@ def test_what_only_the_merge_mends_is_told_and_exits_2(
     said = run("review")
     assert said.code == 2
     assert "torn" in said.err
-    assert "torn" in own(gitlab)[0]
+    assert "torn" in list_own_comments(gitlab)[0]
 
 
 @pytest.mark.parametrize("event", ["push", "merge_group"])
@@ -501,7 +501,7 @@ def test_a_shallow_checkout_is_deepened(
     tell_event(tmp_path, change, monkeypatch)
     folder = clone_shallow(change, tmp_path, monkeypatch, "--single-branch", "--branch", "change")
     said = run("review")
-    assert "1836 → 1904" in own(service)[0], said.err
+    assert "1836 → 1904" in list_own_comments(service)[0], said.err
     assert (
         subprocess.run(
             ["git", "rev-parse", "--is-shallow-repository"],
@@ -565,9 +565,9 @@ def test_the_target_branch_stands_in_for_a_base_that_is_not_said(
     monkeypatch.setenv("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "main")
     clone_shallow(change, tmp_path, monkeypatch, "--no-single-branch", "--branch", "change")
     assert run("review").code == 0
-    assert "1904" in own(gitlab)[0]
+    assert "1904" in list_own_comments(gitlab)[0]
     assert run("review", "--base", "HEAD~1").code == 0
-    assert "1904" in own(gitlab)[0]
+    assert "1904" in list_own_comments(gitlab)[0]
 
 
 def test_a_shallow_checkout_that_cannot_be_deepened_is_refused_by_name(
@@ -744,7 +744,7 @@ def test_a_store_that_cannot_be_judged_is_told_and_the_comment_of_before_goes(
     tell_event(tmp_path, change, monkeypatch)
     said = run("review", "--store", "profiles")
     assert said.code == 2
-    (body,) = own(service)
+    (body,) = list_own_comments(service)
     assert "1836 → 1904" not in body
     assert code in body
     assert place in body
@@ -764,7 +764,7 @@ def test_what_a_baseline_hides_fails_no_job_in_silence(
     assert run("review", "--ignore", "NP101").code == 2
     assert (
         "**1 preset cannot be read or resolved, and a baseline hides why (npuprof check)**"
-        in own(github)[0]
+        in list_own_comments(github)[0]
     )
 
 
@@ -780,7 +780,7 @@ def test_the_summary_has_what_the_comment_has_no_room_for(
     change.commit({name: text.replace("/ä", "/ö") for name, text in many.items()}, "other")
     tell_event(tmp_path, change, base={"sha": start})
     assert run("review").code in (0, 1)
-    (body,) = own(github)
+    (body,) = list_own_comments(github)
     summary = (tmp_path / "summary.md").read_text()
     assert len(body) < 60_100
     assert f"(`npuprof diff --rev {start[:12]}...{change.head[:12]}` shows them)" in body

@@ -19,7 +19,7 @@ from support.teams import BASE, Team
 from support.waiting import read_until
 
 
-def snapshot(folder: Path) -> dict[str, bytes]:
+def read_files(folder: Path) -> dict[str, bytes]:
     """Return all files in a folder, but for what git keeps of the repository itself."""
     files = [path for path in folder.rglob("*") if path.is_file() and ".git" not in path.parts]
     return {str(path): path.read_bytes() for path in files}
@@ -71,9 +71,9 @@ def test_what_only_shows_an_update_leaves_everything_as_it_was(
     assert not copied or run("source", "vendor", "team").code == 0
     happens(team)
     reading = ("check", "show team:base@1.0", "list --store team: --format json", "source list")
-    before, answers = snapshot(app.folder), [run(*asked.split()) for asked in reading]
+    before, answers = read_files(app.folder), [run(*asked.split()) for asked in reading]
     expect(run("source", "update", *words.split()), code)
-    assert (snapshot(app.folder), [run(*asked.split()) for asked in reading]) == (before, answers)
+    assert (read_files(app.folder), [run(*asked.split()) for asked in reading]) == (before, answers)
     expect(run("source", "update", "--yes", "--moved"), 0)
     assert run("check").code == 0
 
@@ -94,14 +94,14 @@ def test_the_lock_is_written_as_it_was_shown_and_only_after_a_yes(
     answer: str, app: Repo, team: Team, run: Run
 ) -> None:
     move_tag(team)
-    before = snapshot(app.folder)
+    before = read_files(app.folder)
     master, slave = pty.openpty()
     words = [sys.executable, "-m", "npuprof", "source", "update", "--moved"]
     child = subprocess.Popen(words, stdin=slave, stdout=slave, stderr=slave, cwd=app.folder)
     os.close(slave)
     said = read_until(master, b"[y/N]")
     assert b"700" in said
-    assert snapshot(app.folder) == before
+    assert read_files(app.folder) == before
     if "newer" in answer:
         release(team)
     os.write(master, f"{answer[0]}\n".encode())
@@ -113,5 +113,5 @@ def test_the_lock_is_written_as_it_was_shown_and_only_after_a_yes(
     os.close(master)
     assert child.wait() == (1 if answer == "n" else 0), said
     if answer == "n":
-        assert snapshot(app.folder) == before
+        assert read_files(app.folder) == before
     assert ("hccl_timeout = 700" in run("show", "job").out) == (answer != "n")
