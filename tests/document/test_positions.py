@@ -181,13 +181,13 @@ def check(text: str, data: Any, positions: Positions) -> None:
         if isinstance(path[-1], int) and in_header(lines[line - 1], column):
             continue  # an array of tables: its elements are headers
         if isinstance(path[-1], int):
-            assert holds(f"v = {rest}", "v", value), (path, rest)
+            assert starts_with_value(f"v = {rest}", "v", value), (path, rest)
         elif in_header(lines[line - 1], column):
             assert read_segment(rest) == path[-1]
         elif not isinstance(value, dict) or re.match(
             r"""([\w-]+|"(?:[^"\\]|\\.)*"|'[^']*')[ \t]*=""", rest, re.ASCII
         ):
-            assert holds(rest, path[-1], value), (path, rest)
+            assert starts_with_value(rest, path[-1], value), (path, rest)
         else:
             assert read_segment(rest) == path[-1]
 
@@ -218,7 +218,7 @@ def read_segment(text: str) -> str:
     return match[1] if match[1] is not None else next(iter(tomllib.loads(f"{match[0]} = 1")))
 
 
-def holds(text: str, name: str, value: Any) -> bool:
+def starts_with_value(text: str, name: str, value: Any) -> bool:
     """Return whether some beginning of a text is ``name = value`` in TOML."""
     for end in range(1, len(text) + 1):
         if end < len(text) and text[end - 1] == text[end] == " ":
@@ -227,12 +227,12 @@ def holds(text: str, name: str, value: Any) -> bool:
             found = tomllib.loads(text[:end])
         except tomllib.TOMLDecodeError:
             continue
-        if len(found) == 1 and name in found and same(found[name], value):
+        if len(found) == 1 and name in found and is_same_value(found[name], value):
             return True
     return False
 
 
-def same(left: Any, right: Any) -> bool:
+def is_same_value(left: Any, right: Any) -> bool:
     return values.is_same_typed_value(left, right)
 
 

@@ -104,7 +104,7 @@ CLEAN: dict[str, tuple[str, str, str]] = {
 }
 
 
-def made(text: str, edits: str) -> str:
+def replace_lines(text: str, edits: str) -> str:
     for one in edits.split(";") if edits else ():
         old, _, new = one.partition("|")
         assert text.count(old) == 1, old
@@ -115,7 +115,9 @@ def made(text: str, edits: str) -> str:
 @pytest.mark.parametrize("name", CLEAN)
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
 def test_both_changes_are_in_the_merge(name: str, ending: str) -> None:
-    ours, theirs, wanted = (made(BASE, edits).replace("\n", ending) for edits in CLEAN[name])
+    ours, theirs, wanted = (
+        replace_lines(BASE, edits).replace("\n", ending) for edits in CLEAN[name]
+    )
     result = merge_texts(BASE.replace("\n", ending), ours, theirs)
     assert not result.conflicts
     assert result.text == wanted
@@ -174,19 +176,21 @@ CONFLICTS: dict[str, tuple[str, str, str, str]] = {
 @pytest.mark.parametrize("name", CONFLICTS)
 def test_what_clashes_is_marked_and_nothing_else(name: str) -> None:
     ours, theirs, mine, other = CONFLICTS[name]
-    result = merge_texts(BASE, made(BASE, ours), made(BASE, theirs))
+    result = merge_texts(BASE, replace_lines(BASE, ours), replace_lines(BASE, theirs))
     assert len(result.conflicts) == 1
     assert f"<<<<<<< ours\n{mine}=======\n{other}>>>>>>> theirs\n" in result.text
     assert result.text.count("<<<<<<<") == 1
     picked = split_conflicts(result.text)
     assert picked is not None
-    assert is_same_document(tomllib.loads(picked[0]), tomllib.loads(made(BASE, ours)))
-    assert is_same_document(tomllib.loads(picked[1]), tomllib.loads(made(BASE, theirs)))
+    assert is_same_document(tomllib.loads(picked[0]), tomllib.loads(replace_lines(BASE, ours)))
+    assert is_same_document(tomllib.loads(picked[1]), tomllib.loads(replace_lines(BASE, theirs)))
 
 
 def test_what_does_not_clash_is_merged_beside_a_conflict() -> None:
     result = merge_texts(
-        BASE, made(BASE, "1836|1904;A = 1|A = 1\nB = 2"), made(BASE, "1836|1972;A = 1|A = 1\nC = 3")
+        BASE,
+        replace_lines(BASE, "1836|1904;A = 1|A = 1\nB = 2"),
+        replace_lines(BASE, "1836|1972;A = 1|A = 1\nC = 3"),
     )
     assert result.conflicts == ("conflict in options.hccl_timeout: here 1904, there 1972",)
     picked = split_conflicts(result.text)
@@ -344,7 +348,7 @@ APART: dict[str, tuple[str, str, str]] = {
 @pytest.mark.parametrize("name", APART)
 def test_a_comment_that_cannot_be_kept_is_a_conflict(name: str) -> None:
     base, *edits = APART[name]
-    ours, theirs = (made(base, one) for one in edits)
+    ours, theirs = (replace_lines(base, one) for one in edits)
     result = merge_texts(base, ours, theirs)
     assert result.conflicts
     picked = split_conflicts(result.text)
@@ -402,7 +406,7 @@ def write_sides(start: str, line: str, *sides: Iterable[int], end: str = "") -> 
     return tuple(start + "".join(map(line.format, side)) + end for side in sides)
 
 
-def differ(text: str) -> tuple[str, ...]:
+def make_three_sides(text: str) -> tuple[str, ...]:
     """Return three texts that differ in every value."""
     return tuple(text.replace("= 1", f"= {side}") for side in range(3))
 
@@ -413,7 +417,7 @@ MANY: dict[str, Callable[[int], tuple[str, ...]]] = {
     "keys added by both": lambda n: write_sides(
         "[env]\n", KEY, range(n), range(2 * n), [*range(n), *range(2 * n, 3 * n)]
     ),
-    "overrides that clash": lambda n: differ(write_sides("", BLOCK, range(n))[0]),
+    "overrides that clash": lambda n: make_three_sides(write_sides("", BLOCK, range(n))[0]),
     "elements of a list": lambda n: write_sides(
         "[options]\nskip = [", "'{0}', ", range(n), range(n + 1), range(-1, n), end="]\n"
     ),

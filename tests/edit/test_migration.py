@@ -18,7 +18,7 @@ from support.running import Run, Store
 ROWS = load_built_part("migrations")
 
 
-def migrated(
+def migrate(
     folder: Path, options: str, *words: str, release: str = "9.0.0", head: str = ""
 ) -> tuple[int, str]:
     write(
@@ -60,7 +60,7 @@ def migrated(
 def test_a_step_that_loses_nothing_is_made_in_place(
     before: str, after: str, tmp_path: Path
 ) -> None:
-    code, text = migrated(tmp_path, before)
+    code, text = migrate(tmp_path, before)
     assert text == after
     assert code == 0
 
@@ -82,7 +82,7 @@ def test_a_step_that_loses_nothing_is_made_in_place(
 def test_a_step_that_needs_a_person_changes_nothing_and_is_told(
     options: str, key: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, text = migrated(tmp_path, options, "--format", "json")
+    code, text = migrate(tmp_path, options, "--format", "json")
     assert (code, text) == (1, options)
     found = [
         finding
@@ -94,11 +94,11 @@ def test_a_step_that_needs_a_person_changes_nothing_and_is_told(
 
 
 def test_a_step_that_depends_on_the_scenario_is_made_where_it_is_certain(tmp_path: Path) -> None:
-    inference = migrated(
+    inference = migrate(
         tmp_path, 'precision_mode = "force_fp16"\n', head='scenario = "online-inference"\n'
     )
     assert inference == (0, 'precision_mode_v2 = "fp16"\n')
-    training = migrated(tmp_path, 'precision_mode = "force_fp16"\n', head='scenario = "training"\n')
+    training = migrate(tmp_path, 'precision_mode = "force_fp16"\n', head='scenario = "training"\n')
     assert training == (1, 'precision_mode = "force_fp16"\n')
 
 
@@ -106,15 +106,15 @@ def test_what_a_parent_sets_is_left_to_the_parent(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(tmp_path, {"profiles/base.toml": '[options]\nprecision_mode = "force_fp32"\n'})
-    code, text = migrated(tmp_path, "use_off_line = true\n", head='extends = ["base"]\n')
+    code, text = migrate(tmp_path, "use_off_line = true\n", head='extends = ["base"]\n')
     assert (code, text) == (1, "use_off_line = true\n")
     assert "NP513" in capsys.readouterr().out
 
 
 def test_the_range_of_releases_follows(tmp_path: Path) -> None:
-    migrated(tmp_path, 'precision_mode = "force_fp32"\n', head='cann = ">=5.0.4,<10"\n')
+    migrate(tmp_path, 'precision_mode = "force_fp32"\n', head='cann = ">=5.0.4,<10"\n')
     assert 'cann = ">=9.0.0,<10"' in (tmp_path / "profiles/p.toml").read_text()
-    migrated(tmp_path, "use_off_line = true\n", head='cann = ">=5.0.4,<10"\n')
+    migrate(tmp_path, "use_off_line = true\n", head='cann = ">=5.0.4,<10"\n')
     assert 'cann = ">=5.0.4,<10"' in (tmp_path / "profiles/p.toml").read_text()
 
 
@@ -145,7 +145,7 @@ def test_the_range_of_releases_follows(tmp_path: Path) -> None:
 def test_a_preset_that_names_no_release_comes_from_the_one_that_is_given(
     head: str, words: list[str], told: set[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    migrated(tmp_path, "use_off_line = true\n", "--format", "json", *words, head=head)
+    migrate(tmp_path, "use_off_line = true\n", "--format", "json", *words, head=head)
     found = [
         one for one in json.loads(capsys.readouterr().out)["findings"] if one["code"] == "NP512"
     ]
@@ -158,14 +158,14 @@ def test_a_preset_that_names_no_release_comes_from_the_one_that_is_given(
 def test_a_release_to_come_from_is_known_and_not_later(
     given: str, code: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert migrated(tmp_path, 'mstune_mode = "2"\n', "--from", given) == (2, 'mstune_mode = "2"\n')
+    assert migrate(tmp_path, 'mstune_mode = "2"\n', "--from", given) == (2, 'mstune_mode = "2"\n')
     assert code in capsys.readouterr().err
 
 
 def test_each_step_says_in_json_what_is_lost(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    migrated(
+    migrate(
         tmp_path, 'static_memory_policy = 1\nprecision_mode = "force_fp32"\n', "--format", "json"
     )
     assert sorted(one["loss"] for one in json.loads(capsys.readouterr().out)["steps"]) == [
@@ -178,7 +178,7 @@ def test_a_dry_run_writes_nothing_and_shows_the_difference_first(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = 'precision_mode = "allow_mix_precision"\nauto_tune_mode = "GA"\n'
-    assert migrated(tmp_path, before, "--dry-run") == (1, before)
+    assert migrate(tmp_path, before, "--dry-run") == (1, before)
     out = capsys.readouterr().out
     assert out.index("precision_mode_v2") < out.index("M9") < out.index("NP511")
 
@@ -236,7 +236,7 @@ def test_an_inline_table_keeps_the_blanks_at_its_braces(before: str, after: str)
 def test_a_key_gets_its_new_name_everywhere_or_nowhere(
     options: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert migrated(tmp_path, options) == (1, options)
+    assert migrate(tmp_path, options) == (1, options)
     assert said in capsys.readouterr().out
 
 
@@ -255,7 +255,7 @@ def test_a_family_is_migrated_from_its_base_upwards(
     assert __main__.main(again) == 1
     assert "p sets it too and has to be migrated first" in capsys.readouterr().out
     assert (tmp_path / "profiles/child.toml").read_text() == child
-    assert migrated(tmp_path, 'precision_mode = "allow_mix_precision"\n', "--no-check") == (
+    assert migrate(tmp_path, 'precision_mode = "allow_mix_precision"\n', "--no-check") == (
         1,
         'precision_mode_v2 = "mixed_float16"\n',
     )

@@ -15,7 +15,7 @@ few = st.lists(st.sampled_from("abc"), max_size=30)
 many = st.lists(st.integers(0, 60).map(str), max_size=60)
 
 
-def replaced(
+def apply_runs(
     before: list[str], after: list[str], runs: list[tuple[int, int, int, int]]
 ) -> list[str]:
     """Return the first with what differs taken from the second."""
@@ -33,7 +33,7 @@ def test_the_runs_are_what_differs_however_long_the_sequences_are(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sequences, "_MAX_PAIRS", most)
         runs = find_differing_runs(before, after)
-    assert replaced(before, after, runs) == after
+    assert apply_runs(before, after, runs) == after
     assert all(first < last or start < end for first, last, start, end in runs)
     assert all(left[1] < right[0] or left[3] < right[2] for left, right in pairwise(runs))
 
