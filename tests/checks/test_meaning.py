@@ -131,12 +131,12 @@ def read_hint(hint: str, name: str) -> tuple[bool, list[Any]]:
     return False, found
 
 
-def lay(value: Any, place: tuple[Any, ...], new: Any) -> Any:
+def replace_at(value: Any, place: tuple[Any, ...], new: Any) -> Any:
     """Return a value with another at a place below it."""
     if not place:
         return new
     copy = list(value) if isinstance(value, list) else dict(value)
-    copy[place[0]] = lay(copy[place[0]], place[1:], new)
+    copy[place[0]] = replace_at(copy[place[0]], place[1:], new)
     return copy
 
 
@@ -150,7 +150,7 @@ def test_whatever_a_hint_writes_out_is_taken_and_never_reverses(
             whole, named = read_hint(fault.hint, key.rpartition(".")[2])
             for new in named if "unknown key" not in fault.message else ():
                 judged += 1
-                there = new if whole else lay(value, fault.tail, new)
+                there = new if whole else replace_at(value, fault.tail, new)
                 left = [
                     one
                     for one in find_setting_faults(key, there)

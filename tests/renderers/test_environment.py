@@ -365,7 +365,9 @@ def test_github_keeps_its_own_names() -> None:
 # -- which variables ------------------------------------------------------------------------------
 
 
-def exported(text: str, told: dict[str, str] | None = None) -> tuple[dict[str, str], list[str]]:
+def collect_exports(
+    text: str, told: dict[str, str] | None = None
+) -> tuple[dict[str, str], list[str]]:
     return collect_env_variables(
         config(text), None if told is None else told.get, "/cache", trusting=True
     )
@@ -392,7 +394,7 @@ def test_an_export_holds_env_twins_options_and_what_names_the_preset() -> None:
 
 
 def test_where_a_variable_and_an_option_meet_the_precedence_is_said() -> None:
-    found, notes = exported('[options]\naoe_mode = "2"\n[env]\nAOE_MODE = 1\n')
+    found, notes = collect_exports('[options]\naoe_mode = "2"\n[env]\nAOE_MODE = 1\n')
     assert found["AOE_MODE"] == "1"
     (note,) = notes
     assert "aoe_mode > AOE_MODE" in note
@@ -400,11 +402,11 @@ def test_where_a_variable_and_an_option_meet_the_precedence_is_said() -> None:
 
 def test_facts_of_a_process_come_from_the_launcher_and_never_stand_in_files() -> None:
     text = '[env]\nRANK_ID = { launcher = "rank" }\n'
-    assert exported(text, {"rank": "3"})[0]["RANK_ID"] == "3"
-    found, notes = exported(text, {})
+    assert collect_exports(text, {"rank": "3"})[0]["RANK_ID"] == "3"
+    found, notes = collect_exports(text, {})
     assert "RANK_ID" not in found
     assert "no launcher" in notes[0]
-    found, notes = exported(text)
+    found, notes = collect_exports(text)
     assert "RANK_ID" not in found
     assert "npuprof run" in notes[0]
 
@@ -423,11 +425,11 @@ def test_facts_of_a_process_come_from_the_launcher_and_never_stand_in_files() ->
 )
 def test_what_no_environment_can_hold_is_refused_by_name(text: str, name: str) -> None:
     with pytest.raises(NpuprofError) as caught:
-        exported(text, {})
+        collect_exports(text, {})
     assert name in caught.value.findings[0].message
     assert caught.value.findings[0].code == "NP903"
     longest = "x" * (LONGEST_WORD - len("A="))
-    assert exported(f'[env]\nA = "{longest}"\n', {})[0]["A"] == longest
+    assert collect_exports(f'[env]\nA = "{longest}"\n', {})[0]["A"] == longest
 
 
 @pytest.mark.parametrize(
@@ -440,7 +442,7 @@ def test_what_no_environment_can_hold_is_refused_by_name(text: str, name: str) -
 )
 def test_a_value_no_text_stands_for_is_refused(text: str) -> None:
     with pytest.raises(NpuprofError, match="cannot be carried"):
-        exported(f"[options]\n{text}\n", {})
+        collect_exports(f"[options]\n{text}\n", {})
 
 
 # -- the command ----------------------------------------------------------------------------------

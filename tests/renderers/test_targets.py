@@ -85,7 +85,7 @@ settings = st.lists(st.sampled_from(READ), unique=True, max_size=8).flatmap(
 )
 
 
-def expected(preset: Config) -> dict[str, tuple[str, Any]]:
+def expect_parameter_map(preset: Config) -> dict[str, tuple[str, Any]]:
     """Return the parameter map that a preset without sidecar files stands for."""
     found = {}
     for name, value in preset.options.items():
@@ -96,7 +96,7 @@ def expected(preset: Config) -> dict[str, tuple[str, Any]]:
     return found
 
 
-def formatted(source: str) -> str:
+def format_with_black(source: str) -> str:
     import black
 
     return black.format_str(source, mode=black.FileMode())
@@ -120,7 +120,7 @@ def test_rendered_code_is_python_3_7_and_black_has_nothing_to_change(target: str
     for inline in (False, True):
         source = render_unchecked(preset, target, inline=inline)
         ast.parse(source, feature_version=(3, 7))
-        assert formatted(source) == source
+        assert format_with_black(source) == source
 
 
 def test_long_values_are_broken_where_black_breaks_them() -> None:
@@ -128,7 +128,7 @@ def test_long_values_are_broken_where_black_breaks_them() -> None:
         source = render_unchecked(
             config(toml({"options": {"dump_path": "x" * length}})), "global-options"
         )
-        assert formatted(source) == source, length
+        assert format_with_black(source) == source, length
 
 
 @given(settings)
@@ -141,7 +141,7 @@ def test_every_target_of_tf_1_sets_exactly_what_the_preset_sets(
         made.append(run_bare_lines(tensorflow, preset))
     made.append(apply_unchecked(preset, tensorflow.compat.v1.ConfigProto()))
     for found in made:
-        assert parameter_map(found) == expected(preset)
+        assert parameter_map(found) == expect_parameter_map(preset)
         rewrite = found.graph_options.rewrite_options
         assert (rewrite.remapping, rewrite.memory_optimization) == (2, 2)
 
@@ -251,7 +251,7 @@ def test_every_estimator_argument_reaches_the_parameter_map(tensorflow: Any, nam
                 render_unchecked(preset, "estimator")
             continue
         source = render_unchecked(preset, "estimator")
-        assert formatted(source) == source
+        assert format_with_black(source) == source
         with adapter(tensorflow):
             found = written(execute(source)["run_config"]())
         if "dynamic_dims" in found:
@@ -456,7 +456,7 @@ def test_code_finds_its_sidecar_files_from_anywhere(
     assert run("render", "mixed", "--to", target, "-o", tmp_path / "out").code == 0
     file = tmp_path / "out" / renderers.load_target(target).file
     source = file.read_text()
-    assert formatted(source) == source
+    assert format_with_black(source) == source
     with adapter(tensorflow) as journal:
         module = execute(source, str(file))
         if target == "estimator":
@@ -513,7 +513,7 @@ def test_the_loader_reads_back_what_env_exports(tensorflow: Any, store: Store, r
     source = run("render", "all", "--to", "env-loader", "--no-check").out
     with adapter(tensorflow):
         load = execute(source)["session_config"]
-        assert parameter_map(load(environ=environ)) == expected(
+        assert parameter_map(load(environ=environ)) == expect_parameter_map(
             config(toml({"options": sample_of}))
         )
         with pytest.warns(UserWarning, match="NPUPROF_PRECISION_MOD$"):

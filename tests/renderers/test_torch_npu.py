@@ -136,7 +136,7 @@ def build_config(settings: dict[str, Any]) -> Any:
     )
 
 
-def expect(settings: dict[str, Any]) -> dict[Any, Any]:
+def expect_received(settings: dict[str, Any]) -> dict[Any, Any]:
     """Return what is received of a preset."""
     received: dict[Any, Any] = {
         ("MM_BMM_ND_ENABLE", "flag"): settings.get("MM_BMM_ND_ENABLE") != "disable"
@@ -237,7 +237,7 @@ def test_every_row_is_received_as_the_preset_has_it_and_imported_as_such(
             npuprof.render(build_config(settings), "torch-npu", bool(place % 2), check=False),
             write_by_hand(settings),
         ):
-            assert run_code(files, NAMES, text) == expect(settings), text
+            assert run_code(files, NAMES, text) == expect_received(settings), text
             assert read(text) == settings, text
 
 
@@ -248,7 +248,7 @@ def test_a_mix_of_settings_is_received_as_the_preset_has_it_and_imported_as_such
     settings: dict[str, Any], files: Path
 ) -> None:
     text = npuprof.render(build_config(settings), "torch-npu", check=False)
-    assert run_code(files, NAMES, text) == expect(settings), text
+    assert run_code(files, NAMES, text) == expect_received(settings), text
     assert read(text) == settings
 
 

@@ -21,7 +21,9 @@ NOTHING = Context()
 A3, A2 = "atlas-a3", "atlas-a2"
 
 
-def points(match: dict[str, Any], asked: Context = NOTHING) -> list[tuple[tuple[Any, ...], str]]:
+def describe_points(
+    match: dict[str, Any], asked: Context = NOTHING
+) -> list[tuple[tuple[Any, ...], str]]:
     wanted = {
         name: (value,) if isinstance(value, str) else tuple(value) for name, value in match.items()
     }
@@ -95,7 +97,7 @@ def points(match: dict[str, Any], asked: Context = NOTHING) -> list[tuple[tuple[
 def test_an_override_names_contexts(
     match: dict[str, Any], asked: Context, expected: list[tuple[tuple[Any, ...], str]]
 ) -> None:
-    assert points(match, asked) == expected
+    assert describe_points(match, asked) == expected
 
 
 BLOCK = "[[override]]\nmatch = {{ {} }}\noptions.hccl_timeout = {}\n"

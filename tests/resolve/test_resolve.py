@@ -59,7 +59,7 @@ def test_conformance(case: dict[str, Any], tmp_path: Path) -> None:
         return
     config = resolved()
     assert values.is_same_typed_value(config.settings, case["expect"]), config.settings
-    traced = {key: plain(config.traced_value(key)) for key in config.settings}
+    traced = {key: strip_leaves(config.traced_value(key)) for key in config.settings}
     assert values.is_same_typed_value(traced, case["expect"]), (
         "the values with origins differ from those without"
     )
@@ -71,13 +71,13 @@ def test_conformance(case: dict[str, Any], tmp_path: Path) -> None:
         assert config.cann == case["cann_range"]
 
 
-def plain(value: Any) -> Any:
+def strip_leaves(value: Any) -> Any:
     """Return leaves as the values they hold."""
     if isinstance(value, values.Leaf):
         return value.value
     if isinstance(value, dict):
-        return {name: plain(item) for name, item in value.items()}
-    return [plain(item) for item in value]
+        return {name: strip_leaves(item) for name, item in value.items()}
+    return [strip_leaves(item) for item in value]
 
 
 # -- errors in detail -----------------------------------------------------------------------------
