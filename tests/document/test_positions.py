@@ -239,7 +239,7 @@ def is_same_value(left: Any, right: Any) -> bool:
 @given(documents)
 def test_documents_that_tomlkit_wrote(document: dict[str, Any]) -> None:
     text = tomlkit.dumps(document)
-    data = layouts.parse(text)
+    data = layouts.parse_toml(text)
     assume(data is not None)
     check(text, data, Positions(text))
 
@@ -251,7 +251,7 @@ def test_documents_that_no_editor_expects(name: str) -> None:
 
 @given(st.randoms(use_true_random=False))
 def test_documents_in_any_layout(dice: random.Random) -> None:
-    text = layouts.statements(dice)
+    text = layouts.roll_document(dice)
     check(text, tomllib.loads(text), Positions(text))
 
 
@@ -268,9 +268,9 @@ def test_a_megabyte_in_one_value_is_scanned_at_once() -> None:
 def test_plain_statements_are_read_as_all_others_are(
     document: dict[str, Any], rng: random.Random
 ) -> None:
-    texts = [tomlkit.dumps(document), layouts.statements(rng), layouts.statements(rng)]
+    texts = [tomlkit.dumps(document), layouts.roll_document(rng), layouts.roll_document(rng)]
     for text in (*texts, *(text for text, _ in TABLE)):
-        data = layouts.parse(text)
+        data = layouts.parse_toml(text)
         if data is None:  # tomlkit writes some documents that are none
             continue
         quick = Positions(text)

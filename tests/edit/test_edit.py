@@ -154,7 +154,7 @@ VALUES: list[Any] = [7, [1, "x"], {"a": {"b": [{"c": 1}]}}, [{"a": 1}, {"a": 2}]
 def possible_changes(data: dict[str, Any]) -> list[PathChange]:
     """Return every value replaced and removed, and something new put into every table and list."""
     found = [PathChange(("new",), value) for value in VALUES]
-    paths = list(layouts.nodes(data))
+    paths = list(layouts.list_paths(data))
     for path in paths[:: len(paths) // 30 + 1]:
         held = find_at_path(data, path)
         found += [PathChange(path, value) for value in (*VALUES, MISSING)]
@@ -253,7 +253,7 @@ def leaves(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 @pytest.mark.parametrize("name", [*layouts.TEXTS, *range(20)])
 def test_a_value_that_is_set_takes_no_comment_away(name: str | int) -> None:
     dice = random.Random(name)
-    text = layouts.TEXTS[name] if isinstance(name, str) else layouts.statements(dice)
+    text = layouts.TEXTS[name] if isinstance(name, str) else layouts.roll_document(dice)
     for path in leaves(tomllib.loads(text)):
         for held in VALUES:
             lost = collect_comments(text) - collect_comments(
@@ -281,7 +281,7 @@ def test_a_comment_in_a_value_that_is_replaced_stands_above_it(
 def test_changes_made_together_do_what_they_do_one_after_another(seed: int) -> None:
     for number in range(seed, seed + 30):
         dice = random.Random(number)
-        text = layouts.statements(dice)
+        text = layouts.roll_document(dice)
         data = tomllib.loads(text)
         steps: list[PathChange] = []
         for step in dice.sample(possible_changes(data), 8):

@@ -79,7 +79,7 @@ TEXTS = {
 }
 
 
-def value(dice: random.Random, depth: int = 0) -> Any:
+def roll_value(dice: random.Random, depth: int = 0) -> Any:
     """Return a value; tables and lists no deeper than two levels."""
     kind = dice.randrange(8 if depth < 2 else 5)
     if kind < 3:
@@ -87,32 +87,32 @@ def value(dice: random.Random, depth: int = 0) -> Any:
     if kind < 5:
         return dice.choice(["a", "b#", "it's", 'q"', "é\n", "c:\\x", "[x]", "a = 1"])
     if kind == 5:
-        return [value(dice, depth + 1) for _ in range(dice.randrange(4))]
+        return [roll_value(dice, depth + 1) for _ in range(dice.randrange(4))]
     if kind == 6:
         return [dice.choice("ABCDE") for _ in range(dice.randrange(5))]
-    return {dice.choice(INNER): value(dice, depth + 1) for _ in range(dice.randrange(3))}
+    return {dice.choice(INNER): roll_value(dice, depth + 1) for _ in range(dice.randrange(3))}
 
 
-def written(dice: random.Random, value: Any, indent: str = "") -> str:
+def roll_value_text(dice: random.Random, value: Any, indent: str = "") -> str:
     """Return a value as TOML, lists now and then with a line and a comment for each element."""
     if not isinstance(value, list) or not value or dice.random() < 0.5:
         return keys.format_toml_value(value)
     text = "[\n"
     for place, item in enumerate(value):
         if dice.random() < 0.2:
-            text += f"{indent}    {remark(dice)}\n"
+            text += f"{indent}    {roll_comment(dice)}\n"
         comma = "," if place < len(value) - 1 or dice.random() < 0.5 else ""
-        beside = f" {remark(dice)}" if dice.random() < 0.3 else ""
-        text += f"{indent}    {written(dice, item, indent + '    ')}{comma}{beside}\n"
+        beside = f" {roll_comment(dice)}" if dice.random() < 0.3 else ""
+        text += f"{indent}    {roll_value_text(dice, item, indent + '    ')}{comma}{beside}\n"
     return f"{text}{indent}]"
 
 
-def remark(dice: random.Random) -> str:
+def roll_comment(dice: random.Random) -> str:
     """Return a comment that occurs nowhere else."""
     return f"# c{dice.randrange(10**9)} [x] = \"'"
 
 
-def statements(dice: random.Random) -> str:
+def roll_document(dice: random.Random) -> str:
     """Return valid TOML made of any statements: headers and keys in no order, dotted, quoted,
     indented, with any line endings.
     """
@@ -120,30 +120,38 @@ def statements(dice: random.Random) -> str:
     text = ""
     for _ in range(dice.randrange(1, 14)):
         before = dice.choice(
-            ["", "", "", "\n", f"{remark(dice)}\n", f"\n{remark(dice)}\n", f"{remark(dice)}\n\n"]
+            [
+                "",
+                "",
+                "",
+                "\n",
+                f"{roll_comment(dice)}\n",
+                f"\n{roll_comment(dice)}\n",
+                f"{roll_comment(dice)}\n\n",
+            ]
         )
         kind = dice.random()
         key = dice.choice([".", ".", ". ", " ."]).join(
             dice.choices(names, k=dice.choice([1, 1, 2, 3]))
         )
-        held = value(dice)
+        held = roll_value(dice)
         line = (
-            f"{key}{dice.choice([' = ', '=', '  =  '])}{written(dice, held)}"
+            f"{key}{dice.choice([' = ', '=', '  =  '])}{roll_value_text(dice, held)}"
             if kind > 0.35
             else f"[[{key}]]"
             if kind > 0.25
             else f"[ {key}]"
         )
-        made = f"{text}{before}{dice.choice(['', '', '  ', chr(9)])}{line}{dice.choice(['', f' {remark(dice)}', '  '])}\n"
-        if parse(made) is not None:
+        made = f"{text}{before}{dice.choice(['', '', '  ', chr(9)])}{line}{dice.choice(['', f' {roll_comment(dice)}', '  '])}\n"
+        if parse_toml(made) is not None:
             text = made
-    text += dice.choice(["", "", "\n", f"{remark(dice)}\n", f"\n{remark(dice)}\n\n"])
+    text += dice.choice(["", "", "\n", f"{roll_comment(dice)}\n", f"\n{roll_comment(dice)}\n\n"])
     endings = dice.choice([["\n"], ["\n"], ["\r\n"], ["\n", "\r\n"]])
     text = "".join(line + dice.choice(endings) for line in text.split("\n")[:-1])
     return text.rstrip("\r\n") if dice.random() < 0.15 else text
 
 
-def parse(text: str) -> dict[str, Any] | None:
+def parse_toml(text: str) -> dict[str, Any] | None:
     """Return what a text says, None where it is no TOML."""
     try:
         return tomllib.loads(text)
@@ -151,7 +159,7 @@ def parse(text: str) -> dict[str, Any] | None:
         return None
 
 
-def nodes(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+def list_paths(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """Yield the path of everything in a document."""
     if path:
         yield path
@@ -162,4 +170,4 @@ def nodes(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         if isinstance(data, list)
         else ()
     ):
-        yield from nodes(item, (*path, part))
+        yield from list_paths(item, (*path, part))
