@@ -21,7 +21,7 @@ from npuprof.renderers import encode_field_value
 from npuprof.resolve.config import Config
 from support import recorders
 from support.building import apply_unchecked, config, render_unchecked, toml
-from support.recorders import ADAPTERS_OWN, LEAVES, adapter, execute, parameter_map, written
+from support.recorders import ADAPTERS_OWN, LEAVES, adapter, execute, parameter_map, read_fields
 from support.running import Run, Store
 
 PYTHON = [name for name in npuprof.TARGETS if renderers.load_target(name).file.endswith(".py")]
@@ -253,7 +253,7 @@ def test_every_estimator_argument_reaches_the_parameter_map(tensorflow: Any, nam
         source = render_unchecked(preset, "estimator")
         assert format_with_black(source) == source
         with adapter(tensorflow):
-            found = written(execute(source)["run_config"]())
+            found = read_fields(execute(source)["run_config"]())
         if "dynamic_dims" in found:
             options.setdefault("compile_hybrid_mode", 0)
         assert {key: (type(item), item) for key, item in found.items()} == {
@@ -460,7 +460,7 @@ def test_code_finds_its_sidecar_files_from_anywhere(
     with adapter(tensorflow) as journal:
         module = execute(source, str(file))
         if target == "estimator":
-            path = written(module["run_config"]())["modify_mixlist"]
+            path = read_fields(module["run_config"]())["modify_mixlist"]
         elif target == "global-options":
             module["open_npu"]()
             path = journal.last("open")["modify_mixlist"]

@@ -132,7 +132,7 @@ def _check(made: Any, name: str) -> None:
                 raise ValueError(name)
 
 
-def written(config: Any) -> dict[str, Any]:
+def read_fields(config: Any) -> dict[str, Any]:
     """Return the parameter map that NPUEstimator writes for the arguments that were given, key to
     value.
 
