@@ -69,14 +69,14 @@ def copy_team(folder: Path, begin: Callable[[Team], None] = publish_first) -> Te
     return _open_team(folder, copy_built(f"team-{begin.__qualname__}", folder, build))
 
 
-def stay(shared: Shared) -> None:
+def change_nothing(shared: Shared) -> None:
     """Make nothing further."""
 
 
 def copy_shared(
     folder: Path,
     run: Run,
-    go_on: Callable[[Shared], None] = stay,
+    go_on: Callable[[Shared], None] = change_nothing,
     begin: Callable[[Team], None] = publish_first,
 ) -> Shared:
     """Have a team in a folder, and in ``app`` a repository that uses its presets at 1.0.0, both as
@@ -114,5 +114,5 @@ def _open_team(folder: Path, day: int) -> Team:
     return made
 
 
-def offline(team: Team) -> None:
+def make_unreachable(team: Team) -> None:
     shutil.move(team.bare, team.bare.with_suffix(".gone"))

@@ -16,7 +16,16 @@ import pytest
 from npuprof.store.sources.mirror import LOCKED, find_cache_folder, find_mirror_folder
 from support.repositories import Repo
 from support.running import Run, expect
-from support.teams import BASE, HEIR, Shared, Team, copy_shared, copy_team, offline, publish_first
+from support.teams import (
+    BASE,
+    HEIR,
+    Shared,
+    Team,
+    copy_shared,
+    copy_team,
+    make_unreachable,
+    publish_first,
+)
 
 
 def publish_two(team: Team) -> None:
@@ -84,7 +93,7 @@ def test_a_sync_fetches_the_locked_commit_and_the_versions_that_lead_to_it_and_n
         "refs/tags/base/v1.0.0",
         "refs/tags/base/v0.9.0",
     }
-    offline(team)
+    make_unreachable(team)
     assert run("check").code == 0
     assert "300" in run("show", "team:base@0.9.0").out
     assert run("source", "sync").err == "npuprof: everything that npuprof.lock names is here\n"
@@ -107,7 +116,7 @@ def test_a_server_that_gives_no_commit_by_its_id_is_asked_for_what_leads_there(
     monkeypatch.setenv("GIT_CONFIG_KEY_0", "protocol.version")
     monkeypatch.setenv("GIT_CONFIG_VALUE_0", "0")
     assert run("source", "sync").code == 0
-    offline(team)
+    make_unreachable(team)
     assert "hccl_timeout = 600\n" in run("show", "job").out
 
 
@@ -173,7 +182,7 @@ def test_a_damaged_mirror_is_reported_with_the_command_that_replaces_it(
         (words,) = [line.partition("again: ")[2] for line in done.err.splitlines() if "mv " in line]
         subprocess.run(words.partition(" && ")[0].split(), check=True)
     assert run("source", "sync").code == 0
-    offline(team)
+    make_unreachable(team)
     assert run("check").code == run("blame", "job").code == 0
 
 
@@ -384,5 +393,5 @@ def test_a_review_has_the_sources_of_both_sides(
     expect(run("review"), 2, "NP043", "npuprof source sync --rev")
     expect(run("review", "--sync"), 0, "600 → 900")
     forget()
-    offline(team)
+    make_unreachable(team)
     expect(run("review", "--sync"), 2, "NP045")

@@ -13,7 +13,7 @@ import pytest
 from npuprof.store.sources.mirror import find_cache_folder
 from support.repositories import Repo
 from support.running import Run, expect
-from support.teams import BASE, Shared, Team, copy_shared, offline
+from support.teams import BASE, Shared, Team, copy_shared, make_unreachable
 
 
 @pytest.fixture
@@ -185,7 +185,7 @@ def test_sync_fetches_the_sources_that_only_an_older_release_names(
         "npuprof: fetched hub 1.0.0, hub/old 1.0.0, hub/old/deep 1.0.0\n",
     )
     for team in teams:
-        offline(team)
+        make_unreachable(team)
     assert run("show", "job").out == shown
     assert run("check").code == 0
     assert run("source", "vendor", "hub").code == 0

@@ -21,7 +21,7 @@ from npuprof.store.sources.lock import parse_lock
 from npuprof.store.versions import parse_version_range, parse_version_text
 from support.repositories import Repo
 from support.running import Run, expect
-from support.teams import BASE, Team, offline
+from support.teams import BASE, Team, make_unreachable
 
 # -- ranges ---------------------------------------------------------------------------------------
 
@@ -323,7 +323,7 @@ def test_a_fresh_clone_works_after_sync_and_without_a_network_from_then_on(
     team.publish({"base": BASE.format(1)}, "1.5.0")
     assert run("source", "sync").code == 0
     assert (Path("npuprof.toml").read_bytes(), Path("npuprof.lock").read_bytes()) == before
-    offline(team)
+    make_unreachable(team)
     assert run("render", "job").out == expected
     for words in (
         "source sync",
@@ -642,7 +642,7 @@ def test_a_copy_brings_the_versions_that_presets_of_the_source_refer_to(
     assert run("source", "update", "--yes").code == 0
     expected = {name: run("show", name, "--origin").out for name in taken if name != "late"}
     assert run("source", "vendor", "team").code == 0
-    offline(team)
+    make_unreachable(team)
     shutil.rmtree(os.environ["XDG_CACHE_HOME"])
     assert {name: run("show", name, "--origin").out for name in expected} == expected
     assert re.findall(r"(?m)^hccl_timeout = (\d+)", "\n".join(expected.values())) == [
@@ -689,7 +689,7 @@ def test_the_rules_of_a_source_bind_where_that_is_wanted_however_it_is_read(
     assert "TEAM-1" in result.out, "a rule that is new breaks presets"
     if how != "mirror":
         assert run("source", "vendor", "team").code == 0
-        offline(team)
+        make_unreachable(team)
         shutil.rmtree(os.environ["XDG_CACHE_HOME"])
     app.commit()
     expect(run("check", "job@HEAD" if how == "commit" else "job"), 1, "TEAM-1")

@@ -16,7 +16,7 @@ from npuprof.store.sources.mirror import LOCKED, find_mirror_folder
 from npuprof.store.sources.storedigest import digest_texts
 from support.repositories import Repo
 from support.running import Run, expect
-from support.teams import BASE, Team, offline
+from support.teams import BASE, Team, make_unreachable
 
 #: Servers as git lets them be: the protocol, and whether commits are given out by their ids.
 SERVERS = {"version 2": ("2", False), "closed": ("0", False), "open": ("0", True)}
@@ -361,7 +361,7 @@ def test_a_commit_that_a_branch_or_a_tag_contains_is_fetched_from_any_server(
     fresh()
     expect(run("source", "sync"), 0, "fetched team")
     assert "hccl_timeout = 600" in run("show", "job").out
-    offline(team)
+    make_unreachable(team)
     expect(run("source", "sync"), 0, "everything that npuprof.lock names is here")
 
 
@@ -372,7 +372,7 @@ def test_a_commit_that_a_failed_sync_left_in_the_mirror_is_no_more_verified_than
     forge(app, team, commit, "", "main")
     expect(run("source", "sync"), 2, "NP046")
     assert holds(team, commit), "this test is about a commit that is there"
-    offline(team)
+    make_unreachable(team)
     expect(run("source", "sync"), 2, "NP045")
     shutil.move(team.bare.with_suffix(".gone"), team.bare)
     for rev in (commit, commit[:12]):
@@ -442,7 +442,7 @@ def test_what_earlier_syncs_verified_and_its_history_need_no_network(
     assert run("source", "update", "--yes").code == 0
     fresh()
     assert run("source", "sync").code == 0
-    offline(team)
+    make_unreachable(team)
     assert run("source", "sync").code == 0
     (app.folder / "npuprof.lock").write_bytes(older)
     assert run("source", "sync").code == 0
@@ -506,7 +506,7 @@ def test_a_remote_without_its_whole_history_ends_in_an_error(
     first = team.repo.head
     team.publish({"base": BASE.format(900)})
     team.repo.git("clone", "-q", "--bare", "--depth=1", team.url, f"{team.bare}.shallow")
-    offline(team)
+    make_unreachable(team)
     shutil.move(f"{team.bare}.shallow", team.bare)
     forge(app, team, first, "", "main")
     fresh()
