@@ -132,7 +132,7 @@ def test_the_action_keeps_one_comment(
         done = run_action(ACTION, tmp_path, change, machine)
         assert done.returncode == 0, done.stderr
         assert "the comment on pull request 7: " in done.stderr
-        (body,) = github.bodies("github-actions[bot]")
+        (body,) = github.list_bodies("github-actions[bot]")
         assert body.startswith(f"{MARKER}\n")
         assert f"1836 → {number}" in body
         assert number in (tmp_path / "summary.md").read_text()
@@ -145,7 +145,7 @@ def test_the_action_keeps_one_comment(
         "the npuprof that the action belongs to"
     )
     below = "/repos/team/presets/issues"
-    assert github.written == [f"POST {below}/7/comments", f"PATCH {below}/comments/100"]
+    assert github.writes == [f"POST {below}/7/comments", f"PATCH {below}/comments/100"]
 
 
 def test_only_what_the_pull_request_brings_stands_at_its_lines(
@@ -188,7 +188,7 @@ def test_a_pull_request_that_only_accepts_findings_is_commented_on(
     change.commit(message="accept")
     done = run_action(ACTION, tmp_path, change, machine)
     assert done.returncode == 0, done.stderr
-    (body,) = github.bodies("github-actions[bot]")
+    (body,) = github.list_bodies("github-actions[bot]")
     for page in (body, (tmp_path / "summary.md").read_text()):
         assert "\n**Newly accepted**\n\n- NP605 `env.LD_PRELOAD " in page
         assert "\n  reason: `the profiler` ([`npuprof.toml:1`](" in page
@@ -359,13 +359,13 @@ def test_the_gitlab_job_keeps_one_note_and_reports_code_quality(
         change.commit(message=number)
         done = run_job(change, machine, run, NPUPROF_TOKEN=SECRET)
         assert done.returncode == 0, done.stderr
-        (body,) = gitlab.bodies("project_3_bot")
+        (body,) = gitlab.list_bodies("project_3_bot")
         assert number in body
         assert "https://gitlab.example.org/team/presets/-/blob/" in body, (
             "a fork's merge request is one of the project that it goes to"
         )
     notes = "/api/v4/projects/3/merge_requests/5/notes"
-    assert gitlab.written == [f"POST {notes}", f"PUT {notes}/100"]
+    assert gitlab.writes == [f"POST {notes}", f"PUT {notes}/100"]
     assert json.loads((change.folder / "gl-code-quality-report.json").read_text()) == []
     assert f"npuprof @ {PIN}\n" in (tmp_path / "pip").read_text()
     change.commit({"base": BASE.replace("hccl_timeout", "hccl_timout")}, "wrong")

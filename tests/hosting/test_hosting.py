@@ -101,7 +101,7 @@ def service(request: pytest.FixtureRequest) -> StandIn:
 
 def list_own_comments(service: StandIn) -> list[str]:
     (author,) = {token.author for token in service.tokens.values()}
-    return service.bodies(author)
+    return service.list_bodies(author)
 
 
 # -- one comment ----------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ def test_a_comment_is_made_once_and_kept_up_to_date(
     (body,) = list_own_comments(service)
     assert "1836 → 1972" in body
     assert run("review").err.endswith("as it was\n"), "what says the same is not written again"
-    assert len(service.written) == 2
+    assert len(service.writes) == 2
 
 
 def test_where_no_preset_changes_nothing_new_is_said_and_what_was_said_is_taken_back(
@@ -134,27 +134,27 @@ def test_where_no_preset_changes_nothing_new_is_said_and_what_was_said_is_taken_
     change.git("checkout", "-q", "-B", "change", "main")
     tell_event(tmp_path, change, monkeypatch)
     assert run("review").code == 0
-    assert service.written == []
+    assert service.writes == []
     (author,) = {token.author for token in service.tokens.values()}
-    service.say(author, f"{MARKER}\nold")
+    service.add_comment(author, f"{MARKER}\nold")
     assert run("review").code == 0
     (body,) = list_own_comments(service)
     assert "no preset differs" in body
 
 
 def test_only_our_own_comment_is_edited_however_many_there_are(service: StandIn, run: Run) -> None:
-    forged = service.say("mallory", f"{MARKER}\nlooks good")
+    forged = service.add_comment("mallory", f"{MARKER}\nlooks good")
     (author,) = {token.author for token in service.tokens.values()}
-    other = service.say(author, "another tool with the same token\n" + MARKER)
+    other = service.add_comment(author, "another tool with the same token\n" + MARKER)
     for number in range(230):
-        service.say("ada", f"comment {number}")
-    service.say(author, f"{MARKER}\nold")
+        service.add_comment("ada", f"comment {number}")
+    service.add_comment(author, f"{MARKER}\nold")
     assert run("review").code == 0
     assert forged["body"] == f"{MARKER}\nlooks good"
     assert other["body"].startswith("another tool")
     assert "1904" in list_own_comments(service)[1]
     assert len(service.comments) == 233
-    (written,) = service.written
+    (written,) = service.writes
     assert written.endswith("/332")
 
 
@@ -193,10 +193,10 @@ def test_who_we_are_is_asked_by_the_token(
 ) -> None:
     github.tokens = {SECRET: token}
     for other in {"ada", BOT, "presets-app[bot]"} - {author}:
-        github.say(other, f"{MARKER}\nanother's")
+        github.add_comment(other, f"{MARKER}\nanother's")
     for _ in range(2):
         assert run("review").code == 0
-    assert [one.startswith(MARKER) for one in github.bodies(author)] == [True]
+    assert [one.startswith(MARKER) for one in github.list_bodies(author)] == [True]
     assert len(github.comments) == 3
 
 
@@ -590,7 +590,7 @@ def test_a_shallow_checkout_that_cannot_be_deepened_is_refused_by_name(
     assert "the checkout is shallow" in said.err
     assert SECRET not in said.out + said.err
     assert ("fetch-depth: 0" if isinstance(service, GitHub) else "GIT_DEPTH: 0") in said.err
-    assert service.written == []
+    assert service.writes == []
 
 
 def test_a_base_that_is_nowhere_is_refused_and_the_presets_are_checked_all_the_same(
@@ -603,7 +603,7 @@ def test_a_base_that_is_nowhere_is_refused_and_the_presets_are_checked_all_the_s
     assert "0123456" in said.err
     assert "NP061" in said.out
     assert "NP201" in said.out
-    assert github.written == []
+    assert github.writes == []
 
 
 # -- what fails the job is on the page ------------------------------------------------------------
@@ -709,7 +709,7 @@ def test_what_fails_the_job_is_on_the_page(
     tell_event(tmp_path, change, base={"sha": tip, "ref": "main"}, head={"sha": head})
     said = run("review")
     assert said.code == code, said.err
-    (body,) = github.bodies(BOT)
+    (body,) = github.list_bodies(BOT)
     for text in told:
         assert text in body
     assert (

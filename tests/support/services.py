@@ -64,18 +64,18 @@ class StandIn:
         self.url = ""
 
     @property
-    def written(self) -> list[str]:
+    def writes(self) -> list[str]:
         """All that was asked besides reading."""
         return [call for call in self.calls if not call.startswith("GET") and "graphql" not in call]
 
-    def bodies(self, author: str) -> list[str]:
+    def list_bodies(self, author: str) -> list[str]:
         """What somebody has written."""
         return [one["body"] for one in self.comments if self.author_of(one) == author]
 
     def author_of(self, comment: dict[str, Any]) -> str:
         return str(comment[self.who[0]][self.who[1]])
 
-    def say(self, author: str, body: str) -> dict[str, Any]:
+    def add_comment(self, author: str, body: str) -> dict[str, Any]:
         """Let somebody write a comment."""
         ident = next((one.ident for one in self.tokens.values() if one.author == author), 9)
         kind = "Bot" if author.endswith("[bot]") else "User"
@@ -88,11 +88,11 @@ class StandIn:
     def find_token(self, headers: Any) -> Token:
         raise NotImplementedError
 
-    def tell_next(self, path: str, after: int) -> dict[str, str]:
+    def link_next_page(self, path: str, after: int) -> dict[str, str]:
         """Return the headers that name the next page."""
         raise NotImplementedError
 
-    def take(self, data: Any) -> str:
+    def read_body(self, data: Any) -> str:
         """Return the text of a comment that is sent."""
         if not isinstance(data, dict) or set(data) != {"body"} or not isinstance(data["body"], str):
             raise RefusalError(422, "Invalid request")
@@ -112,17 +112,17 @@ class StandIn:
             return {"data": {"viewer": {"login": token.author}}}, {}
         if (method, asked) == ("GET", self.listed):
             page, after = cut_page(self.comments, query)
-            return page, self.tell_next(path, after)
+            return page, self.link_next_page(path, after)
         if method in ("POST", self.edits) and not token.may_write:
             raise RefusalError(403, "Resource not accessible by integration")
         if (method, asked) == ("POST", self.listed):
-            return self.say(token.author, self.take(data)), {}
+            return self.add_comment(token.author, self.read_body(data)), {}
         found = [one for one in self.comments if asked == f"{self.edited}/{one['id']}"]
         if method != self.edits or not found:
             raise RefusalError(404, "Not Found")
         if self.author_of(found[0]) != token.author:
             raise RefusalError(403, self.denied)
-        found[0]["body"] = self.take(data)
+        found[0]["body"] = self.read_body(data)
         return found[0], {}
 
 
@@ -144,7 +144,7 @@ class GitHub(StandIn):
             raise RefusalError(401, "Bad credentials")
         return self.tokens[text]
 
-    def tell_next(self, path: str, after: int) -> dict[str, str]:
+    def link_next_page(self, path: str, after: int) -> dict[str, str]:
         link = (
             f'<{self.url}{path}?per_page=100&page={after}>; rel="next", '
             f'<{self.url}{path}?page=9>; rel="last"'
@@ -164,11 +164,11 @@ class GitLab(StandIn):
             raise RefusalError(401, "401 Unauthorized")
         return self.tokens[headers["PRIVATE-TOKEN"]]
 
-    def tell_next(self, path: str, after: int) -> dict[str, str]:
+    def link_next_page(self, path: str, after: int) -> dict[str, str]:
         return {"x-next-page": str(after or "")}
 
-    def take(self, data: Any) -> str:
-        return super().take(data).rstrip()
+    def read_body(self, data: Any) -> str:
+        return super().read_body(data).rstrip()
 
 
 @contextmanager
