@@ -1,17 +1,18 @@
-"""How the work of a function grows with its input: in calls, which are the same on
-every machine.
-"""
+"""How the work of npuprof grows with its input, counted, so the same on every machine."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
 from cProfile import Profile
+from pathlib import Path
 
 
 def count_calls(function: Callable[[], object]) -> int:
     """Return how many functions are called, Python's own included."""
-    function()  # what is kept for the next time is there from here on
+    function()  # fills caches, which would make the first call longer
     profile = Profile()
     profile.runcall(function)
     return sum(entry.callcount for entry in profile.getstats())
@@ -20,26 +21,23 @@ def count_calls(function: Callable[[], object]) -> int:
 def measure_growth(
     function: Callable[[int], Callable[[], object]], size: int, times: int = 4
 ) -> float:
-    """Return how many times the work grows, in relation to the input, when that is ``times`` as
-    long: 1.0 is linear.
-    """
+    """Return the growth of the calls relative to that of the input: 1.0 is linear."""
     return count_calls(function(size * times)) / count_calls(function(size)) / times
 
 
-def measure_time_growth(
-    function: Callable[[int], Callable[[], object]], size: int, times: int = 4
+def measure_copying_growth(
+    build_arguments: Callable[[int], Sequence[str | Path]], size: int, times: int = 4
 ) -> float:
-    """Return the same of the processor's time, for work within one call.
+    """Return the growth of all work, which includes characters copied or searched by C code.
 
-    The best of three, which what else runs disturbs least.
+    1.0 is linear. The commands run in a process of their own (``metered.py``).
     """
-
-    def measure(call: Callable[[], object]) -> float:
-        taken = []
-        for _ in range(3):
-            before = time.process_time()
-            call()
-            taken.append(time.process_time() - before)
-        return min(taken)
-
-    return measure(function(size * times)) / measure(function(size)) / times
+    small, large = (list(map(str, build_arguments(length))) for length in (size, size * times))
+    script = Path(__file__).with_name("metered.py")
+    done = subprocess.run(
+        [sys.executable, script, json.dumps([small, small, large, large])],
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    _, small_work, _, large_work = json.loads(done.stdout)  # the first run of each fills caches
+    return float(large_work / small_work / times)
