@@ -101,8 +101,8 @@ def run_verb(verb: type[Verb], parameters: dict[str, Any]) -> int:
 
     command = verb(parameters)
     answer = command.run()
-    for note in answer.notes:
-        output.tell_remark(note)
+    for note in answer.early_notes:
+        output.print_note(note)
     text = answer.write_form(command.format)
     if text is not None:
         pieces = output.encode_pieces(
@@ -118,11 +118,11 @@ def run_verb(verb: type[Verb], parameters: dict[str, Any]) -> int:
             from npuprof.system.writing import write_files_atomically
 
             write_files_atomically({command.output: b"".join(pieces)})
-            output.tell_remark(f"wrote {command.output}")
+            output.print_note(f"wrote {command.output}")
     if answer.aside:
         output.write_to_stderr(answer.aside.rstrip("\n"))
-    for remark in answer.remarks:
-        output.tell_remark(remark)
+    for note in answer.notes:
+        output.print_note(note)
     unread = [
         finding._replace(severity="warning")
         for finding in failed_reads.values()

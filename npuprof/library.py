@@ -332,7 +332,7 @@ def apply(
     )
     home = None if folder is None else _require_path("folder", folder)
     there = _resolve_for_target(config, "session", check)
-    renderers.load_target("session").refuse_offline(there)
+    renderers.load_target("session").reject_offline(there)
     return fill_config_proto(there, config_proto, home)
 
 

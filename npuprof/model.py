@@ -420,8 +420,8 @@ class Context(Record):
         """Return the context without its target: ``cann 9.0.0, product atlas-a2, torch_npu 7.3.0``,
         or ``any``.
         """
-        asked = ("cann", self.cann), ("product", self.product), *self.versions
-        return ", ".join(f"{name} {value}" for name, value in asked if value) or "any"
+        requested = ("cann", self.cann), ("product", self.product), *self.versions
+        return ", ".join(f"{name} {value}" for name, value in requested if value) or "any"
 
     def build_fields(self) -> dict[str, Any]:
         """Return the context as the fields of a JSON object."""

@@ -118,7 +118,7 @@ def list_rank_variables() -> tuple[tuple[str, ...], ...]:
     return tuple(dict.fromkeys((*inner, *((name,) for name in FACTS["rank"]))))
 
 
-def tell_single_process(device: str) -> dict[str, str]:
+def list_single_process_facts(device: str) -> dict[str, str]:
     """Return the variables that Ascend's launcher sets for a single process on a device."""
     facts = {"rank": "0", "local-rank": device, "world-size": "1"}
     return {

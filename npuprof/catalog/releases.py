@@ -108,11 +108,11 @@ def find_releases_in_range(spec: str, axis: str = CANN) -> tuple[str, ...] | Non
     return load_axis(axis).find_releases_in_range(spec)
 
 
-def list_covered_releases(asked: str | None, spec: str | None) -> tuple[str, ...]:
+def list_covered_releases(requested: str | None, spec: str | None) -> tuple[str, ...]:
     """Return the CANN releases to check: the requested one, else those of a range, none without a
     range.
     """
-    return (asked,) if asked else (find_releases_in_range(spec) or () if spec else ())
+    return (requested,) if requested else (find_releases_in_range(spec) or () if spec else ())
 
 
 def resolve_default(

@@ -51,7 +51,7 @@ class Wire(Record):
     node: tuple[str, ...] = ()
     operator: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
-    outdone_by: str = ""
+    overridden_by: str = ""
     any_operator: str = ""
     scenarios: dict[str, str] = {}
     forced: str = ""

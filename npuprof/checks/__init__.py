@@ -12,15 +12,15 @@ from collections.abc import Iterable
 from npuprof.catalog.targets import list_target_names
 from npuprof.checks import scope, sharing
 from npuprof.checks.judging import (
+    add_conditions,
+    check_other_targets,
     collect_faults,
     has_framework_settings,
-    judge_unasked,
     judge_view,
-    say_where,
 )
 from npuprof.checks.view import View
 from npuprof.model import Context, Finding, NpuprofError, Record, renew_hints
-from npuprof.report import say_option
+from npuprof.report import format_option
 from npuprof.resolve import lineages
 from npuprof.resolve.config import Config
 
@@ -58,11 +58,11 @@ def judge_config(config: Config, notes: bool = True, everywhere: bool = True) ->
         findings = context_checks.check_contexts(view, notes, everywhere)
     else:
         placed = judge_view(view, notes)
-        if not view.asked.target:
-            placed += judge_unasked(view, list_target_names())
-        findings = [say_where(finding, [words]) for finding, words in placed]
+        if not view.requested.target:
+            placed += check_other_targets(view, list_target_names())
+        findings = [add_conditions(finding, [words]) for finding, words in placed]
     findings += [*claims, *view.sift_plain_findings(_check_steps_and_parents(view))]
-    if lineages.says_anywhere(config.lineage, "ignore"):
+    if lineages.is_set_anywhere(config.lineage, "ignore"):
         from npuprof.checks.accepted import check_ignores
 
         findings += check_ignores(config)
@@ -97,7 +97,7 @@ def check_before_export(config: Config) -> list[Finding]:
         why = "An abstract preset exists only to be extended, and may be incomplete."
         hint = (
             "extend it, or compose it with another preset: "
-            f"{say_option('with', in_python=config.resolver.in_python)}"
+            f"{format_option('with', in_python=config.resolver.in_python)}"
         )
         findings.insert(
             0,
@@ -126,7 +126,7 @@ def require_exportable(config: Config) -> list[Finding]:
 
 
 def find_clean_contexts(
-    config: Config, findings: Iterable[Finding], asked: tuple[Context, ...]
+    config: Config, findings: Iterable[Finding], requested: tuple[Context, ...]
 ) -> tuple[tuple[str, ...] | None, ...]:
     """Return for each context, none of which names a target: ``()`` if a preset has neither errors
     nor warnings there.
@@ -135,10 +135,10 @@ def find_clean_contexts(
     tell, None. ``findings`` are those of the preset in its own context.
     """
     view = View(config)
-    if view.asked != Context() or view.find_acceptance() is not None:
-        return (None,) * len(asked)
+    if view.requested != Context() or view.find_acceptance() is not None:
+        return (None,) * len(requested)
     states = scope.compare_contexts(
-        view.scope, tuple(config.list_ranges().items()), config.products, asked
+        view.scope, tuple(config.list_ranges().items()), config.products, requested
     )
     is_clean = all(
         finding.severity == "info" for finding in findings

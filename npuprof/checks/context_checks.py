@@ -9,12 +9,12 @@ from npuprof.catalog import targets
 from npuprof.checks import rules, scope, sharing
 from npuprof.checks.flags import list_flag_reads
 from npuprof.checks.judging import (
+    add_conditions,
+    check_other_targets,
     has_framework_settings,
-    judge_unasked,
     judge_value_alone,
     judge_view,
     list_value_reads,
-    say_where,
 )
 from npuprof.checks.restrictions import OFFLINE, may_bar
 from npuprof.checks.view import Fault, View, list_chip_settings
@@ -25,8 +25,8 @@ from npuprof.system import group_pairs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.checks.rules import About
-    from npuprof.checks.view import Told
+    from npuprof.checks.rules import KeyFilter
+    from npuprof.checks.view import ConditionalFinding
     from npuprof.document.profile import Override
     from npuprof.model import Origin
     from npuprof.resolve.contexts import Region
@@ -59,7 +59,7 @@ def check_contexts(view: View, notes: bool, everywhere: bool) -> list[Finding]:
     for region, about in _visit_parts(here, parts, chips):
         if everywhere or region.plain:
             placed += judge_view(view.view_region(region), notes, about)
-    if not view.asked.target:
+    if not view.requested.target:
         placed += _judge_unasked_targets(view, here, (*parts, frozenset()), chips, everywhere)
     if not everywhere:  # without a selected product
         placed = [
@@ -92,7 +92,7 @@ def _find_unfitting_overrides(view: View) -> Iterator[int]:
 
 def _visit_parts(
     here: ContextMap, parts: Iterable[frozenset[str]], always: frozenset[str], target: str = ""
-) -> Iterator[tuple[Region, About]]:
+) -> Iterator[tuple[Region, KeyFilter]]:
     """Yield the contexts in which to check each group of settings.
 
     The settings ``always``, or one ``target``, also decide.
@@ -120,7 +120,7 @@ def _judge_unasked_targets(
     parts: tuple[frozenset[str], ...],
     chips: frozenset[str],
     everywhere: bool,
-) -> Iterator[Told]:
+) -> Iterator[ConditionalFinding]:
     """Yield the values that targets cannot write when no target is selected, each with
     its context.
     """
@@ -140,7 +140,7 @@ def _judge_unasked_targets(
     for (barring, _), names in alike.items():
         for region, about in _visit_parts(here, parts, chips | barring, names[0]):
             if everywhere or region.plain:
-                yield from judge_unasked(view.view_region(region), names, about)
+                yield from check_other_targets(view.view_region(region), names, about)
 
 
 @lru_cache(256)  # presets of one group override the same keys
@@ -181,7 +181,7 @@ def _list_team_reads(view: View) -> tuple[tuple[str, ...], ...]:
     return tuple(list_team_reads(rule) for rule in policy.rules)
 
 
-def _merge_places(placed: Iterable[Told]) -> list[Finding]:
+def _merge_places(placed: Iterable[ConditionalFinding]) -> list[Finding]:
     """Return findings with equal ones merged; the message names the contexts."""
     merged: dict[tuple[object, ...], tuple[Finding, list[tuple[str, ...]]]] = {}
     for finding, words in placed:
@@ -194,7 +194,8 @@ def _merge_places(placed: Iterable[Told]) -> list[Finding]:
         )
         merged.setdefault(mark, (finding, []))[1].append(words)
     return [
-        _excuse_unasked(say_where(finding, places), places) for finding, places in merged.values()
+        _excuse_unasked(add_conditions(finding, places), places)
+        for finding, places in merged.values()
     ]
 
 

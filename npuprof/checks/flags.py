@@ -20,14 +20,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from npuprof.checks.rules import About
+    from npuprof.checks.rules import KeyFilter
 
 
 #: The dimensions that a flag fills, by their number.
 _DIMENSIONS = {1: "the first dimension", 2: "height and width"}
 
 
-def check_flags(view: View, about: About) -> Iterator[Finding]:
+def check_flags(view: View, about: KeyFilter) -> Iterator[Finding]:
     """Yield flags that exclude each other, lack a required flag, or are set twice.
 
     For presets that ATC reads.
@@ -144,7 +144,7 @@ def _parse_requirement(text: str) -> tuple[Term, ...]:
 
 
 def _check_requirements(
-    view: View, flag: Flag, key: str, setters_by_flag: dict[str, list[str]], about: About
+    view: View, flag: Flag, key: str, setters_by_flag: dict[str, list[str]], about: KeyFilter
 ) -> Iterator[Finding]:
     """Yield the flags that another flag requires and that are certainly missing."""
     if flag.requires_unless and (
@@ -228,7 +228,7 @@ def _check_conflict(
     yield view.build_finding(fault._replace(severity="error") if stops else fault, key)
 
 
-def _check_chip(view: View, about: About) -> Iterator[Finding]:
+def _check_chip(view: View, about: KeyFilter) -> Iterator[Finding]:
     """Yield the finding for a conversion whose chip belongs to none, or not all, of the selected
     products.
     """

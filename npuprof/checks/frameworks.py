@@ -26,7 +26,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from npuprof.checks.rules import About
+    from npuprof.checks.rules import KeyFilter
 
 
 def find_framework_faults(section: str, name: str, value: Any) -> list[Fault]:
@@ -100,7 +100,7 @@ def _find_item_faults(section: str, name: str, path: Path, value: Any) -> list[F
     ]
 
 
-def check_settings(view: View, about: About) -> Iterator[Finding]:
+def check_settings(view: View, about: KeyFilter) -> Iterator[Finding]:
     """Yield the framework settings that contradict another setting, or have no effect
     without it.
     """

@@ -15,8 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from npuprof.checks.rules import About
-    from npuprof.checks.view import Judged, Told
+    from npuprof.checks.rules import KeyFilter
+    from npuprof.checks.view import ConditionalFinding, ValueFaults
     from npuprof.document.policy import TeamRule
 
     #: The faults of one value: of the value alone, of its scope, of a value in a shared preset, and
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _PLAIN = frozenset((str, int, bool))
 
 
-def judge_view(view: View, notes: bool, about: About = select_all) -> list[Told]:
+def judge_view(view: View, notes: bool, about: KeyFilter = select_all) -> list[ConditionalFinding]:
     """Return the findings about the settings, each with its conditions.
 
     Without ``notes``, some notes are omitted.
@@ -77,7 +77,9 @@ def judge_view(view: View, notes: bool, about: About = select_all) -> list[Told]
     ]
 
 
-def judge_unasked(view: View, names: Collection[str], about: About = select_all) -> list[Told]:
+def check_other_targets(
+    view: View, names: Collection[str], about: KeyFilter = select_all
+) -> list[ConditionalFinding]:
     """Return the values that targets cannot write although they support each option, when no target
     was requested.
     """
@@ -98,7 +100,7 @@ def judge_unasked(view: View, names: Collection[str], about: About = select_all)
     return view.sift_findings([(finding, words) for finding in findings])
 
 
-def _check_unasked_conversion(view: View, about: About) -> Iterator[Finding]:
+def _check_unasked_conversion(view: View, about: KeyFilter) -> Iterator[Finding]:
     """Yield why ATC rejects a preset that may be meant for it: it sets no scenario, and each option
     has a flag.
 
@@ -123,8 +125,8 @@ def _check_unasked_conversion(view: View, about: About) -> Iterator[Finding]:
 
 
 def judge_together(
-    view: View, team: Sequence[TeamRule], about: About = select_all
-) -> Iterator[Told]:
+    view: View, team: Sequence[TeamRule], about: KeyFilter = select_all
+) -> Iterator[ConditionalFinding]:
     """Yield the findings about the settings of a preset or a launch together: broken rules, team
     rules, combinations of flags.
     """
@@ -148,7 +150,7 @@ def has_framework_settings(names: Collection[str]) -> bool:
     return any(name.startswith(prefixes) for name in names)
 
 
-def _check_frameworks(view: View, about: About) -> Iterable[Finding]:
+def _check_frameworks(view: View, about: KeyFilter) -> Iterable[Finding]:
     if not has_framework_settings(view.names):
         return ()
     from npuprof.checks.frameworks import check_settings  # few presets have framework sections
@@ -156,7 +158,7 @@ def _check_frameworks(view: View, about: About) -> Iterable[Finding]:
     return check_settings(view, about)
 
 
-def say_where(finding: Finding, places: Sequence[tuple[str, ...]]) -> Finding:
+def add_conditions(finding: Finding, places: Sequence[tuple[str, ...]]) -> Finding:
     """Return a finding whose message names its conditions, unless it also applies without any."""
     if () in places:
         return finding
@@ -179,14 +181,14 @@ def list_value_reads(key: str) -> tuple[str, ...]:
     return (key, *(path[0] for tree in excuses for path in condition.collect_condition_paths(tree)))
 
 
-def collect_faults(view: View, about: About = select_all) -> Judged:
+def collect_faults(view: View, about: KeyFilter = select_all) -> ValueFaults:
     """Return the faults of each setting taken alone.
 
     Equal values are checked once for all presets of a store.
     """
     if about is select_all and view.faults is not None:
         return view.faults
-    judged_view: Judged = ([], [], [], [])
+    judged_view: ValueFaults = ([], [], [], [])
     memory = view.memory
     clean = memory.setdefault(
         "clean", {}

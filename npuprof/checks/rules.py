@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any, TypeVar
 
-    from npuprof.checks.view import Spans, Told
+    from npuprof.checks.view import ConditionalFinding, Spans
 
     #: Whether a check that reads some settings is selected.
-    About = Callable[[Iterable[str]], bool]
+    KeyFilter = Callable[[Iterable[str]], bool]
     #: A broken rule, and the products and releases for which it is broken, without those of axes
     #: that make no difference.
     Broken = tuple[Rule, tuple[Spans, ...]]
     Result = TypeVar("Result", bound=tuple[Any, ...])
 
 
-def check_rules(view: View, about: About) -> Iterator[Told]:
+def check_rules(view: View, about: KeyFilter) -> Iterator[ConditionalFinding]:
     """Yield every rule that the settings break, with its conditions.
 
     With ``about``, only rules that read the selected settings.
@@ -79,7 +79,7 @@ def _plan_rules(names: tuple[str, ...]) -> tuple[tuple[RulePlan, ...], tuple[str
     return plans, tuple(dict.fromkeys(key for plan in plans for key in plan.compared))
 
 
-def _find_broken_rules(view: View, about: About) -> tuple[Broken, ...]:
+def _find_broken_rules(view: View, about: KeyFilter) -> tuple[Broken, ...]:
     """Return the rules that the settings break, each with the products and releases for which it is
     broken.
     """
@@ -137,7 +137,9 @@ def _find_guilty(rule: Rule, view: View) -> tuple[Spans, ...]:
     )
 
 
-def _build_rule_findings(rule: Rule, view: View, guilty: tuple[Spans, ...]) -> list[Told]:
+def _build_rule_findings(
+    rule: Rule, view: View, guilty: tuple[Spans, ...]
+) -> list[ConditionalFinding]:
     present = [key for key in map(_resolve_rule_key, rule.options) if key in view.settings]
     key = present[0] if present else next(key for key in rule.triggers if key in view.settings)
     if view.region is not None:

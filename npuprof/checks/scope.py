@@ -123,21 +123,21 @@ def check_profile_claims(view: View) -> Iterator[Finding]:
     yield from view.config.remember("written claims", lambda: tuple(_check_written_claims(view)))
     yield from _check_scenario(view)
     for claim, fault in _find_context_faults(
-        tuple(view.config.list_ranges().items()), view.config.products, view.asked
+        tuple(view.config.list_ranges().items()), view.config.products, view.requested
     ):
         yield view.build_finding(fault, f"profile.{claim}", view.config.find_profile_origin(claim))
 
 
 @lru_cache(1024)  # many presets have the same claims
 def _find_context_faults(
-    ranges: tuple[tuple[str, str], ...], meant: tuple[str, ...], asked: Context
+    ranges: tuple[tuple[str, str], ...], meant: tuple[str, ...], requested: Context
 ) -> tuple[tuple[str, Fault], ...]:
     """Return the faults of a context that a preset does not support, each with its key in
     ``[profile]``.
     """
     faults = []
     for axis, named in ranges:
-        release = asked.find_value(axis)
+        release = requested.find_value(axis)
         if release and release not in (releases.find_releases_in_range(named, axis) or (release,)):
             what, claim = ("CANN", axis) if axis == releases.CANN else (axis, f"{VERSIONS}{axis}")
             hint = f"widen {claim} in [profile], or check another release"
@@ -152,7 +152,7 @@ def _find_context_faults(
                     ),
                 )
             )
-    product = asked.product
+    product = requested.product
     from npuprof.catalog import products
 
     if (

@@ -13,15 +13,15 @@ from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.document.profile import ASKED, Profile
 from npuprof.model import Finding, NpuprofError, Path, Step, did_you_mean
-from npuprof.report import say_set
-from npuprof.resolve import apply_layers, is_override_active, lineages, take_unset_step
+from npuprof.report import format_set_command
+from npuprof.resolve import apply_layers, apply_unset_step, is_override_active, lineages
 from npuprof.resolve.config import Config
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from npuprof.checks.rules import About
+    from npuprof.checks.rules import KeyFilter
 
 _YANKED = "Its maintainer has marked it as not to be used any more."
 _DEPRECATED = "Its owners keep it only for those who use it already."
@@ -59,7 +59,7 @@ def find_frozen_fault(key: str, value: Any, in_python: bool = False) -> Fault | 
             "NP601",
             what,
             why,
-            f"set it in the script, or give it at the start: {say_set(key, in_python)}",
+            f"set it in the script, or give it at the start: {format_set_command(key, in_python)}",
         )
     section, name = keys.split_section_and_name(key)
     if section == "env":
@@ -198,13 +198,13 @@ def list_locked_keys(config: Config) -> list[str]:
     return [(keys.parse_key(name) or (name, ()))[0] for name in written]
 
 
-def check_locked_keys(view: View, about: About) -> Iterator[Finding]:
+def check_locked_keys(view: View, about: KeyFilter) -> Iterator[Finding]:
     """Yield locked keys whose value has changed since they were locked.
 
     With ``about``, only selected ones.
     """
     lineage = view.config.lineage
-    if not lineages.says_anywhere(lineage, "locked"):
+    if not lineages.is_set_anywhere(lineage, "locked"):
         return
     final = view.resolver.fold_lineage(lineage, view.scenario)
     for place, profile in enumerate(lineage):
@@ -289,7 +289,7 @@ def check_parents(view: View) -> Iterator[Finding]:
             Fault("NP704", f"{view.config.name} was yanked: {yank.why}", _YANKED, yank.hint),
             "profile",
         )
-    has_deprecated = lineages.says_anywhere(lineage[:-1], "deprecated")
+    has_deprecated = lineages.is_set_anywhere(lineage[:-1], "deprecated")
     for member in lineage if has_yanked else (own,):
         faults = list(_find_yanked_parents(view, member)) if has_yanked else []
         if member is own:
@@ -438,7 +438,7 @@ def check_dead_steps(view: View) -> Iterator[Finding]:
             repeated = list(_check_repeated_values(view, profile, step, current[step.key]))
             if repeated and step.key not in _collect_overridden_keys(lineage):
                 yield from repeated
-        if step.op == "unset" and not take_unset_step(current, step, cuts):
+        if step.op == "unset" and not apply_unset_step(current, step, cuts):
             yield _build_idle_unset(view, profile, step, before)
     if profile.overrides:
         yield from _check_idle_overrides(view, profile, _collect_overridden_keys(lineage))

@@ -63,7 +63,7 @@ class SupportMatrix(Record):
     findings: list[Finding]
     unresolved: int
 
-    def keep_findings(self, kept: Sequence[Finding]) -> SupportMatrix:
+    def filter_findings(self, kept: Sequence[Finding]) -> SupportMatrix:
         """Return the matrix reduced to these findings."""
         marks = set(map(identify_finding, kept))
         cells = {

@@ -15,11 +15,13 @@ from npuprof.document.policy import Condition, TeamRule
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.checks.rules import About
-    from npuprof.checks.view import Told
+    from npuprof.checks.rules import KeyFilter
+    from npuprof.checks.view import ConditionalFinding
 
 
-def check_team_rules(view: View, rules: Sequence[TeamRule], about: About) -> Iterator[Told]:
+def check_team_rules(
+    view: View, rules: Sequence[TeamRule], about: KeyFilter
+) -> Iterator[ConditionalFinding]:
     """Yield every team rule that the settings break, with its conditions.
 
     With ``about``, only the selected ones.
@@ -62,7 +64,7 @@ def _look_up(view: View, path: tuple[str, ...], family: str | None) -> tuple[boo
 
 def _build_finding(
     view: View, rule: TeamRule, guilty: tuple[str | None, ...], is_partial: bool
-) -> Told:
+) -> ConditionalFinding:
     tree = rule.require[1]
     untold = [
         reason

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     #: Frameworks with their releases.
     Versions = tuple[tuple[str, tuple[str, ...]], ...]
     #: A finding with its conditions; empty if it applies everywhere.
-    Told = tuple[Finding, tuple[str, ...]]
+    ConditionalFinding = tuple[Finding, tuple[str, ...]]
 
 
 def select_all(reads: Iterable[str]) -> bool:
@@ -66,7 +66,7 @@ class Fault(Record):
 if TYPE_CHECKING:
     #: The faults of a preset's settings taken alone: of values, of scope, of values in a shared
     #: preset, and of targets that were not requested; each with its key.
-    Judged = tuple[
+    ValueFaults = tuple[
         list[tuple[Fault, str]],
         list[tuple[Fault, str]],
         list[tuple[Fault, str]],
@@ -203,17 +203,17 @@ class View:
         self.resolver = config.resolver
         self.settings = config.settings
         self.names = tuple(config.settings)
-        self.asked = config.context
+        self.requested = config.context
         self.region = region
         if region is None:
-            asked, versions = self.asked, tuple(config.list_covered_versions().items())
+            requested, versions = self.requested, tuple(config.list_covered_versions().items())
             self.scope = _build_scope(
                 config.scenario,
-                asked.cann,
-                asked.product,
+                requested.cann,
+                requested.product,
                 config.cann,
                 config.products,
-                asked.target,
+                requested.target,
                 versions,
             )
         else:
@@ -234,7 +234,7 @@ class View:
         self.releases = self.scope.releases
         self.families = self.scope.families
         self.accepted: list[Accepted] = []  #: findings that are accepted
-        self.faults: Judged | None = (
+        self.faults: ValueFaults | None = (
             None  #: faults of each setting taken alone, computed on first use
         )
         self.memory = config.resolver.judged.setdefault(
@@ -248,7 +248,7 @@ class View:
             homes = lineages.list_homes(
                 self.config.lineage
             )  # a store has one policy for all its presets
-            if lineages.says_anywhere(self.config.lineage, "ignore") or any(
+            if lineages.is_set_anywhere(self.config.lineage, "ignore") or any(
                 map(self._has_policy, homes)
             ):
                 from npuprof.checks.accepted import Acceptance
@@ -284,7 +284,7 @@ class View:
         view._has_looked = True
         return view
 
-    def sift_findings(self, placed: list[Told]) -> list[Told]:
+    def sift_findings(self, placed: list[ConditionalFinding]) -> list[ConditionalFinding]:
         """Return findings with their conditions, moving accepted ones to ``accepted``."""
         acceptance = self.find_acceptance() if placed else None
         if acceptance is None:
@@ -310,7 +310,7 @@ class View:
         shown = keys.format_key_path(key, fault.tail)
         named = (
             self.config.find_profile_origin("products")
-            if fault.code == "NP409" and self.asked.product is None
+            if fault.code == "NP409" and self.requested.product is None
             else None
         )
         why = (

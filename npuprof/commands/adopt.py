@@ -142,8 +142,8 @@ class Adopt(Verb):
             if self.dry_run
             else None
         )
-        remarks = [] if self.format == "json" else told.format_remarks(home.label)
-        return Answer(text, tuple(remarks), code, problems=tuple(problems))
+        notes = [] if self.format == "json" else told.format_notes(home.label)
+        return Answer(text, tuple(notes), code, problems=tuple(problems))
 
     def _propose(
         self, drafts: list[Draft], below: str, known: Mapping[frozenset[Pair], str], home: Folder
@@ -310,25 +310,25 @@ class _Told(NamedTuple):
     beside: dict[str, str]
     dry_run: bool
 
-    def format_remarks(self, store: str) -> list[str]:
+    def format_notes(self, store: str) -> list[str]:
         """Return the summary: scripts that keep their lines with reasons, new presets, adopted
         scripts.
         """
         adopted, unchanged = self.adoption.adopted, self.adoption.kept
-        remarks = []
+        notes = []
         for path, findings in unchanged.items():
             script = findings[0]
             line = f":{script.where.line}" if script.where and script.where.line else ""
-            remarks.append(f"{path}{line} keeps its lines: {script.message}. {script.why}".rstrip())
-        remarks += [f"{path}: {what}" for path, what in self.beside.items()]
+            notes.append(f"{path}{line} keeps its lines: {script.message}. {script.why}".rstrip())
+        notes += [f"{path}: {what}" for path, what in self.beside.items()]
         if not adopted and not unchanged:
-            return [*remarks, "nothing in the scripts is written by hand that a preset could hold"]
-        if stays := sum(len(script.remarks) for script in adopted):
-            remarks.append(
+            return [*notes, "nothing in the scripts is written by hand that a preset could hold"]
+        if stays := sum(len(script.notes) for script in adopted):
+            notes.append(
                 f"{format_count(stays, 'line')} outside blocks "
                 f"{'stays' if stays == 1 else 'stay'}: --format json lists them"
             )
-        return [*remarks, self._count(store)]
+        return [*notes, self._count(store)]
 
     def _count(self, store: str) -> str:
         adopted, unchanged = self.adoption.adopted, self.adoption.kept
@@ -357,7 +357,7 @@ class _Told(NamedTuple):
                 for name, text in self.texts.items()
             ],
             "adopted": [
-                {"file": item.path, "presets": list(item.presets), "stays": list(item.remarks)}
+                {"file": item.path, "presets": list(item.presets), "stays": list(item.notes)}
                 for item in self.adoption.adopted
             ],
             "kept": [

@@ -97,7 +97,7 @@ class Check(JudgingVerb):
 
         Exit 2 if a preset could not be read or resolved, 1 for errors, else 0.
         """
-        self.refuse_odd_choice()
+        self.require_known_choice()
         if self.staged:
             return self._answer_staged()
         if self._is_matrix:
@@ -132,10 +132,10 @@ class Check(JudgingVerb):
         """Return the findings as an answer; ``done`` describes the fixes that were applied."""
         report, findings = outcome.report, outcome.settled.findings
         code = self.decide_code(findings, report.unresolved)
-        remark = self.describe_outcome(outcome, done)
-        shown = self.select_told(findings)
+        note = self.describe_outcome(outcome, done)
+        shown = self.filter_by_severity(findings)
         return self.answer_findings(
-            shown, code, remark, len(report.accepted), report.coverage.format_fields()
+            shown, code, note, len(report.accepted), report.coverage.format_fields()
         )
 
     def _open_store(self) -> CheckedStore:
@@ -176,9 +176,7 @@ class Check(JudgingVerb):
         )
         answer = self._answer_outcome(outcome, f"fixed {done}; ")
         wrote = (f"wrote {', '.join(old.source for old in before.values())}",) if before else ()
-        return (
-            answer._replace(remarks=(*answer.remarks, *wrote)) if self.format == "text" else answer
-        )
+        return answer._replace(notes=(*answer.notes, *wrote)) if self.format == "text" else answer
 
     def _fix_presets(self) -> tuple[dict[str, Document], dict[str, Document], int, Outcome]:
         """Return documents before and after fixing by file path, the number of fixes, and the
@@ -236,9 +234,9 @@ class Check(JudgingVerb):
         contexts = dict.fromkeys(_combine_contexts(self.canns, self.products, self.frameworks))
         names = list(dict.fromkeys(self.specs)) or self._open_for(Context()).home.names()
         matrix = build_support_matrix(names, tuple(contexts), self._open_for)
-        settled = self.settle_findings(matrix.findings, matrix.unresolved, lambda _: False)
-        matrix = matrix.keep_findings(settled.findings)
-        shown = self.select_told(matrix.findings)
+        settled = self.apply_baseline(matrix.findings, matrix.unresolved, lambda _: False)
+        matrix = matrix.filter_findings(settled.findings)
+        shown = self.filter_by_severity(matrix.findings)
         code = self.decide_code(matrix.findings, matrix.unresolved)
         if self.format == "json":
             return Answer({"json": matrix.build_fields}, code=code)
@@ -250,11 +248,11 @@ class Check(JudgingVerb):
             f"{format_count(len(matrix.cells), 'preset')} on "
             f"{format_count(len(matrix.contexts), 'platform')}"
         )
-        remark = (
+        note = (
             f"{where}: "
-            f"{format_severity_counts(matrix.findings) or 'no findings'}{settled.remark}{hint}"
+            f"{format_severity_counts(matrix.findings) or 'no findings'}{settled.note}{hint}"
         )
-        return Answer(matrix.build_table(listed), (remark,), code)
+        return Answer(matrix.build_table(listed), (note,), code)
 
 
 def _combine_contexts(

@@ -55,13 +55,13 @@ class Copy(StoreVerb):
             old.document.text, self.spec if is_file else home.profile_path(old.name), file.path
         )
         answer = answer_new_preset(home, self.name, file, text, self.dry_run, self.no_check)
-        remarks = list(answer.remarks)
+        notes = list(answer.notes)
         if "description" in old.table:
-            remarks.append(
+            notes.append(
                 f"its description is that of {self.spec}: npuprof set {self.name} "
                 "profile.description=TEXT"
             )
-        return answer._replace(remarks=tuple(remarks))
+        return answer._replace(notes=tuple(notes))
 
 
 VERB = Copy

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 _RECORD, _EVIDENCE = "record:", "evidence:"
 
 
-class Around(Record):
+class DiffContext(Record):
     """Differences of two records besides the settings: lines, JSON fields, and notes."""
 
     lines: tuple[str, ...] = ()
     fields: dict[str, Any] = {}
-    remarks: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class Diff(PrintingVerb, ContextVerb):
@@ -74,7 +74,7 @@ class Diff(PrintingVerb, ContextVerb):
     )
     exit_code = flag("--exit-code", text="Exit with 1 if anything differs")
 
-    _around: Around = Around()
+    _around: DiffContext = DiffContext()
     _unread: list[Finding] = []
 
     def run(self) -> Answer:
@@ -136,7 +136,7 @@ class Diff(PrintingVerb, ContextVerb):
                 for line in around.lines
                 if self.format in ("markdown", "html")
             ]
-            untold += around.remarks
+            untold += around.notes
         return self._build_answer(
             forms, different, different or around.lines, untold, result.has_unread
         )
@@ -146,7 +146,7 @@ class Diff(PrintingVerb, ContextVerb):
         forms: Forms,
         names: Iterable[str],
         differences: Sequence[object],
-        remarks: Sequence[str],
+        notes: Sequence[str],
         unread: bool = False,
     ) -> Answer:
         """Return differences as an answer, with ``name_only`` only their ``names``.
@@ -156,7 +156,7 @@ class Diff(PrintingVerb, ContextVerb):
         code = 2 if unread or self._unread else int(self.exit_code and bool(differences))
         return Answer(
             "".join(f"{name}\n" for name in names) if self.name_only else forms,
-            tuple(remarks),
+            tuple(notes),
             code,
             problems=self._unread,
         )
@@ -213,7 +213,7 @@ class Diff(PrintingVerb, ContextVerb):
         """Return the ranks that differ from the majority, and how."""
         different = [group for processes in groups for group in processes.groups[1:]]
         older = sum(processes.older for processes in groups)
-        remarks = (
+        notes = (
             [
                 (
                     f"{format_count(older, 'older record')} of the same "
@@ -245,7 +245,7 @@ class Diff(PrintingVerb, ContextVerb):
             },
         }
         return self._build_answer(
-            forms, (path for group in different for path in group.paths), different, remarks
+            forms, (path for group in different for path in group.paths), different, notes
         )
 
     def _format_processes(self, processes: Processes) -> str:
@@ -294,7 +294,7 @@ class Diff(PrintingVerb, ContextVerb):
         new, old = workspace.resolve_spec(right), workspace.resolve_spec(left)
         pair, told = _leave_out_untold(preset_states.build_preset_pair(old, new), old, new)
         around = _compare_around(old, new)
-        self._around = around._replace(remarks=(*around.remarks, *told))
+        self._around = around._replace(notes=(*around.notes, *told))
         return survey.Survey(old.name, new.name, (pair,))
 
 
@@ -369,32 +369,32 @@ def _list_differences(
     return [{"name": name, "before": old, "after": new} for name, (old, new) in differences.items()]
 
 
-def _compare_around(before: Config, after: Config) -> Around:
+def _compare_around(before: Config, after: Config) -> DiffContext:
     """Return other differences of two records: variables that no preset set, who started them.
 
     Raises NpuprofError.
     """
     authors = [config.lineage[-1] for config in (before, after) if config.lineage]
     if not any(author.key.startswith(_RECORD) for author in authors):
-        return Around()
+        return DiffContext()
     from npuprof.runs import ranks, run_records
 
     read = [fields for author in authors if (fields := run_records.find_fields(author)) is not None]
     if len(read) < 2:
-        return Around()
+        return DiffContext()
     left, right = read
     endings = [ranks.describe_ending(fields) for fields in read]
-    remarks = (
+    notes = (
         [f"they ended differently: {endings[0]}; {endings[1]}"]
         if endings[0] != endings[1] and all(endings)
         else []
     )
     first, second = (run_records.read_command(fields) for fields in read)
     if first and second and first.is_other(second):
-        remarks.append(f"the commands differ: {first}; {second}")
+        notes.append(f"the commands differ: {first}; {second}")
     if len({str(fields.get("by")) for fields in read}) > 1:
-        return Around(
-            remarks=tuple(remarks)
+        return DiffContext(
+            notes=tuple(notes)
         )  # a function in a script does not record the environment
     told, environment = ranks.compare_origins(left, right), ranks.compare_environments(left, right)
     lines = (
@@ -406,7 +406,7 @@ def _compare_around(before: Config, after: Config) -> Around:
         "record": _list_differences(told),
         "ended": endings,
     }
-    return Around(lines, fields, tuple(remarks))
+    return DiffContext(lines, fields, tuple(notes))
 
 
 def _is_evidence(config: Config) -> bool:
@@ -431,7 +431,9 @@ def _leave_out_untold(pair: Pair, before: Config, after: Config) -> tuple[Pair, 
     unknown: dict[str, None] = {}
     for config, run, kind, opposite in sides:
         evidence = imported.find_evidence(run.lineage[-1])
-        agreeing = imported.tell_agreeing(config.options, evidence) if evidence is not None else {}
+        agreeing = (
+            imported.compare_with_logs(config.options, evidence) if evidence is not None else {}
+        )
         untold = [
             change
             for change in pair.changes
@@ -451,7 +453,7 @@ def _leave_out_untold(pair: Pair, before: Config, after: Config) -> tuple[Pair, 
         ]
     changes = tuple(change for change in pair.changes if change not in gone)
     count = format_count(len(unknown), "setting")
-    remarks = (
+    notes = (
         (
             (
                 f"{count} omitted, not logged by the run "
@@ -466,9 +468,9 @@ def _leave_out_untold(pair: Pair, before: Config, after: Config) -> tuple[Pair, 
         status="changed" if changes else "unchanged",
         changes=changes,
         broken=(),
-        mended=(),
+        fixed=(),
         accepted=(),
-    ), remarks
+    ), notes
 
 
 VERB = Diff

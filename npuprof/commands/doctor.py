@@ -14,7 +14,7 @@ from npuprof.commands.framework.parameters import (
     PrintingVerb,
     ResolvingVerb,
 )
-from npuprof.commands.resolving import resolve_asked
+from npuprof.commands.resolving import resolve_requested
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.report import Answer
 from npuprof.report.findings import build_finding_dict, format_findings
@@ -66,7 +66,7 @@ class Doctor(PrintingVerb, ResolvingVerb):
 
         Exit 1 for unread options or interfering variables, 2 if no adapter could be read.
         """
-        config = resolve_asked(self, personal=True) if self.spec is not None else None  # type: ignore[arg-type]
+        config = resolve_requested(self, personal=True) if self.spec is not None else None  # type: ignore[arg-type]
         diagnosis = self._diagnose(config)
         serious = any(finding.severity != "info" for finding in diagnosis.findings)
         return Answer(

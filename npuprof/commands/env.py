@@ -17,7 +17,7 @@ from npuprof.commands.framework.parameters import (
     TRUST,
     ContextVerb,
 )
-from npuprof.commands.resolving import resolve_checked, tell_left_out
+from npuprof.commands.resolving import print_omitted_count, resolve_checked
 from npuprof.document.keys import quote_basic_string
 from npuprof.model import TRUST_CODES, NpuprofError, build_error
 from npuprof.renderers import collect_sidecars, find_left_out_sections
@@ -97,7 +97,7 @@ class Env(ContextVerb):
         if self.diff:
             return _compare_environment(config, self.file_format)
         if not self.undo:
-            tell_left_out(find_left_out_sections(config, ("env", "options")), self.strict)
+            print_omitted_count(find_left_out_sections(config, ("env", "options")), self.strict)
         if self.file_format is not None:
             return _write_file_format(config, self.file_format, self.trust)
         shell = shells.SHELLS[self.shell or "bash"]
@@ -121,7 +121,7 @@ class Env(ContextVerb):
             ]
         if self.undo:
             lines, notes = format_undo_lines(shell, dict.fromkeys(removed) | variables, environ)
-            return Answer(lines, notes=(*notes, *omitted))
+            return Answer(lines, early_notes=(*notes, *omitted))
         notes += describe_kept_variables(unchanged, os.environ) + omitted
         saved = shells.format_host_lines(
             shell.save, (name for name in (*variables, *removed) if environ and name not in environ)
@@ -135,7 +135,7 @@ class Env(ContextVerb):
             + shells.format_clear_lines(shell, removed)
             + shells.format_export_lines(shell, variables)
         )
-        return Answer(lines, notes=tuple(notes))
+        return Answer(lines, early_notes=tuple(notes))
 
     def _refuse_shell_flags(self) -> None:
         other_flag = "--diff" if self.diff else "--format"
@@ -217,7 +217,7 @@ def _write_file_format(config: Config, name: str, trusting: bool) -> Answer:
             notes.append(
                 f"{', '.join(sidecars)} is in {folder}, and must be there where the file is read"
             )
-    return Answer(text, notes=tuple(notes))
+    return Answer(text, early_notes=tuple(notes))
 
 
 def _compare_environment(config: Config, file_format: str | None) -> Answer:

@@ -34,18 +34,18 @@ if TYPE_CHECKING:
     from typing import Any
 
     from npuprof.checks.store import StoreReport
-    from npuprof.report.baselines import Mark
+    from npuprof.report.baselines import BaselineKey
     from npuprof.store.checked import CheckedStore
 
 
-class Settled(Record):
+class Filtered(Record):
     """The findings after filtering by codes and baseline.
 
-    ``remark`` is a note about the baseline.
+    ``note`` is a note about the baseline.
     """
 
     findings: list[Finding]
-    remark: str = ""
+    note: str = ""
 
 
 class Outcome(Record):
@@ -53,7 +53,7 @@ class Outcome(Record):
 
     checked: CheckedStore
     report: StoreReport
-    settled: Settled
+    settled: Filtered
 
 
 class JudgingVerb(Verb):
@@ -77,7 +77,7 @@ class JudgingVerb(Verb):
         """
         return self.severity or ("info" if self.format == "json" else "warning")
 
-    def refuse_odd_choice(self) -> None:
+    def require_known_choice(self) -> None:
         """Raise NpuprofError for unknown codes, and for writing a baseline without naming it.
 
         Before any work.
@@ -100,9 +100,9 @@ class JudgingVerb(Verb):
         )
         return lambda code: (not self.select or wanted(code)) and not unwanted(code)
 
-    def settle_findings(
-        self, findings: Sequence[Finding], unread: int, is_judged: Callable[[Mark], bool]
-    ) -> Settled:
+    def apply_baseline(
+        self, findings: Sequence[Finding], unread: int, is_judged: Callable[[BaselineKey], bool]
+    ) -> Filtered:
         """Return the findings with selected codes that are not in the baseline.
 
         Update the baseline if requested.
@@ -113,7 +113,7 @@ class JudgingVerb(Verb):
         is_selected = self._read_codes()
         selected = [finding for finding in findings if is_selected(finding.code)]
         if not self.baseline:
-            return Settled(selected)
+            return Filtered(selected)
         from npuprof.report import baselines
 
         known = baselines.read_baseline(self.baseline)
@@ -130,7 +130,7 @@ class JudgingVerb(Verb):
                 )
             marks = baselines.count_marks(serious, self.baseline)
             baselines.write_baseline(known, marks)
-            return Settled(
+            return Filtered(
                 [finding for finding in selected if finding.severity == "info"],
                 f", wrote {self.baseline} with {marks.total()}",
             )
@@ -154,11 +154,11 @@ class JudgingVerb(Verb):
         shown = [
             finding for finding in selected if finding.severity == "info" or id(finding) in new
         ]
-        return Settled(
+        return Filtered(
             [*shown, *notes], f", {counted} in the baseline{gone}{_describe_moved(compared.moved)}"
         )
 
-    def select_told(self, findings: Sequence[Finding]) -> list[Finding]:
+    def filter_by_severity(self, findings: Sequence[Finding]) -> list[Finding]:
         """Return the findings of at least the minimum severity."""
         return [
             finding
@@ -187,7 +187,7 @@ class JudgingVerb(Verb):
         return Outcome(
             checked,
             report,
-            self.settle_findings(report.findings, unread, lambda _: report.is_whole and not unread),
+            self.apply_baseline(report.findings, unread, lambda _: report.is_whole and not unread),
         )
 
     def describe_outcome(self, outcome: Outcome, done: str = "") -> str:
@@ -205,9 +205,7 @@ class JudgingVerb(Verb):
             )
             more = f", --fix corrects at least {fixable}{more}" if fixable else more
         found_now = format_severity_counts(findings) or "no findings"
-        result = (
-            f"{found_now}{describe_accepted(len(report.accepted))}{outcome.settled.remark}{more}"
-        )
+        result = f"{found_now}{describe_accepted(len(report.accepted))}{outcome.settled.note}{more}"
         result += (
             f"; {report.coverage.describe()}" if report.coverage.settings or not findings else ""
         )
@@ -217,7 +215,7 @@ class JudgingVerb(Verb):
         self,
         findings: Sequence[Finding],
         code: int,
-        remark: str,
+        note: str,
         accepted: int = 0,
         coverage: Mapping[str, Any] | None = None,
     ) -> Answer:
@@ -226,7 +224,7 @@ class JudgingVerb(Verb):
         """
         if self.format == "text":
             listed = written.format_findings(findings, self.coloured)
-            return Answer(f"{listed}\n" if listed else "", (remark,), code)
+            return Answer(f"{listed}\n" if listed else "", (note,), code)
         if self.format == "json":
             return Answer(written.format_json_findings(findings, accepted, coverage), code=code)
         from npuprof.hosting import reports

@@ -134,11 +134,11 @@ class Import(Verb):
             raise NpuprofError(
                 _build_nothing_finding(self.files, bool(scripts.drafts), scripts.nothing)
             )
-        text, remarks = self._write_presets(good, scripts)
+        text, notes = self._write_presets(good, scripts)
         if text is not None and self.output not in (None, "-") and not is_stream(self.output or ""):
             _write_new_files({self.output or "": text}, "", self.force)
             text = None
-        return Answer(text, (*remarks, covered), code)
+        return Answer(text, (*notes, covered), code)
 
     def _write_presets(self, good: list[Draft], scripts: _Scripts) -> tuple[str | None, list[str]]:
         """Return the text of the presets, None if they were written to a folder, and the notes.
@@ -149,12 +149,12 @@ class Import(Verb):
         nothing = [_tell_nothing(scripts.nothing)] if scripts.nothing else []
         if self.base:
             family = build_family(good, _find_folder_in_store(path))
-            remarks = [describe_family(family), *nothing]
+            notes = [describe_family(family), *nothing]
             if path is None:
                 return "\n".join(
                     f"# --- {name}.toml\n{written}" for name, written in family.files.items()
-                ), remarks
-            return None, [_write_folder(family.files, path, self.force), *remarks]
+                ), notes
+            return None, [_write_folder(family.files, path, self.force), *notes]
         left_out = _count_left_out(good)
         notes = (
             [f"{left_out} not carried over; see the comments at the end, or --format text"]
@@ -251,7 +251,7 @@ class _Scripts:
                     if any(not setting.commented for setting in script.found)
                     else find_passed_over(script)
                 )
-                self.files.append(script._replace(text="", remarks=(), passed_over=passed_over))
+                self.files.append(script._replace(text="", notes=(), passed_over=passed_over))
                 self.drafts += drafts
         return users
 
@@ -442,7 +442,7 @@ def _write_folder(files: dict[str, str], folder: str, force: bool) -> str:
     for path in paths:
         writing.make_folder_below(os.path.dirname(path), folder)
     _write_new_files(paths, folder, force)
-    output.tell_made_folders(folders)
+    output.print_created_folders(folders)
     return f"wrote {format_count(len(files), 'preset')} below {folder}"
 
 
@@ -491,7 +491,7 @@ def _trust_carried(files: dict[str, str]) -> None:
     )
     if untrusted:
         shown = ", ".join(dict.fromkeys(need.name for need in untrusted))
-        output.tell_remark(
+        output.print_note(
             "not trusted, because it can affect what is executed: "
             f"{shown}; look at the preset, then run npuprof trust"
         )

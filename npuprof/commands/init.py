@@ -77,9 +77,9 @@ class Init(Verb):
             return self._add_ci(_fill_templates(ci, requirement))
         files = _collect_files() | _fill_templates(ci, requirement)
         _refuse_existing(self.folder, files)
-        remarks = []
+        notes = []
         if ci != (self.ci or _DEFAULT_CI):
-            remarks.append(
+            notes.append(
                 f"no CI is among them: {_UNKNOWN}; it is added by npuprof init --ci github "
                 "--install git+https://HOST/npuprof@COMMIT"
             )
@@ -91,11 +91,11 @@ class Init(Verb):
                 "profiles/.schema.json for profiles/**/*.toml, and "
                 "profiles/.project.schema.json for npuprof.toml"
             )
-            remarks.append(f".taplo.toml is there already; let it name {named}")
+            notes.append(f".taplo.toml is there already; let it name {named}")
         if not self.dry_run:
             _write_files(self.folder, files, old)
-        remarks += self._list_next_steps(files)
-        return Answer(self._format_files(files), tuple(remarks))
+        notes += self._list_next_steps(files)
+        return Answer(self._format_files(files), tuple(notes))
 
     def _list_next_steps(self, files: dict[str, str]) -> Iterator[str]:
         """Yield the next steps as commands for the current folder."""

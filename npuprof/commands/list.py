@@ -15,7 +15,7 @@ from npuprof.report.tables import Table, format_code_span
 from npuprof.report.text import Code, Markup
 from npuprof.resolve.config import Config
 from npuprof.store import is_profile_name, is_source_reference, spec
-from npuprof.store.base import ReadOnceStore
+from npuprof.store.base import CachedStore
 from npuprof.store.enclosing_repository import has_release_tags
 from npuprof.store.folder import Folder
 from npuprof.store.problems import is_untold
@@ -107,15 +107,15 @@ class List(PrintingVerb):
                 "presets": _build_rows(presets, workspace.listed_store, True),
             },
         }
-        remarks = (
+        notes = (
             ()
             if presets or problems
             else (_explain_nothing(workspace.listed_store, bool(self.where)),)
         )
-        return Answer(forms, remarks, 2 if problems else 0, problems=tuple(problems.values()))
+        return Answer(forms, notes, 2 if problems else 0, problems=tuple(problems.values()))
 
 
-def _explain_nothing(store: ReadOnceStore, filtered: bool) -> str:
+def _explain_nothing(store: CachedStore, filtered: bool) -> str:
     if filtered and store.names():
         return "no preset meets the condition"
     return (
@@ -125,7 +125,7 @@ def _explain_nothing(store: ReadOnceStore, filtered: bool) -> str:
 
 
 def _build_rows(
-    presets: list[tuple[Profile, Config | None]], store: ReadOnceStore, has_digests: bool = False
+    presets: list[tuple[Profile, Config | None]], store: CachedStore, has_digests: bool = False
 ) -> list[dict[str, Any]]:
     """Return a row per preset.
 
@@ -147,7 +147,7 @@ def _build_rows(
     ]
 
 
-def _find_newest_versions(store: ReadOnceStore) -> dict[str, str]:
+def _find_newest_versions(store: CachedStore) -> dict[str, str]:
     """Return the newest version of each preset that is an ancestor of the last commit, without
     pre-releases.
 
@@ -284,8 +284,8 @@ def _list_versions(store: str | None) -> Answer:
             ],
         },
     }
-    remark = f"nothing in {workspace.store.label} has been released yet"
-    return Answer(forms, remarks=() if versions else (remark,))
+    note = f"nothing in {workspace.store.label} has been released yet"
+    return Answer(forms, notes=() if versions else (note,))
 
 
 def _find_names_now(repository: Repository) -> tuple[dict[str, str], set[str]]:

@@ -98,19 +98,19 @@ class Log(PrintingVerb, ContextVerb):
                 "commits": [_build_step_fields(step) for step in steps],
             },
         }
-        remarks = []
+        notes = []
         if first is None and self.format == "text":
-            remarks.append(
+            notes.append(
                 f"{name} has never set {key if key != self.key and not tail else self.key}"
                 if self.key
                 else f"no commit contains {name}"
             )
         if shallow:
-            remarks.append(
+            notes.append(
                 "this clone is shallow, so its oldest commit seems "
                 "to have made everything; git fetch --unshallow"
             )
-        return Answer(forms, tuple(remarks))
+        return Answer(forms, tuple(notes))
 
 
 def _parse_key(key: str | None) -> tuple[str, Path]:

@@ -137,7 +137,7 @@ class Migrate(Verb):
         home = spec.Workspace(self.store, context).store
         with lock_folders([home.root]):
             plan = migrate_store(home, context, self._since)
-            remarks = _describe_outdated_blocks(home, plan.open_migrated) if plan.files else ()
+            notes = _describe_outdated_blocks(home, plan.open_migrated) if plan.files else ()
             wanted = [file.build_wanted(text) for file, text in plan.files]
             if wanted and not self.dry_run:
                 writing.write_wanted_files(wanted)
@@ -151,7 +151,7 @@ class Migrate(Verb):
             "text": lambda: _format_plan(plan, self.coloured),
             "json": lambda: _build_plan_fields(plan, str(context.cann)),
         }
-        return self._build_answer(context, forms, plan.outcomes, plan.left, (summary, *remarks))
+        return self._build_answer(context, forms, plan.outcomes, plan.left, (summary, *notes))
 
     def _build_answer(
         self,
@@ -159,7 +159,7 @@ class Migrate(Verb):
         forms: Mapping[str, Callable[[], Any]],
         outcomes: Sequence[Outcome],
         left: Sequence[Finding],
-        remarks: tuple[str, ...],
+        notes: tuple[str, ...],
     ) -> Answer:
         """Return a migration as an answer, in text with a summary of its steps.
 
@@ -173,9 +173,7 @@ class Migrate(Verb):
             f"CANN {context.cann}: {format_count(steps, 'step')} "
             f"made, {todo or 'nothing'} left to decide"
         )
-        return Answer(
-            forms, (summary, *remarks) if self.format == "text" else remarks, int(bool(todo))
-        )
+        return Answer(forms, (summary, *notes) if self.format == "text" else notes, int(bool(todo)))
 
 
 def _describe_blocks_of(outcome: Outcome, file: PresetFile) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from npuprof.history.proposal import propose_version
 from npuprof.history.releasing import build_release_record, find_last_release, list_earlier_versions
 from npuprof.model import Finding, NpuprofError, build_error, build_usage_error
 from npuprof.report import Answer
-from npuprof.report.asking import answer_refusal, ask_on_terminal
+from npuprof.report.asking import answer_refusal, confirm_on_terminal
 from npuprof.report.text import count_rest, format_count
 from npuprof.store.spec import Workspace
 from npuprof.store.versions import VersionText, parse_version_request, parse_version_text
@@ -103,7 +103,7 @@ class Release(Verb):
         proposal, notes = planned.proposal, _list_uncompared(plan)
         if self.dry_run:
             return Answer(
-                self._build_forms(plan, _format_dry_run(planned, plan.commit)), notes=notes
+                self._build_forms(plan, _format_dry_run(planned, plan.commit)), early_notes=notes
             )
         if (
             not notes
@@ -176,10 +176,12 @@ class Release(Verb):
         configs = [planned.config for planned in plan.releases]
         _require_committed(workspace.store.repository.load_revision(head), configs, self.dry_run)
         text = f"{planning.format_plan(plan)}{format_count(len(plan.tags), 'tag')} at {head[:7]}\n"
-        answer = Answer(self._build_forms(plan, text), tuple(skipped), notes=_list_uncompared(plan))
+        answer = Answer(
+            self._build_forms(plan, text), tuple(skipped), early_notes=_list_uncompared(plan)
+        )
         if self.dry_run:
             return answer
-        if not self.yes and not ask_on_terminal(answer, "text", "make these tags?"):
+        if not self.yes and not confirm_on_terminal(answer, "text", "make these tags?"):
             return answer_refusal(answer, "tagged", shown=self.output is None)
         if self.push:
             pushing.find_remote(repository)  # fails before a tag is created
@@ -187,8 +189,8 @@ class Release(Verb):
         if plan.store:
             messages[plan.store.tag] = planning.format_store_message(plan)
         git_writing.create_tags(repository, head, messages)
-        done = self._answer_tagged(repository, plan, text, answer.notes)
-        return done._replace(remarks=(*skipped, *done.remarks))
+        done = self._answer_tagged(repository, plan, text, answer.early_notes)
+        return done._replace(notes=(*skipped, *done.notes))
 
     def _parse_store_number(self) -> VersionText | None:
         """Return the version number for the whole store.
@@ -220,9 +222,9 @@ class Release(Verb):
             return Answer(
                 forms,
                 (f"share {word} with {pushing.write_push_command(repository, plan.tags)}",),
-                notes=notes,
+                early_notes=notes,
             )
-        return pushing.push_new_tags(repository, forms, plan.tags)._replace(notes=notes)
+        return pushing.push_new_tags(repository, forms, plan.tags)._replace(early_notes=notes)
 
     def _build_forms(self, plan: ReleasePlan, text: str) -> Forms:
         return {

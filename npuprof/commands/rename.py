@@ -73,12 +73,12 @@ class Rename(StoreVerb):
         summary = f"{done} {self.spec} to {self.name}" + (
             f", also in {format_count(len(wanted) - 2, 'other file')}" if wanted[2:] else ""
         )
-        remarks = [summary, *moved.list_remarks()]
+        notes = [summary, *moved.list_notes()]
         if not self.dry_run and find_repository_top(os.path.realpath(home.root)):
-            remarks.append("npuprof commit commits the presets; git sees the file as renamed")
+            notes.append("npuprof commit commits the presets; git sees the file as renamed")
         return Answer(
             f"{scripts.shown if scripts else ''}{moved.format_difference()}",
-            tuple(remarks),
+            tuple(notes),
             problems=problems,
         )
 

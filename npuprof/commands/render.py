@@ -12,7 +12,7 @@ from npuprof.commands.framework.parameters import (
     STRICT_SECTIONS,
     ResolvingVerb,
 )
-from npuprof.commands.resolving import resolve_checked, tell_findings, tell_left_out
+from npuprof.commands.resolving import print_findings, print_omitted_count, resolve_checked
 from npuprof.model import Finding, NpuprofError
 from npuprof.renderers import collect_sidecars
 from npuprof.renderers.stamp import compare_rendered
@@ -71,7 +71,7 @@ class Render(ResolvingVerb):
         config = resolve_checked(self, self.to, self.no_check)
         target = renderers.load_target(self.to)
         rendered = target.render(config, self.inline)
-        tell_left_out(rendered.left_out, self.strict)
+        print_omitted_count(rendered.left_out, self.strict)
         if self.check is not None:
             if os.path.isfile(self.check) and "# >>> npuprof " in _read_text(
                 self.check, missing=""
@@ -82,8 +82,8 @@ class Render(ResolvingVerb):
                 return check_blocks([self.check], Injector(self.store, trusting=True), self.spec)
             return _compare_with_file(self.check, self.to, rendered)
         for note in rendered.notes:
-            output.tell_remark(f"not in this target: {note}")
-        tell_findings(rendered.findings)
+            output.print_note(f"not in this target: {note}")
+        print_findings(rendered.findings)
         if self.output is None or self.output == "-" or is_stream(self.output):
             if target.is_folder:
                 files = {target.file: rendered.text, **rendered.sidecars}
@@ -94,7 +94,7 @@ class Render(ResolvingVerb):
         from npuprof.renderers.placing import write_rendered_files
 
         written = write_rendered_files(self.output, target.file, rendered, self.force)
-        return Answer(remarks=(f"wrote {', '.join(written)}",))
+        return Answer(notes=(f"wrote {', '.join(written)}",))
 
 
 def _build_folder_finding(config: Config, rendered: renderers.Rendered) -> Finding:
@@ -119,18 +119,18 @@ def _compare_with_file(path: str, to: str, rendered: renderers.Rendered) -> Answ
         for file, text in zip(sidecars, rendered.sidecars.values(), strict=True)
         if _read_text(file, missing="\0") != text
     ]
-    remarks = [f"{file} differs from the content in the preset" for file in wrong]
+    notes = [f"{file} differs from the content in the preset" for file in wrong]
     if state.current:
-        return Answer(None, tuple(remarks), 1 if wrong else 0)
+        return Answer(None, tuple(notes), 1 if wrong else 0)
     if state.foreign:
-        remarks.append(f"{path} was not rendered by npuprof, or has lost its header")
+        notes.append(f"{path} was not rendered by npuprof, or has lost its header")
     if state.edited:
-        remarks.append(f"{path} was edited by hand: its text is not the one that was rendered")
+        notes.append(f"{path} was edited by hand: its text is not the one that was rendered")
     if state.stale:
-        remarks.append(
+        notes.append(
             f"{path} is out of date: the preset, or npuprof, has changed since it was rendered"
         )
-    return Answer(None, tuple(remarks), 1)
+    return Answer(None, tuple(notes), 1)
 
 
 def _read_text(path: str, missing: str | None = None) -> str:

@@ -61,7 +61,7 @@ def open_workspace(
     return workspace
 
 
-def resolve_asked(
+def resolve_requested(
     verb: ResolvingVerb, target: str | None = None, personal: bool = False, reads_runs: bool = True
 ) -> Config:
     """Return the requested preset in the requested context.
@@ -130,7 +130,7 @@ def _tell_layers(
         dict.fromkeys(f"{step.key} (unset)" if step.op == "unset" else step.key for step in steps)
     )
     paths = ", ".join(layer.document.source for layer in layers)
-    output.tell_remark(
+    output.print_note(
         f"a personal layer is applied: {keys or 'it sets nothing'} "
         f"({paths}); --no-personal omits it"
     )
@@ -141,7 +141,7 @@ def resolve_shown(verb: ResolvingVerb, personal: bool = False) -> Config:
 
     Raises NpuprofError.
     """
-    config = resolve_asked(verb, personal=personal)
+    config = resolve_requested(verb, personal=personal)
     if config.changes:
         from npuprof.checks.setting_values import find_setting_faults
         from npuprof.checks.view import View
@@ -153,7 +153,7 @@ def resolve_shown(verb: ResolvingVerb, personal: bool = False) -> Config:
             if step.op == "set"
             for fault in find_setting_faults(step.key, step.value)
         ]
-        tell_findings(
+        print_findings(
             [view.build_finding(fault, key) for fault, key in faults if fault.code in _UNKNOWN]
         )
     _tell_unasked_overrides(config)
@@ -174,11 +174,11 @@ def resolve_checked(
 
     Raises NpuprofError for errors and abstract presets.
     """
-    config = resolve_asked(verb, target, personal, reads_runs)
+    config = resolve_requested(verb, target, personal, reads_runs)
     if not no_check:
         from npuprof.checks import require_exportable
 
-        tell_findings(
+        print_findings(
             [finding for finding in require_exportable(config) if finding.code not in untold]
         )
     _tell_unasked_overrides(config)
@@ -193,10 +193,10 @@ def _tell_unasked_overrides(config: Config) -> None:
 
     for flags, origins in find_unasked_overrides(config).items():
         count = "an override takes" if len(origins) == 1 else f"{len(origins)} overrides take"
-        output.tell_remark(f"{count} part only with {flags}: {', '.join(map(str, origins))}")
+        output.print_note(f"{count} part only with {flags}: {', '.join(map(str, origins))}")
 
 
-def tell_left_out(findings: Sequence[Finding], strict: bool) -> None:
+def print_omitted_count(findings: Sequence[Finding], strict: bool) -> None:
     """Print the sections that a target does not support.
 
     With ``strict``, raises NpuprofError for them.
@@ -204,10 +204,10 @@ def tell_left_out(findings: Sequence[Finding], strict: bool) -> None:
     if strict and findings:
         raise NpuprofError(findings)
     for finding in findings:
-        output.tell_remark(f"left out: {finding.message}")
+        output.print_note(f"left out: {finding.message}")
 
 
-def tell_findings(findings: Sequence[Finding]) -> None:
+def print_findings(findings: Sequence[Finding]) -> None:
     """Print findings to standard error."""
     if findings:
         from npuprof.report.findings import format_findings

@@ -94,7 +94,7 @@ class Restore(ContextVerb):
         self.output = None  # the file is written, or the text is the answer
         shown_lines = map(escape_file_line, StringIO(raw.decode(errors="replace"), newline="\n"))
         text = raw if target == "-" else "".join(shown_lines) if printed else None
-        return _describe_effect(now, after)._replace(forms=text, notes=tuple(notes))
+        return _describe_effect(now, after)._replace(forms=text, early_notes=tuple(notes))
 
     def _read_replaced(
         self, workspace: Workspace, name: str, target: str, new: bytes
@@ -164,7 +164,7 @@ def _describe_effect(now: Config | None, after: Config | NpuprofError) -> Answer
     """Return notes on how a restored preset differs from its current state."""
     if isinstance(after, NpuprofError):
         return Answer(
-            remarks=("it cannot be resolved any more, because other files have changed:",),
+            notes=("it cannot be resolved any more, because other files have changed:",),
             problems=after.findings,
         )
     if now is None:

@@ -52,7 +52,7 @@ class _Found:
     told: list[Finding] = field(default_factory=list)
     failing: list[Finding] = field(default_factory=list)
     problems: list[Finding] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     code: int = 0
     unresolved: int = 0
 
@@ -120,7 +120,7 @@ class Review(JudgingVerb):
         page = self._review(job, found) if job.number else ""
         return Answer(
             self._format_answer(job, found, page),
-            tuple(found.remarks),
+            tuple(found.notes),
             found.code,
             problems=found.problems,
         )
@@ -136,17 +136,17 @@ class Review(JudgingVerb):
     def _judge(self, found: _Found) -> None:
         """Record the findings of the work tree, or why it cannot be checked."""
         try:
-            self.refuse_odd_choice()
+            self.require_known_choice()
             outcome = self.check_store(CheckedStore(open_workspace(self.store)))
         except NpuprofError as error:
             found.note_failures(error.findings)
             return
         findings = outcome.settled.findings
-        found.told = self.select_told(findings)
+        found.told = self.filter_by_severity(findings)
         found.failing += [one for one in findings if self.decide_code([one])]
         found.unresolved = outcome.report.unresolved
         found.code = max(found.code, self.decide_code(findings, found.unresolved))
-        found.remarks.append(self.describe_outcome(outcome))
+        found.notes.append(self.describe_outcome(outcome))
 
     def _write_report(self, path: str, job: Job, found: _Found) -> None:
         try:
@@ -174,7 +174,7 @@ class Review(JudgingVerb):
         except NpuprofError as error:
             found.note_failures(error.findings)
         if survey is not None:
-            found.remarks += survey.describe_unread()
+            found.notes += survey.describe_unread()
             found.code = max(found.code, 2 if survey.has_unread else 0)
             differs = survey.has_unread or any(
                 pair.is_different or pair.accepted for pair in survey.pairs
@@ -226,7 +226,7 @@ class Review(JudgingVerb):
         if not omitted:
             return
         are = "is" if len(omitted) == 1 else "are"
-        found.remarks.append(
+        found.notes.append(
             f"{format_severity_counts(omitted)} that this {_name_request(job)} did not introduce "
             f"{are} omitted here (npuprof check)"
         )
@@ -259,7 +259,7 @@ class Review(JudgingVerb):
         from npuprof.hosting import comments, service
 
         try:
-            done = comments.keep_comment(
+            done = comments.update_comment(
                 job.comments,
                 _build_marker(self.store or os.environ.get("NPUPROF_STORE")),
                 short,
@@ -276,7 +276,7 @@ class Review(JudgingVerb):
             problem = build_finding("NP062", what, why, f"see {where}, which has all of it")
             found.problems.append(problem._replace(severity="info") if error.refused else problem)
         else:
-            found.remarks.append(f"the comment on {_name_request(job)} {job.number}: {done}")
+            found.notes.append(f"the comment on {_name_request(job)} {job.number}: {done}")
 
     def _format_answer(self, job: Job, found: _Found, page: str) -> str:
         """Return the log output: annotations on GitHub, else the page and the findings."""

@@ -19,7 +19,7 @@ from npuprof.commands.framework.parameters import (
     TRUST,
     ResolvingVerb,
 )
-from npuprof.commands.resolving import resolve_checked, tell_findings, tell_left_out
+from npuprof.commands.resolving import print_findings, print_omitted_count, resolve_checked
 from npuprof.model import TRUST_CODES, Finding, NpuprofError, build_error
 from npuprof.renderers import find_left_out_sections
 from npuprof.renderers.environment import (
@@ -95,7 +95,7 @@ class Run(ResolvingVerb):
             )  # rejected below, or trusted
         except NpuprofError as error:
             raise _explain_missing_preset(self.spec, self.command, error) from None
-        tell_left_out(find_left_out_sections(config, ("env", "options")), self.strict)
+        print_omitted_count(find_left_out_sections(config, ("env", "options")), self.strict)
         folder = sidecar_cache_folder(config)
         variables, notes = collect_env_variables(
             config, build_fact_finder(os.environ), folder, self.trust
@@ -103,7 +103,7 @@ class Run(ResolvingVerb):
         write_sidecars(config, folder)
         removed, unchanged = list_unset_variables(config, self.trust)
         for note in (*notes, *describe_kept_variables(unchanged, os.environ)):
-            output.tell_remark(note)
+            output.print_note(note)
         environment = strip_environment(os.environ, removed)
         complete = {**environment, **variables}
         if not self.no_check:
@@ -123,7 +123,7 @@ class Run(ResolvingVerb):
         if self.record is not None:
             recording.require_folder(self.record)
             if self.record_args:
-                output.tell_remark(
+                output.print_note(
                     "the record contains the arguments of the command; only those with a name of "
                     "something secret are redacted"
                 )
@@ -148,7 +148,7 @@ def _warn_of_host_variables(config: Config, environment: dict[str, str]) -> None
     """Print warnings about host variables that override settings of a preset."""
     if any(name in environment and name not in config.env for name in record_names("env")):
         conflicts = find_interference(config, environment)
-        tell_findings(
+        print_findings(
             [
                 finding
                 for finding in conflicts

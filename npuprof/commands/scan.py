@@ -32,7 +32,7 @@ from npuprof.scripts.summary.setting_counts import Survey
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.report.baselines import Mark
+    from npuprof.report.baselines import BaselineKey
 
 
 class Scan(PrintingVerb, ContextVerb, JudgingVerb):
@@ -69,7 +69,7 @@ class Scan(PrintingVerb, ContextVerb, JudgingVerb):
 
     def run(self) -> Answer:
         """Return the findings. Exit 2 if a named file could not be read, 1 for errors, else 0."""
-        self.refuse_odd_choice()
+        self.require_known_choice()
         context = self.build_context()
         survey = self._begin_survey(context)
         scanned = scan_scripts(self.paths or ["."], context, self.store, survey, self.docs)
@@ -84,31 +84,31 @@ class Scan(PrintingVerb, ContextVerb, JudgingVerb):
                     build_finding("NP801", what, "scan reads scripts.", hint, where=Place(path))
                 )
 
-        def is_judged(mark: Mark) -> bool:
+        def is_judged(mark: BaselineKey) -> bool:
             path = os.path.join(os.path.dirname(self.baseline or ""), mark.path)
             return os.path.abspath(path) in scanned.seen or not os.path.lexists(path)
 
-        settled = self.settle_findings(findings, unread, is_judged)
+        settled = self.apply_baseline(findings, unread, is_judged)
         findings = settled.findings
         code = self.decide_code(findings, unread)
         if survey is not None:
             survey.findings = findings
             return self._answer_statistics(survey, accepted, code)
-        shown = self.select_told(findings)
+        shown = self.filter_by_severity(findings)
         hidden = len(findings) - len(shown)
         more = f" ({hidden} more with --severity info)" if hidden else ""
         found_now = f"{format_severity_counts(shown) or 'no findings'}{describe_accepted(accepted)}"
         covered = scanned.coverage.describe("--all", self.everything)
-        remark = (
+        note = (
             f"{format_count(scanned.files, 'file')} scanned: "
-            f"{found_now}{settled.remark}{more}; {covered}"
+            f"{found_now}{settled.note}{more}; {covered}"
         )
         if not scanned.files and not findings:
-            remark += (
+            note += (
                 f"; there is no script in {', '.join(self.paths) or 'this folder'} (.py, .ipynb, "
                 ".sh); npuprof check looks at presets"
             )
-        return self.answer_findings(shown, code, remark, accepted, scanned.coverage.format_fields())
+        return self.answer_findings(shown, code, note, accepted, scanned.coverage.format_fields())
 
     def _begin_survey(self, context: Context) -> Survey | None:
         """Return the counter for ``--statistics``, None without it.
@@ -149,7 +149,7 @@ class Scan(PrintingVerb, ContextVerb, JudgingVerb):
                 ),
                 "html": lambda: format_report_page(report),
             },
-            report.remarks,
+            report.notes,
             code,
         )
 

@@ -71,12 +71,12 @@ class Schema(Verb):
                 outdated.append(Wanted(path, text.encode(), known, home.root))
         cited = [home.cite_file(os.path.basename(file.path)) for file in outdated]
         if self.check:
-            remarks = (
+            notes = (
                 (f"{', '.join(cited)}: written by another npuprof; run npuprof schema --update",)
                 if cited
                 else ()
             )
-            return Answer(None, remarks or ("the schemas are up to date",), code=1 if cited else 0)
+            return Answer(None, notes or ("the schemas are up to date",), code=1 if cited else 0)
         if outdated:
             writing.write_wanted_files(outdated)
         return Answer(

@@ -75,17 +75,17 @@ class Set(StoreVerb):
             self._trust_typed(workspace, typed, answer)
             return answer
         assert self.spec is not None, "it was looked at"
-        remarks: list[str] = []
+        notes: list[str] = []
 
         def change_text(file: PresetFile, below: dict[str, Any] | None) -> str:
             data = deepcopy(file.profile.document.data)
             return edit.apply_changes(
                 file.text,
-                find_changes(file.profile, data, self.assignments, self.append, remarks, below),
+                find_changes(file.profile, data, self.assignments, self.append, notes, below),
             )
 
         answer = answer_edit(
-            self.spec, workspace, change_text, self.personal, self.dry_run, self.no_check, remarks
+            self.spec, workspace, change_text, self.personal, self.dry_run, self.no_check, notes
         )
         if not self.personal:
             self._trust_typed(workspace, self.assignments, answer)

@@ -77,12 +77,12 @@ class Site(StoreVerb):
             f"{self.folder}: {pages}, {written.written} written, "
             f"{written.removed} removed; open {self.folder}/index.html"
         )
-        remarks = [
+        notes = [
             f"{self.folder}/{name} is no longer part of the site, and stays because git tracks it"
             for name in written.left
         ]
         return Answer(
-            None, (summary, *remarks), 2 if faults else 0, problems=list(dict.fromkeys(faults))
+            None, (summary, *notes), 2 if faults else 0, problems=list(dict.fromkeys(faults))
         )
 
 

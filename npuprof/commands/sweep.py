@@ -318,14 +318,14 @@ class Sweep(PrintingVerb, ContextVerb):
             text, notes = write_indexed_job(
                 self.spec, known, setup, self.image, setup.jobs if self.jobs else len(known)
             )
-            return Answer(text, notes=tuple(sorted(notes)))
+            return Answer(text, early_notes=tuple(sorted(notes)))
         folder = os.path.abspath(journal.folder)
         text, files, notes = write_slurm_array(self.spec, known, setup, folder, self.jobs or 0)
         write_texts(
             journal.tree, {os.path.relpath(path, folder): text for path, text in files.items()}
         )
         journal.tree.make_folder("results")
-        return Answer(text, notes=tuple(sorted(notes)))
+        return Answer(text, early_notes=tuple(sorted(notes)))
 
 
 def _answer_best(sweep: result_tables.Sweep, goal: Goal, notes: tuple[str, ...]) -> Answer:
@@ -344,7 +344,8 @@ def _answer_best(sweep: result_tables.Sweep, goal: Goal, notes: tuple[str, ...])
         f"{'greatest' if goal.greatest else 'least'} {goal.name} {value:g}"
     )
     return Answer(
-        renderers.load_target("toml").render(config, inline=True).text, notes=(*notes, summary)
+        renderers.load_target("toml").render(config, inline=True).text,
+        early_notes=(*notes, summary),
     )
 
 

@@ -16,7 +16,7 @@ from npuprof.renderers.trusting import identify_store, list_profile_needs
 from npuprof.report import Answer
 from npuprof.report.text import count_rest, format_count
 from npuprof.store import is_source_reference, spec, trust_state
-from npuprof.store.base import ReadOnceStore
+from npuprof.store.base import CachedStore
 from npuprof.store.problems import build_no_folder_finding
 from npuprof.store.trust_state import Trusted
 from npuprof.system.files import read_file_content
@@ -90,17 +90,17 @@ class Trust(Verb):
             )
         what = format_count(len(chosen), "variable") if chosen else "nothing"
         done = "would be trusted" if self.dry_run else "is now trusted"
-        remarks = [
+        notes = [
             f"{folder.label} {done} with {what}" + ("" if self.dry_run else f", saved in {path}")
         ]
         if untrusted := [need for need in needs if need not in chosen and not self.variables]:
-            remarks.append(
+            notes.append(
                 f"{self.listed} does not list "
                 f"{', '.join(sorted({need.name for need in untrusted}))}, which stay untrusted"
             )
         return Answer(
             {"text": lambda: _format_groups(chosen), "json": lambda: _build_fields(folder, chosen)},
-            tuple(remarks) if self.format == "text" else (),
+            tuple(notes) if self.format == "text" else (),
         )
 
     def _choose(self, label: str, needs: list[_Found]) -> list[_Found]:
@@ -145,7 +145,7 @@ class Trust(Verb):
         return chosen if self.variables else needs
 
 
-def _find_store(name: str | None) -> ReadOnceStore:
+def _find_store(name: str | None) -> CachedStore:
     """Return the selected store: ``team:`` is a source at its locked commit.
 
     Raises NpuprofError.
@@ -162,7 +162,7 @@ def _find_store(name: str | None) -> ReadOnceStore:
     return workspace.lookups.open_source(workspace.home, name[:-1])
 
 
-def _collect_needs(folder: ReadOnceStore) -> list[_Found]:
+def _collect_needs(folder: CachedStore) -> list[_Found]:
     """Return the variables of a store that need trust.
 
     Raises NpuprofError with all unreadable presets.
@@ -224,7 +224,7 @@ def _format_groups(needs: list[_Found]) -> str:
     return "".join(f"{reason}\n{''.join(lines)}" for reason, lines in sorted(groups.items()))
 
 
-def _build_fields(folder: ReadOnceStore, needs: list[_Found]) -> dict[str, Any]:
+def _build_fields(folder: CachedStore, needs: list[_Found]) -> dict[str, Any]:
     pairs = [
         {
             "variable": need.name,

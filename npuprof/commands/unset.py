@@ -46,8 +46,8 @@ class Unset(StoreVerb):
         """
         from npuprof.edit.personal_edits import answer_edit
 
-        remarks: list[str] = []
-        change_text = partial(self._change_text, remarks)
+        notes: list[str] = []
+        change_text = partial(self._change_text, notes)
         return answer_edit(
             self.spec,
             spec.Workspace(self.store),
@@ -55,33 +55,31 @@ class Unset(StoreVerb):
             self.personal,
             self.dry_run,
             self.no_check,
-            remarks,
+            notes,
         )
 
-    def _change_text(
-        self, remarks: list[str], file: PresetFile, below: dict[str, Any] | None
-    ) -> str:
+    def _change_text(self, notes: list[str], file: PresetFile, below: dict[str, Any] | None) -> str:
         from npuprof import edit
         from npuprof.edit.assignments import (
             build_nothing_finding,
+            collect_cleared_keys,
             find_inherited_keys,
             find_removals,
             format_written_key,
-            take_cleared_keys,
         )
         from npuprof.edit.paths import MISSING, PathChange, find_at_path
 
         data = deepcopy(file.profile.document.data)
         removals = {
-            text: list(find_removals(file.profile, data, text, remarks)) for text in self.keys
+            text: list(find_removals(file.profile, data, text, notes)) for text in self.keys
         }
         changes = [change for removed in removals.values() for change in removed]
-        freed = take_cleared_keys(data, self.keys) if self.own else []
+        freed = collect_cleared_keys(data, self.keys) if self.own else []
         if freed:
             changes.append(
                 PathChange(("profile", "unset"), find_at_path(data, ("profile", "unset")))
             )
-            remarks.extend(
+            notes.extend(
                 f"removed {name} from 'unset' in {file.profile.document.source}" for name in freed
             )
         # in a personal layer, its own value is removed and the value below is effective again
@@ -96,7 +94,7 @@ class Unset(StoreVerb):
         added = [
             name for name in dict.fromkeys(map(format_written_key, inherited)) if name not in listed
         ]
-        remarks.extend(f"{name} is inherited: added to 'unset'" for name in added)
+        notes.extend(f"{name} is inherited: added to 'unset'" for name in added)
         if added and cleared is not MISSING and not isinstance(cleared, list):
             what = (
                 f"profile.unset is {keys.format_short_value(cleared)}, and no list that could "
@@ -111,9 +109,9 @@ class Unset(StoreVerb):
         if added:
             changes.append(PathChange(("profile", "unset"), [*listed, *added]))
         if self.dry_run:
-            remarks[:] = [
+            notes[:] = [
                 f"would remove {said[len('removed ') :]}" if said.startswith("removed ") else said
-                for said in remarks
+                for said in notes
             ]
         touched = {*map(format_written_key, [*inherited, *freed]), *listed}
         idle = [

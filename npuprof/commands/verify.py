@@ -11,15 +11,15 @@ from npuprof.history.verification import (
     WHOLE_STORE,
     VerifiedVersion,
     Verifier,
-    asks_for_signatures,
     find_edits,
+    requires_signatures,
 )
 from npuprof.model import Finding, NpuprofError, build_usage_error, did_you_mean
 from npuprof.report import Answer
 from npuprof.report.findings import build_finding_dict, format_findings
 from npuprof.report.tables import Table
 from npuprof.report.text import format_count
-from npuprof.runs.evidence.evidence_files import read_told_evidence
+from npuprof.runs.evidence.evidence_files import read_logs
 from npuprof.runs.proving import answer_proof
 from npuprof.store import spec
 
@@ -66,17 +66,17 @@ class Verify(PrintingVerb, ContextVerb):
         verifier = Verifier(workspace, self.signatures)
         versions = list(verifier.verify_tags(self.names))
         states = [version.status for version in versions]
-        remarks = [
+        notes = [
             f"{format_count(len(versions), 'released version')} verified: {_count_states(states)}"
             if versions
             else "nothing is released yet"
         ]
-        if versions and not self.signatures and asks_for_signatures(verifier.repository):
-            remarks.append(
+        if versions and not self.signatures and requires_signatures(verifier.repository):
+            notes.append(
                 "signatures were not looked at, though git's configuration asks for them: "
                 "--signatures has git check them"
             )
-        remarks += [
+        notes += [
             f"the files here now are not verified by it: {finding.message}"
             for finding in find_edits(workspace.store)[:1]
         ]
@@ -89,7 +89,7 @@ class Verify(PrintingVerb, ContextVerb):
                     "versions": [_build_fields(version) for version in versions],
                 },
             },
-            tuple(remarks),
+            tuple(notes),
             1 if "fails" in states else 2 if "unknown" in states else 0,
         )
 
@@ -115,7 +115,7 @@ class Verify(PrintingVerb, ContextVerb):
         config = workspace.resolve_spec(preset)
         return answer_proof(
             config,
-            lambda: read_told_evidence(evidence, with_variables=True, of_torch=not config.options),
+            lambda: read_logs(evidence, with_variables=True, of_torch=not config.options),
         )
 
     def _refuse_odd_flags(self) -> None:

@@ -113,7 +113,7 @@ class WhatRan(StoreVerb, PrintingVerb):
         return "".join(f"{line}\n" for line in lines)
 
     def _format_match(self, match: Match) -> list[str]:
-        over = f" {' '.join(match.asked)}" if match.asked else ""
+        over = f" {' '.join(match.requested)}" if match.requested else ""
         released = f"@{match.versions[-1]}" if match.versions else ""
         lines = [paint_text(escape_controls(f"{match.name}{released}{over}"), "1", self.coloured)]
         if match.fit is not None:
@@ -186,7 +186,7 @@ def _build_match_fields(match: Match) -> dict[str, Any]:
         "digest": match.config.digest,
         "preset_digest": match.config.preset_digest,
         "context": match.config.context.build_fields(),
-        "asked": list(match.asked),
+        "asked": list(match.requested),
         "versions": list(match.versions),
         "commits": match.count,
         "newest": match.newest and build_commit_fields(match.newest),

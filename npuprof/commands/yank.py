@@ -68,26 +68,30 @@ class Yank(StoreVerb):
         git_writing.create_tags(repository, version.commit, {tag: f"{why}\n"})
         if self.push:
             done = pushing.push_new_tags(repository, f"{tag}\n", [tag])
-            return done._replace(remarks=(*reach, *done.remarks))
+            return done._replace(notes=(*reach, *done.notes))
         return Answer(
             f"{tag}\n", (*reach, f"share it with {pushing.write_push_command(repository, [tag])}")
         )
 
 
-def _find_version(workspace: spec.Workspace, repository: Repository, asked: str) -> Version:
+def _find_version(workspace: spec.Workspace, repository: Repository, requested: str) -> Version:
     """Return the version of a preset or store with a complete number. Raises NpuprofError."""
-    name, at, wanted = asked.partition("@")
+    name, at, wanted = requested.partition("@")
     if not at and name.startswith("v") and parse_version_text(name):
         name, wanted = "", name
     if name:
-        name, wanted = workspace.split_single_spec(asked, "yank")
+        name, wanted = workspace.split_single_spec(requested, "yank")
     known = list(repository.load_versions(name)) if name else repository.load_store_versions()
     text = parse_version_text(wanted)
     found = next((version for version in known if version.text == text), None)
     if found is not None:
         return found
     called = name or "the store"
-    what = f"{called} has no released version {wanted}" if wanted else f"{asked!r} names no version"
+    what = (
+        f"{called} has no released version {wanted}"
+        if wanted
+        else f"{requested!r} names no version"
+    )
     released = [f"{ref.name}@{ref.text}" for ref in repository.list_tag_refs()]
     hint = (
         f"released are {count_rest(released, _SHOWN)}"

@@ -158,7 +158,7 @@ def format_pair_verdicts(pair: Pair) -> list[str]:
         + (f" ({finding.place})" if finding.place else "")
         for finding in sorted(pair.broken, key=lambda finding: SEVERITIES.index(finding.severity))
     ]
-    gone = [finding for finding in pair.mended if (finding.code, finding.key) not in accepted]
+    gone = [finding for finding in pair.fixed if (finding.code, finding.key) not in accepted]
     return came + [f"no longer {finding.code}: {finding.message}" for finding in gone]
 
 
@@ -203,13 +203,13 @@ def format_survey_totals(survey: Survey, show: Callable[[str], str] = escape_con
     invalid = [
         pair.name for pair in touched if pair.valid[1] is False and pair.valid[0] is not False
     ]
-    mended = [pair.name for pair in touched if pair.valid == (False, True)]
+    valid_again = [pair.name for pair in touched if pair.valid == (False, True)]
     if invalid:
         parts.append(f"invalid now: {', '.join(map(show, invalid))}")
     if unknown:
         parts.append(f"unknown here: {', '.join(map(show, unknown))}")
-    if mended:
-        parts.append(f"valid again: {', '.join(map(show, mended))}")
+    if valid_again:
+        parts.append(f"valid again: {', '.join(map(show, valid_again))}")
     return "; ".join(parts)
 
 

@@ -60,7 +60,7 @@ def build_pair_dict(pair: Pair) -> dict[str, Any]:
         },
         "changes": [build_change_dict(change) for change in pair.changes],
         "newly_broken": [build_finding_dict(finding) for finding in pair.broken],
-        "newly_valid": [build_finding_dict(finding) for finding in pair.mended],
+        "newly_valid": [build_finding_dict(finding) for finding in pair.fixed],
         "newly_accepted": [
             {
                 **build_finding_dict(one.finding),

@@ -24,7 +24,7 @@ class Pair(Record):
     ``status`` is ``changed``, ``added``, ``removed``, ``unchanged``, or ``unknown``.
 
     ``was`` is the former name of a renamed preset. ``broken`` are its new errors and warnings,
-    ``mended`` the fixed ones; ``accepted`` are its findings that are accepted only after, those
+    ``fixed`` the fixed ones; ``accepted`` are its findings that are accepted only after, those
     about execution first. ``valid`` is whether it has no errors, before and after (None: missing).
     ``unread`` is set if the differences are unknown: the preset cannot be read or resolved, or a
     source of one side is missing on this machine, as reported in ``untold``.
@@ -37,7 +37,7 @@ class Pair(Record):
     before: Config | None = None
     after: Config | None = None
     broken: tuple[Finding, ...] = ()
-    mended: tuple[Finding, ...] = ()
+    fixed: tuple[Finding, ...] = ()
     accepted: tuple[Accepted, ...] = ()
     valid: tuple[bool | None, bool | None] = (None, None)
     unread: bool = False
@@ -46,12 +46,12 @@ class Pair(Record):
     @property
     def is_touched(self) -> bool:
         """Whether it differs, has other warnings or accepted findings, or is unknown."""
-        return bool(self.is_different or self.broken or self.mended or self.accepted or self.untold)
+        return bool(self.is_different or self.broken or self.fixed or self.accepted or self.untold)
 
     @property
     def is_different(self) -> bool:
         """Whether it resolves differently, has another name or other errors."""
-        came_and_went = (*self.broken, *self.mended)
+        came_and_went = (*self.broken, *self.fixed)
         return bool(
             self.status not in ("unchanged", "unknown")
             or self.was
@@ -135,10 +135,10 @@ def compare_raw_preset(old: StoreSide, new: StoreSide, name: str, was: str) -> P
 
     ``was`` is its name on the old side.
     """
-    before, mended = _read_document(old, was)
+    before, fixed = _read_document(old, was)
     after, broken = _read_document(new, name)
     changes = tuple(diff.compare_documents(before, after))
-    status = "changed" if changes or mended or broken else "unchanged"
+    status = "changed" if changes or fixed or broken else "unchanged"
     if was not in old.names or name not in new.names:
         status = "added" if name in new.names else "removed"
     former = was if was != name else ""
@@ -148,7 +148,7 @@ def compare_raw_preset(old: StoreSide, new: StoreSide, name: str, was: str) -> P
         changes,
         former,
         broken=broken,
-        mended=() if broken else mended,
+        fixed=() if broken else fixed,
         unread=bool(broken),
     )
 
@@ -234,11 +234,11 @@ def _add_fault_changes(pair: Pair, before: _Verdict, after: _Verdict) -> Pair:
     broken = tuple(
         fault for fault, mark in zip(after.faults, marks[1], strict=True) if mark not in marks[0]
     )
-    mended = tuple(
+    fixed = tuple(
         fault for fault, mark in zip(before.faults, marks[0], strict=True) if mark not in marks[1]
     )
     return pair._replace(
         broken=broken,
-        mended=mended if after.judged else (),
+        fixed=fixed if after.judged else (),
         accepted=_list_newly_accepted(before, after),
     )

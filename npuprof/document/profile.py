@@ -150,8 +150,8 @@ class ProfileSource:
     is_shipped = False
     is_locked = False
 
-    def profile(self, name: str, asked: Origin | None = None) -> Profile:
-        """Return a profile; ``asked`` is the reference that names it. Raises NpuprofError."""
+    def profile(self, name: str, requested: Origin | None = None) -> Profile:
+        """Return a profile; ``requested`` is the reference that names it. Raises NpuprofError."""
         raise NotImplementedError
 
     def is_outside(self, name: str) -> bool:
@@ -166,7 +166,7 @@ class ProfileSource:
         """Return the name of a preset without that of its source."""
         return name
 
-    def find_own_parent(self, reference: str, asked: Origin | None) -> Profile | None:
+    def find_own_parent(self, reference: str, requested: Origin | None) -> Profile | None:
         """Return the preset of a reference with an @ if the store itself has its versions.
 
         None if git has them. Raises NpuprofError.

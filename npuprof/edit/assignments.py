@@ -149,7 +149,7 @@ def find_inherited_keys(
     ]
 
 
-def take_cleared_keys(data: dict[str, Any], written: Sequence[str]) -> list[str]:
+def collect_cleared_keys(data: dict[str, Any], written: Sequence[str]) -> list[str]:
     """Remove keys from a document's ``unset`` list, in any spelling.
 
     Return those that were in it.

@@ -24,7 +24,7 @@ from npuprof.edit.preset_file import (
 )
 from npuprof.model import Finding, NpuprofError, build_error
 from npuprof.report import Answer
-from npuprof.report.asking import answer_refusal, ask_on_terminal
+from npuprof.report.asking import answer_refusal, confirm_on_terminal
 from npuprof.report.text import count_rest, format_count
 from npuprof.resolve.config import Config
 from npuprof.store import assignment_arguments
@@ -72,7 +72,7 @@ class Bulk:
             after = self._resolve_changed()
             if not no_check:
                 self._judge(after)
-            remarks = [*dict.fromkeys(self._said), *self._tell_reach(matched, after)]
+            notes = [*dict.fromkeys(self._said), *self._tell_reach(matched, after)]
             count = (
                 f"{format_count(len(self._files), 'file')} of "
                 f"{format_count(len(matched), 'preset')} that met the condition"
@@ -80,15 +80,15 @@ class Bulk:
             difference = "".join(
                 format_difference(file.source, file.text, text) for file, text in self._files
             )
-            answer = Answer(difference, tuple(remarks), problems=problems)
+            answer = Answer(difference, tuple(notes), problems=problems)
             if not self._files or dry_run:
                 done = "would write" if self._files else "nothing to change:"
-                return answer._replace(remarks=(f"{done} {count}", *remarks))
-            if not yes and not ask_on_terminal(answer, "text", f"write {count}?"):
+                return answer._replace(notes=(f"{done} {count}", *notes))
+            if not yes and not confirm_on_terminal(answer, "text", f"write {count}?"):
                 return answer_refusal(answer, "written", shown=True)
             writing.write_wanted_files([file.build_wanted(text) for file, text in self._files])
         shown = answer if yes else Answer()  # the user has already seen it
-        return shown._replace(remarks=(f"wrote {count}", *shown.remarks))
+        return shown._replace(notes=(f"wrote {count}", *shown.notes))
 
     def _select(self) -> list[str]:
         """Return the presets that satisfy the condition. Raises NpuprofError if none can."""

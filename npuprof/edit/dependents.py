@@ -32,7 +32,7 @@ def require_valid_dependents(workspace: spec.Workspace, path: str, old: Profile,
         if errors := _find_errors(after, heir):
             brought += select_new_findings(_find_errors(before, heir), errors)
     if brought:
-        output.tell_remark(
+        output.print_note(
             "nothing written: the change would add errors to "
             "presets that extend it; --no-check writes it anyway"
         )

@@ -22,25 +22,25 @@ class Unfit(NamedTuple):
     """Their changes that must become conflicts, and the findings caused by both sides together."""
 
     forced: list[Path]
-    remarks: list[str]
+    notes: list[str]
 
 
 def find_unfit_changes(result: Merged, texts: Sequence[str], path: str) -> Unfit:
     """Return their changes that cause errors neither side has alone; new warnings become notes."""
     forced: list[Path] = []
-    remarks: list[str] = []
+    notes: list[str] = []
     home = _find_home(path)
     if home is None:
-        return Unfit(forced, remarks)
+        return Unfit(forced, notes)
     before = [_find_faults(*home, text) for text in texts[1:]]
     now, resolved = _find_faults(*home, result.ours)
     if resolved and not all(whole for _, whole in before):
-        return Unfit(forced, remarks)  # a side that cannot be resolved may hide existing errors
+        return Unfit(forced, notes)  # a side that cannot be resolved may hide existing errors
     known = {_identify_fault(finding) for findings, _ in before for finding in findings}
     for finding in now:
         if finding.severity == "info" or _identify_fault(finding) in known:
             continue
-        remarks.append(
+        notes.append(
             f"together, both sides {_DEEDS[finding.severity]} {finding.code}: {finding.message}"
         )
         if finding.severity == "error":
@@ -50,7 +50,7 @@ def find_unfit_changes(result: Merged, texts: Sequence[str], path: str) -> Unfit
             forced += [
                 taken for taken in result.taken if _concerns_setting(taken, concerned)
             ] or result.taken
-    return Unfit(forced, remarks)
+    return Unfit(forced, notes)
 
 
 def _list_team_reads(folder: Folder, name: str, code: str) -> tuple[str, ...]:

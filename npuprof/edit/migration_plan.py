@@ -80,7 +80,7 @@ def require_matching_dependents(outcome: Outcome, file: PresetFile, workspace: W
             "nothing written: presets that extend it set the old key; --all migrates them too, "
             "--no-check writes it anyway"
         )
-        output.tell_remark(message)
+        output.print_note(message)
         raise NpuprofError(finding._replace(severity="error") for finding in parted)
     require_valid_dependents(workspace, file.path, file.profile, outcome.moved.text)
 

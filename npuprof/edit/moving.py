@@ -117,7 +117,7 @@ class Moved:
         )
         return "".join([*shown, self._project_difference, moved])
 
-    def list_remarks(self) -> Iterator[str]:
+    def list_notes(self) -> Iterator[str]:
         """Yield notes on places that keep the old name."""
         if self._pins:
             yield f"a revision has the preset under the name it had then: {'; '.join(self._pins)}"

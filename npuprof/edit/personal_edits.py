@@ -31,11 +31,11 @@ def answer_edit(
     is_personal: bool,
     dry_run: bool,
     no_check: bool,
-    remarks: list[str],
+    notes: list[str],
 ) -> Answer:
     """Edit the file of a spec, or the personal layer over it. Raises NpuprofError."""
     answer = _answer_personal_edit if is_personal else answer_shared_edit
-    return answer(name, workspace, change_text, dry_run, no_check, remarks)
+    return answer(name, workspace, change_text, dry_run, no_check, notes)
 
 
 def _answer_personal_edit(
@@ -44,7 +44,7 @@ def _answer_personal_edit(
     change_text: ChangeText,
     dry_run: bool,
     no_check: bool,
-    remarks: list[str],
+    notes: list[str],
 ) -> Answer:
     """Edit the personal layer over a preset.
 
@@ -77,7 +77,6 @@ def _answer_personal_edit(
         with lock_folders([os.path.dirname(path)]):
             writing.write_wanted_files([Wanted(path, new.encode(), raw)])
     done = "nothing to change in" if not changed else "would write" if dry_run else "wrote"
-    notes = (f"{done} {path}, which show, explain, env and run apply over {shared.name}", *remarks)
-    return Answer(
-        format_difference(path.lstrip(os.sep), file.text if raw is not None else None, new), notes
-    )
+    effect = f"{done} {path}, which show, explain, env and run apply over {shared.name}"
+    difference = format_difference(path.lstrip(os.sep), file.text if raw is not None else None, new)
+    return Answer(difference, (effect, *notes))

@@ -87,7 +87,7 @@ def answer_shared_edit(
     change_text: ChangeText,
     dry_run: bool,
     no_check: bool,
-    remarks: list[str],
+    notes: list[str],
 ) -> Answer:
     """Edit the file of a spec; for standard input, the new text is the answer.
 
@@ -101,14 +101,14 @@ def answer_shared_edit(
             if file.path != "-":
                 require_valid_dependents(workspace, file.path, file.profile, new)
         if changed and "override" in file.profile.document.data:
-            remarks += describe_shadowing_overrides(file.profile, file.parse_changed(new))
+            notes += describe_shadowing_overrides(file.profile, file.parse_changed(new))
         difference = format_difference(file.source, file.text, new)
         if file.path == "-":
-            return Answer(new, tuple(remarks), aside=difference or "npuprof: nothing to change\n")
+            return Answer(new, tuple(notes), aside=difference or "npuprof: nothing to change\n")
         if changed and not dry_run:
             file.write_changed(new)
     done = "nothing to change in" if not changed else "would write" if dry_run else "wrote"
-    return Answer(difference, (f"{done} {file.source}", *remarks))
+    return Answer(difference, (f"{done} {file.source}", *notes))
 
 
 def read_preset_file(home: Folder, name: str) -> PresetFile:
@@ -320,7 +320,7 @@ def require_no_new_errors(known: Iterable[Finding], findings: Iterable[Finding])
     """Raise NpuprofError for errors that are not known, by identity, and print new warnings."""
     brought = select_new_findings(known, findings)
     if any(finding.severity == "error" for finding in brought):
-        output.tell_remark(
+        output.print_note(
             "nothing written: the change would add errors "
             "to the preset; --no-check writes it anyway"
         )

@@ -23,12 +23,12 @@ class PastLookups(Lookups):
         """Return the sources of the current commit, or of another store. Raises NpuprofError."""
         return self._snapshots.sources if home is self._snapshots else super().find_sources(home)
 
-    def find_pin(self, home: ProfileSource, reference: str, asked: Origin | None) -> Pin:
+    def find_pin(self, home: ProfileSource, reference: str, requested: Origin | None) -> Pin:
         """Return the target of ``NAME@REV`` in the history before the current commit, or of another
         store. Raises NpuprofError.
         """
         return (
-            self._snapshots.pin_parent(reference, asked)
+            self._snapshots.pin_parent(reference, requested)
             if home is self._snapshots
-            else super().find_pin(home, reference, asked)
+            else super().find_pin(home, reference, requested)
         )

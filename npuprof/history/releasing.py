@@ -76,15 +76,15 @@ def list_pinned_parents(config: Config) -> Iterator[ParentRecord]:
             continue
         seen.add((view, id(home), name))
         profile = home.profile(name)
-        for reference, asked in profile.iterate_references():
+        for reference, requested in profile.iterate_references():
             if is_source_reference(reference):
-                there = lookups.find_source_store(home, reference, asked)
+                there = lookups.find_source_store(home, reference, requested)
                 yield ParentRecord(view, reference, there.version, there.commit)
                 continue
             if "@" not in reference:
                 waiting.append((view, home, reference))
                 continue
-            pin = home.pin_parent(reference, asked)
+            pin = home.pin_parent(reference, requested)
             parent = ParentRecord(view, reference, pin.version, pin.commit)
             yield parent
             waiting.append((parent.own_view, pin.home, pin.name))

@@ -41,13 +41,13 @@ class Snapshots(ProfileSource):
         self._project_files: dict[str, tuple[str, ...]] = {}
         self._sources: dict[tuple[str, ...], Sources] = {}
 
-    def pin_parent(self, reference: str, asked: Origin | None) -> revisions.Pin:
+    def pin_parent(self, reference: str, requested: Origin | None) -> revisions.Pin:
         """Return the target of a reference with an @, seen from the current commit.
 
         Raises NpuprofError.
         """
         release = self._release if self.commit == self._tip else None
-        return self.repository.find_pin(reference, asked, release, seen_from=self.commit)
+        return self.repository.find_pin(reference, requested, release, seen_from=self.commit)
 
     @property
     def sources(self) -> Sources:

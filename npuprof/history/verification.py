@@ -334,7 +334,7 @@ _UNABLE = (
 )
 
 
-def asks_for_signatures(repository: Repository) -> bool:
+def requires_signatures(repository: Repository) -> bool:
     """Return whether tags should be signed: ``tag.gpgSign``, or any ``gpg.*`` setting unless that
     is false. Raises NpuprofError.
     """

@@ -21,7 +21,7 @@ class Comment(NamedTuple):
     body: str
 
 
-def keep_comment(comments: ServiceComments, marker: str, page: str, wanted: bool) -> str:
+def update_comment(comments: ServiceComments, marker: str, page: str, wanted: bool) -> str:
     """Set the text of npuprof's comment; return what was done, in a word.
 
     npuprof's comment has its author and begins with the marker. A new one is created only if

@@ -16,7 +16,7 @@ from npuprof.catalog.targets import load_target_index as load_target_index
 from npuprof.document import keys
 from npuprof.model import Finding, NpuprofError, Record, __version__, build_error, build_usage_error
 from npuprof.renderers.stamp import list_sidecars, stamp_text
-from npuprof.report import say_switch
+from npuprof.report import format_switch
 from npuprof.resolve.config import Config
 from npuprof.resolve.digests import FORM
 
@@ -74,7 +74,7 @@ class Target(Record, kw_only=True):
 
         Raises NpuprofError for options that the target does not support, or for another scenario.
         """
-        self.refuse_offline(config)
+        self.reject_offline(config)
         return self.write(config, inline)._replace(
             left_out=find_left_out_sections(config, self.sections)
         )
@@ -84,7 +84,7 @@ class Target(Record, kw_only=True):
 
         Raises NpuprofError if the target has none.
         """
-        self.refuse_offline(config)
+        self.reject_offline(config)
         if self.write_onto is None:
             what, why = (
                 f"the lines of {self.file} do not work on an object that is there",
@@ -97,7 +97,7 @@ class Target(Record, kw_only=True):
             left_out=find_left_out_sections(config, self.sections)
         )
 
-    def refuse_offline(self, config: Config) -> None:
+    def reject_offline(self, config: Config) -> None:
         """Raise NpuprofError for a preset for the ATC compiler, unless the target supports it."""
         if config.scenario == "offline-inference" and not self.offline:
             what = (
@@ -129,7 +129,7 @@ def find_left_out_sections(config: Config, written: Collection[str]) -> tuple[Fi
             ),
             "This target has no place for it.",
             (
-                f"omit {say_switch('strict', config.resolver.in_python)}, or unset them in an "
+                f"omit {format_switch('strict', config.resolver.in_python)}, or unset them in an "
                 "[[override]] for this target"
             ),
             config.origin(key := keys.format_full_key(name, next(iter(settings)))),

@@ -21,7 +21,7 @@ from npuprof.renderers import (
 )
 from npuprof.renderers.environment import build_unstartable_finding
 from npuprof.renderers.shell import quote_posix
-from npuprof.report import say_set
+from npuprof.report import format_set_command
 from npuprof.resolve.config import Config
 
 _ADVICE = (
@@ -213,7 +213,7 @@ def _check_atc_flags(
         why = "They belong to one conversion, not to a preset that many share."
         hint = (
             "add them to the command, or give "
-            f"{say_set(f'atc.{missing[0]}', config.resolver.in_python)}"
+            f"{format_set_command(f'atc.{missing[0]}', config.resolver.in_python)}"
         )
         yield build_render_finding(config, "NP911", "", what, why, hint)
     if "op_select_implmode" in flags:

@@ -24,7 +24,7 @@ from npuprof.renderers import (
     encode_field_value,
     place_sidecars,
 )
-from npuprof.renderers.trusting import refuse_untrusted
+from npuprof.renderers.trusting import reject_untrusted
 from npuprof.resolve import is_override_active
 from npuprof.resolve.config import Config
 
@@ -56,7 +56,7 @@ def collect_env_variables(
     variables = {}
     notes = []
     later = {}
-    refuse_untrusted(config, trusting, allowing_unknown)
+    reject_untrusted(config, trusting, allowing_unknown)
     for name, value in config.env.items():
         text, fact = format_exported_text(name, value), ""
         if text is None:

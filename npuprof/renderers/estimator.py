@@ -23,7 +23,7 @@ from npuprof.renderers import (
 )
 from npuprof.renderers.python_source import SCRIPT_FOLDER, format_call, format_literal
 from npuprof.renderers.session import find_companion_lines, format_parameter_map
-from npuprof.report import say_option
+from npuprof.report import format_option
 from npuprof.resolve.config import Config
 
 #: Options by their path below NPURunConfig.
@@ -41,14 +41,14 @@ def run_config(session_config=None, **more):
     rewrite_options = session_config.graph_options.rewrite_options
 {parameters}    rewrite_options.remapping = RewriterConfig.OFF
     rewrite_options.memory_optimization = RewriterConfig.OFF
-{remarks}{call}
+{notes}{call}
 '''
 _INLINE = """\
 {os}from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
 
 {parameters}session_config.graph_options.rewrite_options.remapping = RewriterConfig.OFF
 session_config.graph_options.rewrite_options.memory_optimization = RewriterConfig.OFF
-{remarks}{call}
+{notes}{call}
 """
 
 
@@ -73,7 +73,7 @@ def _dynamic_arguments() -> tuple[str, ...]:
 def render_estimator(config: Config, inline: bool) -> Rendered:
     """Return the module with ``run_config(session_config=None)``, or the bare lines."""
     paths, session_options = _collect_run_arguments(config)
-    remarks, findings = find_companion_lines(config)
+    notes, findings = find_companion_lines(config)
     indent = "" if inline else "    "
     used = sorted({_class_names()[part] for path in paths for part in path[:-1]})
     arguments = [
@@ -88,7 +88,7 @@ def render_estimator(config: Config, inline: bool) -> Rendered:
         os="import os\n\n" if collect_sidecars(config) else "",
         imports=_format_config_imports(["NPURunConfig", *used]),
         parameters=_format_session_entry(config, session_options, inline),
-        remarks="".join(f"{indent}# {remark}\n" for remark in remarks),
+        notes="".join(f"{indent}# {note}\n" for note in notes),
         call="\n".join(call),
     )
     findings = (
@@ -313,7 +313,7 @@ def _check_estimator_defaults(config: Config) -> Iterator[Finding]:
             "CANN 7.0.0 and before raise TypeError for a fourth argument, 9.0.0 and later for a "
             "missing one; those between are not known."
         )
-        release = say_option("cann", "RELEASE", config.resolver.in_python)
+        release = format_option("cann", "RELEASE", config.resolver.in_python)
         hint = f"render with {release}; where the release raises TypeError, take the argument out"
         yield build_render_finding(config, "NP909", dims, what, why, hint)
     for option in _list_special_options():

@@ -46,7 +46,7 @@ def write_rendered_files(path: str, file: str, rendered: Rendered, force: bool) 
     except BaseException:
         remove_folders(new_folders)
         raise
-    output.tell_made_folders(new_folders)
+    output.print_created_folders(new_folders)
     return [entry.path for entry in reversed(wanted)]
 
 

@@ -156,14 +156,14 @@ def find_companion_lines(
     ``trains`` is set if the rendered session is the training session, ``loop`` is the line that
     makes the loop on the device, empty if none is needed.
     """
-    remarks = []
+    notes = []
     findings = []
     mode = config.settings.get("experimental_accelerate_train_mode")
     if mode is not None and trains:
         trigger = mode[1] if isinstance(mode, list) and len(mode) > 1 else str(mode).split("|")[1:2]
         loss = trigger == "loss" or trigger == ["loss"]
         hook = f"TellMeStepOrLossHook({'loss=..., final_loss=...' if loss else 'step=..., total_step=...'})"
-        remarks += ["The script has to train with this hook, or acceleration never ends:", hook]
+        notes += ["The script has to train with this hook, or acceleration never ends:", hook]
         pair = "LOSS_NOW and TARGET_LOSS" if loss else "STEP_NOW and TOTAL_STEP"
         findings.append(
             build_render_finding(
@@ -178,7 +178,7 @@ def find_companion_lines(
     count = config.settings.get("iterations_per_loop", 1)
     if loop and type(count) is int and count > 1:
         line = loop.format(count=count)
-        remarks += ["The loop on the device needs this in the script as well:", line]
+        notes += ["The loop on the device needs this in the script as well:", line]
         findings.append(
             build_render_finding(
                 config,
@@ -189,7 +189,7 @@ def find_companion_lines(
                 f"add {line}",
             )
         )
-    return remarks, tuple(findings)
+    return notes, tuple(findings)
 
 
 def write_session_onto(config: Config, onto: str) -> Rendered:
@@ -231,10 +231,10 @@ def render_shape(
         for name, (file, text) in collect_sidecars(config).items()
         if names is None or name in names
     }
-    remarks, findings = find_companion_lines(config, shape.loop, shape.trains)
+    notes, findings = find_companion_lines(config, shape.loop, shape.trains)
     indent = "" if inline else "    "
     lines = format_parameter_map(config, names, indent, target) + "".join(
-        f"{indent}# {remark}\n" for remark in remarks
+        f"{indent}# {note}\n" for note in notes
     )
     if inline:
         body = (

@@ -1,7 +1,7 @@
 """Trust: the variables of ``[env]`` that need the user's trust before they are exported, and their
 stores.
 
-Everything that exports or starts calls ``refuse_untrusted``: each shell and format, ``run``,
+Everything that exports or starts calls ``reject_untrusted``: each shell and format, ``run``,
 injected blocks, ``bisect`` and ``sweep``.
 """
 
@@ -22,7 +22,7 @@ from npuprof.checks.sharing import build_own_variable_fault, list_lost_protectio
 from npuprof.document import keys
 from npuprof.document.profile import Profile, ProfileSource
 from npuprof.model import Finding, NpuprofError, Origin, Record, Step
-from npuprof.report import say_switch
+from npuprof.report import format_switch
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import is_of_source, is_personal
 
@@ -152,7 +152,7 @@ def list_profile_needs(profile: Profile) -> list[Need]:
     return [need for step in steps if (need := find_step_need(profile, step))]
 
 
-def refuse_untrusted(
+def reject_untrusted(
     config: Config, trusting: bool = False, allowing_unknown: bool = False
 ) -> None:
     """Raise NpuprofError for npuprof's own variables (NP607), and, unless ``trusting``, for
@@ -210,7 +210,7 @@ def _build_own_finding(config: Config, key: str) -> Finding:
 def _build_finding(need: Need, author: Author, all_needs: list[Need], in_python: bool) -> Finding:
     import shlex
 
-    once = f"{say_switch('trust', in_python)} for this once"
+    once = f"{format_switch('trust', in_python)} for this once"
     words = " ".join(dict.fromkeys(shlex.quote(need.word) for need in all_needs))
     hint = (
         f"look at it, then npuprof trust {shlex.quote(author.shown)} {words}, or {once}"

@@ -32,14 +32,14 @@ class Answer(Record):
     """The result of a verb.
 
     ``forms`` has a function for each value of ``--format``. Only the requested one is called; an
-    iterator is printed as it arrives, ``None`` prints nothing. ``notes`` are printed before the
-    answer, ``aside``, ``remarks`` and ``problems`` after it; ``code`` is the exit code.
+    iterator is printed as it arrives, ``None`` prints nothing. ``early_notes`` are printed before the
+    answer, ``aside``, ``notes`` and ``problems`` after it; ``code`` is the exit code.
     """
 
     forms: Forms | str | bytes | Table | Markdown | None = None
-    remarks: tuple[str, ...] = ()
-    code: int = 0
     notes: tuple[str, ...] = ()
+    code: int = 0
+    early_notes: tuple[str, ...] = ()
     problems: Sequence[Finding] = ()
     aside: str = ""
 
@@ -50,7 +50,7 @@ class Answer(Record):
         return self.forms
 
 
-def say_option(name: str, value: str | None = None, in_python: bool = False) -> str:
+def format_option(name: str, value: str | None = None, in_python: bool = False) -> str:
     """Return how messages name an option: ``--store``, ``--store DIR``.
 
     In Python ``path``, ``path='DIR'``.
@@ -61,12 +61,12 @@ def say_option(name: str, value: str | None = None, in_python: bool = False) -> 
     return f"--{name}" if value is None else f"--{name} {value}"
 
 
-def say_switch(name: str, in_python: bool = False) -> str:
+def format_switch(name: str, in_python: bool = False) -> str:
     """Return how messages name a switch: ``--trust``; in Python ``trust=True``."""
     return f"{_ARGUMENTS.get(name, name)}=True" if in_python else f"--{name}"
 
 
-def say_set(key: str, in_python: bool = False) -> str:
+def format_set_command(key: str, in_python: bool = False) -> str:
     """Return how messages set a key for one call: ``--set KEY=...``.
 
     In Python ``set={KEY: ...}``.

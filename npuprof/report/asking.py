@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 
 from npuprof.report import Answer
-from npuprof.report.output import tell_remark
+from npuprof.report.output import print_note
 
 
-def ask_on_terminal(answer: Answer, form: str, question: str) -> bool:
+def confirm_on_terminal(answer: Answer, form: str, question: str) -> bool:
     """Print an answer and a question; return whether the user confirmed.
 
     False without a terminal.
@@ -17,8 +17,8 @@ def ask_on_terminal(answer: Answer, form: str, question: str) -> bool:
         return False
     sys.stdout.write(str(answer.write_form(form)))
     sys.stdout.flush()
-    for remark in answer.remarks:
-        tell_remark(remark)
+    for note in answer.notes:
+        print_note(note)
     sys.stderr.write(f"npuprof: {question} [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")
@@ -32,5 +32,5 @@ def answer_refusal(answer: Answer, done: str, shown: bool) -> Answer:
     here = sys.stdin.isatty()
     why = "it takes a yes" if here else "there is no terminal to ask on, and --yes was not given"
     return Answer(
-        None if here and shown else answer.forms, (*answer.remarks, f"nothing was {done}: {why}"), 1
+        None if here and shown else answer.forms, (*answer.notes, f"nothing was {done}: {why}"), 1
     )

@@ -23,7 +23,7 @@ _SCHEMA = "npuprof.baseline/1"
 _FILE = re.compile(r"[^\s()'\",;:]+\.\w+")
 
 
-class Mark(NamedTuple):
+class BaselineKey(NamedTuple):
     """The identity of a finding between runs: its file, relative to the baseline, its code, key and
     message.
     """
@@ -42,7 +42,7 @@ class Baseline(NamedTuple):
 
     file: str
     raw: bytes | None
-    known: Counter[Mark]
+    known: Counter[BaselineKey]
 
 
 def read_baseline(file: str) -> Baseline:
@@ -58,7 +58,10 @@ def read_baseline(file: str) -> Baseline:
         if data["schema"] != _SCHEMA:
             raise ValueError
         rows = [
-            (Mark(*(_require_text(row[name]) for name in Mark._fields)), row.get("count", 1))
+            (
+                BaselineKey(*(_require_text(row[name]) for name in BaselineKey._fields)),
+                row.get("count", 1),
+            )
             for row in data["findings"]
         ]
         if any(type(count) is not int or count < 1 for _, count in rows):
@@ -71,7 +74,7 @@ def read_baseline(file: str) -> Baseline:
         raise build_error(
             "NP015", what, why, "restore it, or remove and recreate it", where=Place(file)
         ) from None
-    known: Counter[Mark] = Counter()
+    known: Counter[BaselineKey] = Counter()
     for mark, count in rows:
         known[mark] += count
     return Baseline(file, raw, known)
@@ -83,7 +86,7 @@ def _require_text(value: Any) -> str:
     return value
 
 
-def mark_finding(finding: Finding, file: str) -> Mark:
+def mark_finding(finding: Finding, file: str) -> BaselineKey:
     """Return the identity of a finding in the baseline ``file``."""
     path = (
         finding.origin.file
@@ -96,10 +99,10 @@ def mark_finding(finding: Finding, file: str) -> Mark:
         path = os.path.relpath(os.path.abspath(path), folder)
     if not revision and folder != os.getcwd():
         message = _FILE.sub(lambda match: _relate_path(match[0], folder), message)
-    return Mark(path, finding.code, finding.key, message)
+    return BaselineKey(path, finding.code, finding.key, message)
 
 
-def write_baseline(baseline: Baseline, marks: Counter[Mark]) -> None:
+def write_baseline(baseline: Baseline, marks: Counter[BaselineKey]) -> None:
     """Write a baseline atomically.
 
     Raises NpuprofError if that fails, or if another program has changed the file.
@@ -127,7 +130,7 @@ def _relate_path(path: str, folder: str) -> str:
     )
 
 
-def count_marks(findings: Sequence[Finding], file: str) -> Counter[Mark]:
+def count_marks(findings: Sequence[Finding], file: str) -> Counter[BaselineKey]:
     """Return the number of occurrences of each finding."""
     return Counter(mark_finding(finding, file) for finding in findings)
 
@@ -140,13 +143,13 @@ class Compared(NamedTuple):
     """
 
     new: list[Finding]
-    known: Counter[Mark]
-    gone: Counter[Mark]
+    known: Counter[BaselineKey]
+    gone: Counter[BaselineKey]
     moved: dict[str, str]
 
 
 def compare_with_baseline(
-    findings: Sequence[Finding], baseline: Baseline, is_judged: Callable[[Mark], bool]
+    findings: Sequence[Finding], baseline: Baseline, is_judged: Callable[[BaselineKey], bool]
 ) -> Compared:
     """Return the new and known findings, and the fixed ones among the marks that were checked.
 
@@ -154,7 +157,7 @@ def compare_with_baseline(
     new findings.
     """
     left = Counter(baseline.known)
-    unknown: list[tuple[Mark, Finding]] = []
+    unknown: list[tuple[BaselineKey, Finding]] = []
     for finding in findings:
         mark = mark_finding(finding, baseline.file)
         if left[mark]:
@@ -181,8 +184,8 @@ def compare_with_baseline(
 
 
 def _match_moved_marks(
-    unknown: Sequence[Mark], remaining: Counter[Mark], baseline: Baseline
-) -> list[Mark | None]:
+    unknown: Sequence[BaselineKey], remaining: Counter[BaselineKey], baseline: Baseline
+) -> list[BaselineKey | None]:
     """Return for each mark the one that is equal apart from the names of missing and new files.
 
     None if there is none.
@@ -201,7 +204,7 @@ def _match_moved_marks(
     moved = missing | ({mark.path for mark in unknown if mark.path} - named)
     names = {name for path in moved for name in _list_names(path)}
 
-    def drop_names(mark: Mark) -> Mark:
+    def drop_names(mark: BaselineKey) -> BaselineKey:
         message = _NAME.sub(lambda match: "\0" if match[0] in names else match[0], mark.message)
         return mark._replace(path="" if mark.path in moved else mark.path, message=message)
 
@@ -220,7 +223,7 @@ def _list_names(path: str) -> list[str]:
     return [path, *("/".join(parts[first:]) for first in range(len(parts)))]
 
 
-def build_gone_findings(gone: Counter[Mark], file: str) -> list[Finding]:
+def build_gone_findings(gone: Counter[BaselineKey], file: str) -> list[Finding]:
     """Return a note for each finding of a baseline that no longer occurs."""
     why, hint = (
         "The baseline would hide it, should it come back.",

@@ -107,7 +107,7 @@ def fit_to_stderr(text: str) -> str:
     return wrap_lines(text, find_width())
 
 
-def tell_remark(text: str) -> None:
+def print_note(text: str) -> None:
     """Print a note.
 
     Lines after the first are indented, so that a name in it cannot pass for a new message.
@@ -132,12 +132,12 @@ def is_colour_wanted(choice: str, stream: object = None) -> bool:
     return bool(getattr(target, "isatty", lambda: False)())
 
 
-def tell_made_folders(created: list[str]) -> None:
+def print_created_folders(created: list[str]) -> None:
     """Print the folders that ``make_folder`` created for a user's path, so that typos
     are noticed.
     """
     if created:
-        tell_remark(f"made the folder {created[0]}")
+        print_note(f"made the folder {created[0]}")
 
 
-show_notes_with(tell_remark)
+show_notes_with(print_note)

@@ -96,7 +96,7 @@ def _format_code(text: str, width: int, coloured: bool) -> str:
         shown = "\n".join(block if typed else wrap_lines(block, room) for block, typed in blocks)
     else:
         shown = "\n".join(
-            _set_remark_apart(line, room) if measure_width(line) > room else line for line in lines
+            _set_comment_apart(line, room) if measure_width(line) > room else line for line in lines
         )
     return (
         "".join(
@@ -107,13 +107,13 @@ def _format_code(text: str, width: int, coloured: bool) -> str:
     )
 
 
-def _set_remark_apart(line: str, room: int) -> str:
+def _set_comment_apart(line: str, room: int) -> str:
     """Return a line of code with its trailing comment moved above it; unchanged if it has none."""
-    remarked = _REMARKED.fullmatch(line)
-    if remarked is None:
+    noted = _REMARKED.fullmatch(line)
+    if noted is None:
         return line
-    code, remark = remarked.groups()
-    above = wrap_lines(f"{' ' * (len(code) - len(code.lstrip()))}# {remark}", room)
+    code, note = noted.groups()
+    above = wrap_lines(f"{' ' * (len(code) - len(code.lstrip()))}# {note}", room)
     return above.replace("\n    ", "\n# ") + f"\n{code}"
 
 

@@ -332,7 +332,7 @@ def apply_layers(
                 else _trace_step(profile, layer, step, step.key in settings, events)
             )
             if step.op == "unset":
-                take_unset_step(settings, step, cuts)
+                apply_unset_step(settings, step, cuts)
                 continue
             cuts.pop(step.key, None)
             try:
@@ -354,7 +354,7 @@ def _apply_step(settings: dict[str, Any], step: Step, value: Any) -> None:
         settings[key] = values.append_lists(key, settings.get(key), value)
 
 
-def take_unset_step(settings: dict[str, Any], step: Step, cuts: dict[str, values.Cut]) -> bool:
+def apply_unset_step(settings: dict[str, Any], step: Step, cuts: dict[str, values.Cut]) -> bool:
     """Unset the key of a step; return whether it was set.
 
     ``cuts`` records the removed parts of values since they were last set.

@@ -516,7 +516,7 @@ def _format_html(config: Config) -> str:
 
 
 def _describe_purpose(config: Config) -> str:
-    asked = config.context
+    requested = config.context
     parts = [
         config.scenario or "",
         f"CANN {config.cann}" if config.cann else "",
@@ -524,7 +524,9 @@ def _describe_purpose(config: Config) -> str:
     ]
     parts += [f"{name} {spec}" for name, spec in config.versions.items()]
     parts += [
-        f"resolved for {asked.describe()}" if asked._replace(target=None) != Context() else ""
+        f"resolved for {requested.describe()}"
+        if requested._replace(target=None) != Context()
+        else ""
     ]
-    parts += [f"target {asked.target}" if asked.target else ""]
+    parts += [f"target {requested.target}" if requested.target else ""]
     return "; ".join(filter(None, parts))

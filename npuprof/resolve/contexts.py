@@ -48,19 +48,19 @@ def list_frameworks_matched(overrides: Iterable[Override]) -> list[str]:
     )
 
 
-def list_override_points(override: Override, asked: Context) -> Iterator[NamedContext]:
+def list_override_points(override: Override, requested: Context) -> Iterator[NamedContext]:
     """Yield the contexts that a match selects: the requested values stay.
 
     A release range counts as its newest release.
     """
     axes = ["product", "cann", "target", *list_frameworks_matched([override])]
     for texts in combinations(
-        *(("",) if asked.find_value(axis) else override.match.get(axis, ("",)) for axis in axes)
+        *(("",) if requested.find_value(axis) else override.match.get(axis, ("",)) for axis in axes)
     ):
         words = tuple((axis, text) for axis, text in zip(axes, texts, strict=True) if text)
         values = {axis: _find_newest(axis, text) for axis, text in words}
         if all(values.values()):
-            yield build_point(asked, values), words
+            yield build_point(requested, values), words
 
 
 def _find_newest(axis: str, text: str) -> str | None:
@@ -75,14 +75,14 @@ def _find_newest(axis: str, text: str) -> str | None:
     )
 
 
-def build_point(asked: Context, values: Mapping[str, str | None]) -> Context:
+def build_point(requested: Context, values: Mapping[str, str | None]) -> Context:
     """Return a context with other values on some axes."""
     plain = {axis: value for axis, value in values.items() if axis in ("product", "cann", "target")}
     versions = {
-        **dict(asked.versions),
+        **dict(requested.versions),
         **{axis: value for axis, value in values.items() if value and axis not in plain},
     }
-    return asked._replace(**plain, versions=tuple(sorted(versions.items())))
+    return requested._replace(**plain, versions=tuple(sorted(versions.items())))
 
 
 def find_unasked_overrides(config: Config) -> dict[str, list[Origin]]:
@@ -302,8 +302,8 @@ class ContextMap:
 
         Only the requested one, if any.
         """
-        if asked := self._config.context.find_value(axis):
-            return [asked]
+        if requested := self._config.context.find_value(axis):
+            return [requested]
         if axis == "product":
             return [_OPEN, *_list_products(self._config.products, self._list_named("product"))]
         return [_OPEN, *self._list_releases(axis)]
@@ -374,25 +374,29 @@ class ContextMap:
     def _build_region(
         self, config: Config, scenario: str | None, surface: str, box: Box, places: Stretch
     ) -> Region:
-        asked, claims = self._config.context, self._config.list_ranges()
+        requested, claims = self._config.context, self._config.list_ranges()
         families, *stretches = box
-        apart = asked.product not in families
+        apart = requested.product not in families
         spans = {}
         versions = self._config.list_covered_versions()
         for axis, span in zip(self._axes[1:], stretches, strict=True):
-            if asked.find_value(axis) not in span:
+            if requested.find_value(axis) not in span:
                 spans[axis] = _drop_open(
                     chain.from_iterable(self._alike.get((axis, name), (name,)) for name in span)
                 )
             # Values that overrides match outside the preset's claims count only if they decide.
             versions[axis] = _drop_open(
                 span
-                if asked.find_value(axis) not in span or asked.find_value(axis) or axis in claims
+                if requested.find_value(axis) not in span
+                or requested.find_value(axis)
+                or axis in claims
                 else ()
             )
-        words = [] if asked.target in places else [f"for the target {', '.join(map(str, places))}"]
+        words = (
+            [] if requested.target in places else [f"for the target {', '.join(map(str, places))}"]
+        )
         words += [] if scenario == self._config.scenario else [f"for {scenario}"]
-        meant = families if apart or asked.product or self._config.products else ()
+        meant = families if apart or requested.product or self._config.products else ()
         plain = not (apart or spans or words)
         words += self._list_unasked(box)
         read = versions.pop(releases.CANN, ())
@@ -424,12 +428,12 @@ class ContextMap:
                 yield f"{UNASKED}{noun} is asked for"
 
     def _is_plain(self, point: Point) -> bool:
-        asked = self._config.context
+        requested = self._config.context
         here = all(
-            asked.find_value(axis) in stretch
+            requested.find_value(axis) in stretch
             for axis, stretch in zip(self._axes, point.box, strict=True)
         )
-        return here and (asked.target, self._config.scenario) == (point.target, point.scenario)
+        return here and (requested.target, self._config.scenario) == (point.target, point.scenario)
 
     def _resolve_at(self, point: Point) -> Config | None:
         """Return the preset resolved at a point, None if that fails."""

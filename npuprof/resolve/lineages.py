@@ -348,7 +348,7 @@ def has_yanked(lineage: Iterable[Profile]) -> bool:
     return any(map(_get_yanked, lineage))
 
 
-def says_anywhere(lineage: Iterable[Profile], key: str) -> bool:
+def is_set_anywhere(lineage: Iterable[Profile], key: str) -> bool:
     """Return whether any member sets a key of ``[profile]``."""
     return any(map(contains, map(_get_table, lineage), repeat(key)))
 

@@ -33,7 +33,7 @@ def find_names(process: Process, epoch: Epoch) -> tuple[str, ...]:
     return tuple(name for name in names if (name >= generation.threads_since) == process.threaded)
 
 
-def tell_names(process: Process) -> str:
+def describe_names(process: Process) -> str:
     """Return the adapter of a process, or the oldest and newest candidate.
 
     Empty if nothing identifies it.
@@ -47,7 +47,7 @@ def tell_names(process: Process) -> str:
     return " to ".join(dict.fromkeys((names[:1] + names[-1:]) or known))
 
 
-def hands_on_nothing(wire: Wire, process: Process, epoch: Epoch) -> bool:
+def passes_no_options(wire: Wire, process: Process, epoch: Epoch) -> bool:
     """Return whether no candidate adapter passes the option on: its logged text is independent of
     the setting.
     """
@@ -62,7 +62,7 @@ EMPTY = "as if it were unset: the key is missing, empty, or of another type"
 _ALWAYS_WRITTEN = frozenset(("flag", "number", "mode", "word"))
 
 
-def shows_absence(wire: Wire, process: Process) -> bool:
+def logs_unset_options(wire: Wire, process: Process) -> bool:
     """Return whether an empty text, or a map without the key, shows that no value arrived.
 
     For text options, empty may be the value; an engine option may have arrived too late; early
@@ -97,7 +97,7 @@ def explain_missing(wire: Wire, epoch: Epoch) -> str:
     return ""
 
 
-def find_teller(wire: Wire, process: Process) -> str:
+def find_logging_switch(wire: Wire, process: Process) -> str:
     """Return the variable that makes the next run log the option."""
     if wire.proves in ("dump", "nothing"):
         return DUMPS if wire.node else ""

@@ -11,7 +11,7 @@ from npuprof.model import Context, Finding, Place, Record, build_error
 from npuprof.renderers.stamp import judge_found_text
 from npuprof.resolve.digests import list_digests
 from npuprof.runs.evidence import Evidence
-from npuprof.runs.evidence.evidence_files import read_told_evidence
+from npuprof.runs.evidence.evidence_files import read_logs
 from npuprof.runs.kinds import EVIDENCE, find_kind
 from npuprof.runs.run_records import (
     SCHEMA_BEGINNING,
@@ -188,7 +188,7 @@ def _is_evidence(path: str) -> bool:
 
 
 def _read_evidence(path: str) -> Clue:
-    return Clue("standard input" if path == "-" else path, evidence=read_told_evidence([path]))
+    return Clue("standard input" if path == "-" else path, evidence=read_logs([path]))
 
 
 def _read_text(path: str, raw: bytes) -> list[Clue]:

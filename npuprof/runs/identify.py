@@ -34,7 +34,7 @@ class Match(Record):
     ``newest`` and ``oldest`` are its commits, None for a match in the work tree only. ``kind`` is
     the matching digest, ``resolved`` or ``preset``, or ``fits``; ``config`` is the matching preset;
     ``now`` are its differences from the current preset, None if that is missing or cannot be
-    resolved; ``asked`` are the mix-ins and changes. ``renamed`` is its current name, empty if
+    resolved; ``requested`` are the mix-ins and changes. ``renamed`` is its current name, empty if
     unchanged.
     """
 
@@ -47,7 +47,7 @@ class Match(Record):
     versions: tuple[str, ...] = ()
     in_work_tree: bool = False
     now: Pair | None = None
-    asked: tuple[str, ...] = ()
+    requested: tuple[str, ...] = ()
     fit: Fit | None = None
     renamed: str = ""
 
@@ -107,7 +107,7 @@ class Identifier:
         if clue.record and (over := list_asked(clue.record)):
             for key, match in matches.items():
                 if match.kind == "preset" and match.name == clue.name:
-                    matches[key] = match._replace(asked=over)
+                    matches[key] = match._replace(requested=over)
         ordered = sorted(
             matches.values(),
             key=lambda match: (match.name != clue.name, not match.in_work_tree, match.name),
@@ -248,14 +248,14 @@ class Identifier:
             return None
         try:
             context = clue.record.get("context") or {}
-            asked = build_context(
+            requested = build_context(
                 context.get("cann"), context.get("product"), "env", read_versions(context)
             )
             changes = parse_assignments(
                 list_texts(request.get("set")), list_texts(request.get("unset"))
             )
             mixins = [self._pin(mixin, commit) for mixin in list_texts(request.get("with"))]
-            config = self._workspace.open_beside(asked).resolve_spec(
+            config = self._workspace.open_beside(requested).resolve_spec(
                 self._pin(name, commit), mixins, changes
             )
         except (NpuprofError, TypeError):
@@ -263,7 +263,7 @@ class Identifier:
         if not clue.digest or _match(config, clue.digest) != "resolved":
             return None
         return _add_commits(
-            Match(name, "resolved", config, asked=list_asked(clue.record)),
+            Match(name, "resolved", config, requested=list_asked(clue.record)),
             self._repository,
             [commit],
         )
@@ -354,6 +354,6 @@ def _join(match: Match, other_match: Match) -> Match:
     first = other_match if other_match.count >= match.count else match
     return first._replace(
         in_work_tree=match.in_work_tree or other_match.in_work_tree,
-        asked=match.asked or other_match.asked,
+        requested=match.requested or other_match.requested,
         versions=other_match.versions or match.versions,
     )

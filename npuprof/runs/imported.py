@@ -18,7 +18,7 @@ from npuprof.renderers.flattened import format_tables
 from npuprof.report import Answer
 from npuprof.report.text import escape_controls, format_count
 from npuprof.runs.evidence import Evidence, Process, Text
-from npuprof.runs.evidence.evidence_files import read_told_evidence
+from npuprof.runs.evidence.evidence_files import read_logs
 from npuprof.runs.evidence.log_locations import is_evidence
 from npuprof.runs.log_values import (
     ABSENT,
@@ -266,7 +266,7 @@ def find_evidence(profile: Profile) -> Evidence | None:
     return content if isinstance(content, Evidence) else None
 
 
-def tell_agreeing(options: Mapping[str, Any], evidence: Evidence) -> dict[str, bool]:
+def compare_with_logs(options: Mapping[str, Any], evidence: Evidence) -> dict[str, bool]:
     """Return the options of a preset that a run does not contradict, each with whether the run
     certainly has it.
 
@@ -335,7 +335,7 @@ def answer_import(
 
     Exit 1 with ``strict`` if a setting differs between processes or is unknown.
     """
-    evidence = read_told_evidence(paths)
+    evidence = read_logs(paths)
     run = import_evidence(evidence)
     first = (
         "standard input"
@@ -368,10 +368,10 @@ def answer_import(
         "1 process" if len(evidence.processes) == 1 else f"{len(evidence.processes)} processes"
     )
     proven = f"{format_count(len(run.settings), 'setting')} of {processes} proven"
-    remarks = [f"{proven}, {len(run.unknown)} not known; see the comments at the end"]
+    notes = [f"{proven}, {len(run.unknown)} not known; see the comments at the end"]
     if run.differing:
-        remarks.append(f"differs between processes: {', '.join(run.differing)}")
-    return Answer(forms, tuple(remarks), 1 if strict and (run.differing or run.unknown) else 0)
+        notes.append(f"differs between processes: {', '.join(run.differing)}")
+    return Answer(forms, tuple(notes), 1 if strict and (run.differing or run.unknown) else 0)
 
 
 def _format_text(run: ImportedRun) -> str:

@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Place, build_error
-from npuprof.report.output import tell_remark
+from npuprof.report.output import print_note
 from npuprof.report.text import count_rest
 from npuprof.runs import imported, ranks, run_records
-from npuprof.runs.evidence.evidence_files import read_told_evidence
+from npuprof.runs.evidence.evidence_files import read_logs
 from npuprof.runs.evidence.log_locations import SUFFIXES, build_read_error, is_evidence, is_log
 from npuprof.system.files import (
     HAND_OVER,
@@ -91,10 +91,10 @@ def _read_record_folder(path: str, unread: list[Finding] | None) -> Profile:
 
 def _read_evidence(path: str, unread: list[Finding] | None) -> Profile:
 
-    evidence = read_told_evidence([path])
+    evidence = read_logs([path])
     run = imported.import_evidence(evidence)
     if run.differing:
-        tell_remark(
+        print_note(
             f"the processes of {path} differ in {count_rest(run.differing, 4)}, omitted here; "
             "npuprof import lists the values of each"
         )

@@ -14,7 +14,7 @@ from npuprof.report import Answer
 from npuprof.report.tables import Table
 from npuprof.report.text import count_rest, escape_controls, format_count
 from npuprof.resolve.config import Config
-from npuprof.runs.adapters import tell_names
+from npuprof.runs.adapters import describe_names
 from npuprof.runs.evidence import Evidence, Process
 from npuprof.runs.log_values import (
     ABSENT,
@@ -142,7 +142,7 @@ class _Proof:
             if state in self.states
         )
         adapters = ", ".join(
-            dict.fromkeys(name for process, _ in self.runs if (name := tell_names(process)))
+            dict.fromkeys(name for process, _ in self.runs if (name := describe_names(process)))
         )
         count = "1 process" if len(self.runs) == 1 else f"{len(self.runs)} processes"
         yield (
@@ -210,7 +210,7 @@ class _Proof:
                     "rank": int(process.rank) if process.rank.isdigit() else None,
                     "device": process.device or None,
                     "place": process.place,
-                    "adapter": tell_names(process) or None,
+                    "adapter": describe_names(process) or None,
                     "starts": len(process.epochs),
                     "verdicts": [
                         {

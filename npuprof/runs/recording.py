@@ -65,12 +65,12 @@ class Recorder:
             what = f"{self.folder}: {describe_os_error(error, os.path.join(self.folder, 'x'))}"
             if error.errno not in _FULL:
                 raise build_write_error(what, "The command was not started.") from None
-            output.tell_remark(
+            output.print_note(
                 f"no record is kept, cannot write {what}; the command runs all the same"
             )
-        output.tell_made_folders(created)
+        output.print_created_folders(created)
 
-    def tell_started(self, pid: int) -> None:
+    def record_start(self, pid: int) -> None:
         """Write the process id of the command."""
         self.finish(process={**self.fields["process"], "pid": pid})
 
@@ -88,7 +88,7 @@ class Recorder:
                 tree.remove_file(temporary)
                 raise
         except OSError as error:
-            output.tell_remark(
+            output.print_note(
                 f"{self.path} does not say how the run ended: {describe_os_error(error, self.path)}"
             )
             self.path = ""
@@ -142,7 +142,7 @@ def name_file(preset: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", preset).strip(".-")[:120] or "preset"
 
 
-def tell_time() -> str:
+def format_time() -> str:
     """Return the time, in UTC, to the millisecond."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
@@ -193,7 +193,7 @@ def build_fields(
         "environment": _select_variables(variables, environment, hidden),
         "hidden": hidden,
         "process": _describe_process(environment),
-        "start": tell_time(),
+        "start": format_time(),
         "end": None,
         "exit": None,
     }

@@ -122,12 +122,12 @@ class RunLog:
         self.variables = plan_log(environment, os.path.join(top, name), name, config)
         self.folder = self.variables[_FOLDER]
         self._created = make_folder(self.folder)
-        output.tell_remark(f"the log of this run goes to {self.folder}")
+        output.print_note(f"the log of this run goes to {self.folder}")
         self._stderr: StderrCopy | None = None
         try:
             self._stderr = StderrCopy(os.path.join(self.folder, _ERRORS))
         except OSError as error:
-            output.tell_remark(
+            output.print_note(
                 f"its standard error is not kept: {describe_os_error(error, self.folder)}"
             )
 
@@ -166,8 +166,8 @@ class RunLog:
             else b"".join(output.encode_pieces(text or "", "-", False)).decode(errors="replace")
         )
         _tell(shown.rstrip("\n"), output.write_to_stderr)
-        for remark in answer.remarks:
-            _tell(remark)
+        for note in answer.notes:
+            _tell(note)
         return answer.code
 
     def _read(self) -> Evidence:
@@ -200,7 +200,7 @@ class RunLog:
         return evidence
 
 
-def _tell(text: str, way: Callable[[str], None] = output.tell_remark) -> None:
+def _tell(text: str, way: Callable[[str], None] = output.print_note) -> None:
     """Print a note after the command has ended.
 
     A closed stderr is ignored, as the command's exit code counts.

@@ -25,7 +25,7 @@ from npuprof.document import (
 )
 from npuprof.document.profile import INHERITED_KEYS, Profile
 from npuprof.model import SECTIONS, Finding, NpuprofError, Path, Place, Record, build_error
-from npuprof.report.output import tell_remark
+from npuprof.report.output import print_note
 from npuprof.resolve.digests import digest_bytes
 from npuprof.store.base import ComposedParts
 from npuprof.system.files import describe_os_error, read_file_content, read_standard_input
@@ -195,7 +195,7 @@ def parse_record(path: str, raw: bytes) -> Fields:
 @cache
 def _report_arguments(place: str) -> None:
     """Report once that records of an older npuprof contain more than new ones."""
-    tell_remark(
+    print_note(
         f"{place}: records of an older npuprof contain the "
         "arguments of commands, in which passwords may be"
     )

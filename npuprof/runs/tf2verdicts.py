@@ -30,7 +30,7 @@ def judge(wanted: Wanted, process: Process) -> Verdict:
     blocks = [block for epoch in process.epochs for block in epoch.blocks("init")]
     block = blocks[0] if len(blocks) == 1 else None
     verdict = _judge_alone(wanted, process, block)
-    if process.spoilt and verdict.state in (ABSENT, CHANGED):
+    if process.is_truncated and verdict.state in (ABSENT, CHANGED):
         note = "lines of this log are truncated, lost, or interleaved, which may explain it"
         return verdict._replace(state=CANNOT_TELL, note=note, tell=SHOWN)
     wire = wanted.wire

@@ -49,7 +49,7 @@ def judge_variables(env: Mapping[str, Any], process: Process) -> list[Verdict]:
     note = "lines of this log are cut, or run into each other"
     return [
         verdict._replace(state=CANNOT_TELL, note=note)
-        if process.spoilt and verdict.state in NOT_IN_FORCE
+        if process.is_truncated and verdict.state in NOT_IN_FORCE
         else verdict
         for verdict in verdicts
     ]

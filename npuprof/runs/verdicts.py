@@ -69,7 +69,7 @@ def _judge_setting(name: str, value: Any, process: Process) -> Verdict:
     verdict = (
         _join_epochs(verdicts)
         if verdicts
-        else Verdict(name, CANNOT_TELL, (), "", adapters.find_teller(wire, process))
+        else Verdict(name, CANNOT_TELL, (), "", adapters.find_logging_switch(wire, process))
     )
     verdict = _weigh_damage(verdict, wire, process)
     return dumps.complete(verdict, wanted, process) if process.dumps else verdict
@@ -78,9 +78,9 @@ def _judge_setting(name: str, value: Any, process: Process) -> Verdict:
 def _weigh_damage(verdict: Verdict, wire: Wire, process: Process) -> Verdict:
     """Return a verdict, or "cannot tell" if the log is damaged."""
     note = ""
-    if verdict.state in NOT_IN_FORCE and process.spoilt:
+    if verdict.state in NOT_IN_FORCE and process.is_truncated:
         note = "lines of this log are cut, or run into each other"
-    elif verdict.state in (IN_FORCE, DEFAULT_OR_SET) and not process.orphaned.isdisjoint(
+    elif verdict.state in (IN_FORCE, DEFAULT_OR_SET) and not process.keys_without_header.isdisjoint(
         (*wire.keys("init"), *wire.keys("session"))
     ):
         note = "the log has lines of a block whose title is lost"
@@ -100,15 +100,15 @@ def _judge_epoch(wanted: Wanted, epoch: Epoch, process: Process) -> Verdict:
     }
     stages = {stage: outcome for stage, outcome in found.items() if outcome is not None}
     says, joined = {outcome.says for outcome in stages.values()}, join_outcomes([*stages.values()])
-    if wire.outdone_by and SAME in says and (outdone := _find_outdone(wire, epoch)):
+    if wire.overridden_by and SAME in says and (outdone := _find_outdone(wire, epoch)):
         state = (
             CHANGED if process.generation else CANNOT_TELL
         )  # the adapter of TensorFlow 2 passes both
         return Verdict(
             wire.name,
             state,
-            (f"{wire.outdone_by} = {outdone}",),
-            f"where {wire.outdone_by} is set it wins",
+            (f"{wire.overridden_by} = {outdone}",),
+            f"where {wire.overridden_by} is set it wins",
         )
     if stages and joined.says == UNSURE:
         note = joined.note or ("its places in the log do not agree" if len(says) > 1 else "")
@@ -121,7 +121,7 @@ def _judge_epoch(wanted: Wanted, epoch: Epoch, process: Process) -> Verdict:
         state, note = (_explain_same if joined.says == SAME else _explain_other)(
             wanted, epoch, process, stages.keys(), joined
         )
-    tell = adapters.find_teller(wire, process) if state == CANNOT_TELL else ""
+    tell = adapters.find_logging_switch(wire, process) if state == CANNOT_TELL else ""
     if (
         state in (IN_FORCE, DEFAULT_OR_SET)
         and stages
@@ -144,7 +144,7 @@ def _explain_silence(wanted: Wanted, epoch: Epoch, process: Process) -> tuple[st
         return DEFAULT_OR_SET, note
     if _came_too_late(wanted, epoch):
         return TOO_LATE, epoch.late
-    return ABSENT if adapters.shows_absence(wire, process) else CHANGED, note
+    return ABSENT if adapters.logs_unset_options(wire, process) else CHANGED, note
 
 
 def _explain_other(
@@ -152,7 +152,7 @@ def _explain_other(
 ) -> tuple[str, str]:
     """Return the state of an option with another value in all stages that have it, and why."""
     wire = wanted.wire
-    if adapters.hands_on_nothing(wire, process, epoch):
+    if adapters.passes_no_options(wire, process, epoch):
         return CHANGED, "this adapter never passes it on"
     if "init" in stages and "session" not in stages and _came_too_late(wanted, epoch):
         return TOO_LATE, epoch.late
@@ -167,7 +167,7 @@ def _explain_other(
     if wire.needs:
         return CHANGED, joined.note or f"it is read only where {' or '.join(wire.needs)} is on"
     if joined.unset and joined.texts == ("",):
-        return ABSENT if adapters.shows_absence(
+        return ABSENT if adapters.logs_unset_options(
             wire, process
         ) else CHANGED, joined.note or adapters.EMPTY
     return CHANGED, joined.note
@@ -392,11 +392,11 @@ def _came_too_late(wanted: Wanted, epoch: Epoch) -> bool:
     """
     if not wanted.wire.init or wanted.wire.session or not epoch.late:
         return False
-    if not epoch.asked:
+    if not epoch.requested:
         return epoch.joined
     texts = [
         item
-        for block in epoch.asked
+        for block in epoch.requested
         for item in find_texts(wanted.wire, "init", block.values).items()
     ]
     return any(judge_text(wanted, key, text).says == SAME for key, text in texts)
@@ -404,7 +404,7 @@ def _came_too_late(wanted: Wanted, epoch: Epoch) -> bool:
 
 def _find_outdone(wire: Wire, epoch: Epoch) -> str:
     """Return the text of an option that overrides another, empty if it is not set."""
-    winner = find_wire(wire.outdone_by)
+    winner = find_wire(wire.overridden_by)
     assert winner is not None
     maps = [(stage, block.values) for stage in ("init", "graph") for block in epoch.blocks(stage)]
     texts = [

@@ -44,11 +44,11 @@ class WatchedCommand(Record):
         log = self._open_log(environment, folder) if proving else None
         environment |= log.variables if log else {}
         recorder = self._start_record(environment, folder) if folder is not None else None
-        started = recorder.tell_started if recorder else lambda pid: None
+        started = recorder.record_start if recorder else lambda pid: None
         ending = supervisor.run_command(
             self.command, environment, started, log.errors if log else None
         )
-        now = {"end": recording.tell_time()}
+        now = {"end": recording.format_time()}
         if ending.error is not None:
             answer = explain(self.command[0], ending.error)
             if recorder:

@@ -44,7 +44,7 @@ class Adopted(Record):
     presets: tuple[str, ...]
     data: bytes
     known: bytes
-    remarks: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class Adoption(Record):
@@ -220,7 +220,7 @@ def _settle_callers(
     texts = {script.path: script.data for script in adoption.adopted}
     files = {os.path.normpath(path): path for path in texts}
     shown = modules.lay_over(texts)
-    spoilt: dict[str, list[Finding]] = {}
+    is_truncated: dict[str, list[Finding]] = {}
     faults = list(adoption.faults)
     for script in scripts.values():
         called = {
@@ -240,7 +240,7 @@ def _settle_callers(
                     "a block in it would change the settings of another script",
                     f"{script.path} uses it, where {difference}.",
                 )
-                spoilt |= {
+                is_truncated |= {
                     path: [
                         Finding(
                             "NP830",
@@ -252,10 +252,10 @@ def _settle_callers(
                     ]
                     for path in called
                 }
-        spoilt |= dict.fromkeys(called, failed) if failed else {}
+        is_truncated |= dict.fromkeys(called, failed) if failed else {}
         faults += failed
-    adopted = [script for script in adoption.adopted if script.path not in spoilt]
-    return Adoption(adopted, adoption.kept | spoilt, list(dict.fromkeys(faults)))
+    adopted = [script for script in adoption.adopted if script.path not in is_truncated]
+    return Adoption(adopted, adoption.kept | is_truncated, list(dict.fromkeys(faults)))
 
 
 def _adopt_script(
@@ -266,11 +266,11 @@ def _adopt_script(
     Raises NpuprofError if a block cannot replace its lines.
     """
     data, imported = script.data, script.imported
-    remarks: dict[str, None] = {}
+    notes: dict[str, None] = {}
     for name in names:
         replacement = plan_replacement(data, name, injector, {}, modules, imported)
-        remarks |= dict.fromkeys(replacement.remarks)
+        notes |= dict.fromkeys(replacement.notes)
         imported = replacement.now
         if replacement.file is not None:
             data = blocks.replace_blocks(replacement.file.data, replacement.file.changes)
-    return Adopted(script.path, tuple(names), data, script.data, tuple(remarks))
+    return Adopted(script.path, tuple(names), data, script.data, tuple(notes))

@@ -15,7 +15,7 @@ from npuprof.scripts.script_records import (
     ScriptPlace,
     ScriptSetting,
     ScriptValue,
-    take_here_out,
+    remove_script_folder,
 )
 from npuprof.scripts.shell_lexer import Word
 
@@ -65,7 +65,7 @@ def _build_flag_setting(
         if value.open_part
         else ""
     )
-    text, relative = take_here_out(None if reason or value is None else value.text)
+    text, relative = remove_script_folder(None if reason or value is None else value.text)
     got = _read_as_option(option, flag, text) if option is not None and text is not None else None
     if option is None or got is _MISFIT:
         key, got = format_full_key("atc", plain), None if text is None else read_as_flag(flag, text)

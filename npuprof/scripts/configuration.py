@@ -66,7 +66,7 @@ class ScriptView(View):
         name: str,
         found: dict[str, ScriptSetting],
         maybe: dict[str, ScriptSetting],
-        asked: Context,
+        requested: Context,
         surface: str,
         closed: bool,
     ) -> None:
@@ -83,9 +83,9 @@ class ScriptView(View):
             key: UNDECIDED if found[key].reason else value for key, value in seen.items()
         }
         self.names = tuple(self.settings)
-        self.asked = asked
+        self.requested = requested
         online = "online-inference" if self.settings.get("graph_run_mode") == 0 else None
-        self.scope = build_asked_scope(asked)._replace(
+        self.scope = build_asked_scope(requested)._replace(
             scenario="offline-inference" if surface == "atc" else online, surface=""
         )
         self.named = self.scope.families
@@ -186,7 +186,7 @@ def place_fault(fault: Fault, at: ScriptSetting | Placed) -> Finding:
     )
 
 
-def configure_launch(name: str, launch: Launch, asked: Context) -> list[ScriptView]:
+def configure_launch(name: str, launch: Launch, requested: Context) -> list[ScriptView]:
     """Return a configuration for each path through the branches around a launch of the file
     ``name``, at most ``_MOST_WAYS``.
 
@@ -233,7 +233,7 @@ def configure_launch(name: str, launch: Launch, asked: Context) -> list[ScriptVi
                 if setting.key in before:
                     del before[setting.key]
         if certain:
-            result.append(ScriptView(name, certain, maybe, asked, launch.surface, closed))
+            result.append(ScriptView(name, certain, maybe, requested, launch.surface, closed))
     return result
 
 

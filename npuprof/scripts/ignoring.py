@@ -22,7 +22,7 @@ _MARK = re.compile(r"#+[ \t]*npuprof:[ \t]*ignore\b(?:\[([^\]]*)\])?(.*)")
 _COMMENT = re.compile(r"(?:[^'\"#\\]|\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"|(?<=[^\s;])#)*+(#)")
 
 
-class _Remark(NamedTuple):
+class _IgnoreComment(NamedTuple):
     """One accepted code, its place, and the lines it covers."""
 
     code: str
@@ -43,19 +43,17 @@ def sift_script_findings(
     text = data.decode(errors="replace").replace("\r\n", "\n").replace("\r", "\n")
     beginnings = _find_beginnings(path, text)
     faults = [
-        (remark, _find_remark_fault(remark)) for remark in _find_remarks(path, text.split("\n"))
+        (note, _find_ignore_fault(note)) for note in _find_ignore_comments(path, text.split("\n"))
     ]
-    good = [remark for remark, fault in faults if fault is None]
-    near = {(remark.code, line): remark for remark in reversed(good) for line in remark.lines}
+    good = [note for note, fault in faults if fault is None]
+    near = {(note.code, line): note for note in reversed(good) for line in note.lines}
     used = {
         id(near.get((finding.code, finding.line))) for finding in findings if finding.path == path
     }
     # a comment that matches nothing on its own or the next line covers the statement: findings are
     # at its start or at an argument
-    wide = [remark for remark in reversed(good) if id(remark) not in used]
-    far = {
-        (remark.code, beginnings.get(remark.lines[-1], remark.lines[-1])): remark for remark in wide
-    }
+    wide = [note for note in reversed(good) if id(note) not in used]
+    far = {(note.code, beginnings.get(note.lines[-1], note.lines[-1])): note for note in wide}
     reported: list[Finding] = []
     accepted: list[Finding] = []
     for finding in findings:
@@ -67,7 +65,7 @@ def sift_script_findings(
         )
         (accepted if by else reported).append(finding)
         used.add(id(by))
-    idle = [_build_idle_finding(remark) for remark in good if id(remark) not in used]
+    idle = [_build_idle_finding(note) for note in good if id(note) not in used]
     return [*reported, *(fault for _, fault in faults if fault), *idle], accepted
 
 
@@ -92,7 +90,7 @@ def _find_beginnings(path: str, text: str) -> dict[int, int]:
     return beginnings
 
 
-def _find_remarks(path: str, lines: Sequence[str]) -> list[_Remark]:
+def _find_ignore_comments(path: str, lines: Sequence[str]) -> list[_IgnoreComment]:
     """Return the ignore comments of a script; one on its own line covers the next code line."""
     comments = {
         number: match.start(1)
@@ -101,7 +99,7 @@ def _find_remarks(path: str, lines: Sequence[str]) -> list[_Remark]:
     }
     if path.endswith(".py"):
         comments = {token.start[0]: token.start[1] for token in iterate_comments("\n".join(lines))}
-    remarks: list[_Remark] = []
+    notes: list[_IgnoreComment] = []
     below = 0
     for number in range(len(lines), 0, -1):  # from the bottom, so that the covered line is known
         line = lines[number - 1]
@@ -111,31 +109,30 @@ def _find_remarks(path: str, lines: Sequence[str]) -> list[_Remark]:
         if match is not None:
             here = (number, max(below, number)) if below != number else (number,)
             place, reason = Place(path, number, match.start() + 1), match[2].strip(" \t:-")
-            remarks[:0] = [
-                _Remark(code.strip(), reason, place, here) for code in (match[1] or "").split(",")
+            notes[:0] = [
+                _IgnoreComment(code.strip(), reason, place, here)
+                for code in (match[1] or "").split(",")
             ]
-    return remarks
+    return notes
 
 
-def _find_remark_fault(remark: _Remark) -> Finding | None:
-    fault = find_acceptance_fault(remark.code) if remark.code else "it names no code"
-    if not fault and remark.reason:
+def _find_ignore_fault(note: _IgnoreComment) -> Finding | None:
+    fault = find_acceptance_fault(note.code) if note.code else "it names no code"
+    if not fault and note.reason:
         return None
     what, hint = (
-        f"ignore[{remark.code}]: {fault or 'it gives no reason'}",
+        f"ignore[{note.code}]: {fault or 'it gives no reason'}",
         "write # npuprof: ignore[CODE] and why, or remove it",
     )
-    return build_finding(
-        "NP706", what, "It accepts nothing in this form.", hint, where=remark.place
-    )
+    return build_finding("NP706", what, "It accepts nothing in this form.", hint, where=note.place)
 
 
-def _build_idle_finding(remark: _Remark) -> Finding:
-    what = f"{remark.code} is accepted here ({remark.reason}), and does not occur"
+def _build_idle_finding(note: _IgnoreComment) -> Finding:
+    what = f"{note.code} is accepted here ({note.reason}), and does not occur"
     return build_finding(
         "NP705",
         what,
         "An unused entry hides the next finding of its kind.",
         "take it out",
-        where=remark.place,
+        where=note.place,
     )

@@ -44,17 +44,17 @@ class Asked(Record):
         return {name: value for name in names if (value := getattr(self, name))}
 
 
-def inject_block(asked: Asked, injector: Injector, how: Writing, replacing: bool) -> Answer:
+def inject_block(requested: Asked, injector: Injector, how: Writing, replacing: bool) -> Answer:
     """Refresh the blocks of a preset in a script, or write its first one.
 
     With ``replacing`` in place of other lines.
 
     Raises NpuprofError, and then writes nothing.
     """
-    file = asked.file
-    if not is_visible(asked.spec) or not re.fullmatch(r"\S+", asked.spec):
+    file = requested.file
+    if not is_visible(requested.spec) or not re.fullmatch(r"\S+", requested.spec):
         what, why = (
-            f"{asked.spec!r} cannot be used in the mark of a block",
+            f"{requested.spec!r} cannot be used in the mark of a block",
             "A mark contains one word of visible characters.",
         )
         raise _build_place_error(
@@ -62,30 +62,32 @@ def inject_block(asked: Asked, injector: Injector, how: Writing, replacing: bool
         )
     with lock_folders([os.path.dirname(os.path.realpath(file))]):
         return (_replace_lines if replacing else _inject_into_file)(
-            asked, injector, how, read_file_content(file)
+            requested, injector, how, read_file_content(file)
         )
 
 
-def _inject_into_file(asked: Asked, injector: Injector, how: Writing, data: bytes) -> Answer:
-    file = asked.file
-    facts = asked.list_facts(*blocks.CONTEXT_FACTS, "target")
+def _inject_into_file(requested: Asked, injector: Injector, how: Writing, data: bytes) -> Answer:
+    file = requested.file
+    facts = requested.list_facts(*blocks.CONTEXT_FACTS, "target")
     marked = blocks.find_blocks(file, data)
     waiting = [
         block
         for block in marked
-        if block.spec == asked.spec or (block.spec == "?" and not block.text.strip())
+        if block.spec == requested.spec or (block.spec == "?" and not block.text.strip())
     ]
-    if asked.line is None and waiting:
+    if requested.line is None and waiting:
         changes = [
             injector.refresh_block(
-                block, _choose_facts(file, data, block.facts | facts), asked.spec
+                block, _choose_facts(file, data, block.facts | facts), requested.spec
             )
             for block in waiting
         ]
         return write_blocks({file: FileBlocks(data, data, changes)}, how)
     _require_fitting_target(file, data, _choose_facts(file, data, facts)["target"])
-    injector.resolve_config(asked.spec, facts, asked.target or "")  # report its errors first
-    place = _find_place(asked, data)
+    injector.resolve_config(
+        requested.spec, facts, requested.target or ""
+    )  # report its errors first
+    place = _find_place(requested, data)
     line = data.count(b"\n", 0, place.start)
     if around := [block for block in marked if block.has_line(line)]:
         what, why = (
@@ -96,26 +98,27 @@ def _inject_into_file(asked: Asked, injector: Injector, how: Writing, data: byte
     new = open_blocks(data, [place])
     block = next(block for block in blocks.find_blocks(file, new) if block.spec == NEW)
     change = injector.refresh_block(
-        block, _choose_facts(file, data, place.facts | facts), asked.spec
+        block, _choose_facts(file, data, place.facts | facts), requested.spec
     )
     missing = ", ".join(blocks.find_missing_names(data, change.text))
-    remarks = [f"the block uses {missing}, which {file} does not import"] if missing else []
+    notes = [f"the block uses {missing}, which {file} does not import"] if missing else []
     answer = write_blocks({file: FileBlocks(data, new, [change])}, how)
-    return answer._replace(remarks=(*remarks, *answer.remarks))
+    return answer._replace(notes=(*notes, *answer.notes))
 
 
-def _replace_lines(asked: Asked, injector: Injector, how: Writing, data: bytes) -> Answer:
+def _replace_lines(requested: Asked, injector: Injector, how: Writing, data: bytes) -> Answer:
     """Replace the hand-written lines of a script by a block of the preset."""
     modules = open_modules([])
-    before = import_script(asked.file, data, modules=modules)
+    before = import_script(requested.file, data, modules=modules)
     plan = plan_replacement(
-        data, asked.spec, injector, asked.list_facts(*blocks.CONTEXT_FACTS), modules, before
+        data, requested.spec, injector, requested.list_facts(*blocks.CONTEXT_FACTS), modules, before
     )
     nothing = Answer(
-        None, (f"nothing in {asked.file} is hand-written and equals {asked.spec}: see --check",)
+        None,
+        (f"nothing in {requested.file} is hand-written and equals {requested.spec}: see --check",),
     )
-    answer = write_blocks({asked.file: plan.file}, how) if plan.file is not None else nothing
-    return answer._replace(remarks=(*plan.remarks, *plan.others, *answer.remarks))
+    answer = write_blocks({requested.file: plan.file}, how) if plan.file is not None else nothing
+    return answer._replace(notes=(*plan.notes, *plan.others, *answer.notes))
 
 
 def check_blocks(paths: list[str], injector: Injector, only: str | None = None) -> Answer:
@@ -133,18 +136,18 @@ def check_blocks(paths: list[str], injector: Injector, only: str | None = None) 
         for finding in blocks.check_block_state(path, change.block, change.state)
     ]
     count = len(changes)
-    remark = (
+    note = (
         f"{format_count(count, 'block')} looked at: "
         f"{format_severity_counts(findings) or 'all up to date'}"
     )
     if only is not None and not count and not findings:
-        remark = (
+        note = (
             f"{', '.join(paths)} has no block of {only}; "
             f"npuprof inject {paths[0]} {only} writes one"
         )
     return Answer(
         format_findings(findings),
-        (remark,),
+        (note,),
         1 if findings or (only is not None and not count) else 0,
     )
 
@@ -253,11 +256,11 @@ def _refresh_files(paths: list[str], injector: Injector, only: str | None) -> di
     return files
 
 
-def _find_place(asked: Asked, data: bytes) -> Cut:
+def _find_place(requested: Asked, data: bytes) -> Cut:
     """Return the place of a new block: before the named line, else where the script creates its
     config.
     """
-    file, line = asked.file, asked.line
+    file, line = requested.file, requested.line
     lines = Lines(data)
     shell = _choose_facts(file, data, {})["target"] == "env"
     if line is None and shell:
@@ -273,7 +276,7 @@ def _find_place(asked: Asked, data: bytes) -> Cut:
         return _build_place(lines, line, line, before[-1] if before else "config", alias)
     if script is not None and script.tree is None:
         raise NpuprofError(script.problems)
-    node, variable = _choose_config(asked, statements)
+    node, variable = _choose_config(requested, statements)
     if lines.lines[node.lineno - 1][len(lines.find_indent(node.lineno)) : node.col_offset].strip():
         raise _build_place_error(
             file, "the config is made in the middle of a line", "", "name the line with --line"
@@ -282,16 +285,16 @@ def _find_place(asked: Asked, data: bytes) -> Cut:
 
 
 def _choose_config(
-    asked: Asked, statements: list[tuple[ast.Assign, str]]
+    requested: Asked, statements: list[tuple[ast.Assign, str]]
 ) -> tuple[ast.Assign, str]:
     """Return the only statement that creates a config, and its name.
 
     Raises NpuprofError if there is not exactly one, or none is needed.
     """
-    if asked.target is not None and not blocks.works_on_config(asked.target):
-        why = f"The script does not show it for {asked.target}."
+    if requested.target is not None and not blocks.works_on_config(requested.target):
+        why = f"The script does not show it for {requested.target}."
         raise _build_place_error(
-            asked.file, "where should the block go?", why, "name the line with --line"
+            requested.file, "where should the block go?", why, "name the line with --line"
         )
     if len(statements) != 1:
         places = ", ".join(f"line {node.lineno}" for node, _ in statements)
@@ -300,8 +303,8 @@ def _choose_config(
             f"A block goes after the only line that creates the config; the script creates {what}."
         )
         raise _build_place_error(
-            asked.file,
-            f"where should the block of {asked.spec} go?",
+            requested.file,
+            f"where should the block of {requested.spec} go?",
             why,
             "name the line with --line",
         )

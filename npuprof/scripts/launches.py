@@ -85,7 +85,7 @@ class Launch(Record):
 def list_launches(imported: ImportedFile) -> list[Launch]:
     """Return the launches of a file; what is commented out belongs to none."""
     sites = {site.scope: site for site in imported.sites}
-    entries = {entry.site: entry for entry in imported.list_remarks(AddedEntry) if entry.site}
+    entries = {entry.site: entry for entry in imported.list_records(AddedEntry) if entry.site}
     live = sorted(
         (setting for setting in imported.found if not setting.commented), key=attrgetter("order")
     )
@@ -135,7 +135,7 @@ def find_given_sessions(imported: ImportedFile, launches: list[Launch]) -> dict[
     """Return, for the scope of each NPURunConfig, the session configuration passed to it."""
     sessions = [launch for launch in launches if launch.surface == "session"]
     result = {}
-    for given in imported.list_remarks(GivenSession):
+    for given in imported.list_records(GivenSession):
         line = next((launch.line for launch in launches if launch.scope == given.scope), given.line)
         named = [
             session

@@ -103,15 +103,15 @@ def attach_contents(imported: ImportedFile, sidecars: Sequence[Sidecar]) -> Impo
     )
 
 
-def check_sidecars(sidecars: Sequence[Sidecar], asked: Context) -> list[Finding]:
+def check_sidecars(sidecars: Sequence[Sidecar], requested: Context) -> list[Finding]:
     """Return the faults of the files that settings name, each alone: the same as for that table in
     a preset.
     """
-    findings = (finding for sidecar in sidecars for finding in _check_sidecar(sidecar, asked))
+    findings = (finding for sidecar in sidecars for finding in _check_sidecar(sidecar, requested))
     return list({(finding.where, finding.message): finding for finding in findings}.values())
 
 
-def _check_sidecar(sidecar: Sidecar, asked: Context) -> Iterator[Finding]:
+def _check_sidecar(sidecar: Sidecar, requested: Context) -> Iterator[Finding]:
     name, key = os.path.basename(sidecar.path), sidecar.setting.key
     named = f"{sidecar.setting.file_line} names it for {sidecar.setting.name}."
     if sidecar.text is None or sidecar.value is None:
@@ -141,11 +141,11 @@ def _check_sidecar(sidecar: Sidecar, asked: Context) -> Iterator[Finding]:
                 tail,
             ),
         )
-    for fault in _find_faults(sidecar, asked) if not faults else ():
+    for fault in _find_faults(sidecar, requested) if not faults else ():
         yield _build_finding(sidecar, fault._replace(why=f"{fault.why} {named}".lstrip()))
 
 
-def _find_faults(sidecar: Sidecar, asked: Context) -> list[Fault]:
+def _find_faults(sidecar: Sidecar, requested: Context) -> list[Fault]:
     """Return the caveats of a valid file, and the parts that the requested product or
     release rejects.
     """
@@ -154,7 +154,7 @@ def _find_faults(sidecar: Sidecar, asked: Context) -> list[Fault]:
         return []
     faults = (
         *find_setting_faults(key, sidecar.value),
-        *find_scope_faults(build_asked_scope(asked), key, sidecar.value),
+        *find_scope_faults(build_asked_scope(requested), key, sidecar.value),
     )
     return [fault for fault in faults if fault.tail and fault.severity != "info"]
 

@@ -187,7 +187,7 @@ class ScriptSetting(Record):
         return self._replace(place=self.place._replace(**place))
 
 
-def take_here_out(value: Any) -> tuple[Any, bool]:
+def remove_script_folder(value: Any) -> tuple[Any, bool]:
     """Return a value without the mark of the script's folder, and whether it had one."""
     if isinstance(value, str) and HERE in value:
         return value.replace(HERE, ""), True
@@ -199,8 +199,8 @@ def take_here_out(value: Any) -> tuple[Any, bool]:
     )
 
 
-Remark = TypeVar("Remark", bound=Record)
-OwnRemark = TypeVar("OwnRemark", bound=Placed)
+OtherRecord = TypeVar("OtherRecord", bound=Record)
+OwnRecord = TypeVar("OwnRecord", bound=Placed)
 
 
 class BrokenExport(Placed):
@@ -271,7 +271,7 @@ class Followed(Record):
 class ImportedFile(Record):
     """The content of one file: its settings in text order, its configuration objects, its faults.
 
-    ``text`` is the parsed text; ``remarks`` are other records for the checks: disabled rewriters,
+    ``text`` is the parsed text; ``notes`` are other records for the checks: disabled rewriters,
     constructor calls, ... ``passed_over`` are unsupported statements of a file without settings.
     ``places`` exists if the text was joined from parts of the file. ``followed`` are called
     functions of other files whose settings are in ``found``. ``others`` are variables of other
@@ -284,20 +284,20 @@ class ImportedFile(Record):
     sites: tuple[Site, ...] = ()
     problems: tuple[Finding, ...] = ()
     text: str = ""
-    remarks: tuple[Record, ...] = ()
+    notes: tuple[Record, ...] = ()
     passed_over: str = ""
     places: PartPlaces | None = None
     followed: tuple[Followed, ...] = ()
     others: tuple[ScriptSetting, ...] = ()
     declarative: bool = False
 
-    def list_remarks(self, kind: type[Remark]) -> list[Remark]:
+    def list_records(self, kind: type[OtherRecord]) -> list[OtherRecord]:
         """Return the records of one type, including those of other files."""
-        return [remark for remark in self.remarks if isinstance(remark, kind)]
+        return [note for note in self.notes if isinstance(note, kind)]
 
-    def list_own_remarks(self, kind: type[OwnRemark]) -> list[OwnRemark]:
+    def list_own_records(self, kind: type[OwnRecord]) -> list[OwnRecord]:
         """Return the records of one type in the file itself."""
-        return [remark for remark in self.list_remarks(kind) if remark.file == self.file]
+        return [note for note in self.list_records(kind) if note.file == self.file]
 
 
 class PartLine(Record):

@@ -38,20 +38,22 @@ class Asked(Record):
     scripts: tuple[tuple[str, tuple[Any, ...]], ...] = ()
 
 
-def build_site(workspace: spec.Workspace, asked: Asked, faults: list[Finding]) -> dict[str, bytes]:
+def build_site(
+    workspace: spec.Workspace, requested: Asked, faults: list[Finding]
+) -> dict[str, bytes]:
     """Return the files of a site by path. Raises NpuprofError.
 
     If npuprof fails on a preset, its page reports that, and so does ``faults``.
     """
     with PausedCollection():
-        return _Building(workspace, asked, faults).build()
+        return _Building(workspace, requested, faults).build()
 
 
 class _Building:
-    def __init__(self, workspace: spec.Workspace, asked: Asked, faults: list[Finding]) -> None:
+    def __init__(self, workspace: spec.Workspace, requested: Asked, faults: list[Finding]) -> None:
         self.faults = faults
         self.workspace = workspace
-        self.asked = asked
+        self.requested = requested
         self.store = workspace.listed_store
         if os.path.isabs(self.store.label):  # files are cited as on any other machine
             self.store.label = os.path.basename(self.store.label)
@@ -101,7 +103,7 @@ class _Building:
         return self.files
 
     def _build_compatibility(self) -> dict[str, Any]:
-        upgrades = build_upgrades(self.presets, self.asked.release, self.faults)
+        upgrades = build_upgrades(self.presets, self.requested.release, self.faults)
         unresolved = [preset.name for preset in self.presets if preset.config is None]
         changed = {
             column
@@ -113,8 +115,8 @@ class _Building:
             "matrices": build_matrices(self.cells),
             "unresolved": unresolved,
             "upgrades": upgrades,
-            "release": self.asked.release,
-            "scripts": self.asked.scripts,
+            "release": self.requested.release,
+            "scripts": self.requested.scripts,
             "changed": changed,
         }
 
@@ -178,7 +180,7 @@ class _Building:
 
     def _build_sides(self) -> dict[str, list[list[Any]]]:
         """Return the settings of the further specs to compare. Raises NpuprofError."""
-        references = [reference for reference in self.asked.also if reference not in self.paths]
+        references = [reference for reference in self.requested.also if reference not in self.paths]
         configs = {reference: self.workspace.resolve_spec(reference) for reference in references}
         return {
             reference: build_compared_fields(config, build_settings(config, {}))

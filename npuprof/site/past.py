@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from npuprof.compare.owners import match_owners, read_owner_rules
 from npuprof.model import NpuprofError, Record
-from npuprof.store.base import ReadOnceStore
+from npuprof.store.base import CachedStore
 from npuprof.store.folder import Folder
 from npuprof.store.gitstore.commits import Commit, walk_commits
 from npuprof.system import group_pairs
@@ -37,7 +37,7 @@ class Past(Record):
     owners: dict[str, tuple[str, ...]] = {}
 
 
-def read_past(store: ReadOnceStore, lineages: Mapping[str, Sequence[str]]) -> Past:
+def read_past(store: CachedStore, lineages: Mapping[str, Sequence[str]]) -> Past:
     """Return the git history of presets, given the names of each preset's ancestors.
 
     Empty if the store is not in a repository with commits.

@@ -197,7 +197,7 @@ def _render_all(config: Config, has_errors: bool) -> Iterable[RenderedText]:
             continue
         try:
             target = renderers.load_target(name)
-            target.refuse_offline(there)
+            target.reject_offline(there)
             rendered = target.write(there, False)
         except NpuprofError as error:
             names = error.names if isinstance(error, renderers.NotCarriedError) else ()

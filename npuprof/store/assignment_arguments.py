@@ -19,7 +19,7 @@ from npuprof.model import (
     did_you_mean,
     is_utf8,
 )
-from npuprof.report import say_option
+from npuprof.report import format_option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def build_profile_key_finding(key: str, argument: str = "set", in_python: bool =
 
 def place_argument(name: str, in_python: bool = False) -> Place:
     """Return the place of a one-time change: ``--set``, in Python ``set``."""
-    return Place(say_option(name, in_python=in_python))
+    return Place(format_option(name, in_python=in_python))
 
 
 def parse_assignments(
@@ -186,7 +186,7 @@ def parse_assignments(
                     "unset",
                     parsed[0],
                     None,
-                    (say_option("unset", in_python=in_python), parsed[0]),
+                    (format_option("unset", in_python=in_python), parsed[0]),
                     parsed[1],
                 )
             )
@@ -208,7 +208,7 @@ def build_set_step(
     """
     for part in reversed(tail):
         value = {part: value}
-    return Step("set", key, value, (say_option(argument, in_python=in_python), key))
+    return Step("set", key, value, (format_option(argument, in_python=in_python), key))
 
 
 def parse_assigned_value(key: str, text: str) -> TomlValue:

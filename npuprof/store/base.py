@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     ProfileOrError = Profile | NpuprofError
 
     #: A parent: its store, and its name there.
-    Parent = tuple["ReadOnceStore", str]
+    Parent = tuple["CachedStore", str]
 
 
 #: Limits of suggestions by a part of a name: its minimum length, and their number.
@@ -31,7 +31,7 @@ _LEAST_PART = 2
 _MOST_NEAR = 3
 
 
-class ReadOnceStore(ProfileSource):
+class CachedStore(ProfileSource):
     """The base class of stores: names are valid profile names, and every profile is read once.
 
     ``root`` is the folder of the store; for a revision, of the store that it belongs to.
@@ -68,24 +68,24 @@ class ReadOnceStore(ProfileSource):
         """Return the path to cite for a file of the store, given its name with ``.toml``."""
         return os.path.join(self.label, path)
 
-    def profile(self, name: str, asked: Origin | None = None) -> Profile:
-        """Return a profile. ``asked`` is the reference that names it, cited in errors.
+    def profile(self, name: str, requested: Origin | None = None) -> Profile:
+        """Return a profile. ``requested`` is the reference that names it, cited in errors.
 
         Raises NpuprofError: missing, not a file, outside the store, not text, not TOML.
         """
-        profile = self.load_profile(name, asked)
+        profile = self.load_profile(name, requested)
         if self.has_pins and name not in self._keyed:
             self._keyed.add(name)
             if pins := self._find_pins(name):
                 profile.key = f"{profile.key}[{' '.join(sorted(pins))}]"
         return profile
 
-    def load_profile(self, name: str, asked: Origin | None = None) -> Profile:
+    def load_profile(self, name: str, requested: Origin | None = None) -> Profile:
         """Return a profile without the targets of pinned ancestors in its key.
 
         Raises NpuprofError.
         """
-        return read_once(self._profiles, name, lambda: self._read_profile(name, asked))
+        return read_once(self._profiles, name, lambda: self._read_profile(name, requested))
 
     def _find_pins(self, name: str) -> frozenset[str]:
         """Return the targets of pinned references in a profile and its ancestors.
@@ -144,8 +144,8 @@ class ReadOnceStore(ProfileSource):
         return is_profile_name(name)
 
     def _find_pinned(
-        self, reference: str, asked: Origin | None
-    ) -> tuple[ReadOnceStore | None, str, str] | None:
+        self, reference: str, requested: Origin | None
+    ) -> tuple[CachedStore | None, str, str] | None:
         """Return the target of a reference with an @: its store if it is open, its name and its
         commit; None if there is none.
         """
@@ -171,7 +171,7 @@ class ReadOnceStore(ProfileSource):
         """Return the relative paths of the TOML files, without ``.toml``."""
         raise NotImplementedError
 
-    def _read_profile(self, name: str, asked: Origin | None) -> Profile:
+    def _read_profile(self, name: str, requested: Origin | None) -> Profile:
         raise NotImplementedError
 
     def _suggest_name(self, name: str, otherwise: str) -> str:
@@ -228,7 +228,7 @@ class ComposedParts(ProfileSource):
         self.parts = parts
         self.content = content
 
-    def profile(self, name: str, asked: Origin | None = None) -> Profile:
+    def profile(self, name: str, requested: Origin | None = None) -> Profile:
         """Return a part by key."""
         return self.parts[name]
 

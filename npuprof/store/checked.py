@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from npuprof.model import Context, Finding, NpuprofError, Place, build_error
 from npuprof.store import is_profile_name
-from npuprof.store.base import ReadOnceStore
+from npuprof.store.base import CachedStore
 from npuprof.store.folder import Folder
 from npuprof.store.problems import build_bad_name_finding
 
@@ -62,7 +62,7 @@ class CheckedStore:
         self._past = revision
 
     @property
-    def home(self) -> ReadOnceStore:
+    def home(self) -> CachedStore:
         """The store; a preset outside a store needs none. Raises NpuprofError if there is none."""
         return self._past if self._past is not None else self.workspace.listed_store
 

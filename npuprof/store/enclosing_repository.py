@@ -125,7 +125,7 @@ class BareStore(Folder):
     def _load_listing(self) -> dict[str, bool]:
         raise self._build_no_tree_error("NAME")
 
-    def _read_profile(self, name: str, asked: Origin | None) -> Profile:
+    def _read_profile(self, name: str, requested: Origin | None) -> Profile:
         raise self._build_no_tree_error(name)
 
     def build_sources_finding(self) -> Finding:
@@ -148,23 +148,27 @@ class BareStore(Folder):
         return build_error("NP010", what, "Its presets are in its commits only.", hint)
 
 
-def find_bare_repository(asked: str, environ: dict[str, str] | os._Environ[str]) -> str:
+def find_bare_repository(requested: str, environ: dict[str, str] | os._Environ[str]) -> str:
     """Return the bare repository around the current folder, or in ``$GIT_DIR``.
 
     An empty string if there is none.
 
-    ``asked`` is the requested store, if any, as a path in the tree. A nearer folder ``profiles``
+    ``requested`` is the requested store, if any, as a path in the tree. A nearer folder ``profiles``
     and a requested folder are stores themselves. Repositories inside a work tree do not count, as
     they may be part of a clone.
     """
-    if asked == "builtin:" or os.path.isabs(asked) or os.path.normpath(asked).startswith(os.pardir):
+    if (
+        requested == "builtin:"
+        or os.path.isabs(requested)
+        or os.path.normpath(requested).startswith(os.pardir)
+    ):
         return ""
     named = environ.get("GIT_DIR", "")
     named = os.path.realpath(named) if named and _is_git_folder(named) else ""
     here = os.getcwd()
     inside = ""
     while True:
-        if not asked and os.path.isdir(os.path.join(here, "profiles")):
+        if not requested and os.path.isdir(os.path.join(here, "profiles")):
             return ""
         if not inside and os.path.basename(here) != ".git" and _is_git_folder(here):
             inside = here
@@ -178,7 +182,7 @@ def find_bare_repository(asked: str, environ: dict[str, str] | os._Environ[str])
     if (
         inside
         or not named
-        or (asked and (os.path.basename(named) == ".git" or os.path.isdir(asked)))
+        or (requested and (os.path.basename(named) == ".git" or os.path.isdir(requested)))
     ):
         return inside
     return named

@@ -12,9 +12,9 @@ from functools import cached_property
 from npuprof import document
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin
-from npuprof.report import say_option
+from npuprof.report import format_option
 from npuprof.store import BUILTIN, FILE, RELEASED, is_profile_name
-from npuprof.store.base import ReadOnceStore
+from npuprof.store.base import CachedStore
 from npuprof.system import format_relative_path
 from npuprof.system.files import read_plain_file
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _PROJECT_FILES = ("pyproject.toml", FILE)
 
 
-class Folder(ReadOnceStore):
+class Folder(CachedStore):
     """A store in a folder. Files are read on demand, each once."""
 
     in_work_tree = True
@@ -244,12 +244,12 @@ class Folder(ReadOnceStore):
         """
         return self._base if self.is_outside(name) else self.root
 
-    def _read_profile(self, name: str, asked: Origin | None) -> Profile:
+    def _read_profile(self, name: str, requested: Origin | None) -> Profile:
 
         if not is_profile_name(name):
             from npuprof.store import problems as _problems
 
-            raise NpuprofError(_problems.build_bad_name_finding(name, asked, self.names()))
+            raise NpuprofError(_problems.build_bad_name_finding(name, requested, self.names()))
         path = f"{self.root}/{name}.toml"
         source = f"{self.label}/{name}.toml" if not self.is_shipped else path
         is_outside = False
@@ -261,17 +261,19 @@ class Folder(ReadOnceStore):
             elif os.path.lexists(outer):
                 from npuprof.store import problems as _problems
 
-                raise NpuprofError(_problems.build_clash_finding(name, (source, shown), asked))
+                raise NpuprofError(_problems.build_clash_finding(name, (source, shown), requested))
         try:
             if not (self._listed or {}).get(name) and self._leads_elsewhere(path, is_outside):
                 from npuprof.store import problems as _problems
 
-                raise NpuprofError(_problems.build_outside_finding(source, name, asked, is_outside))
+                raise NpuprofError(
+                    _problems.build_outside_finding(source, name, requested, is_outside)
+                )
             raw = self.read_ahead.get(name) or read_plain_file(path)
         except (FileNotFoundError, NotADirectoryError):
             absent = self.read_absent(name) if self.read_absent else None
             if absent is None:
-                raise NpuprofError(self._build_missing_finding(name, asked)) from None
+                raise NpuprofError(self._build_missing_finding(name, requested)) from None
             raw = absent
         except OSError as error:
             from npuprof.store import problems as _problems
@@ -293,7 +295,7 @@ class Folder(ReadOnceStore):
         self._real = self._real or os.path.realpath(self.root)
         return not os.path.realpath(path).startswith(self._real.rstrip(os.sep) + os.sep)
 
-    def _build_missing_finding(self, name: str, asked: Origin | None) -> Finding:
+    def _build_missing_finding(self, name: str, requested: Origin | None) -> Finding:
 
         hint = self._suggest_name(
             name,
@@ -307,11 +309,11 @@ class Folder(ReadOnceStore):
                 f"{self.label} has no presets yet: npuprof init creates a store with samples, "
                 f"npuprof new {name} makes this one"
             )
-        if asked is None and os.path.islink(f"{self.root}/{name}.toml"):
+        if requested is None and os.path.islink(f"{self.root}/{name}.toml"):
             hint = f"{self.label}/{name}.toml is a link to a missing file: correct or remove it"
         from npuprof.store import problems as _problems
 
-        return _problems.build_missing_finding("NP008", name, self.label, hint, asked)
+        return _problems.build_missing_finding("NP008", name, self.label, hint, requested)
 
 
 def find_store(
@@ -323,24 +325,24 @@ def find_store(
     Raises NpuprofError if there is none; the message names the option, or the library's argument if
     ``in_python``.
     """
-    asked = given or environ.get("NPUPROF_STORE")
-    if asked == BUILTIN:
+    requested = given or environ.get("NPUPROF_STORE")
+    if requested == BUILTIN:
         return open_builtin_store()
-    if asked:
-        if not os.path.isdir(asked):
-            named = say_option("store", in_python=in_python) if given else "$NPUPROF_STORE"
+    if requested:
+        if not os.path.isdir(requested):
+            named = format_option("store", in_python=in_python) if given else "$NPUPROF_STORE"
             from npuprof.store import problems as _problems
 
             raise NpuprofError(
-                _problems.build_no_folder_finding(asked, f"It was named by {named}.", in_python)
+                _problems.build_no_folder_finding(requested, f"It was named by {named}.", in_python)
             )
-        if _holds_store_below(asked):
+        if _holds_store_below(requested):
             from npuprof.store import problems as _problems
 
             raise NpuprofError(
-                _problems.build_project_folder_finding(asked, bool(given), in_python)
+                _problems.build_project_folder_finding(requested, bool(given), in_python)
             )
-        return Folder(asked)
+        return Folder(requested)
     here = os.getcwd()
     while True:
         candidate = os.path.join(here, "profiles")

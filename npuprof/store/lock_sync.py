@@ -61,7 +61,7 @@ def sync_sources(
     if problems:
         raise NpuprofError(list(dict.fromkeys(problems)))
     if not known and home is None:
-        spec.open_project_files(store).refuse_nowhere()
+        spec.open_project_files(store).require_file()
     return list(dict.fromkeys(fetched)) if known else None
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 
 from npuprof.model import Finding, NpuprofError, Origin, Place, did_you_mean
-from npuprof.report import say_option
+from npuprof.report import format_option
 from npuprof.system.files import UnfitFileError, describe_os_error
 
 #: The command that lists the existing names.
@@ -29,34 +29,36 @@ _NAME_RULE = (
 )
 
 
-def place_finding(finding: Finding, asked: Origin | None) -> Finding:
+def place_finding(finding: Finding, requested: Origin | None) -> Finding:
     """Return a finding at its reference in ``extends``; unchanged if no preset refers to it."""
     return (
         finding
-        if asked is None
-        else finding._replace(origin=asked, key="profile.extends", profiles=(asked.profile,))
+        if requested is None
+        else finding._replace(
+            origin=requested, key="profile.extends", profiles=(requested.profile,)
+        )
     )
 
 
-def place_error(error: NpuprofError, asked: Origin | None) -> NpuprofError:
+def place_error(error: NpuprofError, requested: Origin | None) -> NpuprofError:
     """Return an error whose findings are at their reference in ``extends``."""
-    return NpuprofError([place_finding(finding, asked) for finding in error.findings])
+    return NpuprofError([place_finding(finding, requested) for finding in error.findings])
 
 
 def build_bad_name_finding(
-    name: str, asked: Origin | None = None, known: Iterable[str] = ()
+    name: str, requested: Origin | None = None, known: Iterable[str] = ()
 ) -> Finding:
     """Return the finding for an invalid preset name; the hint lists similar ``known`` names."""
     plain = make_preset_name(name)
     names = [] if not plain else list(known)
     hint = f'write "{plain}"' if plain in names else did_you_mean(plain, names, LIST_ADVICE)
-    if asked is not None and name.startswith("builtin:"):
+    if requested is not None and name.startswith("builtin:"):
         plain = name.removeprefix("builtin:").partition("@")[0]
         hint = (
             "copy the shipped preset into this store and extend the copy: npuprof copy "
             f"{name.partition('@')[0]} {plain}"
         )
-    return place_finding(_build_name_finding(name, hint), asked)
+    return place_finding(_build_name_finding(name, hint), requested)
 
 
 def build_file_revision_finding(path: str, revision: str) -> Finding:
@@ -108,7 +110,7 @@ def build_no_store_finding(in_python: bool = False) -> Finding:
         "no store found",
         "npuprof looks for a folder 'profiles' here and in every folder above.",
         "go to a project that has one, make one with npuprof init, or name it with "
-        f"{say_option('store', in_python=in_python)}; 'builtin:' is the store npuprof ships",
+        f"{format_option('store', in_python=in_python)}; 'builtin:' is the store npuprof ships",
     )
 
 
@@ -126,37 +128,41 @@ def build_no_folder_finding(store: str, why: str, in_python: bool = False) -> Fi
     elif re.match(r"[a-z][a-z+]*://|[\w.-]+@[\w.-]+:", store):
         hint = (
             "add the repository as a source: npuprof source add NAME URL, then "
-            f"{say_option('store', 'NAME:', in_python)}"
+            f"{format_option('store', 'NAME:', in_python)}"
         )
     return Finding("NP010", f"the store {store!r} is not a folder", why, hint)
 
 
-def build_project_folder_finding(asked: str, is_option: bool, in_python: bool = False) -> Finding:
+def build_project_folder_finding(
+    requested: str, is_option: bool, in_python: bool = False
+) -> Finding:
     """Return the finding for a store argument that is a project with a store."""
-    inner = os.path.join(asked, "profiles").removeprefix("./")
-    what = f"{asked!r} is not a store of presets: the store is in {inner}"
+    inner = os.path.join(requested, "profiles").removeprefix("./")
+    what = f"{requested!r} is not a store of presets: the store is in {inner}"
     return Finding(
         "NP010",
         what,
         "",
-        f"write {say_option('store', inner, in_python)}"
+        f"write {format_option('store', inner, in_python)}"
         if is_option
         else f"set NPUPROF_STORE={inner}",
     )
 
 
 def build_missing_finding(
-    code: str, name: str, label: str, hint: str, asked: Origin | None
+    code: str, name: str, label: str, hint: str, requested: Origin | None
 ) -> Finding:
     """Return the finding for a missing profile; for a parent, at its reference."""
-    if asked is None:
+    if requested is None:
         return Finding(code, f"no preset {name!r} in {label}", "", hint)
-    what = f"{asked.profile} extends {name!r}, which is not in {label}"
+    what = f"{requested.profile} extends {name!r}, which is not in {label}"
     why = "Without its parent a profile has no meaning."
-    return Finding("NP101", what, why, hint, asked, "profile.extends", (asked.profile,))
+    return Finding("NP101", what, why, hint, requested, "profile.extends", (requested.profile,))
 
 
-def build_clash_finding(name: str, paths: tuple[str, str], asked: Origin | None = None) -> Finding:
+def build_clash_finding(
+    name: str, paths: tuple[str, str], requested: Origin | None = None
+) -> Finding:
     """Return the finding for a file outside the store with the name of a preset in it."""
     what = f"{name!r} names two presets: {paths[0]} and {paths[1]}"
     why = (
@@ -168,15 +174,15 @@ def build_clash_finding(name: str, paths: tuple[str, str], asked: Origin | None 
         what,
         why,
         "rename one of the two files",
-        asked,
+        requested,
         "",
         (name,),
-        None if asked else Place(paths[1]),
+        None if requested else Place(paths[1]),
     )
 
 
 def build_outside_finding(
-    source: str, name: str, asked: Origin | None, outside: bool = False
+    source: str, name: str, requested: Origin | None, outside: bool = False
 ) -> Finding:
     """Return the finding for a preset file that is a link out of the store.
 
@@ -190,7 +196,9 @@ def build_outside_finding(
             "Of presets outside the store no link is followed: "
             "where it leads is the machine's own affair."
         )
-    return Finding("NP005", what, why, hint, asked, "", (name,), None if asked else Place(source))
+    return Finding(
+        "NP005", what, why, hint, requested, "", (name,), None if requested else Place(source)
+    )
 
 
 def build_unreadable_finding(source: str, error: Exception) -> Finding:

@@ -14,11 +14,11 @@ from npuprof.catalog import releases
 from npuprof.document import build_command_line_document, keys, parse_document
 from npuprof.document.profile import ASKED, Profile
 from npuprof.model import Context, Finding, NpuprofError, Step, build_error, did_you_mean
-from npuprof.report import say_option
+from npuprof.report import format_option
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.store import BUILTIN, is_profile_name, is_source_reference
-from npuprof.store.base import ComposedParts, ReadOnceStore
+from npuprof.store.base import CachedStore, ComposedParts
 from npuprof.store.folder import Folder, find_store, open_builtin_store
 from npuprof.system import expand_home, find_repository_top, format_relative_path
 from npuprof.system.files import describe_os_error, read_plain_file, read_standard_input
@@ -73,35 +73,35 @@ class Workspace:
 
         Raises NpuprofError if there is none.
         """
-        asked = self._given or os.environ.get("NPUPROF_STORE", "")
-        if asked.endswith(":") and is_source_reference(asked):
-            return self.lookups.open_source(find_store(None, {}), asked[:-1])
-        folder = self._find_bare_store(asked) or find_store(
+        requested = self._given or os.environ.get("NPUPROF_STORE", "")
+        if requested.endswith(":") and is_source_reference(requested):
+            return self.lookups.open_source(find_store(None, {}), requested[:-1])
+        folder = self._find_bare_store(requested) or find_store(
             self._given, os.environ, self.resolver.in_python
         )
         _require_this_npuprof(folder)
         return folder
 
-    def _find_bare_store(self, asked: str) -> Folder | None:
+    def _find_bare_store(self, requested: str) -> Folder | None:
         """Return the store of a bare repository.
 
         None if there is none, or a nearer store exists.
         """
-        if not asked and os.path.isdir("profiles"):
+        if not requested and os.path.isdir("profiles"):
             return None
         from npuprof.store.enclosing_repository import BareStore, find_bare_repository
 
-        repository = find_bare_repository(asked, os.environ)
-        return BareStore(repository, asked or "profiles") if repository else None
+        repository = find_bare_repository(requested, os.environ)
+        return BareStore(repository, requested or "profiles") if repository else None
 
     @property
-    def listed_store(self) -> ReadOnceStore:
+    def listed_store(self) -> CachedStore:
         """The store whose presets can be listed: a folder, or a source.
 
         Raises NpuprofError if there is none.
         """
         home = self.home
-        return home if isinstance(home, ReadOnceStore) else self.store
+        return home if isinstance(home, CachedStore) else self.store
 
     @property
     def store(self) -> Folder:
@@ -112,7 +112,7 @@ class Workspace:
         home = self.home
         if not isinstance(home, Folder):
             what = f"{home.label} is read as it is locked: it has no files and no history here"
-            argument = say_option("store", in_python=self.resolver.in_python)
+            argument = format_option("store", in_python=self.resolver.in_python)
             raise build_error(
                 "NP010",
                 what,
@@ -252,25 +252,25 @@ class Workspace:
             parse_document("-", "<stdin>", raw), key="stdin:", home=self._find_home_store()
         )
 
-    def split_single_spec(self, asked: str, verb: str) -> tuple[str, str]:
+    def split_single_spec(self, requested: str, verb: str) -> tuple[str, str]:
         """Return name and revision of a spec that must be one preset of the store.
 
         Raises NpuprofError.
         """
-        name, at, revision = asked.partition("@")
-        if at and " " in asked:
-            require_no_blanks(asked)
-        if asked.startswith(BUILTIN) or is_source_reference(asked):
-            what = f"{verb} takes a preset of this repository, not {asked!r}"
+        name, at, revision = requested.partition("@")
+        if at and " " in requested:
+            require_no_blanks(requested)
+        if requested.startswith(BUILTIN) or is_source_reference(requested):
+            what = f"{verb} takes a preset of this repository, not {requested!r}"
             hint = "do it in the repository of the source, then npuprof source update here"
-            if asked.startswith(BUILTIN):
+            if requested.startswith(BUILTIN):
                 hint = f"npuprof copy {name} {name.removeprefix(BUILTIN)} makes one of your own"
             raise build_error("NP024", what, "", hint)
-        if asked.endswith(".toml"):
-            inside = self.profile(asked).name
+        if requested.endswith(".toml"):
+            inside = self.profile(requested).name
             name, revision = (inside, "") if not inside.endswith(".toml") else (name, revision)
         if "+" in name or name == "-" or name.endswith(".toml"):
-            what = f"{verb} takes one preset of the store, not {asked!r}"
+            what = f"{verb} takes one preset of the store, not {requested!r}"
             raise build_error(
                 "NP024",
                 what,

@@ -164,7 +164,7 @@ def build_answer_fields(bisection: Bisection, command: list[str]) -> dict[str, A
                 "verdict": bisection.find_verdict(mask),
                 "runs": [result._asdict() for result in bisection.list_results(mask)],
             }
-            for mask, digest in bisection.asked.items()
+            for mask, digest in bisection.requested.items()
             if bisection.list_results(mask)
         ],
         "barred": [

@@ -21,7 +21,7 @@ Tell = Callable[[str], None]
 class Bisection:
     """A good and a bad config, their differences as units, and the results of combinations.
 
-    ``asked`` is the digest of each requested combination, ``barred`` the check findings that
+    ``requested`` is the digest of each requested combination, ``barred`` the check findings that
     exclude others.
     """
 
@@ -38,7 +38,7 @@ class Bisection:
         self.units = units
         self.judgement = judgement
         self.cause: Cause | None = None
-        self.asked = {
+        self.requested = {
             0: self.difference.before.digest,
             self.difference.every: self.difference.after.digest,
         }
@@ -46,13 +46,13 @@ class Bisection:
         self.in_question = self.difference.every  #: the changes that are not ruled out
         self._drops = drops
         self._runner = runner
-        self.remarks: tuple[str, ...] = ()
+        self.notes: tuple[str, ...] = ()
 
     # -- known results ----------------------------------------------------------------------------
 
     def find_digest(self, mask: int) -> str:
         """Return the digest of a combination."""
-        return self.asked.get(mask) or self.combinations.compute_digest(mask)
+        return self.requested.get(mask) or self.combinations.compute_digest(mask)
 
     def list_results(self, mask: int) -> list[Result]:
         """Return the runs that decide a combination, at most ``repeat``.
@@ -67,12 +67,12 @@ class Bisection:
 
         Raises NpuprofError.
         """
-        if mask not in self.barred and mask not in self.asked:
+        if mask not in self.barred and mask not in self.requested:
             errors = self.combinations.find_new_errors(mask)
             if errors:
                 self.barred[mask] = errors
             else:
-                self.asked[mask] = self.find_digest(mask)
+                self.requested[mask] = self.find_digest(mask)
         if mask in self.barred:
             return UNKNOWN
         return self.judgement.judge_runs(self.list_results(mask))
@@ -84,7 +84,8 @@ class Bisection:
     def count_runs(self) -> int:
         """Return the number of runs of requested combinations, including earlier ones."""
         return sum(
-            len(self._runner.journal.results.get(digest, ())) for digest in set(self.asked.values())
+            len(self._runner.journal.results.get(digest, ()))
+            for digest in set(self.requested.values())
         )
 
     def _list_missing(self, mask: int, every: bool = False) -> list[Config]:
@@ -109,7 +110,7 @@ class Bisection:
         if self._runner.drive(self._find_wanted_of_ends, lambda: tell("the two ends")):
             good = self.difference.before.name, self.list_results(0)
             bad = self.difference.after.name, self.list_results(self.difference.every)
-            self.judgement, self.remarks = measure_ends(self.judgement, tolerance, good, bad)
+            self.judgement, self.notes = measure_ends(self.judgement, tolerance, good, bad)
             self._runner.drive(self._find_wanted, lambda: tell(self._describe_progress()))
 
     def _find_wanted_of_ends(self) -> list[Config]:

@@ -80,8 +80,8 @@ class Journal:
 
     def __init__(self, request: Mapping[str, Any], fresh: bool = False) -> None:
         """Open and lock the journal. Raises NpuprofError if it is locked, or of another version."""
-        self.asked = dict(request)
-        self.key = compute_digest({"asked": json.dumps(self.asked, sort_keys=True)})[:16]
+        self.requested = dict(request)
+        self.key = compute_digest({"asked": json.dumps(self.requested, sort_keys=True)})[:16]
         self.folder = os.path.join(HOME, self.key)
         self.results: dict[str, list[Result]] = {}
         self.file = os.path.join(self.folder, _FILE)
@@ -144,9 +144,9 @@ class Journal:
         head, *rows = map(read_json_object, complete.splitlines() or [b""])
         if not complete:
             program = {
-                "command": self.asked["command"][:1]
+                "command": self.requested["command"][:1]
             }  # arguments may contain secrets, and the folder's name identifies them
-            self._append({"schema": SCHEMA, "npuprof": __version__, **self.asked, **program})
+            self._append({"schema": SCHEMA, "npuprof": __version__, **self.requested, **program})
         elif head.get("schema") != SCHEMA:
             raise self._build_content_error(
                 1,

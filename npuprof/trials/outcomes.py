@@ -172,7 +172,7 @@ def measure_ends(
 
     Raises NpuprofError if the ends do not differ.
     """
-    remarks = []
+    notes = []
     if judgement.metric:
         judgement = judgement._replace(effect=_measure_effect(judgement, tolerance, good, bad))
     for (name, results), wanted in ((good, GOOD), (bad, BAD)):
@@ -188,11 +188,11 @@ def measure_ends(
             result for result in results if judgement.judge_run(result) not in (wanted, UNKNOWN)
         ]:
             opposite = BAD if wanted == GOOD else GOOD
-            remarks.append(
+            notes.append(
                 f"{name} was {opposite} in {len(wrong)} of {len(results)} runs: the command is "
                 "flaky, and the majority decides"
             )
-    return judgement, tuple(remarks)
+    return judgement, tuple(notes)
 
 
 def _measure_effect(judgement: Judgement, tolerance: str, good: End, bad: End) -> Effect:

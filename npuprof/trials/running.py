@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
-from npuprof.catalog.launchers import tell_single_process
+from npuprof.catalog.launchers import list_single_process_facts
 from npuprof.model import Record, build_error, build_usage_error
 from npuprof.renderers import load_target
 from npuprof.renderers.environment import collect_env_variables, list_unset_variables
@@ -165,7 +165,7 @@ class Runner:
 
     def _build_environment(self, config: Config, device: str) -> dict[str, str]:
         """Return the environment that ``npuprof run`` would pass to a command."""
-        outer = {**os.environ, **(tell_single_process(device) if device else {})}
+        outer = {**os.environ, **(list_single_process_facts(device) if device else {})}
         folder = sidecar_cache_folder(config)
         variables, notes = collect_env_variables(
             config, build_fact_finder(outer), folder, True

@@ -36,7 +36,7 @@ def test_names_of_other_rows_are_rows_and_keys_are_of_one_option() -> None:
     owners: dict[tuple[str, str], str] = {}
     for name, row in load_wires().items():
         assert all(
-            other in load_wires() for other in (*row.needs, *filter(None, [row.outdone_by]))
+            other in load_wires() for other in (*row.needs, *filter(None, [row.overridden_by]))
         ), name
         for stage in STAGES:
             for key in row.keys(stage):

@@ -27,11 +27,11 @@ def accept(*codes: str, extends: str = "") -> str:
     return f"profile.ignore = [{said}]\n" + (f"profile.extends = [{extends}]\n" if extends else "")
 
 
-def codes(presets: Mapping[str, str], name: str, project: str = "", **asked: Any) -> set[str]:
+def codes(presets: Mapping[str, str], name: str, project: str = "", **requested: Any) -> set[str]:
     """Return the codes of the errors and warnings of a preset of a store with an npuprof.toml."""
     build_store(Path("profiles"), presets)
     Path("npuprof.toml").write_text(project)
-    config = npuprof.open_store().resolve(name, **asked)
+    config = npuprof.open_store().resolve(name, **requested)
     return {finding.code for finding in npuprof.check(config) if finding.severity != "info"}
 
 

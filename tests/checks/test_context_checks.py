@@ -22,8 +22,8 @@ A2, A3 = "atlas-a2", "atlas-a3"
 CLASH = "precision_mode and precision_mode_v2 are both set"
 
 
-def list_clashes(text: str, **asked: Any) -> list[str]:
-    return [finding.message for finding in findings(text, **asked) if finding.code == "NP301"]
+def list_clashes(text: str, **requested: Any) -> list[str]:
+    return [finding.message for finding in findings(text, **requested) if finding.code == "NP301"]
 
 
 def clash(match: str, profile: str = "") -> str:

@@ -172,12 +172,12 @@ def test_a_rule_is_asked_once_for_the_same_values_of_what_it_reads(
     pair = "[options]\nstream_sync_timeout = {}\nhccl_timeout = 1800\ndump_path = '/{}'\n"
     texts = {f"p{n}": pair.format(60000 if n < 4 else 1900000, n) for n in range(8)}
     workspace = spec.Workspace(str(build_store(tmp_path, texts)))
-    asked = []
+    requested = []
     real = rules._is_rule_broken
     monkeypatch.setattr(
         rules,
         "_is_rule_broken",
-        lambda rule, view, family: (asked.append(rule.code), real(rule, view, family))[1],
+        lambda rule, view, family: (requested.append(rule.code), real(rule, view, family))[1],
     )
     found = [
         [
@@ -188,7 +188,7 @@ def test_a_rule_is_asked_once_for_the_same_values_of_what_it_reads(
         for name in texts
     ]
     assert found == [["NP378"]] * 4 + [[]] * 4
-    assert asked.count("NP378") == 2
+    assert requested.count("NP378") == 2
 
 
 CONTEXTS = tuple(

@@ -150,14 +150,14 @@ def test_a_value_of_the_older_or_newer_option_is_suggested_by_its_name_there(
     ],
 )
 def test_a_product_that_may_be_two_is_offered_as_both_and_not_changed(
-    product: str, hint: str, mended: bool
+    product: str, hint: str, fixed: bool
 ) -> None:
     preset = npuprof.loads(
         f'[options]\n[[override]]\nmatch = {{ product = "{product}" }}\n'
         "options = { deterministic = 1 }\n"
     )
     found = [one for one in npuprof.check(preset) if one.code == "NP403"]
-    assert [(one.hint, one.fix is not None) for one in found] == [(hint, mended)]
+    assert [(one.hint, one.fix is not None) for one in found] == [(hint, fixed)]
 
 
 @pytest.mark.parametrize("lines", ["min_group_size = 5", 'variable_memory_max_size = "16GiB"'])

@@ -344,9 +344,9 @@ def store_in_map(**values: str) -> str:
     ],
 )
 def test_scripts_are_judged_by_the_rules_that_bind_all(
-    asked: str, lines: str, broken: bool, project: Callable[..., Path], run: Run
+    requested: str, lines: str, broken: bool, project: Callable[..., Path], run: Run
 ) -> None:
-    project(f"[[rule]]\n{asked}", a="")
+    project(f"[[rule]]\n{requested}", a="")
     Path("s.py").write_text(SCRIPT.format(lines=lines))
     assert ("TEAM-1" in run("scan", "s.py", "--select", "TEAM-1").out) == broken
 
@@ -411,8 +411,8 @@ def test_what_is_no_glob_of_names_is_told(glob: str) -> None:
 def test_the_page_of_a_rule_of_the_team_is_shown(project: Callable[..., Path], run: Run) -> None:
     project(REPEATABLE + SHORT)
     (Path.cwd() / "profiles").mkdir()
-    for asked in ("TEAM-1", "team-1"):
-        page = run("rule", asked)
+    for requested in ("TEAM-1", "team-1"):
+        page = run("rule", requested)
         assert page.code == 0
         assert page.out.startswith("TEAM-1 (error): training is repeatable\n")
         assert "for production/*" in page.out

@@ -190,13 +190,13 @@ CHILD = '[profile]\nextends = ["base/old"]\n[options]\nhccl_timeout = 700\n'
     ],
 )
 def test_what_a_baseline_has_stays_known_where_git_moved_the_file(
-    also: dict[str, str], exit_code: int, remark: str, old: Path, run: Run
+    also: dict[str, str], exit_code: int, note: str, old: Path, run: Run
 ) -> None:
     assert run("check", "--baseline", FILE, "--write-baseline").code == 0
     Path("profiles/a.toml").rename("profiles/b.toml")
     build_store(Path("profiles"), also)
     result = run("check", "--baseline", FILE)
-    assert (result.code, remark in result.err) == (exit_code, True), result.err + result.out
+    assert (result.code, note in result.err) == (exit_code, True), result.err + result.out
     if exit_code == 0:
         run("check", "--baseline", FILE, "--write-baseline")
         again = run("check", "--baseline", FILE, "--strict")

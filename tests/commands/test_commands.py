@@ -505,13 +505,13 @@ def test_what_is_no_question_is_said_with_what_to_write(
     ],
 )
 def test_a_preset_can_be_composed_of_files(
-    asked: str, value: str, store: Store, run: Run, tmp_path: Path
+    requested: str, value: str, store: Store, run: Run, tmp_path: Path
 ) -> None:
     store({"leaf": "options.hccl_timeout = 5\n"})
     (tmp_path / "my").mkdir()
     (tmp_path / "my/x.toml").write_text("options.hccl_timeout = 7\n")
     (tmp_path / "my/a+b.toml").write_text("options.hccl_timeout = 8\n")
-    for words in (["show", "--", asked], ["render", "--to", "toml", "--", asked]):
+    for words in (["show", "--", requested], ["render", "--to", "toml", "--", requested]):
         result = run(*words, stdin=b"options.hccl_timeout = 9\n")
         if value.isdigit():
             assert f"hccl_timeout = {value}\n" in result.out, result.err

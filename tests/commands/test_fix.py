@@ -82,16 +82,16 @@ def test_hints_that_are_certain_are_written(name: str, store: Store, run: Run) -
     ],
 )
 def test_what_check_says_that_it_can_mend_is_mended_at_least(
-    text: str, least: int, mended: int, store: Store, run: Run
+    text: str, least: int, fixed: int, store: Store, run: Run
 ) -> None:
     folder = store({"a": HEAD + text})
     told = run("check", "--store", folder).err
     assert (f", --fix corrects at least {least}" in told) == bool(least)
     assert ("--fix" in told) == bool(least)
     assert (
-        f"would fix {mended} finding" in run("check", "--diff", "--store", folder).err or not mended
+        f"would fix {fixed} finding" in run("check", "--diff", "--store", folder).err or not fixed
     )
-    assert f"fixed {mended} finding" in run("check", "--fix", "--store", folder).err or not mended
+    assert f"fixed {fixed} finding" in run("check", "--fix", "--store", folder).err or not fixed
 
 
 def test_the_files_that_were_written_are_named_those_of_parents_too(store: Store, run: Run) -> None:

@@ -136,12 +136,12 @@ def test_the_action_keeps_one_comment(
         assert body.startswith(f"{MARKER}\n")
         assert f"1836 → {number}" in body
         assert number in (tmp_path / "summary.md").read_text()
-    asked = {
+    requested = {
         word
         for word in (tmp_path / "pip").read_text().split("\n")
         if word not in ("", "install", "--quiet")
     }
-    assert [os.path.samefile(word, REPOSITORY) for word in asked] == [True], (
+    assert [os.path.samefile(word, REPOSITORY) for word in requested] == [True], (
         "the npuprof that the action belongs to"
     )
     below = "/repos/team/presets/issues"

@@ -326,8 +326,8 @@ def test_the_rank_table_tells_what_variables_do_not(start: Start, tmp_path: Path
     ],
 )
 def test_a_broken_rank_table_tells_nothing(text: str) -> None:
-    asked = [
+    requested = [
         find_launcher_fact(name, {"ASCEND_DEVICE_ID": "0"} if name != "local-rank" else {}, text)
         for name in FACTS
     ]
-    assert asked == [None] * len(FACTS)
+    assert requested == [None] * len(FACTS)

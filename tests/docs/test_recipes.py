@@ -59,19 +59,19 @@ def test_a_container_of_the_recipe_proves_its_digest_as_a_kubelet_starts_it(
     template = job["spec"]["tasks"][0]["template"]
     assert job["spec"]["minAvailable"] <= sum(task["replicas"] for task in job["spec"]["tasks"])
     (container,) = template["spec"]["containers"]
-    asked = (
+    requested = (
         "bert-training",
         "--store",
         "builtin:",
         "--set",
         "env.NOTE=/tmp/$(HOME)/$$(X) 'a' \"b\" $HOME `id`",
     )
-    config_map = yaml.safe_load(run("env", *asked, "--format", "k8s-configmap").out)
+    config_map = yaml.safe_load(run("env", *requested, "--format", "k8s-configmap").out)
     if form == "envFrom":
         container["envFrom"][0]["configMapRef"]["name"] = config_map["metadata"]["name"]
     else:
         del container["envFrom"]
-        container |= yaml.safe_load(run("env", *asked, "--format", "k8s-env").out)
+        container |= yaml.safe_load(run("env", *requested, "--format", "k8s-env").out)
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "train"}, **template}
     for document in (config_map, pod):
         kubernetes_validate.validate(document, kubernetes_validate.latest_version(), strict=True)
@@ -83,10 +83,10 @@ def test_a_container_of_the_recipe_proves_its_digest_as_a_kubelet_starts_it(
     said, found = start_container(
         container, {config_map["metadata"]["name"]: config_map["data"]}, f"{tmp_path}:/usr/bin:/bin"
     ).splitlines()
-    digest = json.loads(run("show", *asked, "--format", "json").out)["digest"]
+    digest = json.loads(run("show", *requested, "--format", "json").out)["digest"]
     assert said == f"npuprof: bert-training {digest}"
     words, environ = json.loads(found)
     assert words == ["train.py"]
-    wanted = json.loads(run("env", *asked, "--format", "json").out)["env"]
+    wanted = json.loads(run("env", *requested, "--format", "json").out)["env"]
     assert {name: environ.get(name) for name in wanted} == wanted
     assert wanted["NOTE"].endswith("$(HOME)/$$(X) 'a' \"b\" $HOME `id`")

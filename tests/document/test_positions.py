@@ -140,9 +140,9 @@ def test_a_document_says_the_same_of_a_place_whatever_was_asked_before(
     paths = [path for path, _, _ in expected] + [("not", "there"), ("a", "not there")]
     known = Positions(text)
     for first in paths:
-        asked = parse_document("a", "a.toml", text)
+        requested = parse_document("a", "a.toml", text)
         for path in (first, first, *paths, first):
-            assert asked.locate_path(path) == known.find_position(path), (first, path)
+            assert requested.locate_path(path) == known.find_position(path), (first, path)
 
 
 def test_what_stands_behind_a_sought_place_is_not_read() -> None:
@@ -153,14 +153,16 @@ def test_what_stands_behind_a_sought_place_is_not_read() -> None:
 
 
 def test_the_places_of_a_whole_text_are_kept_only_when_a_second_one_is_asked_for() -> None:
-    asked = parse_document("a", "a.toml", "[options]\na = 1\nb = 2\n")
-    assert asked.locate_path(("options", "a")) == asked.locate_path(("options", "a")) == (2, 1)
-    assert asked._positions is None
-    assert (asked.locate_path(("options", "b")), asked.locate_path(("options", "a"))) == (
+    requested = parse_document("a", "a.toml", "[options]\na = 1\nb = 2\n")
+    assert (
+        requested.locate_path(("options", "a")) == requested.locate_path(("options", "a")) == (2, 1)
+    )
+    assert requested._positions is None
+    assert (requested.locate_path(("options", "b")), requested.locate_path(("options", "a"))) == (
         (3, 1),
         (2, 1),
     )
-    assert asked._positions is not None
+    assert requested._positions is not None
 
 
 def check(text: str, data: Any, positions: Positions) -> None:

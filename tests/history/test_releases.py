@@ -314,8 +314,8 @@ def test_a_pre_release_is_only_what_is_named_in_full(repo: Repo, run: Run) -> No
     repo.commit({"x": BASE.format(68), "heir": HEIR.format("x@1", 1)})
     release(run, "x", "1.0.0-rc.1")
     assert (timeout("x@1.0.0-rc.1"), timeout("x@v1.0.0-rc.1")) == (68, 68)
-    for asked in ("x@1", "x@1.0.0", "heir"):
-        expect(run("show", asked), 2, "NP011")
+    for requested in ("x@1", "x@1.0.0", "heir"):
+        expect(run("show", requested), 2, "NP011")
     assert run("list").out.split() == [
         "x",
         "abstract",
@@ -502,12 +502,12 @@ def test_a_version_that_a_commit_cannot_see_is_an_error_with_a_way_out(
     ranged.commit({"base": BASE.format(5)}, "parent later")
     release(run, "base", "2.0.0")
     ranged.git("checkout", "-q", "main")
-    for asked, said in (
+    for requested, said in (
         ("late", "no released version 2 of base is in the history of"),
         ("late@HEAD", "released elsewhere, or later, or merge it first: 2.0.0"),
         ("heir@1.1.0-rc.1", "released are 1.0.0, 1.1.0"),
     ):
-        expect(run("show", asked), 2, "NP011", said)
+        expect(run("show", requested), 2, "NP011", said)
 
 
 def test_numbers_are_read_and_sorted_as_semantic_versioning_has_it() -> None:

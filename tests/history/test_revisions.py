@@ -84,12 +84,14 @@ UNKNOWN = {
 
 @pytest.mark.parametrize("asked", UNKNOWN)
 def test_a_revision_that_names_nothing_is_told_with_why_and_what_to_try(
-    two: Repo, asked: str
+    two: Repo, requested: str
 ) -> None:
-    message, why, hint = UNKNOWN[asked]
-    assert list_error_findings(asked) == [("NP011", "error", message, why, hint, NOWHERE, "", ())]
-    if asked.isprintable():
-        two.write({"heir": f"[profile]\nextends = ['{asked}']\n"})
+    message, why, hint = UNKNOWN[requested]
+    assert list_error_findings(requested) == [
+        ("NP011", "error", message, why, hint, NOWHERE, "", ())
+    ]
+    if requested.isprintable():
+        two.write({"heir": f"[profile]\nextends = ['{requested}']\n"})
         assert list_error_findings("heir") == [
             (
                 "NP011",
@@ -167,13 +169,13 @@ NAMED = {
 
 
 @pytest.mark.parametrize("asked", NAMED)
-def test_a_version_goes_before_a_branch_and_is_shown_in_full(two: Repo, asked: str) -> None:
+def test_a_version_goes_before_a_branch_and_is_shown_in_full(two: Repo, requested: str) -> None:
     for branch in ("1.2", "v1", "1234", "v9"):
         two.git("branch", branch)
-    if NAMED[asked] is None:
-        assert list_error_findings(asked)[0][0] == "NP011"
+    if NAMED[requested] is None:
+        assert list_error_findings(requested)[0][0] == "NP011"
     else:
-        assert npuprof.open_store().resolve(asked).name == str(NAMED[asked]).replace(
+        assert npuprof.open_store().resolve(requested).name == str(NAMED[requested]).replace(
             "SHA", two.head[:7]
         )
 
@@ -395,16 +397,16 @@ SINGLE = {
 
 
 @pytest.mark.parametrize("asked", SINGLE)
-def test_only_one_preset_of_the_store_has_a_history(two: Repo, asked: str) -> None:
+def test_only_one_preset_of_the_store_has_a_history(two: Repo, requested: str) -> None:
     (two.folder / "other.toml").write_text(BASE)
-    expected = SINGLE[asked]
+    expected = SINGLE[requested]
     if expected:
-        assert Workspace().split_single_spec(asked, "log") == expected
+        assert Workspace().split_single_spec(requested, "log") == expected
     else:
         with pytest.raises(NpuprofError) as error:
-            Workspace().split_single_spec(asked, "log")
+            Workspace().split_single_spec(requested, "log")
         said = (
-            f"log takes one preset of the store, not {asked!r}",
+            f"log takes one preset of the store, not {requested!r}",
             "Only presets in git under one name have a history.",
             "name one preset",
         )
@@ -447,7 +449,7 @@ JOINED = {
 
 
 @pytest.mark.parametrize("asked", JOINED)
-def test_a_plus_joins_specs_unless_it_is_in_quotes(two: Repo, asked: str) -> None:
+def test_a_plus_joins_specs_unless_it_is_in_quotes(two: Repo, requested: str) -> None:
     for branch in ("a", "a+b", "a+b+c", "a+base", "x"):
         two.git("branch", branch)
-    assert Workspace().split_spec(asked) == JOINED[asked]
+    assert Workspace().split_spec(requested) == JOINED[requested]

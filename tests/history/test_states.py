@@ -216,9 +216,9 @@ def test_a_line_that_changes_in_place_has_the_consequences_that_resolving_finds(
     monkeypatch.chdir(repo.folder)
     found = walk_history(repo.folder, key, context)
     assert list(resolve_setting(repo.folder, found[::-1], key, context).values()) == expected
-    for asked in (key, ""):
+    for requested in (key, ""):
         with monkeypatch.context() as patch:
-            require_same_history(repo, asked, patch)
+            require_same_history(repo, requested, patch)
 
 
 def require_same_history(repo: Repo, key: str, monkeypatch: pytest.MonkeyPatch) -> int:

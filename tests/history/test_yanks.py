@@ -178,9 +178,9 @@ def test_whoever_builds_on_a_yanked_version_is_warned_however_far_below(
             ["behind", "below"],
         ),
     }
-    for asked in ("base@1.1.0", "range@1.0.0", "leaf", "below", "leaf+free"):
+    for requested in ("base@1.1.0", "range@1.0.0", "leaf", "below", "leaf+free"):
         assert [
             one["code"]
-            for one in json.loads(run("check", asked, "--format", "json").out)["findings"]
-        ].count("NP704") == 1, asked
+            for one in json.loads(run("check", requested, "--format", "json").out)["findings"]
+        ].count("NP704") == 1, requested
     assert "NP704" not in run("check", "free", "base@1.0.0").out

@@ -493,14 +493,14 @@ def test_a_config_map_is_found_by_its_labels_and_changes_its_name_with_its_conte
     store({"team/Mixed_1": "", "team/" + "long" * 30: "", "a" * 61 + "/_b": ""})
     Path("über stufe.toml").write_text("")
     names = set()
-    for asked in ((), ("--set", "deterministic=1"), ("--cann", "9.0.0")):
-        document = yaml.safe_load(run("env", name, "--format", "k8s-configmap", *asked).out)
+    for requested in ((), ("--set", "deterministic=1"), ("--cann", "9.0.0")):
+        document = yaml.safe_load(run("env", name, "--format", "k8s-configmap", *requested).out)
         kubernetes_validate.validate(document, kubernetes_validate.latest_version(), strict=True)
         digest = document["data"]["NPUPROF_DIGEST"]
         said = document["metadata"]
         assert said["labels"] == {"npuprof/preset": label, "npuprof/digest": digest[:63]}
         assert re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?", label)
-        context = "cann 9.0.0" if "--cann" in asked else "any"
+        context = "cann 9.0.0" if "--cann" in requested else "any"
         assert said["annotations"] == {
             "npuprof/preset": name,
             "npuprof/digest": digest,
@@ -523,11 +523,13 @@ def test_a_slurm_job_tells_each_task_which_it_is_and_proves_its_digest(
     form: str, store: Store, run: Run, tmp_path: Path
 ) -> None:
     facts = ("rank", "local-rank", "world-size", "node-rank", "job", "node-ip")
-    asked = "".join(f'F{number} = {{ launcher = "{fact}" }}\n' for number, fact in enumerate(facts))
+    requested = "".join(
+        f'F{number} = {{ launcher = "{fact}" }}\n' for number, fact in enumerate(facts)
+    )
     store(
         {
             "it's $(touch x)": "",
-            "leaf": f'[options]\nhccl_timeout = 600\n[env]\nODD = "a\'$(touch y)\\n"\n{asked}',
+            "leaf": f'[options]\nhccl_timeout = 600\n[env]\nODD = "a\'$(touch y)\\n"\n{requested}',
         }
     )
     result = run("env", "leaf", "--format", form, "--no-check")

@@ -198,12 +198,12 @@ def test_a_release_asks_for_the_keys_that_the_table_has_for_it(
     release: tuple[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     number, folder = release
-    asked = {
+    requested = {
         "refresh": True,
         "enable_sparse_li_c8": True,
         "enable_sparse_c8": True,
     }  # what others are read behind
-    _, read = read_additional_config(folder, asked, monkeypatch, model_uses_sfa_sparse=True)
+    _, read = read_additional_config(folder, requested, monkeypatch, model_uses_sfa_sparse=True)
     assert read == {
         name.partition(".")[0] for name in ROWS if number in find_read(name)
     } - ABSENT.get(number, set())
@@ -230,14 +230,14 @@ def test_a_release_makes_of_the_rendered_keys_what_the_preset_says(
             if "." not in name
             else {}
         )
-        asked = additional(config(toml({"vllm_ascend": {**needed, **nest(name, value)}})))
+        requested = additional(config(toml({"vllm_ascend": {**needed, **nest(name, value)}})))
         said = {"enable_sp": True, "model_uses_sfa_sparse": "sparse" in name or "c8" in name}
         degree = 1 if "tensor_parallel" in name else 2
         said |= {
             "parallel_config__tensor_parallel_size": degree,
             "parallel_config__pipeline_parallel_size": 1 + ("chunk" in name),
         }
-        made, _ = read_additional_config(folder, asked, monkeypatch, **said)
+        made, _ = read_additional_config(folder, requested, monkeypatch, **said)
         home = name if hasattr(made, name.partition(".")[0]) else ROWS[name].replaced_by
         got = reduce(getattr, home.split("."), made)
         assert got == value or ROWS[name].kind == "json", name

@@ -121,10 +121,10 @@ def test_a_remark_at_the_end_of_a_wide_line_of_code_stands_above_it() -> None:
     from npuprof import docs
     from npuprof.report.tables import Markdown
 
-    remark = "words of a remark that goes on and on"
+    note = "words of a remark that goes on and on"
     text = (
-        f'```toml\n[options]     # near\nlocked = ["hccl_timeout"]        # {remark}\n'
-        f'  a = "x  # {remark} y"\n# {remark} {remark}\n```\n'
+        f'```toml\n[options]     # near\nlocked = ["hccl_timeout"]        # {note}\n'
+        f'  a = "x  # {note} y"\n# {note} {note}\n```\n'
     )
     page = Markdown(text, tuple(docs.split_code(text)), lambda said, target: said)
     with pytest.MonkeyPatch.context() as patch:
@@ -133,8 +133,8 @@ def test_a_remark_at_the_end_of_a_wide_line_of_code_stands_above_it() -> None:
         patch.setenv("COLUMNS", "90")
         assert 'locked = ["hccl_timeout"]        # words' in page.format_terminal(False)
     lines = [line.removeprefix("    ") for line in shown.splitlines()]
-    assert lines[:3] == ["[options]     # near", f"# {remark}", 'locked = ["hccl_timeout"]']
-    assert f"# {remark} {remark}" in lines
+    assert lines[:3] == ["[options]     # near", f"# {note}", 'locked = ["hccl_timeout"]']
+    assert f"# {note} {note}" in lines
 
 
 @pytest.mark.parametrize(

@@ -18,11 +18,11 @@ from npuprof.store import spec
 from support.building import build_store
 
 
-def resolve(folder: Path, heads: dict[str, str], asked: str) -> Any:
+def resolve(folder: Path, heads: dict[str, str], requested: str) -> Any:
     texts = {
         name: f"[profile]\n{head}\n[options]\nhccl_timeout = 600\n" for name, head in heads.items()
     }
-    return spec.Workspace(str(build_store(folder, texts))).resolve_spec(asked)
+    return spec.Workspace(str(build_store(folder, texts))).resolve_spec(requested)
 
 
 @pytest.mark.parametrize(

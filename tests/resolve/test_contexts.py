@@ -22,12 +22,12 @@ A3, A2 = "atlas-a3", "atlas-a2"
 
 
 def describe_points(
-    match: dict[str, Any], asked: Context = NOTHING
+    match: dict[str, Any], requested: Context = NOTHING
 ) -> list[tuple[tuple[Any, ...], str]]:
     wanted = {
         name: (value,) if isinstance(value, str) else tuple(value) for name, value in match.items()
     }
-    found = contexts.list_override_points(Override(wanted, (), "override 1"), asked)
+    found = contexts.list_override_points(Override(wanted, (), "override 1"), requested)
     return [
         (
             (context.cann, context.product, context.target, *context.versions),
@@ -95,9 +95,9 @@ def describe_points(
     ],
 )
 def test_an_override_names_contexts(
-    match: dict[str, Any], asked: Context, expected: list[tuple[tuple[Any, ...], str]]
+    match: dict[str, Any], requested: Context, expected: list[tuple[tuple[Any, ...], str]]
 ) -> None:
-    assert describe_points(match, asked) == expected
+    assert describe_points(match, requested) == expected
 
 
 BLOCK = "[[override]]\nmatch = {{ {} }}\noptions.hccl_timeout = {}\n"
@@ -186,10 +186,10 @@ def test_all_who_ask_for_a_context_share_one_resolver_until_the_profiles_are_oth
     ],
 )
 def test_overrides_that_only_wait_to_be_asked_for_are_known(
-    profile: str, match: str, asked: dict[str, Any], expected: dict[str, Any]
+    profile: str, match: str, requested: dict[str, Any], expected: dict[str, Any]
 ) -> None:
     text = f"[profile]\n{profile}\n[options]\n{BLOCK.format(match, 1)}"
-    found = contexts.find_unasked_overrides(npuprof.loads(text, **asked))
+    found = contexts.find_unasked_overrides(npuprof.loads(text, **requested))
     assert {
         flags: [origin.line for origin in origins] for flags, origins in found.items()
     } == expected

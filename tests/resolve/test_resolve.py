@@ -355,8 +355,8 @@ def test_the_preset_digest_counts_what_a_preset_says_whatever_it_is_asked_for(
     def digests(folder: str, texts: dict[str, str]) -> set[str]:
         store = npuprof.open_store(build_store(tmp_path / folder, texts))
         return {
-            store.resolve("leaf", **asked).preset_digest
-            for asked in ({}, {"product": "atlas-a3"}, {"cann": "9.0.0"}, {"set": {"x": 1}})
+            store.resolve("leaf", **requested).preset_digest
+            for requested in ({}, {"product": "atlas-a3"}, {"cann": "9.0.0"}, {"set": {"x": 1}})
         }
 
     before, after = digests("before", LAYERS), digests("after", {**LAYERS, name: text})

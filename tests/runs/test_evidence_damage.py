@@ -277,9 +277,9 @@ def test_a_spoilt_log_of_tf2_does_not_say_what_is_not_in_it(
     """Each setting has one line there, and none where nobody set it: where lines are spoilt, that
     one may be.
     """
-    spoilt = "".join(f"{change(line)}\n" for line in TF2.splitlines())
+    is_truncated = "".join(f"{change(line)}\n" for line in TF2.splitlines())
     assert list_states(tmp_path, TF2, op_debug_config="/a", deterministic=1) == [
         "absent",
         "changed",
     ]
-    assert list_states(tmp_path, spoilt, op_debug_config="/a")[0] == "cannot tell"
+    assert list_states(tmp_path, is_truncated, op_debug_config="/a")[0] == "cannot tell"

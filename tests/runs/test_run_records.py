@@ -360,7 +360,7 @@ def test_that_a_record_cannot_say_more_is_told_once(
         raise OSError(errno.ENOSPC, "full")
 
     monkeypatch.setattr(Recorder, "_write_beside", fail)
-    kept.tell_started(7)
+    kept.record_start(7)
     kept.finish(state="ended")
     assert capsys.readouterr().err.count("does not say how the run ended") == 1
 

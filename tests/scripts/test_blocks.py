@@ -111,9 +111,9 @@ def test_a_stale_block_and_an_edited_one_are_told_apart(
     "asked", [("framework", "torch_npu=2.6.0"), ("product", "atlas-a2-training")]
 )
 def test_a_stale_block_that_was_asked_for_a_release_is_not_taken_for_an_edited_one(
-    asked: tuple[str, str], project: Path, run: Run
+    requested: tuple[str, str], project: Path, run: Run
 ) -> None:
-    name, value = asked
+    name, value = requested
     assert run("inject", "run.sh", "a", f"--{name}", value).code == 0
     assert f"\n# {name}: {value}" in (project / "run.sh").read_text()
     (project / "profiles/a.toml").write_text(PRESET.replace("LEVEL = 3", "LEVEL = 1"))

@@ -365,8 +365,8 @@ def test_an_attribute_of_tf2_is_judged_by_the_release_asked_for(
 def test_a_class_is_that_of_the_release_asked_for(
     call: str, release: str | None, told: list[tuple[str, str]]
 ) -> None:
-    asked = {"cann": release} if release else {}
-    found = findings(f"from npu_bridge.npu_init import *\nmade = {call}\n", **asked)
+    requested = {"cann": release} if release else {}
+    found = findings(f"from npu_bridge.npu_init import *\nmade = {call}\n", **requested)
     assert [(one.code, one.severity) for one in found if one.code in ("NP812", "NP819")] == told
 
 

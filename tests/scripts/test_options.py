@@ -69,12 +69,12 @@ def test_a_finding_in_a_shared_file_is_told_once_and_accepted_there(
 ) -> None:
     script = "from cfg import setup\nsetup()\n"
     helper = (
-        f"{HEAD}def setup(mode='fp17'):\n    npu.global_options().precision_mode = mode{{remark}}\n"
+        f"{HEAD}def setup(mode='fp17'):\n    npu.global_options().precision_mode = mode{{note}}\n"
     )
-    write(tmp_path, {"a.py": script, "b.py": script, "cfg.py": helper.format(remark="")})
+    write(tmp_path, {"a.py": script, "b.py": script, "cfg.py": helper.format(note="")})
     assert scan(run, ".") == ["cfg.py:3 NP203"]
     assert scan(run, "a.py", "./b.py") == ["cfg.py:3 NP203"]
-    write(tmp_path, {"cfg.py": helper.format(remark="  # npuprof: ignore[NP203] tried out")})
+    write(tmp_path, {"cfg.py": helper.format(note="  # npuprof: ignore[NP203] tried out")})
     for words in (["."], ["a.py"], ["a.py", "cfg.py"]):
         answer = run("scan", *words)
         assert (answer.code, "1 finding accepted" in answer.err or "1 accepted" in answer.err) == (

@@ -293,7 +293,7 @@ def test_a_merge_of_it_is_judged_with_its_store(team: Repo) -> None:
         "# x\n" + LEAF + "stream_sync_timeout = 2000000\n",
     ]
     unfit = find_unfit_changes(merge_texts(*sides), sides, "jobs/x/preset.toml")
-    assert any("NP378" in remark for remark in unfit.remarks), unfit
+    assert any("NP378" in note for note in unfit.notes), unfit
     bad, lost = (
         LEAF + "static_memory_policy = 2\n[env]\nGE_USE_STATIC_MEMORY = 2\n",
         LEAF.replace("base", "gone"),

@@ -246,11 +246,11 @@ def test_set_and_unset_write_it_and_judge_it_over_the_preset(team: Repo, run: Ru
 
 @pytest.mark.parametrize("asked", ["leaf@HEAD", "leaf+mixin", "-", "mine.toml"])
 def test_there_is_none_over_what_is_no_preset_of_the_work_tree(
-    asked: str, team: Repo, run: Run
+    requested: str, team: Repo, run: Run
 ) -> None:
     (team.folder / "mine.toml").write_text(MIXIN)
     expect(
-        run("set", "--personal", asked, "hccl_timeout=1", stdin=MIXIN.encode()),
+        run("set", "--personal", requested, "hccl_timeout=1", stdin=MIXIN.encode()),
         2,
         "there is no personal layer over",
     )

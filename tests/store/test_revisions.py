@@ -49,9 +49,9 @@ def two(repo: Repo) -> Repo:
     ],
 )
 def test_a_spec_with_a_revision_resolves_with_its_parents_as_they_were(
-    two: Repo, asked: str, timeout: int
+    two: Repo, requested: str, timeout: int
 ) -> None:
-    assert npuprof.open_store().resolve(asked).options["hccl_timeout"] == timeout
+    assert npuprof.open_store().resolve(requested).options["hccl_timeout"] == timeout
 
 
 def test_an_origin_at_a_revision_says_which_and_git_can_show_it(two: Repo) -> None:
@@ -136,17 +136,19 @@ def test_a_history_is_read_in_batches_and_its_first_step_alone(
         tmp_path / "repo", [{"leaf": BASE.format(number)} for number in range(600)]
     )
     monkeypatch.chdir(repo.folder)
-    asked: list[int] = []
+    requested: list[int] = []
     read = Git._read_object_batch
     monkeypatch.setattr(
         Git,
         "_read_object_batch",
-        lambda git, names: (asked.append(len(names)), read(git, names))[1],
+        lambda git, names: (requested.append(len(names)), read(git, names))[1],
     )
     for words, sizes in ((["-n", "1"], [2]), ([], [2, 4, 16, 64, 256, 256, 2])):
-        asked.clear()
+        requested.clear()
         assert run("log", "leaf", *words).out.count("hccl_timeout") == (1 if words else 600)
-        assert [size for size in asked if size > 1] == sizes  # texts; commits and trees are single
+        assert [
+            size for size in requested if size > 1
+        ] == sizes  # texts; commits and trees are single
 
 
 def test_a_text_is_read_once_where_a_preset_had_many_parents_earlier(
@@ -163,10 +165,10 @@ def test_a_text_is_read_once_where_a_preset_had_many_parents_earlier(
         [*old, *({**parents[-1], "leaf": BASE.format(number)} for number in range(9))],
     )
     monkeypatch.chdir(repo.folder)
-    asked: list[str] = []
+    requested: list[str] = []
     read = Git._read_object_batch
     monkeypatch.setattr(
-        Git, "_read_object_batch", lambda git, names: (asked.extend(names), read(git, names))[1]
+        Git, "_read_object_batch", lambda git, names: (requested.extend(names), read(git, names))[1]
     )
     assert run("log", "leaf", "hccl_timeout").out.count("hccl_timeout") > 40
-    assert len(asked) <= 1.2 * len({*asked})
+    assert len(requested) <= 1.2 * len({*requested})

@@ -25,12 +25,12 @@ def repo(repo: Repo) -> Repo:
 
 
 @pytest.mark.parametrize("asked", ['leaf@"fix+more"', "leaf@'fix+more'", "leaf@'fix+more'+extra"])
-def test_a_branch_with_a_plus_is_a_revision_in_quotes(repo: Repo, asked: str, run: Run) -> None:
+def test_a_branch_with_a_plus_is_a_revision_in_quotes(repo: Repo, requested: str, run: Run) -> None:
     repo.git("branch", "fix+more")
     repo.commit({"base": BASE.format(600), "extra": "[options]\ngraph_run_mode = 1\n"})
-    config = spec.Workspace().resolve_spec(asked)
+    config = spec.Workspace().resolve_spec(requested)
     assert config.settings["hccl_timeout"] == 1800
-    assert ("graph_run_mode" in config.settings) == ("extra" in asked)
+    assert ("graph_run_mode" in config.settings) == ("extra" in requested)
 
 
 def test_list_shows_the_newest_version_of_each_preset(repo: Repo, run: Run) -> None:

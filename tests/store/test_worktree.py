@@ -78,12 +78,12 @@ CONVERTED = {
 def test_a_file_that_git_stores_as_other_bytes_is_as_it_was_committed(
     repo: Repo, run: Run, tmp_path: Path, told: str
 ) -> None:
-    attribute, remark = CONVERTED[told]
+    attribute, note = CONVERTED[told]
     (repo.folder / ".gitattributes").write_text(f"profiles/base.toml {attribute}\n")
     repo.git("config", "filter.mark.clean", f"touch '{tmp_path}/ran'; sed s/HERE/there/")
     repo.git("config", "filter.mark.smudge", f"touch '{tmp_path}/ran'; sed s/there/HERE/")
     repo.git("config", "filter.mark.required", "true")
-    text = remark.replace(b"x\n", b"") + BASE.format(5).encode()
+    text = note.replace(b"x\n", b"") + BASE.format(5).encode()
     repo.commit({"base": text, "leaf": LEAF.replace("far/", "")})
     (repo.folder / "profiles/base.toml").unlink()
     repo.git("checkout", "--", "profiles/base.toml")

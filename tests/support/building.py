@@ -69,14 +69,14 @@ def toml(document: Mapping[str, Any]) -> str:
     return "\n".join([*lines, ""])
 
 
-def resolve(folder: Path, presets: Mapping[str, str], spec: str, **asked: Any) -> Config:
+def resolve(folder: Path, presets: Mapping[str, str], spec: str, **requested: Any) -> Config:
     """Return a spec of a store made of ``presets``, resolved through the library."""
-    return npuprof.open_store(str(build_store(folder, presets))).resolve(spec, **asked)
+    return npuprof.open_store(str(build_store(folder, presets))).resolve(spec, **requested)
 
 
-def config(text: str, **asked: Any) -> Config:
+def config(text: str, **requested: Any) -> Config:
     """Return one preset that stands alone, resolved."""
-    return npuprof.loads(text, **asked)
+    return npuprof.loads(text, **requested)
 
 
 def options(**named: Any) -> Config:
@@ -101,14 +101,14 @@ def apply_unchecked(config: Config, config_proto: Any, folder: str | None = None
     return npuprof.apply(config, config_proto, folder, check=False)
 
 
-def findings(text: str, **asked: Any) -> list[Finding]:
+def findings(text: str, **requested: Any) -> list[Finding]:
     """Return what the checks find in one preset that stands alone."""
-    return checks.check_config(config(text, **asked))
+    return checks.check_config(config(text, **requested))
 
 
-def codes(text: str, **asked: Any) -> list[str]:
+def codes(text: str, **requested: Any) -> list[str]:
     """Return the codes the checks find in one preset that stands alone."""
-    return sorted({finding.code for finding in findings(text, **asked)})
+    return sorted({finding.code for finding in findings(text, **requested)})
 
 
 class Checkout:

@@ -172,10 +172,10 @@ def read_transcript(block: str) -> Iterator[tuple[str, str, str]]:
     is printed below each.
     """
     assert block.startswith("$ "), "a console block begins with a command"
-    for asked, expected in re.findall(
+    for requested, expected in re.findall(
         r"^(\$ .*(?:\n>.*)*\n)((?:(?!\$ ).*\n)*)", block, re.MULTILINE
     ):
-        yield asked, re.sub(r"\n> ?", "\n", asked[2:]), expected
+        yield requested, re.sub(r"\n> ?", "\n", requested[2:]), expected
 
 
 def run_console(
@@ -189,7 +189,7 @@ def run_console(
     block with all that was printed.
     """
     found, typed = [], []
-    for asked, command, expected in read_transcript(block):
+    for requested, command, expected in read_transcript(block):
         done = world.type(command)
         printed = done.stdout.replace(str(world.root), "")
         if refused is not None and done.returncode not in (
@@ -200,8 +200,8 @@ def run_console(
         same = re.fullmatch(make_pattern(expected), printed) is not None and world.has_commits(
             expected, printed
         )
-        found += [asked, expected if same else printed]
-        typed += [asked, printed]
+        found += [requested, expected if same else printed]
+        typed += [requested, printed]
     if outputs is not None:
         outputs.append("".join(typed))
     return "".join(found)

@@ -45,17 +45,19 @@ def import_setting(text: str, name: str = "x.py") -> ScriptSetting:
     return found[0]
 
 
-def findings(text: str | bytes, name: str = "x.py", **asked: str) -> list[Finding]:
-    return check_script(imported(text, name), Context(**asked))
+def findings(text: str | bytes, name: str = "x.py", **requested: str) -> list[Finding]:
+    return check_script(imported(text, name), Context(**requested))
 
 
-def locate_findings(lines: str, **asked: str) -> list[tuple[str, int]]:
+def locate_findings(lines: str, **requested: str) -> list[tuple[str, int]]:
     """Return code and line (counted in ``lines``) of what is said of a script with these lines in
     the middle; notes are left out.
     """
     text = f"{HEAD}{lines}{TAIL}"
     return [
-        (f.code, f.line - HEAD.count("\n")) for f in findings(text, **asked) if f.severity != "info"
+        (f.code, f.line - HEAD.count("\n"))
+        for f in findings(text, **requested)
+        if f.severity != "info"
     ]
 
 

@@ -103,21 +103,21 @@ class StandIn:
     def answer(
         self, method: str, path: str, query: dict[str, str], token: Token, data: Any
     ) -> tuple[Any, dict[str, str]]:
-        asked = path.removeprefix(self.prefix)
-        if (method, asked) == ("GET", "/user"):
+        requested = path.removeprefix(self.prefix)
+        if (method, requested) == ("GET", "/user"):
             if token.app:
                 raise RefusalError(403, "Resource not accessible by integration")
             return {self.who[1]: token.author, "id": token.ident}, {}
         if method == "POST" and path == f"{self.prefix.removesuffix('/v3')}/graphql":
             return {"data": {"viewer": {"login": token.author}}}, {}
-        if (method, asked) == ("GET", self.listed):
+        if (method, requested) == ("GET", self.listed):
             page, after = cut_page(self.comments, query)
             return page, self.link_next_page(path, after)
         if method in ("POST", self.edits) and not token.may_write:
             raise RefusalError(403, "Resource not accessible by integration")
-        if (method, asked) == ("POST", self.listed):
+        if (method, requested) == ("POST", self.listed):
             return self.add_comment(token.author, self.read_body(data)), {}
-        found = [one for one in self.comments if asked == f"{self.edited}/{one['id']}"]
+        found = [one for one in self.comments if requested == f"{self.edited}/{one['id']}"]
         if method != self.edits or not found:
             raise RefusalError(404, "Not Found")
         if self.author_of(found[0]) != token.author:

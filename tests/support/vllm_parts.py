@@ -27,7 +27,7 @@ PYTHONS = defaultdict(lambda: "310", {"0.26.0rc1": "311"})
 
 def fetch_release(release: str, folder: Path) -> Path:
     """Return a folder with the two files of a release."""
-    asked = (
+    requested = (
         "--platform",
         RELEASES[release],
         "--python-version",
@@ -42,7 +42,7 @@ def fetch_release(release: str, folder: Path) -> Path:
         "download",
         "--quiet",
         "--no-deps",
-        *asked,
+        *requested,
         "-d",
         str(folder),
         f"vllm-ascend=={release}",

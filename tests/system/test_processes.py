@@ -663,8 +663,10 @@ def test_settings_of_a_repository_give_no_password_to_another_server_and_write_n
     for name, value in theirs.items():
         repo.git("config", name, value)
     git = Git(str(repo.folder))
-    asked = Git(str(repo.folder), build_program_variables(git, 5))
-    said = {name: asked.run_command("config", "--get", name).decode().strip() for name in theirs}
+    requested = Git(str(repo.folder), build_program_variables(git, 5))
+    said = {
+        name: requested.run_command("config", "--get", name).decode().strip() for name in theirs
+    }
     assert said == {
         **dict.fromkeys(theirs, ""),
         "http.sslVerify": "true",

@@ -24,14 +24,14 @@ def search(count: int, truth: Truth) -> tuple[Cause, list[int]]:
     """Return what is found among so many units, and the trials that were asked for, the
     ends first.
     """
-    asked = [0, (1 << count) - 1]
+    requested = [0, (1 << count) - 1]
 
     def ask(units: int) -> str:
-        assert units not in asked
-        asked.append(units)
+        assert units not in requested
+        requested.append(units)
         return truth(units)
 
-    return find_cause([1 << place for place in range(count)], ask), asked
+    return find_cause([1 << place for place in range(count)], ask), requested
 
 
 def make_truth(*causes: int) -> Truth:
@@ -66,10 +66,10 @@ def test_no_placing_of_needed_units_takes_more_trials_than_are_promised(
 ) -> None:
     count = data.draw(st.integers(4, 96))
     needed = data.draw(st.sets(st.integers(0, count - 1), min_size=1, max_size=count // 4))
-    cause, asked = search(count, make_truth(bits(*needed)))
+    cause, requested = search(count, make_truth(bits(*needed)))
     assert cause.units == bits(*needed)
     most = 2 * len(needed) * math.log2(count / len(needed)) + 2 * len(needed) + 4
-    assert len(asked) <= (
+    assert len(requested) <= (
         most if len(needed) > 1 else 4 + math.ceil(math.log2(count))
     )  # one is found by halving
 

@@ -11,14 +11,14 @@ from npuprof.commands.framework import Verb, argument, arguments
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import Answer
 from npuprof.report.findings import format_severity_counts
-from npuprof.store.base import ReadOnceStore
+from npuprof.store.base import CachedStore
 from npuprof.store.checked import CheckedStore
 from npuprof.store.folder import find_store
 from npuprof.store.gitstore.objects import Git
 from npuprof.store.spec import Workspace
 
 #: The identity of a finding on both sides: code, key, preset and message.
-Mark = tuple[str, str, str, str]
+BaselineKey = tuple[str, str, str, str]
 
 
 class After(Verb):
@@ -62,12 +62,12 @@ class After(Verb):
             return Answer()
         findings_now = fold_findings(now.values())
         done = "rebase" if self.deed == "rewrite" else "merge"
-        remark = (
+        note = (
             f"the {done} is done, and introduces findings that neither side had: "
             f"{format_severity_counts(findings_now)}"
         )
         hint = "fix it and commit, or undo the merge: git reset --keep ORIG_HEAD"
-        return Answer(None, (remark, hint), 1, problems=findings_now)
+        return Answer(None, (note, hint), 1, problems=findings_now)
 
 
 def _find_sides(git: Git, deed: str, words: list[str], rewritten: str) -> list[str]:
@@ -85,13 +85,13 @@ def _find_sides(git: Git, deed: str, words: list[str], rewritten: str) -> list[s
     return commits if len(commits) == len(names) else []
 
 
-def _find_faults(home: ReadOnceStore, place: str) -> dict[Mark, Finding]:
+def _find_faults(home: CachedStore, place: str) -> dict[BaselineKey, Finding]:
     """Return the errors and warnings of a store in a folder ``place``, by identity."""
     try:
         found = check_store(CheckedStore(Workspace(opened=home)), notes=False).by_preset
     except NpuprofError as error:  # it cannot be listed, or is empty
         found = {"": [finding for finding in error.findings if finding.code != "NP010"]}
-    faults: dict[Mark, Finding] = {}
+    faults: dict[BaselineKey, Finding] = {}
     for name, findings in found.items():
         for finding in findings:
             if finding.severity != "info":

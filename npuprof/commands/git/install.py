@@ -110,18 +110,18 @@ class Install(StoreVerb):
             done.append(path)
         problems = _write_hooks(git, done) if self.hook else []
         place = "all repositories of this user" if self.everywhere else git.folder
-        remarks = [
+        notes = [
             list_below(f"{'set up for' if done or gone else 'already set up for'} {place}", done)
         ]
         if gone:
-            remarks.append(list_below("removed", gone))
-        remarks += [_PLAIN] if gone else [_PATCHES] if self.diff else []
+            notes.append(list_below("removed", gone))
+        notes += [_PLAIN] if gone else [_PATCHES] if self.diff else []
         if not self.everywhere and path in done:
-            remarks.append(
+            notes.append(
                 "commit .gitattributes; everybody who runs "
                 "'npuprof git install' then has the drivers"
             )
-        return Answer(None, tuple(remarks), 2 if problems else 0, problems=problems)
+        return Answer(None, tuple(notes), 2 if problems else 0, problems=problems)
 
     def _install_server(self) -> Answer:
         """Write the hook of a server. Raises NpuprofError."""

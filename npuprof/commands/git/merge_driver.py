@@ -45,7 +45,7 @@ class MergeDriver(Verb):
         try:
             raws = [read_file_content(file) for file in files]
             texts = [_read_side(self.path, raw) for raw in raws]
-            result, remarks = _merge_sides(texts, by_line, self.path, size)
+            result, notes = _merge_sides(texts, by_line, self.path, size)
         except Exception as error:  # git gets a merge in any case
             reason = (
                 error.findings[0].message
@@ -63,12 +63,12 @@ class MergeDriver(Verb):
                 return Answer(
                     None, (f"{self.path} is merged as text: {reason}",), 1 if by_line.code else 0
                 )
-            remarks = [f"conflict: its lines merge into an invalid preset: {reason}"]
-            result = Merged(format_conflicts(texts[1], texts[2], size), texts[1], tuple(remarks))
+            notes = [f"conflict: its lines merge into an invalid preset: {reason}"]
+            result = Merged(format_conflicts(texts[1], texts[2], size), texts[1], tuple(notes))
         writing.write_files_atomically({self.ours: encode_like(raws[1], result.text)})
         return Answer(
             None,
-            tuple(f"{self.path}: {hide_secrets(self.path, remark)}" for remark in remarks),
+            tuple(f"{self.path}: {hide_secrets(self.path, note)}" for note in notes),
             1 if result.conflicts else 0,
         )
 
@@ -115,7 +115,7 @@ def _merge_sides(
     unfit = find_unfit_changes(result, texts, path)
     if unfit.forced:
         result = merge_texts(base, ours, theirs, [*torn, *unfit.forced], size)
-    return result, [*unfit.remarks, *result.conflicts]
+    return result, [*unfit.notes, *result.conflicts]
 
 
 def _is_same_in_sides(line_text: str, text: str) -> bool:

@@ -43,7 +43,7 @@ class Receive(Verb):
 
         Tags, deleted branches, and tips without presets are ignored. Raises NpuprofError.
         """
-        text, remarks, code = "", [], 0
+        text, notes, code = "", [], 0
         for commit, moved in _read_tips(read_standard_input()).items():
             errors = self._find_errors(commit)
             if errors:
@@ -61,11 +61,11 @@ class Receive(Verb):
             if errors:
                 code = 1
                 text += format_findings(errors)
-                remarks.append(
+                notes.append(
                     f"not taken: {', '.join(ref for _, ref in moved)}: "
                     f"{format_severity_counts(errors)}"
                 )
-        return Answer(text, tuple(remarks), code)
+        return Answer(text, tuple(notes), code)
 
     def _list_beginnings(self, commit: str) -> list[str]:
         """Return the existing commits on which the new ones are based.

@@ -62,7 +62,7 @@ class Status(Verb):
             for name, state in hooks.items()
         }
         is_complete = not {"missing", "not executable", "somebody else's"} & {*rows.values()}
-        remark = (
+        note = (
             "complete"
             if is_complete
             else "not complete; npuprof git install adds the missing parts"
@@ -76,7 +76,7 @@ class Status(Verb):
                     "parts": rows,
                 },
             },
-            (remark,) if self.format == "text" else (),
+            (note,) if self.format == "text" else (),
             int(not is_complete),
         )
 

@@ -50,7 +50,7 @@ class Add(StoreVerb):
     def run(self) -> Answer:
         """Fetch the source and write npuprof.toml and npuprof.lock. Raises NpuprofError."""
         place = spec.open_project_files(self.store)
-        place.refuse_shipped()
+        place.reject_shipped()
         url = (
             os.path.abspath(self.url)
             if self.url.startswith((".", "~")) and os.path.isdir(os.path.expanduser(self.url))
@@ -89,14 +89,14 @@ class Add(StoreVerb):
             f"{self.name} is at {url}, a path of this "
             "machine: elsewhere sync has to find it there too"
         )
-        remark = (
+        note = (
             f"added {self.name} at {there.tag or there.commit[:7]} "
             f"(rev = {rev!r}): its presets are {self.name}:NAME"
         )
         return Answer(
             None,
             (
-                remark,
+                note,
                 *list_unreadable(there),
                 f"wrote {', '.join(written)}",
                 *([here] if url != self.url else []),

@@ -35,7 +35,7 @@ class List(Verb):
         lookups = Lookups()
         rows = list(_describe_sources(lookups, lookups.find_sources(place.home)))
         if not rows:
-            place.refuse_nowhere()
+            place.require_file()
         header = ("source", "version", "commit", "rev", "state", "address")
         shown = [
             [
@@ -48,7 +48,7 @@ class List(Verb):
             ]
             for row in rows
         ]
-        remarks = (
+        notes = (
             ()
             if rows
             else (
@@ -63,7 +63,7 @@ class List(Verb):
                 "text": lambda: Table(shown, header=header),
                 "json": lambda: {"schema": "npuprof.sources/1", "sources": rows},
             },
-            remarks,
+            notes,
         )
 
 

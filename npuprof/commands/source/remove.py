@@ -40,13 +40,11 @@ class Remove(StoreVerb):
             name: locked for name, locked in place.lock.sources.items() if name != source.name
         }
         written = place.write({source.name: None}, remaining)
-        remarks = [f"removed {source.name}: wrote {', '.join(written)}"]
+        notes = [f"removed {source.name}: wrote {', '.join(written)}"]
         if source.vendor and os.path.isdir(os.path.join(place.folder, source.vendor)):
             shown = os.path.relpath(os.path.join(place.folder, source.vendor))
-            remarks.append(
-                f"its copy in {shown} stays; nothing reads it any more: git rm -r {shown}"
-            )
-        return Answer(None, tuple(remarks))
+            notes.append(f"its copy in {shown} stays; nothing reads it any more: git rm -r {shown}")
+        return Answer(None, tuple(notes))
 
 
 VERB = Remove

@@ -10,7 +10,7 @@ from npuprof.compare import json_changes, markdown_changes, text_changes
 from npuprof.compare.survey import Survey, compare_lock_states
 from npuprof.model import build_usage_error
 from npuprof.report import Answer
-from npuprof.report.asking import answer_refusal, ask_on_terminal
+from npuprof.report.asking import answer_refusal, confirm_on_terminal
 from npuprof.store import spec
 from npuprof.store.folder import Folder
 from npuprof.store.project import Source
@@ -50,7 +50,7 @@ class _Step:
         unchanged = {name: known for name, known in self._old.items() if name in self._declared}
         self.sources = {**unchanged, **self._locked}
         self.is_new = self.sources != self._old or place.is_lock_unread
-        self.remarks = locking.remarks
+        self.notes = locking.notes
 
     def write(self) -> list[str]:
         """Write the lock if it changes, and the vendored copies that differ from it.
@@ -113,7 +113,7 @@ class _Step:
         source = self._declared.get(known.name, Source(known.name, known.url))
         return source._replace(url=known.url, path=known.path, rev=known.rev, vendor="")
 
-    def list_remarks(self) -> list[str]:
+    def list_notes(self) -> list[str]:
         """Return notes on the locked commits: yanked versions, unreadable presets.
 
         Then those of locking.
@@ -124,7 +124,7 @@ class _Step:
             for name, locked in new.items()
             if name not in old or old[name].commit != locked.commit
         ]
-        remarks = [
+        notes = [
             f"{name} {locked.shown} is yanked: {locked.yanked}"
             for name, locked in new.items()
             if locked.yanked
@@ -136,20 +136,18 @@ class _Step:
                 and new[name].tag != was.tag
                 and (why := open_mirror(name, was.url, was.path).find_yank(was.tag))
             ):
-                remarks.append(f"{name} {was.shown} was yanked: {why}")
+                notes.append(f"{name} {was.shown} was yanked: {why}")
         pins = [
             (f"{name}:{reference}", pin)
             for name, locked in new.items()
             for reference, pin in locked.versions.items()
         ]
-        remarks += [f"{reference} is yanked: {pin.yanked}" for reference, pin in pins if pin.yanked]
-        remarks += [text for locked in moved for text in list_unreadable(locked)]
-        remarks += self.remarks
+        notes += [f"{reference} is yanked: {pin.yanked}" for reference, pin in pins if pin.yanked]
+        notes += [text for locked in moved for text in list_unreadable(locked)]
+        notes += self.notes
         if self._place.is_lock_unread and old:
-            remarks.append(
-                "npuprof.lock cannot be read as it is: this is compared with that of HEAD"
-            )
-        return remarks
+            notes.append("npuprof.lock cannot be read as it is: this is compared with that of HEAD")
+        return notes
 
 
 class Update(Verb):
@@ -187,25 +185,25 @@ class Update(Verb):
         place = spec.open_project_files(self.store, needs_lock=False)
         wanted = place.select_sources(self.names)
         if not wanted:
-            place.refuse_nowhere()
+            place.require_file()
             return Answer(None, (f"{place.cite('npuprof.toml')} names no sources",))
         step = _Step(place, wanted, self.moved)
         answer = (
-            Answer(self._build_forms(step.compare(), step.describe()), tuple(step.list_remarks()))
+            Answer(self._build_forms(step.compare(), step.describe()), tuple(step.list_notes()))
             if step.is_new
             else Answer()
         )
         if self.frozen or self.dry_run:
             if not step.is_new:
-                return Answer(None, (*step.remarks, "npuprof.lock is up to date"))
+                return Answer(None, (*step.notes, "npuprof.lock is up to date"))
             return answer._replace(
-                remarks=(*answer.remarks, "npuprof.lock would change; nothing was written"),
+                notes=(*answer.notes, "npuprof.lock would change; nothing was written"),
                 code=1 if self.frozen else 0,
             )
         if (
             step.is_new
             and not self.yes
-            and not ask_on_terminal(answer, self.format, "write npuprof.lock?")
+            and not confirm_on_terminal(answer, self.format, "write npuprof.lock?")
         ):
             return answer_refusal(answer, "written", shown=True)
         written = ", ".join(step.write())
@@ -213,12 +211,12 @@ class Update(Verb):
             return Answer(
                 None,
                 (
-                    *step.remarks,
+                    *step.notes,
                     f"npuprof.lock is up to date{f'; copied again: {written}' if written else ''}",
                 ),
             )
         shown = answer.forms if self.yes or not sys.stdin.isatty() else None
-        return Answer(shown, (*answer.remarks, f"wrote {written}"))
+        return Answer(shown, (*answer.notes, f"wrote {written}"))
 
     def _build_forms(self, survey: Survey, steps: list[str]):  # type: ignore[no-untyped-def]
         head = "".join(f"{line}\n" for line in steps)

@@ -13,7 +13,7 @@ from npuprof.store.sources.copies import (
     collect_files,
     find_fit_folder,
     read_manifest,
-    refuse_own_files,
+    reject_foreign_files,
     write_copy,
 )
 from npuprof.store.sources.manifest import MANIFEST, build_manifest, digest_manifest
@@ -62,7 +62,7 @@ class Vendor(StoreVerb):
         write_copy(top, texts)
         known = locked._replace(copy=digest_manifest(texts[MANIFEST]))
         place.write({source.name: {"vendor": folder}}, {**place.lock.sources, source.name: known})
-        remark = (
+        note = (
             f"copied {source.name} {locked.shown} into {folder}: "
             f"{len(texts)} files, read from there from now on"
         )
@@ -74,14 +74,14 @@ class Vendor(StoreVerb):
             return Answer(
                 None,
                 (
-                    remark,
+                    note,
                     (
                         f"the copy in {source.vendor} stays; nothing "
                         f"reads it any more: git rm -r {source.vendor}"
                     ),
                 ),
             )
-        return Answer(None, (remark,))
+        return Answer(None, (note,))
 
     def _keep_releases(self) -> Answer:
         """Write the releases that presets of the store extend.
@@ -95,10 +95,10 @@ class Vendor(StoreVerb):
         releases = KeptFiles()
         releases.add_store(home)
         top = find_copy_folder(home.root, RELEASED)
-        refuse_own_files(top, home.root, releases.files, read_manifest(top))
+        reject_foreign_files(top, home.root, releases.files, read_manifest(top))
         if releases.files or os.path.isdir(top):
             write_copy(top, {**releases.files, MANIFEST: build_manifest(releases.files)})
-        remarks = [
+        notes = [
             f"{reference} is not a released version and was not vendored: it may change"
             for reference in releases.passed_over
         ]
@@ -110,7 +110,7 @@ class Vendor(StoreVerb):
             return Answer(
                 None,
                 (
-                    *remarks,
+                    *notes,
                     (
                         f"no preset of {home.label} extends a released "
                         "version of another one of it: nothing is kept"
@@ -120,7 +120,7 @@ class Vendor(StoreVerb):
         return Answer(
             None,
             (
-                *remarks,
+                *notes,
                 f"kept in {home.label}/{RELEASED}: {shown}; git add {home.label}/{RELEASED}",
             ),
         )

@@ -47,17 +47,17 @@ class Epoch:
     """The engine from one start to the next.
 
     ``maps`` are by stage: ``init``, ``session``, ``graph``, and ``single``, ``partition``,
-    ``operator``, ``add graph`` for lines of these kinds. ``asked`` are init options that arrived
+    ``operator``, ``add graph`` for lines of these kinds. ``requested`` are init options that arrived
     after the engine start; ``late`` is set if somebody tried that, ``joined`` if a session was
     created afterwards, ``doubtful`` if a block of init options may be such an attempt. ``crowded``
     are stages with dropped maps.
     """
 
-    __slots__ = ("asked", "crowded", "doubtful", "joined", "late", "maps")
+    __slots__ = ("crowded", "doubtful", "joined", "late", "maps", "requested")
 
     def __init__(self) -> None:
         self.maps: dict[str, list[Map]] = {}
-        self.asked: list[Map] = []
+        self.requested: list[Map] = []
         self.late = ""
         self.joined = False
         self.doubtful = False
@@ -113,8 +113,8 @@ class Process:
         self.dumps: list[tuple[str, Map]] = []
         self.warned: dict[str, list[Text]] = {}
         self.warnings_mixed = False
-        self.spoilt = False
-        self.orphaned: set[str] = set()
+        self.is_truncated = False
+        self.keys_without_header: set[str] = set()
         self.variables: dict[str, list[Text]] = {}
 
     @property

@@ -74,7 +74,7 @@ class AdapterLog(BlockLog):
         self._foreign = {
             stage: self._keys - known[stage] for stage in ("init", "session")
         }  # (a graph may receive any of them)
-        self.spoilt = False  # whether a line ends before its text
+        self.is_truncated = False  # whether a line ends before its text
 
     @property
     def is_open(self) -> bool:
@@ -95,7 +95,7 @@ class AdapterLog(BlockLog):
             if (
                 line.origin == _LISTS and _KEY.fullmatch(text) is not None
             ):  # cut, and more lines may follow
-                self.spoilt = block.lost = True
+                self.is_truncated = block.lost = True
                 return
             self._close(process, line.thread, whole=pair is None)
         title = text.rstrip()
@@ -118,7 +118,7 @@ class AdapterLog(BlockLog):
             and (pair := _PAIR.fullmatch(text)) is not None
             and pair[1] in self._keys
         ):
-            process.orphaned.add(pair[1])
+            process.keys_without_header.add(pair[1])
         else:
             name, colon, value = text.partition(" :")
             if colon and name in self._fields["operator"]:
@@ -200,7 +200,7 @@ class AdapterLog(BlockLog):
         if not self._foreign.get(block.stage, frozenset()).isdisjoint(
             block.values
         ):  # the end of another block without its title
-            process.orphaned |= block.values.keys()
+            process.keys_without_header |= block.values.keys()
             return
         closed = block.close(whole)
         if (generation := block.generation) is None:
@@ -225,9 +225,9 @@ class AdapterLog(BlockLog):
         the engine.
         """
         if started:
-            if closed not in process.epoch.asked:
-                process.epoch.asked.append(closed)
-                del process.epoch.asked[:-8]
+            if closed not in process.epoch.requested:
+                process.epoch.requested.append(closed)
+                del process.epoch.requested[:-8]
             return
         known = process.last.blocks("init") if process.last else ()
         if started is None and any(block.values == closed.values for block in known):

@@ -52,11 +52,11 @@ def read_evidence(
 
 def _says_anything(process: Process) -> bool:
     return bool(process.dumps or process.warned) or any(
-        epoch.maps or epoch.asked or epoch.late for epoch in process.epochs
+        epoch.maps or epoch.requested or epoch.late for epoch in process.epochs
     )
 
 
-def read_told_evidence(
+def read_logs(
     paths: Sequence[str], with_variables: bool = False, of_torch: bool = False
 ) -> Evidence:
     """Return the evidence in files and folders, with progress on a terminal.

@@ -125,7 +125,11 @@ class LogReader:
         for log in self._tf2.values():
             log.finish()
         of_tf2 = [process for log in self._tf2.values() for process in log.found]
-        if self._spoilt or self._adapter.spoilt or any(log.spoilt for log in self._tf2.values()):
+        if (
+            self._spoilt
+            or self._adapter.is_truncated
+            or any(log.is_truncated for log in self._tf2.values())
+        ):
             for process in (*self._met, *of_tf2):
-                process.spoilt = True
+                process.is_truncated = True
         return of_tf2

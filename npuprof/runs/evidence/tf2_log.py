@@ -36,7 +36,7 @@ class Tf2Log:
             False  # whether blocks of several processes are mixed, or lines of one are out of order
         )
         self.found: list[Process] = []
-        self.spoilt = False  # whether a line is cut before its text, or is outside a block
+        self.is_truncated = False  # whether a line is cut before its text, or is outside a block
 
     def take(self, place: str, line: Line) -> None:
         """Parse a line; ``found`` are the processes so far."""
@@ -47,7 +47,7 @@ class Tf2Log:
             self._block.add(pair[1], Text(pair[2], line.glued or not line.ended))
             self._tail.set(self._block.values, pair[1])
             return
-        self.spoilt |= pair is not None or (
+        self.is_truncated |= pair is not None or (
             self._block is not None and _KEY.fullmatch(line.text) is not None
         )
         self._mixed |= pair is not None and bool(self.found)
@@ -65,7 +65,9 @@ class Tf2Log:
         elif match := _WARNED.fullmatch(line.text):
             self._warn(place, match[1], Text(match[2], line.glued or not line.ended))
         elif line.level == "W":
-            self.spoilt |= line.text.startswith(_WARNING[: len(line.text)])  # ends before its text
+            self.is_truncated |= line.text.startswith(
+                _WARNING[: len(line.text)]
+            )  # ends before its text
 
     def _warn(self, place: str, leaf: str, text: Text) -> None:
         """Record a warning, which may come before the block of its process."""

@@ -57,10 +57,10 @@ _NO_MATTER = {"atc": ("NP203",), "global_options": ("NP404", "NP405", "NP408")}
 
 
 def check_script(
-    imported: ImportedFile, asked: Context | None = None, team: Sequence[TeamRule] = ()
+    imported: ImportedFile, requested: Context | None = None, team: Sequence[TeamRule] = ()
 ) -> list[Finding]:
     """Return the findings about a file's settings, in line order; ``team`` are team rules."""
-    context = asked or Context()
+    context = requested or Context()
     launches = [launch for launch in list_launches(imported) if launch.surface != "config"]
     findings = [
         *imported.problems,
@@ -137,17 +137,17 @@ def _build_commented_fault(setting: ScriptSetting) -> Fault:
 
 
 def _check_launch(
-    imported: ImportedFile, launch: Launch, asked: Context, team: Sequence[TeamRule]
+    imported: ImportedFile, launch: Launch, requested: Context, team: Sequence[TeamRule]
 ) -> Iterator[Finding]:
     """Yield the findings about one launch: about all its settings together, and about
     each alone.
     """
-    for view in configure_launch(imported.file, launch, asked):
+    for view in configure_launch(imported.file, launch, requested):
         yield from _sift_findings(view, (finding for finding, _ in judge_together(view, team)))
     every = {
         setting.key: setting for setting in (*launch.environment, *launch.settings) if setting.key
     }
-    whole = ScriptView(imported.file, every, {}, asked, launch.surface, False)
+    whole = ScriptView(imported.file, every, {}, requested, launch.surface, False)
     for setting in launch.settings:
         for fault in () if setting.dead else _find_single_faults(setting, whole):
             may_be_taken = (
@@ -161,14 +161,14 @@ def _check_launch(
 def _find_single_faults(setting: ScriptSetting, view: ScriptView) -> list[Fault]:
     """Return the faults of a setting alone: name, value, default, age, place."""
     of_value, of_age = scope.follow_advice(
-        find_script_faults(setting, view.asked), _find_age_faults(setting, view)
+        find_script_faults(setting, view.requested), _find_age_faults(setting, view)
     )
     of_value = [
         fault for fault in of_value if not scope.is_fault_excused(view.settings, setting.key, fault)
     ]
     if any(fault.code == "NP812" for fault in of_value):
         of_age = [fault for fault in of_age if fault.code != "NP501"]  # already removed
-    faults = [*of_value, *_find_default_faults(setting, view.asked), *of_age]
+    faults = [*of_value, *_find_default_faults(setting, view.requested), *of_age]
     if setting.key and (late := _LATE.fullmatch(setting.unused)):
         why = "Values set before that point are used, and later ones are not read."
         faults.append(
@@ -190,15 +190,13 @@ def _find_default_faults(setting: ScriptSetting, context: Context) -> list[Fault
         or is_setting_unread(setting)
     ):
         return []
-    remark = "; it is the default of the script"
+    note = "; it is the default of the script"
     faults = find_script_faults(
         setting.with_value(reason="", value=default, written=default), context
     )
     errors = [fault for fault in faults if fault.code == "NP203" and fault.severity == "error"]
     return [
-        fault._replace(
-            message=f"{fault.message}{remark}", severity="warning" if is_flag else "error"
-        )
+        fault._replace(message=f"{fault.message}{note}", severity="warning" if is_flag else "error")
         for fault in errors
     ]
 
@@ -232,7 +230,7 @@ def _find_age_faults(setting: ScriptSetting, view: ScriptView) -> list[Fault]:
     )
     variable = catalog.find_variable(setting.name)
     is_early = (
-        variable is not None and variable.replacement_since and not view.asked.cann
+        variable is not None and variable.replacement_since and not view.requested.cann
     )  # older releases may not know the newer name
     mattering = (fault for fault in scope_faults if not _is_no_matter(setting, fault))
     faults = [
@@ -269,15 +267,15 @@ def _check_surroundings(imported: ImportedFile, launches: list[Launch]) -> Itera
         what = f"the file names {format_count(len(named), 'setting')}: {names}"
         why = "Their use depends on the script that reads it; they were not checked."
         yield place_fault(Fault("NP829", what, why), named[0])._replace(key="")
-    for broken in imported.list_remarks(BrokenExport):
+    for broken in imported.list_records(BrokenExport):
         what, why = (
             f"export {broken.written} sets no variable",
             f"bash reports it and goes on; {broken.name} is not set.",
         )
         yield place_fault(Fault("NP813", what, why, f"write export {broken.name}="), broken)
-    for sourced in imported.list_remarks(SourcedEnvironment):
+    for sourced in imported.list_records(SourcedEnvironment):
         yield from _find_overwritten(sourced, imported.found)
-    for group in imported.list_remarks(ReplacedGroup):
+    for group in imported.list_records(ReplacedGroup):
         what = f"global_options().{group.path} is a group, not an option"
         why = "The assignment is accepted and takes the whole group out of the options."
         yield place_fault(Fault("NP815", what, why, "assign its members one by one"), group)
@@ -287,7 +285,7 @@ def _check_surroundings(imported: ImportedFile, launches: list[Launch]) -> Itera
         for session in sessions
         if any(catalog.find_option(setting.name) for setting in session.settings)
     }
-    for entry in imported.list_own_remarks(NamedEntry):
+    for entry in imported.list_own_records(NamedEntry):
         if entry.name != "NpuOptimizer" and entry.site in filled:
             why = (
                 "The adapter looks for exactly NpuOptimizer; all options "
@@ -313,7 +311,7 @@ def _check_names(imported: ImportedFile) -> Iterator[Finding]:
                 place_fault(fault, setting)
                 for fault in find_option_faults(setting.name, OPTION_ADVICE)
             )
-    read_names = imported.list_own_remarks(VariableRead)
+    read_names = imported.list_own_records(VariableRead)
     misspelt = [
         (variable, fault)
         for variable in read_names

@@ -27,20 +27,24 @@ def find_plain_value_faults(setting: ScriptSetting) -> list[Fault]:
     ]
 
 
-def find_attribute_faults(setting: ScriptSetting, asked: Context) -> list[Fault]:
+def find_attribute_faults(setting: ScriptSetting, requested: Context) -> list[Fault]:
     """Return the faults of an attribute and its value, today or in the requested release."""
     if not setting.name:
         return []
     is_current = setting.name in list_attribute_paths()
-    is_there = find_attribute_release(setting.name, asked.cann) != "." if asked.cann else is_current
+    is_there = (
+        find_attribute_release(setting.name, requested.cann) != "."
+        if requested.cann
+        else is_current
+    )
     if not is_there:
-        return [_build_unknown_attribute_fault(setting.name, asked)]
+        return [_build_unknown_attribute_fault(setting.name, requested)]
     if not is_current:
         return []  # an attribute of an older release
     if setting.reason not in ("", UNSET) and not setting.given.kind:
         return []
-    if not is_attribute_value(setting.name, setting.given.written, asked.cann):
-        return [_build_refused_fault(setting, asked)]
+    if not is_attribute_value(setting.name, setting.given.written, requested.cann):
+        return [_build_refused_fault(setting, requested)]
     if (
         setting.reason
         or setting.key not in catalog.record_names()
@@ -52,10 +56,10 @@ def find_attribute_faults(setting: ScriptSetting, asked: Context) -> list[Fault]
     ] or _find_engine_faults(setting)
 
 
-def _build_unknown_attribute_fault(path: str, asked: Context) -> Fault:
+def _build_unknown_attribute_fault(path: str, requested: Context) -> Fault:
     what = (
         "global_options() of "
-        f"{f'CANN {asked.cann}' if path in list_attribute_paths() else 'the current adapter'} "
+        f"{f'CANN {requested.cann}' if path in list_attribute_paths() else 'the current adapter'} "
         f"has no option {path!r}"
     )
     option = catalog.find_option(path.rpartition(".")[2])
@@ -73,8 +77,8 @@ def _build_unknown_attribute_fault(path: str, asked: Context) -> Fault:
     )
 
 
-def _build_refused_fault(setting: ScriptSetting, asked: Context) -> Fault:
-    taken = list_attribute_values(setting.name, asked.cann)
+def _build_refused_fault(setting: ScriptSetting, requested: Context) -> Fault:
+    taken = list_attribute_values(setting.name, requested.cann)
     value = format_literal(setting.given.written)
     listed = ", ".join(map(format_literal, taken))
     alike = {type(choice) for choice in taken} == {type(setting.given.written)}

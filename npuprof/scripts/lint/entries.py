@@ -60,7 +60,7 @@ def find_nameless_entries(imported: ImportedFile) -> Iterator[Finding]:
         for site in imported.sites
         if site.entry is None and site.variable.isidentifier()
     }
-    for entry in imported.list_own_remarks(AddedEntry):
+    for entry in imported.list_own_records(AddedEntry):
         variable = nameless.get(entry.site, "")
         filling_or_adding = r"[ \t]*(?:\.[ \t]*parameter_map\b|=[^=]*custom_optimizers\.add\()"
         is_judged = variable and not entry.name and entry.site in filled
@@ -81,10 +81,10 @@ def find_idle_configs(imported: ImportedFile) -> Iterator[Finding]:
     """Yield the unused configurations with an entry, in a script that creates a session without
     them; each at its entry.
     """
-    for idle in imported.list_remarks(IdleConfig):
+    for idle in imported.list_records(IdleConfig):
         entries = (
             entry
-            for entry in imported.list_own_remarks(AddedEntry)
+            for entry in imported.list_own_records(AddedEntry)
             if entry.site in idle.scopes and not entry.scope
         )
         settings = (
@@ -111,7 +111,7 @@ def find_double_entries(imported: ImportedFile) -> Iterator[Finding]:
     names = {site.scope: site.entry for site in imported.sites}
     named = [
         entry
-        for entry in imported.list_own_remarks(AddedEntry)
+        for entry in imported.list_own_records(AddedEntry)
         if (entry.name or names.get(entry.site)) == "NpuOptimizer"
     ]
     lines = imported.text.split("\n")
@@ -163,17 +163,17 @@ def check_rewrites(imported: ImportedFile) -> Iterator[Finding]:
     """Yield findings for remapping or memory_optimization left on in a script that adds the
     optimizer directly.
     """
-    added = imported.list_own_remarks(AddedEntry)
-    named = any(entry.name == "NpuOptimizer" for entry in imported.list_own_remarks(NamedEntry))
+    added = imported.list_own_records(AddedEntry)
+    named = any(entry.name == "NpuOptimizer" for entry in imported.list_own_records(NamedEntry))
     if not added or not named or not any(word in imported.text for word in _SESSIONS):
         return
-    for rewrite in imported.list_own_remarks(Rewrite):
+    for rewrite in imported.list_own_records(Rewrite):
         if rewrite.name == "remapping" and rewrite.state.rpartition(".")[2] == "ON":
             why = "The remapper fuses nodes into ones that the NPU does not know."
             yield place_fault(
                 Fault("NP806", "remapping is switched on", why, "write RewriterConfig.OFF"), rewrite
             )
-    off = {rewrite.name for rewrite in imported.list_remarks(Rewrite)} | (
+    off = {rewrite.name for rewrite in imported.list_records(Rewrite)} | (
         {"remapping"} if _is_remapping_helped(imported.text) else set()
     )
     first = min(added, key=lambda entry: (entry.line, entry.column))

@@ -28,13 +28,13 @@ _UNTURNED = "NPUEstimator stores the text without turning it into bytes, which r
 _CONTAINERS = ("list", "tuple", "dict", "set")
 
 
-def find_argument_faults(setting: ScriptSetting, asked: Context) -> list[Fault]:
+def find_argument_faults(setting: ScriptSetting, requested: Context) -> list[Fault]:
     """Return the faults of one argument of a call."""
     if not setting.name:
         return []
     config_class = CLASSES[setting.made]
-    if not _is_argument_known(config_class, setting.name, asked):
-        return _find_unknown_argument_faults(config_class, setting.name, asked)
+    if not _is_argument_known(config_class, setting.name, requested):
+        return _find_unknown_argument_faults(config_class, setting.name, requested)
     if setting.reason == UNSET:
         return _find_missing_value_faults(config_class, setting.name)
     option = catalog.find_option(setting.key)
@@ -44,7 +44,7 @@ def find_argument_faults(setting: ScriptSetting, asked: Context) -> list[Fault]:
         or setting.name in config_class.choices
     )
     was_of_another_type = option is not None and any(
-        is_before(asked, until) for until in option.field_until.values()
+        is_before(requested, until) for until in option.field_until.values()
     )
     if setting.name == "session_config" or any(
         setting.name == other.taken_as for other in CLASSES.values() if other.argument
@@ -92,29 +92,29 @@ def find_argument_faults(setting: ScriptSetting, asked: Context) -> list[Fault]:
     return _find_argument_value_faults(config_class, setting)
 
 
-def _is_argument_known(config_class: ConfigClass, name: str, asked: Context) -> bool:
+def _is_argument_known(config_class: ConfigClass, name: str, requested: Context) -> bool:
     """Return whether a class may have an argument in the requested release; by default, today's."""
     since = config_class.since.get(name)
-    if not since or not is_before(asked, since):
+    if not since or not is_before(requested, since):
         return name in list_class_arguments(config_class.name)
     option = catalog.find_option(
         catalog.options_by_spelling("run_config").get(
             f"{config_class.argument}.{name}".lstrip("."), ""
         )
     )
-    return option is not None and option.states[releases.release_index(asked.cann or "")] == "?"
+    return option is not None and option.states[releases.release_index(requested.cann or "")] == "?"
 
 
-def is_before(asked: Context, release: str) -> bool:
+def is_before(requested: Context, release: str) -> bool:
     """Return whether the requested release is earlier; False if none is requested."""
-    return bool(asked.cann) and releases.release_index(asked.cann or "") < releases.release_index(
-        release
-    )
+    return bool(requested.cann) and releases.release_index(
+        requested.cann or ""
+    ) < releases.release_index(release)
 
 
-def _find_unknown_argument_faults(cls: ConfigClass, name: str, asked: Context) -> list[Fault]:
+def _find_unknown_argument_faults(cls: ConfigClass, name: str, requested: Context) -> list[Fault]:
     gone = cls.formerly.get(name)
-    if gone and is_before(asked, gone):
+    if gone and is_before(requested, gone):
         return []
     option = catalog.find_option(name)
     is_session_option = option is not None and option.field is not None
@@ -126,7 +126,7 @@ def _find_unknown_argument_faults(cls: ConfigClass, name: str, asked: Context) -
     what = f"{cls.name} of the current adapter takes no argument {name!r}"
     if name in list_class_arguments(cls.name):
         what, hint = (
-            f"{cls.name} of CANN {asked.cann} takes no argument {name!r}",
+            f"{cls.name} of CANN {requested.cann} takes no argument {name!r}",
             f"omit it: it was added in CANN {cls.since[name]}",
         )
     elif gone:
@@ -204,18 +204,18 @@ def _find_argument_value_faults(cls: ConfigClass, setting: ScriptSetting) -> lis
     ]
 
 
-def find_call_faults(imported: ImportedFile, asked: Context) -> list[Finding]:
+def find_call_faults(imported: ImportedFile, requested: Context) -> list[Finding]:
     """Return the faults of whole calls: missing arguments, a removed class."""
     return [
         place_fault(fault, call)
-        for call in imported.list_own_remarks(GivenCall)
-        for fault in _check_call(call, asked)
+        for call in imported.list_own_records(GivenCall)
+        for fault in _check_call(call, requested)
     ]
 
 
-def _check_call(call: GivenCall, asked: Context) -> list[Fault]:
+def _check_call(call: GivenCall, requested: Context) -> list[Fault]:
     config_class = CLASSES[call.name]
-    if config_class.until and not is_before(asked, config_class.until):
+    if config_class.until and not is_before(requested, config_class.until):
         why = (
             f"CANN {config_class.until} took the class away; "
             "its arguments became those of ExperimentalConfig."
@@ -229,7 +229,7 @@ def _check_call(call: GivenCall, asked: Context) -> list[Fault]:
             )
         ]
     required = (
-        name for name in config_class.required if _is_argument_known(config_class, name, asked)
+        name for name in config_class.required if _is_argument_known(config_class, name, requested)
     )
     missing = [name for name in required if name not in call.arguments and not call.open]
     what, why = (

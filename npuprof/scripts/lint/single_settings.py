@@ -52,17 +52,17 @@ _CONVERSION = Scope(OFFLINE, (), ())
 _STOPS = "atc stops at such a value."
 
 
-def find_script_faults(setting: ScriptSetting, asked: Context) -> list[Fault]:
+def find_script_faults(setting: ScriptSetting, requested: Context) -> list[Fault]:
     """Return the faults of one setting."""
     find_faults = _FINDERS.get(setting.surface)
     if find_faults is not None:
-        return find_faults(setting, asked)
+        return find_faults(setting, requested)
     if program := find_program(setting.surface):
         return _find_program_faults(setting, program)
     return _find_misplaced_faults(setting) or find_script_flag_faults(setting)
 
 
-def _find_script_parameter_faults(setting: ScriptSetting, asked: Context) -> list[Fault]:
+def _find_script_parameter_faults(setting: ScriptSetting, requested: Context) -> list[Fault]:
     if not setting.name:
         return []
     option = catalog.find_option(setting.name)
@@ -91,7 +91,7 @@ def _find_script_parameter_faults(setting: ScriptSetting, asked: Context) -> lis
         until = option.field_until.get(setting.field or "")
         return (
             [_build_wrong_field_fault(setting, option)]
-            if not until or not is_before(asked, until)
+            if not until or not is_before(requested, until)
             else []
         )
     kind = setting.given.kind
@@ -197,7 +197,7 @@ def _find_misplaced_faults(setting: ScriptSetting) -> list[Fault]:
     ]
 
 
-def _find_script_variable_faults(setting: ScriptSetting, asked: Context) -> list[Fault]:
+def _find_script_variable_faults(setting: ScriptSetting, requested: Context) -> list[Fault]:
     name = setting.name
     if not setting.key.startswith("env."):  # an exported option
         return _find_script_value_faults(setting)

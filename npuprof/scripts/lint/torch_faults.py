@@ -14,7 +14,7 @@ _OFF = frozenset(("false", "0", "off", "no", "disable", "none"))
 _STOPS = "The script stops there with TypeError."
 
 
-def find_torch_faults(setting: ScriptSetting, asked: Context) -> list[Fault]:
+def find_torch_faults(setting: ScriptSetting, requested: Context) -> list[Fault]:
     """Return the faults of a torch_npu setting."""
     section, name = split_section_and_name(setting.key)
     record = catalog.find_setting(section, name) if setting.name else None

@@ -14,7 +14,7 @@ from npuprof.scripts.python.expressions import (
     format_dotted_name,
     format_expression,
     name_callee,
-    refuse_wide_format,
+    reject_wide_format,
 )
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.script_records import HERE
@@ -165,7 +165,7 @@ def _fold_method_call(function: ast.Attribute, node: ast.Call, fold: Fold) -> An
             arguments = list(map(fold, node.args))
             named = {keyword.arg: fold(keyword.value) for keyword in node.keywords if keyword.arg}
             if function.attr == "format":
-                refuse_wide_format(value)
+                reject_wide_format(value)
             return compute_value(node, getattr(value, function.attr), *arguments, **named)
     raise Unknown("depends on the result of", node=node)
 

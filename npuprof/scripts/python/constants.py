@@ -20,13 +20,13 @@ from npuprof.scripts.python.expressions import (
     compute_value,
     find_root,
     format_expression,
-    refuse_large_value,
-    refuse_wide_format,
+    reject_large_value,
+    reject_wide_format,
 )
 from npuprof.scripts.python.loops import collect_parameter_defaults
 from npuprof.scripts.python.returned_values import find_returned_value
 from npuprof.scripts.python.scopes import MOST_BINDINGS, Binding, Function, Scope
-from npuprof.scripts.script_records import COMMAND_LINE, take_here_out
+from npuprof.scripts.script_records import COMMAND_LINE, remove_script_folder
 
 _DEEPEST, _CHAIN, _STEPS = 60, 5_000, 20_000
 _ARITHMETIC: dict[type, Callable[[Any, Any], Any]] = {
@@ -101,7 +101,7 @@ def fold_with_defaults(node: ast.expr, scope: Scope, find_default: Callable[[str
 def fold_expression(node: ast.expr, scope: Scope, depth: int = 0) -> Any:
     """Return the constant value of an expression. Raises Unknown."""
     if isinstance(node, ast.Constant):
-        return refuse_large_value(node.value)
+        return reject_large_value(node.value)
     if not depth:
         _budget[0] = _STEPS
     _budget[0] -= 1
@@ -115,7 +115,7 @@ def fold_expression(node: ast.expr, scope: Scope, depth: int = 0) -> Any:
         return fold_expression(inner, where, depth + 1)
 
     try:
-        return refuse_large_value(folder(node, scope, fold))
+        return reject_large_value(folder(node, scope, fold))
     except RecursionError:
         raise Unknown("the expression is too deep to follow") from None
 
@@ -138,7 +138,7 @@ def _require_own_folder(value: Any, home: Scope, scope: Scope) -> Any:
     is_elsewhere = home.home is not scope.home and posixpath.dirname(
         home.file
     ) != posixpath.dirname(scope.file)
-    if is_elsewhere and take_here_out(value)[1]:
+    if is_elsewhere and remove_script_folder(value)[1]:
         raise Unknown(f"depends on the folder of {posixpath.basename(home.file)}")
     return value
 
@@ -273,7 +273,7 @@ def _apply_operator(op: type, left: Any, right: Any) -> Any:
     if is_large:
         raise Unknown("the value is too large")
     if op is ast.Mod and isinstance(left, (str, bytes)):
-        refuse_wide_format(left)
+        reject_wide_format(left)
     return _ARITHMETIC[op](left, right)
 
 

@@ -156,7 +156,7 @@ def list_nodes(root: ast.AST) -> list[ast.AST]:
     return nodes
 
 
-def refuse_large_value(value: Any) -> Any:
+def reject_large_value(value: Any) -> Any:
     """Return a folded value. Raises Unknown if it is larger than any setting."""
     is_long = isinstance(value, (str, bytes, list, tuple, dict)) and len(value) > LONGEST_VALUE
     if is_long or (isinstance(value, int) and value.bit_length() > 4096):
@@ -169,14 +169,14 @@ def compute_value(
 ) -> Any:
     """Return the result of an operation on a node's values. Raises Unknown if it fails."""
     try:
-        return refuse_large_value(operation(*operands, **named))
+        return reject_large_value(operation(*operands, **named))
     except Unknown:
         raise
     except Exception as error:
         raise Unknown(f"{format_expression(node)} raises {type(error).__name__}") from None
 
 
-def refuse_wide_format(form: str | bytes) -> None:
+def reject_wide_format(form: str | bytes) -> None:
     """Reject a format that could exhaust the memory."""
     if _WIDTH.search(form if isinstance(form, str) else form.decode("latin-1")):
         raise Unknown("the value is too large")

@@ -56,7 +56,7 @@ def _read_assignment(visitor: Visitor, target: ast.expr, value: ast.expr, scope:
     if not path or _find_path(visitor, value, scope) is not None:
         return
     if path in list_attribute_groups():
-        visitor.add_remark(ReplacedGroup(visitor.module.path, *visitor.place(target), path))
+        visitor.add_record(ReplacedGroup(visitor.module.path, *visitor.place(target), path))
         return
     _note_options(visitor, target)
     option = catalog.options_by_spelling("global_options").get(path)

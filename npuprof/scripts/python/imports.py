@@ -107,7 +107,7 @@ class Modules:
         self._settings: dict[
             str, bool
         ] = {}  #: whether modules can set something, by their whole text
-        self.asked: set[tuple[str, str]] = set()
+        self.requested: set[tuple[str, str]] = set()
         #: the index of the current script, whose assignments may rebind names of modules
         self.index: NodeIndex | None = None
 
@@ -386,8 +386,8 @@ class Home:
         modules = self.modules
         mark = path, name
         if (
-            mark in modules.asked
-            or len(modules.asked) > _DEEPEST
+            mark in modules.requested
+            or len(modules.requested) > _DEEPEST
             or (modules.index is not None and name in modules.index.stored)
         ):
             return None
@@ -397,11 +397,11 @@ class Home:
         module = modules.load(path)
         if module is None or (starred and not _is_public(module, name)):
             return None
-        modules.asked.add(mark)
+        modules.requested.add(mark)
         try:
             return module.scope.resolve_name(name)
         finally:
-            modules.asked.discard(mark)
+            modules.requested.discard(mark)
 
     def find_module(self, node: ast.expr, scope: Scope) -> str:
         """Return the file of a module expression, ``npu_utils`` or ``utils.npu``.

@@ -41,7 +41,7 @@ _STARTS = ("Session", "Estimator", "RunConfig", "app.run", "npu.open")
 def mark_without_effect(
     module: Module,
     settings: Iterable[ScriptSetting],
-    remarks: Iterable[Record],
+    notes: Iterable[Record],
     is_named_elsewhere: Callable[[str], bool],
 ) -> tuple[list[ScriptSetting], list[IdleConfig]]:
     """Return the settings of a script, marking those without effect with the reason, and its unused
@@ -50,16 +50,12 @@ def mark_without_effect(
     Args:
         module: The script.
         settings: Its settings, in text order.
-        remarks: Its other records, such as optimizer entries.
+        notes: Its other records, such as optimizer entries.
         is_named_elsewhere: Whether another file that may import the script contains a name.
 
     """
     marked = list(settings)
-    added = [
-        remark
-        for remark in remarks
-        if isinstance(remark, AddedEntry) and remark.file == module.path
-    ]
+    added = [note for note in notes if isinstance(note, AddedEntry) and note.file == module.path]
     if not (added or any(map(_is_judged, marked))):
         return marked, []
     is_open = _COMPUTED_NAMES.search(module.script.text) is not None

@@ -54,7 +54,7 @@ def note_taken_configs(visitor: Visitor, call: ast.Call, owner: str, scope: Scop
         seen.add((name, value, where.label))
         if name == "session_config":
             text, giver = where.name_outside(format_expression(value))
-            visitor.add_remark(GivenSession(owner, call.lineno, text, giver.name))
+            visitor.add_record(GivenSession(owner, call.lineno, text, giver.name))
         if name not in list_object_arguments():
             continue
         values = list(_iterate_values(visitor, value, where))

@@ -58,7 +58,7 @@ def note_added_entry(
             name = str(text) if not reason else name
     if not visitor.dead and isinstance(call.func, ast.Attribute):
         owner, where = scope.name_outside(format_expression(call.func.value))
-        visitor.add_remark(
+        visitor.add_record(
             AddedEntry(
                 visitor.module.path,
                 *visitor.place(node),

@@ -95,7 +95,7 @@ def _note_session_object(
         return
     match target:
         case ast.Attribute(attr="remapping" | "memory_optimization" as name):
-            visitor.add_remark(
+            visitor.add_record(
                 Rewrite(visitor.module.path, *visitor.place(target), name, format_expression(value))
             )
         case ast.Attribute(attr="name"):
@@ -124,7 +124,7 @@ def _note_name(visitor: Visitor, target: ast.Attribute, value: ast.expr, scope: 
     if site:
         visitor.sites[site] = visitor.sites[site]._replace(entry=name)
     if site or name == "NpuOptimizer":
-        visitor.add_remark(NamedEntry(visitor.module.path, *visitor.place(value), name, site))
+        visitor.add_record(NamedEntry(visitor.module.path, *visitor.place(value), name, site))
 
 
 Entry = tuple[ast.Subscript, str, "str | None"]

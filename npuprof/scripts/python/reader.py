@@ -102,7 +102,7 @@ def import_python(path: str, data: bytes, modules: Modules | None = None) -> Imp
         nested_configs.link_nested_configs(visitor)
         is_named_elsewhere = partial(modules.is_named_elsewhere, path)
         settings, idle = mark_without_effect(
-            visitor.main, visitor.found, visitor.remarks, is_named_elsewhere
+            visitor.main, visitor.found, visitor.notes, is_named_elsewhere
         )
         settings += find_commented_settings(visitor.main)
     except RecursionError:
@@ -117,14 +117,14 @@ def import_python(path: str, data: bytes, modules: Modules | None = None) -> Imp
     _tell_what_is_too_much(script, settings, visitor.unfollowed)
     modules.keep_script(script, data)
     sites = tuple(site for scope, site in visitor.sites.items() if scope not in others)
-    remarks, followed = (*visitor.remarks, *idle), tuple(visitor.functions)
+    notes, followed = (*visitor.notes, *idle), tuple(visitor.functions)
     return ImportedFile(
         path,
         tuple(settings),
         sites,
         tuple(script.problems),
         script.text,
-        remarks,
+        notes,
         followed=followed,
     )
 

@@ -136,7 +136,7 @@ def _note_call(visitor: Visitor, call: ast.Call, cls: str) -> None:
         *CLASSES[cls].positional[: len(call.args)],
         *(keyword.arg for keyword in call.keywords if keyword.arg),
     )
-    visitor.add_remark(
+    visitor.add_record(
         GivenCall(visitor.module.path, *visitor.place(call), cls, arguments, is_open)
     )
 

@@ -47,7 +47,7 @@ from npuprof.scripts.script_records import (
     ScriptSetting,
     ScriptValue,
     Site,
-    take_here_out,
+    remove_script_folder,
 )
 
 Choose = Callable[[Module], tuple["Surface", ...]]
@@ -157,7 +157,7 @@ class Visitor:
         self.skips = False  #: whether code was skipped that other calls run
         self.tests: Tests = ()  #: the conditions around the current statement
         self.dead = 0
-        self.remarks: dict[Record, None] = {}  #: other records, for the checks
+        self.notes: dict[Record, None] = {}  #: other records, for the checks
         self._list_surfaces, self._lead, self._reached = cache(choose), lead, reached
         self._stack: tuple[ast.AST, ...] = ()
         self._entered = self._follows = self._order = self._turns = 0
@@ -484,9 +484,9 @@ class Visitor:
             )
         )
 
-    def add_remark(self, remark: Record) -> None:
+    def add_record(self, note: Record) -> None:
         """Add a record for the checks, once."""
-        self.remarks.setdefault(remark)
+        self.notes.setdefault(note)
 
     def add_setting(
         self,
@@ -501,9 +501,9 @@ class Visitor:
         """Add a setting at the place of a node, with its value or the reason why it is unknown."""
         self._order += 1
         given = given or ScriptValue(reason=reason)
-        value, relative = take_here_out(given.value)
+        value, relative = remove_script_folder(given.value)
         given = given._replace(
-            value=value, relative=relative, written=take_here_out(given.written)[0]
+            value=value, relative=relative, written=remove_script_folder(given.written)[0]
         )
         if relative and posixpath.dirname(self.main.path) != posixpath.dirname(self.module.path):
             given = ScriptValue(reason="depends on the folder of the script", default=given.default)

@@ -34,5 +34,5 @@ def import_markdown(path: str, text: str) -> ImportedFile:
     problems = tuple(
         problem._replace(severity="info") for part in parts for problem in part.problems
     )
-    remarks = tuple(remark for part in parts for remark in part.remarks)
-    return ImportedFile(path, settings, sites, problems, text, remarks)
+    notes = tuple(note for part in parts for note in part.notes)
+    return ImportedFile(path, settings, sites, problems, text, notes)

@@ -148,7 +148,7 @@ def import_shell_script(
         commands = sourcing.expand_commands(commands)
         problems += sourcing.list_problems()
         unread = sourcing.left
-    reading = _Reading(path, text, commands, plain)
+    reading = _ShellReader(path, text, commands, plain)
     every = reading.collect_settings()
     if modules is not None and modules.locate_file is not None:
         every = tuple(program_arguments.follow_files(path, every, modules))
@@ -160,15 +160,15 @@ def import_shell_script(
                 "NP801", what, "Nothing after this place was read.", "flatten it", where=where
             )
         )
-    remarks = (
-        *reading.remarks,
+    notes = (
+        *reading.notes,
         *(() if unread else list_reads(path, commands)),
     )  # an unread file may set them
     followed = dict.fromkeys(
         Followed(item.file, item.line, item.line, "") for item in every if item.place.call
     )
     return ImportedFile(
-        path, every, tuple(reading.sites), tuple(problems), text, remarks, followed=tuple(followed)
+        path, every, tuple(reading.sites), tuple(problems), text, notes, followed=tuple(followed)
     )
 
 
@@ -186,7 +186,7 @@ def find_shell_settings(
     The part begins ``at`` a line and column of the file. Its variables end with it: ``reason`` says
     why they are omitted.
     """
-    reading = _Reading(path, text, list(parse_shell_commands(text, *at)))
+    reading = _ShellReader(path, text, list(parse_shell_commands(text, *at)))
     every = reading.collect_settings()
     settings = [
         leave_out(setting, reason) if setting.surface == "env" and setting.key else setting
@@ -215,7 +215,7 @@ class _Block:
         self.text = text or cut_text(f"not ({self.text or ':'})", _LONGEST_TEST)
 
 
-class _Reading:
+class _ShellReader:
     def __init__(self, path: str, text: str, commands: list[Command], plain: bool = False) -> None:
         self.path = path
         self.text = text
@@ -224,7 +224,7 @@ class _Reading:
         self.number = 0  #: number of the command
         self.found: list[ScriptSetting] = []
         self.sites: list[Site] = []
-        self.remarks: list[Record] = []
+        self.notes: list[Record] = []
         self.too_deep: Word | None = None
         self.constants = find_constants(commands)
         self.known: dict[str, str] = {}  #: constants assigned so far
@@ -436,7 +436,7 @@ class _Reading:
         elif name == "unset":
             self._take_back(words[1:])
         elif name in (".", "source") and len(words) > 1 and words[1].text.endswith("set_env.sh"):
-            self.remarks.append(
+            self.notes.append(
                 SourcedEnvironment(self._name_file(), words[0].line, words[0].column, words[1].text)
             )
         elif name == ":":
@@ -493,7 +493,7 @@ class _Reading:
                 broken = BrokenExport(
                     self.path, word.line, word.column, name.replace("-", "_"), name
                 )
-                self.remarks += [broken] if not self.command.file else []
+                self.notes += [broken] if not self.command.file else []
             elif is_exported:
                 self.found += self.pending.pop(name, ())
 

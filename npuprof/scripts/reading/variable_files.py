@@ -26,7 +26,7 @@ from npuprof.scripts.script_records import (
     ScriptPlace,
     ScriptSetting,
     ScriptValue,
-    take_here_out,
+    remove_script_folder,
 )
 
 #: Literal texts and, as one-tuples, placeholders.
@@ -76,7 +76,7 @@ def build_variable_setting(
         )
     open_part = next((part[0] for part in parts if not isinstance(part, str)), "")
     reason = reason or (f"depends on {open_part}" if open_part else "")
-    text, relative = take_here_out("".join(part for part in parts if isinstance(part, str)))
+    text, relative = remove_script_folder("".join(part for part in parts if isinstance(part, str)))
     if not is_utf8(text):
         text, reason = "", reason or HALF_CHARACTER
     if text and (open_place := _PLACEHOLDER.search(text)):

@@ -45,13 +45,13 @@ class Replacement(Record):
 
     Without ``file``, nothing is left to replace.
 
-    ``remarks`` are about lines that stay, ``others`` about whole configurations. ``now`` are the
+    ``notes`` are about lines that stay, ``others`` about whole configurations. ``now`` are the
     file's settings afterwards.
     """
 
     file: FileBlocks | None
     now: ImportedFile
-    remarks: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
 
 
@@ -98,7 +98,7 @@ def plan_replacement(
         path, data, cuts, lambda block, facts: injector.refresh_block(block, facts | given, spec)
     )
     return Replacement(
-        file, _prove_equal(file, before, modules), _list_remarks(before, equal), others
+        file, _prove_equal(file, before, modules), _list_notes(before, equal), others
     )
 
 
@@ -285,11 +285,11 @@ def _refuse_missing_names(path: str, data: bytes, cut: Cut, text: str) -> None:
             )
 
 
-def _list_remarks(imported: ImportedFile, equal: list[_Candidate]) -> tuple[str, ...]:
+def _list_notes(imported: ImportedFile, equal: list[_Candidate]) -> tuple[str, ...]:
     """Return a note on each hand-written line that stays, with the reason, and on variables that a
     Python script sets.
     """
-    notes = (note for one in equal for note in one.draft.notes if not note.overruled)
+    kept = (note for one in equal for note in one.draft.notes if not note.overruled)
     names = sorted(
         {
             one.name
@@ -297,11 +297,11 @@ def _list_remarks(imported: ImportedFile, equal: list[_Candidate]) -> tuple[str,
             if one.surface == "env" and not one.commented and one.scope.endswith("os.environ")
         }
     )
-    remarks = [
+    notes = [
         f"{note.found.file_line}: {note.found.key or 'a computed key'} stays as it is: {note.why}"
-        for note in notes
+        for note in kept
     ]
     return (
-        *remarks,
+        *notes,
         *([f"{', '.join(names)}: set in os.environ, which stays as it is"] if names else []),
     )

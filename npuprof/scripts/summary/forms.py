@@ -110,7 +110,7 @@ def _list_endings(table: Table, most: int) -> list[str]:
         if len(table.rows) > most
         else []
     )
-    return [*hidden, table.remark] if table.remark else hidden
+    return [*hidden, table.note] if table.note else hidden
 
 
 def _show(text: str) -> str:
@@ -129,7 +129,7 @@ def format_report_page(report: Report) -> str:
     if report.others:
         parts.append(f"<p>{_count_others(report)}</p>\n")
     parts += [_format_table_part(table) for table in report.tables if table.rows]
-    parts += [f"<p>{escape_html(remark)}</p>\n" for remark in report.remarks]
+    parts += [f"<p>{escape_html(note)}</p>\n" for note in report.notes]
     return format_page(_TITLE, "".join(parts))
 
 

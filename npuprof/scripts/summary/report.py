@@ -33,7 +33,7 @@ class Table(Record):
     """One table: its ``name`` in JSON, its title, its columns, its rows, most important first.
 
     A cell is a number, a text or a tuple of names. In text output, the first ``inline`` columns
-    share a line, and only the first ``most`` rows are shown. ``remark`` is printed below.
+    share a line, and only the first ``most`` rows are shown. ``note`` is printed below.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Table(Record):
     rows: list[tuple[Any, ...]]
     inline: int = 3
     most: int = 10
-    remark: str = ""
+    note: str = ""
 
 
 class Weighty(Record):
@@ -74,7 +74,7 @@ class Report(Record):
     weighty: list[Weighty]
     others: int
     tables: list[Table]
-    remarks: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def build_findings_report(survey: Survey, accepted: int) -> Report:
@@ -185,7 +185,7 @@ def _list_upgrade(survey: Survey) -> list[Table]:
         if touched.kind != "default"
         for name in names
     }
-    remark = (
+    note = (
         f"It touches settings of {len(reached)} of {format_count(survey.drafts, 'script')}; "
         "changed defaults are not counted"
     )
@@ -200,7 +200,7 @@ def _list_upgrade(survey: Survey) -> list[Table]:
             ("kind", "scripts", "what", "try", "names"),
             rows,
             most=20,
-            remark=remark,
+            note=note,
         )
     ]
 
@@ -248,8 +248,8 @@ def _weigh(group: Weighty) -> tuple[int, bool, int, int, str, str]:
     )
 
 
-def build_report_fields(report: Report, asked: dict[str, Any]) -> dict[str, Any]:
-    """Return a report as the fields of its JSON form; ``asked`` is the request."""
+def build_report_fields(report: Report, requested: dict[str, Any]) -> dict[str, Any]:
+    """Return a report as the fields of its JSON form; ``requested`` is the request."""
     shown = Weighty._fields[:-1]
     first = [
         {name: value if (value := getattr(group, name)) != "" else None for name in shown}
@@ -261,7 +261,7 @@ def build_report_fields(report: Report, asked: dict[str, Any]) -> dict[str, Any]
     }
     return {
         "schema": "npuprof.scan-statistics/1",
-        **asked,
+        **requested,
         "counts": report.counts,
         "first": first,
         "others": report.others,

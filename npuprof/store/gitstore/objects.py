@@ -169,11 +169,11 @@ class Git:
         if self._reader is None:
             self._reader = self._start_process("cat-file", "--batch", is_asked=True)
             self._replies = Replies(self._reader)
-        asked = self._reader.stdin
-        assert asked is not None, "it was asked for"
+        requested = self._reader.stdin
+        assert requested is not None, "it was asked for"
         try:
-            asked.write(b"".join(os.fsencode(name) + b"\n" for name in names))
-            asked.flush()
+            requested.write(b"".join(os.fsencode(name) + b"\n" for name in names))
+            requested.flush()
         except BrokenPipeError:
             pass  # git has exited; its reason follows
         try:

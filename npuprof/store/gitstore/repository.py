@@ -98,13 +98,13 @@ class Repository(ReleaseTags):
         #: whether it is a source's repository, of which only the store's folder is shared
         self.is_source = False
 
-    def resolve_commit(self, revision: str, asked: Origin | None = None) -> str:
+    def resolve_commit(self, revision: str, requested: Origin | None = None) -> str:
         """Return the full commit id of a revision.
 
         Raises NpuprofError: unknown, ambiguous, not a commit.
         """
         if not (commit := self._find_commit(revision)):
-            raise self._build_unknown_error(revision, asked)
+            raise self._build_unknown_error(revision, requested)
         return commit
 
     def _find_commit(self, revision: str) -> str:
@@ -119,7 +119,7 @@ class Repository(ReleaseTags):
         """Return whether a revision names a commit."""
         return bool(self._find_commit(revision))
 
-    def _build_unknown_error(self, revision: str, asked: Origin | None) -> NpuprofError:
+    def _build_unknown_error(self, revision: str, requested: Origin | None) -> NpuprofError:
 
         what, why, hint = (
             f"unknown revision {revision!r}",
@@ -151,7 +151,7 @@ class Repository(ReleaseTags):
             )
         from npuprof.store import problems
 
-        return problems.place_error(build_error("NP011", what, why, hint), asked)
+        return problems.place_error(build_error("NP011", what, why, hint), requested)
 
     def is_shallow(self) -> bool:
         """Return whether the clone lacks older commits; cached."""
@@ -162,7 +162,7 @@ class Repository(ReleaseTags):
         return self._shallow
 
     def resolve_revision(
-        self, name: str, revision: str, asked: Origin | None = None, at: str = ""
+        self, name: str, revision: str, requested: Origin | None = None, at: str = ""
     ) -> ResolvedRevision:
         """Return a preset's revision resolved.
 
@@ -187,19 +187,19 @@ class Repository(ReleaseTags):
             else []
         )
         if others:
-            raise self._build_unreachable_error(name, revision, others, asked, at)
+            raise self._build_unreachable_error(name, revision, others, requested, at)
         try:
-            commit = self.resolve_commit(revision, asked)
+            commit = self.resolve_commit(revision, requested)
         except NpuprofError:
             if request and not revision.startswith("-") and (len(revision) < 4 or "." in revision):
-                raise self._build_unreleased_error(name, revision, asked) from None
+                raise self._build_unreleased_error(name, revision, requested) from None
             raise
         return ResolvedRevision(
             commit, shorten_commit(commit), self.find_version_of_tag(revision, name)
         )
 
     def _build_unreachable_error(
-        self, name: str, revision: str, versions: list[Version], asked: Origin | None, at: str
+        self, name: str, revision: str, versions: list[Version], requested: Origin | None, at: str
     ) -> NpuprofError:
 
         what = (
@@ -218,10 +218,10 @@ class Repository(ReleaseTags):
             )
         from npuprof.store import problems
 
-        return problems.place_error(build_error("NP011", what, why, hint), asked)
+        return problems.place_error(build_error("NP011", what, why, hint), requested)
 
     def _build_unreleased_error(
-        self, name: str, revision: str, asked: Origin | None
+        self, name: str, revision: str, requested: Origin | None
     ) -> NpuprofError:
 
         released = [version.number_text for version in self.load_versions(name)]
@@ -236,7 +236,7 @@ class Repository(ReleaseTags):
             hint = "this clone is shallow and may lack the tags: git fetch --tags --unshallow"
         from npuprof.store import problems
 
-        return problems.place_error(build_error("NP011", what, why, hint), asked)
+        return problems.place_error(build_error("NP011", what, why, hint), requested)
 
     def is_ancestor(self, commit: str, descendant: str) -> bool:
         """Return whether a commit is an ancestor of another, or equal to it."""

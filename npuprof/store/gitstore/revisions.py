@@ -14,7 +14,7 @@ from npuprof import document
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, Place, Record, build_error
 from npuprof.store import is_profile_name
-from npuprof.store.base import ReadOnceStore
+from npuprof.store.base import CachedStore
 from npuprof.store.gitstore.repository import CLASH, Repository, TreeFile, shorten_commit
 from npuprof.store.layout import Layout
 from npuprof.store.problems import build_clash_finding, build_missing_finding
@@ -109,7 +109,7 @@ class StoreRepository(Repository):
     def find_pin(
         self,
         reference: str,
-        asked: Origin | None = None,
+        requested: Origin | None = None,
         release: Version | None = None,
         view: str = "",
         seen_from: str = "",
@@ -125,12 +125,12 @@ class StoreRepository(Repository):
         if release and recorded:
             if self.git.read_objects([recorded.commit])[0] is None:
                 raise NpuprofError(
-                    _build_lost_parent_finding(release, reference, recorded.commit, asked)
+                    _build_lost_parent_finding(release, reference, recorded.commit, requested)
                 )
             label = f"{name}@{recorded.version or shorten_commit(recorded.commit)}"
             there = self.load_view(recorded.commit, release, recorded.own_view)
             return Pin(name, recorded.version, recorded.commit, there, label)
-        resolved = self.resolve_revision(name, revision, asked, seen_from)
+        resolved = self.resolve_revision(name, revision, requested, seen_from)
         version = resolved.version
         there = (
             self.load_view(resolved.commit, version)
@@ -164,7 +164,7 @@ def advise_refetch(version: Version) -> str:
 
 
 def _build_lost_parent_finding(
-    release: Version, reference: str, commit: str, asked: Origin | None
+    release: Version, reference: str, commit: str, requested: Origin | None
 ) -> Finding:
     what = (
         f"{release.name} {release.number_text} was made with {reference} at "
@@ -176,8 +176,8 @@ def _build_lost_parent_finding(
         what,
         why,
         f"fetch it: git fetch origin {commit}",
-        asked,
-        "profile.extends" if asked else "",
+        requested,
+        "profile.extends" if requested else "",
     )
 
 
@@ -196,7 +196,7 @@ class Pin(Record):
     released: Version | None = None
 
 
-class Revision(ReadOnceStore):
+class Revision(CachedStore):
     """A store at a commit (or tree, by id). Only the object database is read, each file once.
 
     For a ``release``, parents with an @ resolve as recorded in its tag. ``view`` selects one of the
@@ -238,14 +238,14 @@ class Revision(ReadOnceStore):
     def _list_files(self) -> Iterable[str]:
         return self.files
 
-    def pin_parent(self, reference: str, asked: Origin | None) -> Pin:
+    def pin_parent(self, reference: str, requested: Origin | None) -> Pin:
         """Return the target of a reference with an @, seen from here; cached.
 
         Raises NpuprofError.
         """
         if reference not in self._found:
             self._found[reference] = self.repository.find_pin(
-                reference, asked, self.release, self.view, self.seen_from
+                reference, requested, self.release, self.view, self.seen_from
             )
         return self._found[reference]
 
@@ -253,8 +253,8 @@ class Revision(ReadOnceStore):
         """Return whether there is such a file."""
         return name in self.files
 
-    def _find_pinned(self, reference: str, asked: Origin | None) -> tuple[Revision, str, str]:
-        pin = self.pin_parent(reference, asked)
+    def _find_pinned(self, reference: str, requested: Origin | None) -> tuple[Revision, str, str]:
+        pin = self.pin_parent(reference, requested)
         return pin.home, pin.name, pin.commit
 
     @property
@@ -340,15 +340,15 @@ class Revision(ReadOnceStore):
             self.load_texts([name])
         return self._contents[oid]
 
-    def _read_profile(self, name: str, asked: Origin | None) -> Profile:
+    def _read_profile(self, name: str, requested: Origin | None) -> Profile:
         if name not in self.files or not is_profile_name(name):
-            raise NpuprofError(self._build_missing_finding(name, asked))
+            raise NpuprofError(self._build_missing_finding(name, requested))
         if self.files[name].mode == CLASH:
             paths = (
                 self.cite_path(self.layout.path_of(name)),
                 self.cite_path(self.layout.path_of(name, True)),
             )
-            raise NpuprofError(build_clash_finding(name, paths, asked))
+            raise NpuprofError(build_clash_finding(name, paths, requested))
         raw = self.read_profile_text(name)
         try:
             read = document.parse_document(name, self.source_path(name), raw, self.shown)
@@ -358,13 +358,13 @@ class Revision(ReadOnceStore):
             ) from None
         return Profile(read, key=f"{name}@{self.commit}", home=self)
 
-    def _build_missing_finding(self, name: str, asked: Origin | None) -> Finding:
-        if asked is None and not self.files:
+    def _build_missing_finding(self, name: str, requested: Origin | None) -> Finding:
+        if requested is None and not self.files:
             return Finding(
                 "NP023", f"there are no profiles in {self.label}", "", "name a later revision"
             )
         hint = self._suggest_name(name, f"npuprof log {name} shows when it came")
-        return build_missing_finding("NP023", name, self.label, hint, asked)
+        return build_missing_finding("NP023", name, self.label, hint, requested)
 
 
 class ProposedRevision(Revision):
@@ -380,8 +380,8 @@ class ProposedRevision(Revision):
         self.label = f"{repository.prefix.rstrip('/') or 'the repository'} as it would be committed"
         self.shown = None
 
-    def _build_missing_finding(self, name: str, asked: Origin | None) -> Finding:
-        finding = super()._build_missing_finding(name, asked)
+    def _build_missing_finding(self, name: str, requested: Origin | None) -> Finding:
+        finding = super()._build_missing_finding(name, requested)
         path = self.layout.path_of(name)
         is_left_out = self._staged and os.path.isfile(os.path.join(self.repository.top, path))
         return (

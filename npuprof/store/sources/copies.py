@@ -191,7 +191,7 @@ def find_fit_folder(
         )
         raise build_error("NP940", what, why, hint)
     known = read_manifest(top)
-    refuse_own_files(top, place.folder, texts, known)
+    reject_foreign_files(top, place.folder, texts, known)
     if file := find_foreign_file(top, known):
         what = (
             f"{folder} has files outside the copy of {source.name}: "
@@ -201,7 +201,7 @@ def find_fit_folder(
     return top
 
 
-def refuse_own_files(
+def reject_foreign_files(
     top: str, base: str, texts: Mapping[str, bytes], known: Mapping[str, set[str]]
 ) -> None:
     """Raise NpuprofError (NP940) if a copy would replace an uncommitted edit or a file of the

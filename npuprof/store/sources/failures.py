@@ -32,12 +32,12 @@ def build_failure(label: str, output: str, mirror: str, wanted: str = "") -> Npu
     here = "\n".join(line for line in output.splitlines() if not line.startswith("remote:"))
     if _UNUSABLE.search(here) or _DAMAGED.search(here):
         return NpuprofError(build_mirror_finding(label, mirror, output))
-    asked = f"{wanted} was asked for; " if wanted else ""
+    requested = f"{wanted} was asked for; " if wanted else ""
     hint = (
         "check the address and your access: git ls-remote with "
         "the address; npuprof never prompts for a password"
     )
-    return build_fetch_error(label, f"{asked}{_quote_git(output)}", hint)
+    return build_fetch_error(label, f"{requested}{_quote_git(output)}", hint)
 
 
 def _quote_git(output: str) -> str:

@@ -22,11 +22,11 @@ from npuprof.store.sources.mirrorgit import (
     TAGS,
     MirrorGit,
     RemoteRefs,
-    hold_mirror,
     is_full_id,
     is_mirror,
     list_reached,
     list_refs,
+    lock_mirror,
     put_refs,
     read_moved,
     select_below,
@@ -70,7 +70,7 @@ def fetch_source(url: str, accept_moved: bool = False, name: str = "") -> Fetche
     """
     _require_url(url)
     talker = Talker(url, name)
-    with hold_mirror(url, talker.label) as git:
+    with lock_mirror(url, talker.label) as git:
         known, remote = list_refs(git), talker.list_remote(git)
         shared = {ref: oid for ref, oid in known.items() if ref.startswith((HEADS, TAGS))}
         if shared and not remote.refs:
@@ -122,12 +122,12 @@ def fetch_locked(
     mirror = find_mirror_folder(url)
     if not wanted or (is_mirror(mirror) and _are_kept(MirrorGit(mirror, talker.label), wanted)):
         return lost
-    with hold_mirror(url, talker.label) as git:
+    with lock_mirror(url, talker.label) as git:
         known = list_refs(git)
         new = [
             commit
             for commit in wanted
-            if not holds_whole(git, commit) or f"{LOCKED}{commit}" not in known
+            if not has_complete_history(git, commit) or f"{LOCKED}{commit}" not in known
         ]
         claims = [(f"{TAGS}{tag}", commit) for tag, commit in tags if tag and commit in new]
         if _are_proven(git, known, new, claims):
@@ -136,13 +136,13 @@ def fetch_locked(
         return [*lost, *talker.fetch_commits(git, new, claims, rev)]
 
 
-def keep_commits(url: str, commits: Iterable[str], name: str = "") -> None:
+def pin_commits(url: str, commits: Iterable[str], name: str = "") -> None:
     """Keep commits of a mirror permanently.
 
     Raises NpuprofError (NP046) if its refs do not contain one of them.
     """
     label = name_source(url, name)
-    with hold_mirror(url, label) as git:
+    with lock_mirror(url, label) as git:
         reached = list_reached(git, list_refs(git).values())
         if foreign := [commit for commit in commits if commit not in reached]:
             raise _build_foreign_error(label, foreign)
@@ -296,7 +296,12 @@ class Talker:
             tips |= oids
             reached = list_reached(git, tips)
             _keep(
-                git, [commit for commit in rest if commit in reached and holds_whole(git, commit)]
+                git,
+                [
+                    commit
+                    for commit in rest
+                    if commit in reached and has_complete_history(git, commit)
+                ],
             )
             rest = [commit for commit in rest if commit not in reached]
             if not rest:
@@ -322,7 +327,7 @@ class Talker:
         talk = self._fetch(git, [commit])
         if talk.code and not _GONE.search(talk.messages):
             raise self._build_failure(talk, f"the commit {commit[:12]}")
-        return holds_whole(git, commit)
+        return has_complete_history(git, commit)
 
     def fetch_version_tags(
         self, git: MirrorGit, remote: RemoteRefs, commits: Iterable[str], named: set[str]
@@ -398,7 +403,7 @@ def _write_address(url: str) -> str:
     return url if not url.startswith("/") else "file://" + quote(url)
 
 
-def holds_whole(git: MirrorGit, commit: str) -> bool:
+def has_complete_history(git: MirrorGit, commit: str) -> bool:
     """Return whether a commit is in a mirror. Raises NpuprofError (NP054) if it is incomplete."""
     named = git.read_objects([commit])[0]
     if named is None and f"{LOCKED}{commit}" not in list_refs(git):

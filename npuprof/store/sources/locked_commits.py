@@ -38,7 +38,7 @@ class Locking(Record):
     """The new lock entries of sources, and notes."""
 
     sources: dict[str, LockedSource]
-    remarks: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def lock_sources(
@@ -51,18 +51,18 @@ def lock_sources(
     references = place.list_references()
     locked: dict[str, LockedSource] = {}
     problems: list[Finding] = []
-    remarks: list[str] = []
+    notes: list[str] = []
     for source in wanted:
-        asked = [reference for reference in references.get(source.name, ()) if "@" in reference]
+        requested = [reference for reference in references.get(source.name, ()) if "@" in reference]
         try:
-            fetched, locked[source.name] = _lock_source(place, source, asked, accept_moved)
-            remarks += _list_unshared_releases(source, fetched, locked[source.name])
+            fetched, locked[source.name] = _lock_source(place, source, requested, accept_moved)
+            notes += _list_unshared_releases(source, fetched, locked[source.name])
             fetch_sources_of(open_locked(source.name, locked[source.name]))
         except NpuprofError as error:
             problems += error.findings
     if problems:
         raise NpuprofError(problems)
-    return Locking(locked, tuple(remarks))
+    return Locking(locked, tuple(notes))
 
 
 def _list_unshared_releases(source: Source, fetched: Fetched, locked: LockedSource) -> list[str]:
@@ -84,7 +84,7 @@ def _list_unshared_releases(source: Source, fetched: Fetched, locked: LockedSour
 
 
 def _lock_source(
-    place: ProjectFiles, source: Source, asked: Iterable[str], accept_moved: bool
+    place: ProjectFiles, source: Source, requested: Iterable[str], accept_moved: bool
 ) -> tuple[Fetched, LockedSource]:
     """Return a source's refs and its new lock entry.
 
@@ -105,7 +105,7 @@ def _lock_source(
             fetching.fetch_locked(known.url, list_locked_commits(known), name=known.name)
     origin = place.project.find_source_origin(source.name)
     locked = lock_source(
-        source, fetched, asked, origin, known, partial(place.find_reference, source.name)
+        source, fetched, requested, origin, known, partial(place.find_reference, source.name)
     )
     gone = _list_gone(known, locked, fetched) if known is not None else []
     if gone and not accept_moved:
@@ -115,7 +115,7 @@ def _lock_source(
         )
         hint = "ask its owners whether that was meant; to go back say --moved"
         raise build_error("NP046", what, "A released version stays.", hint, origin)
-    fetching.keep_commits(source.url, list_locked_commits(locked), source.name)
+    fetching.pin_commits(source.url, list_locked_commits(locked), source.name)
     return fetched, locked
 
 

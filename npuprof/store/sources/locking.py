@@ -65,12 +65,12 @@ def lock_source(
         hint = "name the folder of its presets with path in npuprof.toml, or with source add --path"
         raise build_error("NP047", what, "", hint, origin)
     versions = {}
-    asked = set(references)
+    requested = set(references)
     references_made = list_versioned_references(repository.load_revision(commit))
-    for reference in sorted(asked.union(filter(is_own_reference, references_made))):
+    for reference in sorted(requested.union(filter(is_own_reference, references_made))):
         try:
             versions[reference] = _pin_version(
-                source, fetched, repository, commit, reference, reference not in asked
+                source, fetched, repository, commit, reference, reference not in requested
             )
         except NpuprofError as error:
             before = known.versions.get(reference) if known is not None else None
@@ -80,7 +80,7 @@ def lock_source(
             )
             if before is not None and is_gone and is_verified(repository.git, before.commit):
                 versions[reference] = before  # locked versions stay
-            elif reference in asked:
+            elif reference in requested:
                 raise place_error(error, find_asked(reference)) from None
             # references of the source's own presets are reported when they are read
     tags = list_released_tags(repository, commit, fetched.tags)

@@ -12,7 +12,7 @@ from npuprof.model import Finding, NpuprofError, Origin, Place, Record, build_er
 from npuprof.resolve.digests import FORM, compute_preset_digest
 from npuprof.resolve.lineages import Lineages
 from npuprof.store import RELEASED, is_source_reference, read_revision
-from npuprof.store.base import ReadOnceStore
+from npuprof.store.base import CachedStore
 from npuprof.store.enclosing_repository import has_release_tags
 from npuprof.store.folder import Folder
 from npuprof.store.problems import place_error
@@ -83,14 +83,14 @@ class Lookups:
         """Return the profile of a reference in ``extends``, looked up in a store, its history or
         its sources. Raises NpuprofError.
         """
-        asked = referrer.origin("profile", "extends", index) if referrer else None
+        requested = referrer.origin("profile", "extends", index) if referrer else None
         if home.parts or not ("@" in reference or is_source_reference(reference)):
-            return home.profile(reference, asked)
+            return home.profile(reference, requested)
         if is_source_reference(reference):
-            return self.find_source_profile(home, reference, asked, referrer)
-        if (own := home.find_own_parent(reference, asked)) is not None:
+            return self.find_source_profile(home, reference, requested, referrer)
+        if (own := home.find_own_parent(reference, requested)) is not None:
             return own
-        pin = self.load_profile_at_revision(home, reference, asked)
+        pin = self.load_profile_at_revision(home, reference, requested)
         if pin.yanked and referrer is not None:
             referrer.yanked[reference] = pin.yanked
         if pin.outdated and referrer is not None:
@@ -101,18 +101,18 @@ class Lookups:
         self,
         home: ProfileSource,
         reference: str,
-        asked: Origin | None = None,
+        requested: Origin | None = None,
         referrer: Profile | None = None,
     ) -> Profile:
         """Return the profile of ``SOURCE:NAME[@VERSION]``, seen from a store.
 
         Raises NpuprofError.
         """
-        store = self.find_source_store(home, reference, asked)
+        store = self.find_source_store(home, reference, requested)
         name = reference.partition(":")[2].partition("@")[0]
         if not store.has_text(name) and store.released:
-            self.require_unchanged(store.revision, store.released, asked)
-        profile = store.profile(name, asked)
+            self.require_unchanged(store.revision, store.released, requested)
+        profile = store.profile(name, requested)
         if store.yanked:
             yank = Yank(store.yanked, store.advise_yanked(reference))
             if referrer is not None:
@@ -122,15 +122,15 @@ class Lookups:
         return profile
 
     def find_source_store(
-        self, home: ProfileSource, reference: str, asked: Origin | None = None
+        self, home: ProfileSource, reference: str, requested: Origin | None = None
     ) -> SourceStore:
         """Return the store of ``SOURCE:NAME[@VERSION]``, seen from another.
 
-        Raises NpuprofError, also (NP044) if a preset of the store ``asked`` for a version range
+        Raises NpuprofError, also (NP044) if a preset of the store ``requested`` for a version range
         that the lock does not record.
         """
         source, _, name = reference.partition(":")
-        store = self.open_source(home, source, asked)
+        store = self.open_source(home, source, requested)
         text = read_revision(name)
         is_range = parse_version_request(text) is not None and parse_version_text(text) is None
         is_open = (
@@ -138,20 +138,20 @@ class Lookups:
         )
         if (
             is_open
-            and asked is not None
-            and isinstance(home, ReadOnceStore)
-            and asked.profile in home.names()
+            and requested is not None
+            and isinstance(home, CachedStore)
+            and requested.profile in home.names()
         ):
             what = f"npuprof.lock is out of date: it does not say which version {reference} is"
             why = "Another clone, or a later day, may have another one."
             raise place_error(
                 build_error("NP044", what, why, f"write it down: npuprof source update {source}"),
-                asked,
+                requested,
             )
-        return store.find_version(name, asked) if "@" in name else store
+        return store.find_version(name, requested) if "@" in name else store
 
     def open_source(
-        self, home: ProfileSource, name: str, asked: Origin | None = None
+        self, home: ProfileSource, name: str, requested: Origin | None = None
     ) -> SourceStore:
         """Return the store of a source at its locked commit, or of a source's own source
         (``team/core``). Raises NpuprofError.
@@ -159,8 +159,8 @@ class Lookups:
         sources = self.find_sources(home)
         *above, last = name.split("/")
         for part in above:
-            sources = self.find_sources(sources.open_source(part, asked))
-        return sources.open_source(last, asked)
+            sources = self.find_sources(sources.open_source(part, requested))
+        return sources.open_source(last, requested)
 
     def find_sources(self, home: ProfileSource) -> Sources:
         """Return the sources of a store, cached.
@@ -246,7 +246,7 @@ class Lookups:
         return home.project if isinstance(home, Folder) else self.find_sources(home).project
 
     def load_profile_at_revision(
-        self, home: ProfileSource, reference: str, asked: Origin | None = None
+        self, home: ProfileSource, reference: str, requested: Origin | None = None
     ) -> PinnedProfile:
         """Return the profile of ``NAME@REV`` in a store.
 
@@ -254,27 +254,29 @@ class Lookups:
         version differs from its tag.
         """
         if isinstance(home, KeptRelease):
-            return self._pin_kept_release(find_nested_release(home, reference, asked), asked)
+            return self._pin_kept_release(
+                find_nested_release(home, reference, requested), requested
+            )
         has_history = not isinstance(home, Folder) or (
             home.in_work_tree and not home.is_shipped and has_release_tags(home.root)
         )
         if not has_history and (release := self.find_kept_release(home, reference)) is not None:
-            return self._pin_kept_release(release, asked)
+            return self._pin_kept_release(release, requested)
         try:
-            pinned = self._load_profile_from_git(home, reference, asked)
+            pinned = self._load_profile_from_git(home, reference, requested)
         except NpuprofError as error:
             release = self.find_kept_release(home, reference)
             if (
                 release is None
-                and asked is not None
+                and requested is not None
                 and error.findings[0].code in ("NP020", "NP021")
             ):
                 raise NpuprofError(
-                    [advise_keeping(finding, reference, asked) for finding in error.findings]
+                    [advise_keeping(finding, reference, requested) for finding in error.findings]
                 ) from None
             if release is None or error.findings[0].code == "NP028":
                 raise
-            return self._pin_kept_release(release, asked)
+            return self._pin_kept_release(release, requested)
         if isinstance(home, Folder) and home.keeps_releases:
             with suppress(NpuprofError):  # the store's check reports it; git has the release
                 return pinned._replace(
@@ -284,52 +286,52 @@ class Lookups:
                 )
         return pinned
 
-    def _pin_kept_release(self, release: KeptRelease, asked: Origin | None) -> PinnedProfile:
+    def _pin_kept_release(self, release: KeptRelease, requested: Origin | None) -> PinnedProfile:
         record = release.record
         return PinnedProfile(
-            self.prove_kept_release(release, asked),
+            self.prove_kept_release(release, requested),
             f"{record.name}@{record.version}",
             record.version,
             record.commit,
         )
 
     def _load_profile_from_git(
-        self, home: ProfileSource, reference: str, asked: Origin | None
+        self, home: ProfileSource, reference: str, requested: Origin | None
     ) -> PinnedProfile:
-        pin = self.find_pin(home, reference, asked)
-        profile = pin.home.profile(pin.name, asked)
+        pin = self.find_pin(home, reference, requested)
+        profile = pin.home.profile(pin.name, requested)
         if pin.released:
-            self.require_unchanged(pin.home, pin.released, asked)
+            self.require_unchanged(pin.home, pin.released, requested)
         yanked = _find_yank(pin, read_revision(reference))
         return PinnedProfile(profile, pin.label, pin.version, pin.commit, yanked)
 
-    def find_pin(self, home: ProfileSource, reference: str, asked: Origin | None) -> Pin:
+    def find_pin(self, home: ProfileSource, reference: str, requested: Origin | None) -> Pin:
         """Return the target of ``NAME@REV`` in the history of a store. Raises NpuprofError."""
         from npuprof.store.gitstore import revisions
 
         if isinstance(home, revisions.Revision):
-            return home.pin_parent(reference, asked)
+            return home.pin_parent(reference, requested)
         if not isinstance(home, Folder):
             what = f"{home.label} has no revisions"
             raise build_error(
                 "NP021", what, "Revisions are those of a git repository.", "omit the revision"
             )
-        return home.repository.find_pin(reference, asked)
+        return home.repository.find_pin(reference, requested)
 
-    def prove_kept_release(self, release: KeptRelease, asked: Origin | None = None) -> Profile:
+    def prove_kept_release(self, release: KeptRelease, requested: Origin | None = None) -> Profile:
         """Return the preset of a vendored release.
 
         Raises NpuprofError (NP049) if it differs from the released one.
         """
-        profile = release.profile(release.record.name, asked)
+        profile = release.profile(release.record.name, requested)
         if not release.is_proved:
             if self.digest_pinned_profile(profile) != release.record.digest:
-                raise release.build_edited_error(asked)
+                raise release.build_edited_error(requested)
             release.is_proved = True
         return profile
 
     def require_unchanged(
-        self, home: Revision, version: Version, asked: Origin | None = None
+        self, home: Revision, version: Version, requested: Origin | None = None
     ) -> None:
         """Raise NpuprofError (NP028) if a version's preset digest differs from its tag.
 
@@ -354,7 +356,7 @@ class Lookups:
             from npuprof.store.gitstore import revisions
 
             raise place_error(
-                build_error("NP028", what, why, revisions.advise_refetch(version)), asked
+                build_error("NP028", what, why, revisions.advise_refetch(version)), requested
             )
 
     def digest_pinned_profile(self, profile: Profile) -> str:

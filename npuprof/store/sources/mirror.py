@@ -111,7 +111,7 @@ class TextCache:
             map(is_own_folder, (find_cache_folder(), os.path.dirname(self._folder), self._folder))
         )
 
-    def keep_text(self, name: str, text: bytes) -> None:
+    def write_text_once(self, name: str, text: bytes) -> None:
         """Cache a text; if that fails, it is read from the mirror again."""
         with suppress(OSError, NpuprofError):
             tree = make_tree(self._folder, 0o700)

@@ -199,7 +199,7 @@ def write_refs(git: Git, lines: list[str]) -> None:
 
 
 @contextmanager
-def hold_mirror(url: str, label: str) -> Iterator[MirrorGit]:
+def lock_mirror(url: str, label: str) -> Iterator[MirrorGit]:
     """Lock the mirror of a URL, creating it if necessary, and yield its git.
 
     Raises NpuprofError.

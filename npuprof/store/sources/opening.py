@@ -144,13 +144,13 @@ class Sources:
         self.which = ""
         self._opened: dict[str, SourceStore] = {}
 
-    def open_source(self, name: str, asked: Origin | None = None) -> SourceStore:
+    def open_source(self, name: str, requested: Origin | None = None) -> SourceStore:
         """Return the store of a source at its locked commit.
 
         Raises NpuprofError if it is unknown, or not locked as requested.
         """
         if name not in self._opened:
-            locked = self.require_lock(name, asked)
+            locked = self.require_lock(name, requested)
             self._opened[name] = SourceStore(
                 locked, f"{self.label}{name}", copy=self.find_copy(name, locked)
             )
@@ -179,7 +179,7 @@ class Sources:
         )
         return CopyPlace(open_copy, folder, proof=proof)
 
-    def require_lock(self, name: str, asked: Origin | None = None) -> LockedSource:
+    def require_lock(self, name: str, requested: Origin | None = None) -> LockedSource:
         """Return the lock entry of a source.
 
         Raises NpuprofError if it is unknown, or not locked as requested.
@@ -197,13 +197,13 @@ class Sources:
             )
             why = "npuprof.toml says where the presets of other repositories come from."
             raise place_error(
-                build_error("NP042", f"there is no source {name!r}", why, hint), asked
+                build_error("NP042", f"there is no source {name!r}", why, hint), requested
             )
         locked = self.lock.sources.get(name)
         if locked is None:
             what = f"npuprof.lock does not say at which commit the source {name!r} is"
             raise build_error(
-                "NP044", what, "", f"write it down: npuprof source update {name}", asked
+                "NP044", what, "", f"write it down: npuprof source update {name}", requested
             )
         pairs = {
             "url": (locked.url, wanted.url),

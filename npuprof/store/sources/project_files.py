@@ -76,7 +76,7 @@ class ProjectFiles:
         except NpuprofError:
             return Lock()
 
-    def refuse_shipped(self) -> None:
+    def reject_shipped(self) -> None:
         """Raise NpuprofError (NP920) for the store that npuprof ships, whose folder belongs to the
         package.
         """
@@ -104,7 +104,7 @@ class ProjectFiles:
         """
         return VendoredCopy(find_copy_folder(self.folder, folder))
 
-    def refuse_nowhere(self) -> None:
+    def require_file(self) -> None:
         """Raise NpuprofError (NP010) if there is neither a store nor an npuprof.toml: probably the
         wrong folder.
         """
@@ -133,7 +133,7 @@ class ProjectFiles:
                     Finding("NP042", f"there is no source {name!r} in {self.cite(FILE)}", "", hint)
                 )
         if problems:
-            self.refuse_nowhere()
+            self.require_file()
             raise NpuprofError(problems)
         return [known[name] for name in dict.fromkeys(names)] or list(known.values())
 
@@ -176,7 +176,7 @@ class ProjectFiles:
         Other content of npuprof.toml stays, including comments. Raises NpuprofError, and then
         writes nothing.
         """
-        self.refuse_shipped()
+        self.reject_shipped()
         wanted = []
         if wanted_sources:
             wanted.append(self._edit_project(wanted_sources))

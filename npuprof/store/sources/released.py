@@ -105,7 +105,7 @@ def seal_released_tags(tags: list[ReleasedTag]) -> str:
 
 def keep_released_tags(locked: LockedSource, tags: list[ReleasedTag]) -> None:
     """Cache the tags at the time of locking, since later tags may come in between."""
-    _open_cache(locked).keep_text(_name_kept(locked), _format(tags))
+    _open_cache(locked).write_text_once(_name_kept(locked), _format(tags))
 
 
 def read_kept_tags(locked: LockedSource) -> list[ReleasedTag] | None:

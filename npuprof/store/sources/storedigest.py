@@ -28,7 +28,7 @@ def compute_kept_digest(repository: StoreRepository, url: str, path: str, commit
     names = there.names()
     there.load_texts(names)
     digest = digest_texts({name: _read_text(there, name) for name in names})
-    TextCache(url, path, commit).keep_text(_KEPT, digest.encode())
+    TextCache(url, path, commit).write_text_once(_KEPT, digest.encode())
     return digest
 
 

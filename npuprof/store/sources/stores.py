@@ -13,7 +13,7 @@ from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, Place, build_error
 from npuprof.store import FILE, is_profile_name, read_revision
 from npuprof.store import project as projects
-from npuprof.store.base import ReadOnceStore
+from npuprof.store.base import CachedStore
 from npuprof.store.gitstore.revisions import Pin, Revision
 from npuprof.store.problems import advise_sync_of, build_missing_finding, place_error
 from npuprof.store.sources.lock import LockedSource, LockedVersion, find_locked_version
@@ -41,7 +41,7 @@ from npuprof.store.versions import YANKED, Version
 _LISTING = ".names"
 
 
-class SourceStore(ReadOnceStore):
+class SourceStore(CachedStore):
     """The store of a source at a commit, or at a version of one of its presets.
 
     Its presets are named ``SOURCE:NAME``.
@@ -191,7 +191,7 @@ class SourceStore(ReadOnceStore):
         if text is None:
             text = read()
             if self._cache:
-                self._cache.keep_text(name, text)
+                self._cache.write_text_once(name, text)
         return text
 
     def cite_file(self, path: str) -> str:
@@ -253,30 +253,30 @@ class SourceStore(ReadOnceStore):
         """Return the name of a preset without that of its source."""
         return name.removeprefix(self.label)
 
-    def find_own_parent(self, reference: str, asked: Origin | None) -> Profile:
+    def find_own_parent(self, reference: str, requested: Origin | None) -> Profile:
         """Return the preset of a reference with an @ between its presets. Raises NpuprofError."""
-        return self.find_version(reference, asked, is_own=True).profile(
-            reference.partition("@")[0], asked
+        return self.find_version(reference, requested, is_own=True).profile(
+            reference.partition("@")[0], requested
         )
 
-    def _read_profile(self, name: str, asked: Origin | None) -> Profile:
+    def _read_profile(self, name: str, requested: Origin | None) -> Profile:
         raw: bytes | None = None
         if is_profile_name(name):
             self.require_fit()
             raw = (
                 self._copy.read_text(name)
                 if self._copy
-                else self._load_cached(f"{name}.toml", lambda: self._read_text(name, asked))
+                else self._load_cached(f"{name}.toml", lambda: self._read_text(name, requested))
             )
         if raw is None:
-            raise NpuprofError(self._build_missing_finding(name, asked))
+            raise NpuprofError(self._build_missing_finding(name, requested))
         view = f" {self.shown}" if self.is_version else ""
         read = parse_document(f"{self.source}:{name}", self.cite_file(f"{name}.toml"), raw)
         return Profile(read, key=f"{self.root} {name}#{self.commit}{view}", home=self)
 
-    def _read_text(self, name: str, asked: Origin | None) -> bytes:
+    def _read_text(self, name: str, requested: Origin | None) -> bytes:
         if name not in self.revision.files:
-            raise NpuprofError(self._build_missing_finding(name, asked))
+            raise NpuprofError(self._build_missing_finding(name, requested))
         try:
             return self.revision.read_profile_text(name)
         except NpuprofError as error:  # a dangling link
@@ -285,26 +285,28 @@ class SourceStore(ReadOnceStore):
                 [finding._replace(where=place) for finding in error.findings]
             ) from None
 
-    def _build_missing_finding(self, name: str, asked: Origin | None) -> Finding:
+    def _build_missing_finding(self, name: str, requested: Origin | None) -> Finding:
         hint = self._suggest_name(
             name, f"npuprof list --store {self.source}: lists its presets, at {self.shown}"
         )
-        is_own = asked is not None and asked.profile.startswith(self.label)
+        is_own = requested is not None and requested.profile.startswith(self.label)
         if not is_own:
             hint = hint.replace("did you mean '", f"did you mean '{self.label}").replace(
                 "' or '", f"' or '{self.label}"
             )
         where = (
-            self.source if asked else f"{self.source} {self.shown}"
+            self.source if requested else f"{self.source} {self.shown}"
         )  # a missing preset is the same fault in the next version
         return build_missing_finding(
-            "NP008", name if is_own else f"{self.label}{name}", where, hint, asked
+            "NP008", name if is_own else f"{self.label}{name}", where, hint, requested
         )
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.source!r}, {self.shown!r})"
 
-    def _find_pinned(self, reference: str, asked: Origin | None) -> tuple[None, str, str] | None:
+    def _find_pinned(
+        self, reference: str, requested: Origin | None
+    ) -> tuple[None, str, str] | None:
         """Return the lock's target, which need not be opened: the keys of its presets have their
         commit.
         """
@@ -312,7 +314,7 @@ class SourceStore(ReadOnceStore):
         return (None, reference, pin.commit) if pin is not None else None
 
     def find_version(
-        self, reference: str, asked: Origin | None = None, is_own: bool = False
+        self, reference: str, requested: Origin | None = None, is_own: bool = False
     ) -> SourceStore:
         """Return the store at the release of ``NAME@VERSION``, if it is reachable from the locked
         commit.
@@ -322,10 +324,10 @@ class SourceStore(ReadOnceStore):
         """
         key = reference, is_own
         if key not in self._versions:
-            self._versions[key] = self._open_version(reference, asked, is_own)
+            self._versions[key] = self._open_version(reference, requested, is_own)
         return self._versions[key]
 
-    def _open_version(self, reference: str, asked: Origin | None, is_own: bool) -> SourceStore:
+    def _open_version(self, reference: str, requested: Origin | None, is_own: bool) -> SourceStore:
         self.require_fit()
         known = [{} if self.is_version else self.locked.versions]
         if self._copy is not None:
@@ -343,21 +345,21 @@ class SourceStore(ReadOnceStore):
             and self.copy is not None
             and (not is_own or not os.path.isdir(find_mirror_folder(self.locked.url)))
         ):
-            raise place_error(self._build_uncopied_error(reference), asked)
+            raise place_error(self._build_uncopied_error(reference), requested)
         if pin is None:
             pin = (
-                self._look_up_version(reference, asked)
+                self._look_up_version(reference, requested)
                 if is_own or self.is_version
-                else self._find_released(reference, asked)
+                else self._find_released(reference, requested)
             )
         return SourceStore(self.locked, self.source, copy, self, reference, pin, is_own)
 
-    def _look_up_version(self, reference: str, asked: Origin | None) -> LockedVersion:
+    def _look_up_version(self, reference: str, requested: Origin | None) -> LockedVersion:
         """Return the target in the mirror of a reference that no lock lists.
 
         Raises NpuprofError.
         """
-        pin = self.find_pin(reference, asked)
+        pin = self.find_pin(reference, requested)
         version = LockedVersion(pin.version or "-", pin.commit)
         yanked = (
             self.revision.repository.find_yank(version.format_shown(pin.name))
@@ -366,7 +368,7 @@ class SourceStore(ReadOnceStore):
         )
         return version._replace(yanked=yanked)
 
-    def _find_released(self, reference: str, asked: Origin | None) -> LockedVersion:
+    def _find_released(self, reference: str, requested: Origin | None) -> LockedVersion:
         """Return the target at the time of locking of a reference that the lock does not list.
 
         Raises NpuprofError.
@@ -381,10 +383,10 @@ class SourceStore(ReadOnceStore):
                 return LockedVersion("-", commit)
             tags = self._released_tags
         except NpuprofError as error:
-            raise place_error(error, asked) from None
+            raise place_error(error, requested) from None
         version = find_released_version(tags, name, wanted)
         if version is None:
-            raise place_error(build_unknown_error(self.source, f"{name}@{wanted}", tags), asked)
+            raise place_error(build_unknown_error(self.source, f"{name}@{wanted}", tags), requested)
         tag = f"{name}/v{version.version}"
         is_yanked = any(released.tag == f"{tag}{YANKED}" for released in tags)
         return (
@@ -409,13 +411,13 @@ class SourceStore(ReadOnceStore):
         )
         return build_error("NP044", what, "It contains the versions that presets refer to.", update)
 
-    def find_pin(self, reference: str, asked: Origin | None = None) -> Pin:
+    def find_pin(self, reference: str, requested: Origin | None = None) -> Pin:
         """Return the target of a reference with an @ in the mirror, seen from here.
 
         Raises NpuprofError.
         """
         try:
-            return self.revision.pin_parent(reference, asked)
+            return self.revision.pin_parent(reference, requested)
         except NpuprofError as error:
             raise name_source_in_error(error, self.source) from None
 

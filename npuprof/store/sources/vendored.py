@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from npuprof.model import Finding, NpuprofError, Record, build_error
 from npuprof.store import is_profile_name
-from npuprof.store.base import ReadOnceStore
+from npuprof.store.base import CachedStore
 from npuprof.store.folder import Folder
 from npuprof.system.files import read_plain_file
 
@@ -43,7 +43,7 @@ class VendoredCopy:
     def __init__(self, folder: str, revision: Revision | None = None) -> None:
         self._folder = folder
         self._revision = None if revision is None else _open_below(revision, folder)
-        self._there: ReadOnceStore = self._revision or _open_folder(folder)
+        self._there: CachedStore = self._revision or _open_folder(folder)
         self.proof: Proof | None = None
         self.place = ""
 

@@ -40,21 +40,21 @@ class KeptFiles:
             except NpuprofError as error:
                 self._problems += error.findings
                 continue
-            for reference, asked in profile.iterate_references():
+            for reference, requested in profile.iterate_references():
                 if (
                     "@" in reference
                     and not is_source_reference(reference)
                     and reference not in self.references
                 ):
-                    self._add_release(home, reference, asked, "")
+                    self._add_release(home, reference, requested, "")
         if self._problems:
             raise NpuprofError(self._problems)
 
     def _add_release(
-        self, home: ProfileSource, reference: str, asked: Origin | None, place: str
+        self, home: ProfileSource, reference: str, requested: Origin | None, place: str
     ) -> None:
         try:
-            found = self._lookups.load_profile_at_revision(home, reference, asked)
+            found = self._lookups.load_profile_at_revision(home, reference, requested)
             if not found.version or not may_be_kept(reference):
                 self.passed_over[reference] = None
                 return
@@ -82,7 +82,7 @@ class KeptFiles:
             "a released version is read from a commit, or from where it is kept"
         )
         self.files[path] = home.read_profile_text(profile.name)
-        for reference, asked in profile.iterate_references():
+        for reference, requested in profile.iterate_references():
             if is_source_reference(reference):
                 what = (
                     f"{profile.name} extends {reference}, a preset of another repository, so that "
@@ -95,8 +95,8 @@ class KeptFiles:
                     f"extend {reference} where the release is "
                     f"extended, or release {profile.name} without it"
                 )
-                self._problems.append(Finding("NP940", what, why, hint, asked))
+                self._problems.append(Finding("NP940", what, why, hint, requested))
             elif "@" in reference:
-                self._add_release(home, reference, asked, f"{folder}{RELEASED}/")
+                self._add_release(home, reference, requested, f"{folder}{RELEASED}/")
             else:
-                self._add_preset(home.profile(reference, asked), folder)
+                self._add_preset(home.profile(reference, requested), folder)

@@ -22,7 +22,7 @@ from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, Place, Record, build_error
 from npuprof.resolve.digests import FORM
 from npuprof.store import BUILTIN, RELEASED, is_profile_name
-from npuprof.store.base import ReadOnceStore
+from npuprof.store.base import CachedStore
 from npuprof.store.folder import Folder
 from npuprof.store.problems import build_missing_finding, place_error, place_finding
 from npuprof.store.sources.vendored import VendoredCopy
@@ -65,7 +65,7 @@ class KeptRecord(Record):
         )
 
 
-class KeptRelease(ReadOnceStore):
+class KeptRelease(CachedStore):
     """A vendored release, read from files: the target of a pinned reference, and its ancestors.
 
     ``folder`` is the folder of the release, at ``revision`` if there is one; ``shown`` is the path
@@ -94,7 +94,7 @@ class KeptRelease(ReadOnceStore):
         return self._copy.read_text(name) is not None
 
     def _find_pinned(
-        self, reference: str, asked: Origin | None
+        self, reference: str, requested: Origin | None
     ) -> tuple[KeptRelease, str, str] | None:
         there = self.find_nested(reference)
         return (there, there.record.name, there.record.commit) if there is not None else None
@@ -112,21 +112,21 @@ class KeptRelease(ReadOnceStore):
                 nested.is_proved = True  # the digest of the outermost release covers all its layers
         return self._nested[reference]
 
-    def read_profile_text(self, name: str, asked: Origin | None = None) -> bytes:
+    def read_profile_text(self, name: str, requested: Origin | None = None) -> bytes:
         """Return the text of a preset. Raises NpuprofError if there is none."""
         text = self._copy.read_text(name)
         if text is None:
-            raise NpuprofError(build_missing_finding("NP023", name, self.label, ADVICE, asked))
+            raise NpuprofError(build_missing_finding("NP023", name, self.label, ADVICE, requested))
         return text
 
-    def build_edited_error(self, asked: Origin | None) -> NpuprofError:
+    def build_edited_error(self, requested: Origin | None) -> NpuprofError:
         """Return the error for a vendored release that differs from the released one."""
         what = (
             f"{self.label} is not {self.record.name} {self.record.version} as it was released: "
             "its preset digest is another"
         )
         return _build_error(
-            what, "It was edited, or merged wrongly; a released version never changes.", asked
+            what, "It was edited, or merged wrongly; a released version never changes.", requested
         )
 
     def _list_files(self) -> Iterable[str]:
@@ -136,9 +136,9 @@ class KeptRelease(ReadOnceStore):
         """Return False: a policy covers the store that has the release."""
         return False
 
-    def _read_profile(self, name: str, asked: Origin | None) -> Profile:
+    def _read_profile(self, name: str, requested: Origin | None) -> Profile:
         read = document.parse_document(
-            name, self.cite_file(f"{name}.toml"), self.read_profile_text(name, asked)
+            name, self.cite_file(f"{name}.toml"), self.read_profile_text(name, requested)
         )
         return Profile(read, key=f"{name}@{self.record.commit}", home=self)
 
@@ -159,7 +159,7 @@ def open_kept_release(home: ProfileSource, reference: str) -> KeptRelease | None
     return _open_release(reference, store, home.cite_path(store), home)
 
 
-def find_nested_release(home: KeptRelease, reference: str, asked: Origin | None) -> KeptRelease:
+def find_nested_release(home: KeptRelease, reference: str, requested: Origin | None) -> KeptRelease:
     """Return the release that a preset of a vendored one extends.
 
     Raises NpuprofError (NP049) if it was not vendored with it.
@@ -168,13 +168,13 @@ def find_nested_release(home: KeptRelease, reference: str, asked: Origin | None)
     if release is None:
         what = (
             f"{home.label} was kept without {reference}, which "
-            f"{asked.profile if asked else 'a preset in it'} extends"
+            f"{requested.profile if requested else 'a preset in it'} extends"
         )
-        raise _build_error(what, "", asked)
+        raise _build_error(what, "", requested)
     return release
 
 
-def advise_keeping(finding: Finding, reference: str, asked: Origin) -> Finding:
+def advise_keeping(finding: Finding, reference: str, requested: Origin) -> Finding:
     """Return the finding for a missing history at the reference that needs it, with the
     alternative.
     """
@@ -183,11 +183,11 @@ def advise_keeping(finding: Finding, reference: str, asked: Origin) -> Finding:
         "in a clone that has it: npuprof source vendor ."
     )
     hint = hint if may_be_kept(reference) else finding.hint
-    return place_finding(finding._replace(hint=hint), asked)
+    return place_finding(finding._replace(hint=hint), requested)
 
 
-def _build_error(what: str, why: str, asked: Origin | None = None) -> NpuprofError:
-    return place_error(build_error("NP049", what, why, ADVICE), asked)
+def _build_error(what: str, why: str, requested: Origin | None = None) -> NpuprofError:
+    return place_error(build_error("NP049", what, why, ADVICE), requested)
 
 
 def may_be_kept(reference: str) -> bool:

@@ -117,7 +117,7 @@ class Store(NamedTuple):
     scenario: record.Scenario
     at: str = ""
     folder: str = "profiles"
-    asked: tuple[str, ...] = ()
+    requested: tuple[str, ...] = ()
     depth: Depth = FULL
 
     @property
@@ -132,7 +132,7 @@ class Store(NamedTuple):
         """
         npuprof = f"cd {self.at} && npuprof" if self.at else "npuprof"
         names = find_presets(work / self.at / self.folder)
-        yield from self.asked
+        yield from self.requested
         yield from (f"{npuprof} {question}" for question in OF_A_STORE[: self.depth.store])
         where = "" if self.folder == "profiles" else f" --store {self.folder}"
         versioned = (work / self.at / ".git").exists()
@@ -191,13 +191,13 @@ def _list_examples(scenario: record.Scenario) -> Iterator[Store]:
     """Yield the store of each code that a scenario checks."""
     for code in dict.fromkeys(name.split("/")[0] for name in scenario.files):
         files = {name: text for name, text in scenario.files.items() if name.startswith(f"{code}/")}
-        asked = tuple(
+        requested = tuple(
             f"{line} --format json" for line in scenario.lines if f"--store {code} " in line
         )
         yield Store(
             scenario._replace(name=code, files=files, lines=()),
             folder=code,
-            asked=asked,
+            requested=requested,
             depth=EXAMPLE,
         )
 
@@ -215,7 +215,7 @@ def _list_more() -> Iterator[Store]:
         rows["store"] | {title: {"fixtures": [title]} for title in _make_fixtures()}
     ).items():
         scenario = record.read_scenario("stores", name, row, fixtures)
-        asked = tuple(
+        requested = tuple(
             said for line in row.get("asked", "").splitlines() for said in record.repeat(line, row)
         )
         for number, (variant, line) in enumerate(row.get("variants", {"": ""}).items()):
@@ -224,7 +224,7 @@ def _list_more() -> Iterator[Store]:
             yield Store(
                 scenario._replace(name=title, lines=lines),
                 at=row.get("at", ""),
-                asked=asked,
+                requested=requested,
                 depth=SHORT if number else FULL,
             )
 
@@ -388,20 +388,24 @@ def main() -> None:
     comparing = verbs.add_parser("compare")
     comparing.add_argument("before", type=Path)
     comparing.add_argument("after", type=Path)
-    asked = parser.parse_args()
-    if asked.verb == "record":
-        program, *words = shlex.split(asked.npuprof)
+    requested = parser.parse_args()
+    if requested.verb == "record":
+        program, *words = shlex.split(requested.npuprof)
         found = shutil.which(program)
-        if not found or asked.folder.exists():
-            parser.error(f"{asked.folder} exists" if found else f"there is no command {program}")
+        if not found or requested.folder.exists():
+            parser.error(
+                f"{requested.folder} exists" if found else f"there is no command {program}"
+            )
         print(
-            record_answers(asked.folder, [os.path.abspath(found), *words], asked.only, asked.jobs)
+            record_answers(
+                requested.folder, [os.path.abspath(found), *words], requested.only, requested.jobs
+            )
         )
         return
-    before, after = read_recording(asked.before), read_recording(asked.after)
+    before, after = read_recording(requested.before), read_recording(requested.after)
     told = compare(before, after)
     if not before:
-        parser.error(f"there is no recording in {asked.before}")
+        parser.error(f"there is no recording in {requested.before}")
     print(*told or [f"no difference in {len(before)} stores"], sep="\n")
     sys.exit(bool(told))
 

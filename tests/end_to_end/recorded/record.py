@@ -192,8 +192,8 @@ def _examples(prefix: str) -> tuple[dict[str, str], list[str]]:
     for code, page in load_pages().items():
         if code.startswith(prefix) and page.bad:
             files |= {f"{code}/{name}.toml": text for name, text in page.bad.items()}
-            asked = "".join(f" --{flag} '{value}'" for flag, value in page.ask_bad.items())
-            lines.append(f"npuprof check --store {code}{asked} --severity info")
+            requested = "".join(f" --{flag} '{value}'" for flag, value in page.ask_bad.items())
+            lines.append(f"npuprof check --store {code}{requested} --severity info")
     return files, lines
 
 

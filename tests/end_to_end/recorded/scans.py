@@ -251,20 +251,26 @@ def main() -> None:
     comparing.add_argument("before", type=Path)
     comparing.add_argument("after", type=Path)
     comparing.add_argument("--all", action="store_true", help="print every difference")
-    asked = parser.parse_args()
-    if asked.verb == "record":
-        program, *words = shlex.split(asked.npuprof)
+    requested = parser.parse_args()
+    if requested.verb == "record":
+        program, *words = shlex.split(requested.npuprof)
         found = shutil.which(program)
-        if not found or asked.folder.exists():
-            parser.error(f"{asked.folder} exists" if found else f"there is no command {program}")
-        asked.folder.mkdir(parents=True)
-        for tree in asked.trees:
+        if not found or requested.folder.exists():
+            parser.error(
+                f"{requested.folder} exists" if found else f"there is no command {program}"
+            )
+        requested.folder.mkdir(parents=True)
+        for tree in requested.trees:
             told = record_tree(tree, [os.path.abspath(found), *words])
-            (asked.folder / f"{tree.resolve().name}.json").write_text(json.dumps(told, indent=1))
+            (requested.folder / f"{tree.resolve().name}.json").write_text(
+                json.dumps(told, indent=1)
+            )
             print(f"{tree.resolve().name}: {sum(1 for _ in list_rows(told))} rows", flush=True)
         return
     lines, differs = compare(
-        read_recording(asked.before), read_recording(asked.after), None if asked.all else FIRST
+        read_recording(requested.before),
+        read_recording(requested.after),
+        None if requested.all else FIRST,
     )
     print(*lines or ["there is nothing to compare"], sep="\n")
     sys.exit(differs or not lines)

@@ -39,9 +39,9 @@ def complete(folder: Path, command: list[str], lines: Iterable[str]) -> list[str
     binary.chmod(0o755)
     (folder / "only").write_text("")
     environ = {**os.environ, "PATH": f"{binary.parent}:{os.environ['PATH']}"}
-    asked = {**environ, "_NPUPROF_COMPLETE": f"source_{command[0]}"}
+    requested = {**environ, "_NPUPROF_COMPLETE": f"source_{command[0]}"}
     script = subprocess.run(
-        ["npuprof"], env=asked, capture_output=True, text=True, check=True
+        ["npuprof"], env=requested, capture_output=True, text=True, check=True
     ).stdout
     done = subprocess.run(
         [*command, "-c", "\n".join([script, *lines])],
@@ -92,7 +92,7 @@ def test_fish_completes_whole_lines(folder: Path) -> None:
         "set bert dump_path=on": "dump_path=only",
         "scan on": "only",
     }
-    asked = [
+    requested = [
         f"echo (complete -C 'npuprof {line}' | string replace -r '\\t.*' '')" for line in lines
     ]
-    assert complete(folder, ["fish", "--no-config"], asked) == list(lines.values())
+    assert complete(folder, ["fish", "--no-config"], requested) == list(lines.values())

@@ -24,7 +24,7 @@ from npuprof.store.sources.fetching import (
     fetch_locked,
     fetch_source,
     find_mirror_folder,
-    keep_commits,
+    pin_commits,
 )
 from npuprof.store.urls import find_url_fault, hide_credentials, normalize_url
 from support.building import REPOSITORY
@@ -354,7 +354,7 @@ def test_a_locked_commit_stays_whatever_its_remote_does(repo: Repo, hub: Path) -
     hub.rename(hub.with_name("away.git"))
     assert list_refs(url)[f"{LOCKED}{locked}"] == locked
     assert fetch_commit(url, locked)  # without the remote
-    keep_commits(url, [locked])
+    pin_commits(url, [locked])
     assert read_failure(lambda: fetch_commit(url, "1" * 40))[0] == "NP045"
 
 
@@ -364,7 +364,7 @@ def test_a_commit_that_no_ref_leads_to_is_rejected_while_the_remote_has_it_and_r
     repo.git("push", "-q", "-f", "hub", "old:main", ":refs/tags/base/v1.1.0")
     for _ in range(2):
         assert read_failure(lambda: fetch_commit(str(hub), repo.head))[0] == "NP046"
-        assert read_failure(lambda: keep_commits(str(hub), [repo.head]))[0] == "NP046"
+        assert read_failure(lambda: pin_commits(str(hub), [repo.head]))[0] == "NP046"
     assert f"{LOCKED}{repo.head}" not in list_refs(str(hub))
     assert not fetch_commit(str(hub), "1" * 40)
     assert not fetch_commit(str(hub), "main")

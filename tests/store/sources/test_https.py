@@ -31,7 +31,7 @@ class Handler(BaseHTTPRequestHandler):
             return
         path, _, query = self.path.removeprefix("/closed").partition("?")
         body = self.rfile.read(int(self.headers["Content-Length"] or 0))
-        asked = {
+        requested = {
             "REQUEST_METHOD": self.command,
             "PATH_INFO": path,
             "QUERY_STRING": query,
@@ -45,7 +45,7 @@ class Handler(BaseHTTPRequestHandler):
             **os.environ,
             "GIT_PROJECT_ROOT": str(Path.cwd().parent),
             "GIT_HTTP_EXPORT_ALL": "1",
-            **asked,
+            **requested,
             **told,
         }
         done = subprocess.run(

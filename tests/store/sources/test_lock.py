@@ -167,7 +167,7 @@ def withdraw(team: Team) -> Callable[[str], None]:
 )
 @pytest.mark.parametrize("is_fresh", [False, True])
 def test_a_version_that_is_locked_and_was_withdrawn_is_told_before_an_older_one_takes_its_place(
-    asked: str,
+    requested: str,
     gone: str,
     code: int,
     is_fresh: bool,
@@ -176,7 +176,7 @@ def test_a_version_that_is_locked_and_was_withdrawn_is_told_before_an_older_one_
     withdraw: Callable[[str], None],
     fresh: Callable[[], Path],
 ) -> None:
-    pinned.write({"pinned": f'profile.extends = ["team:{asked}"]\n'})
+    pinned.write({"pinned": f'profile.extends = ["team:{requested}"]\n'})
     assert run("source", "update", "--yes").code == 0
     before, shown = (pinned.folder / "npuprof.lock").read_text(), run("show", "pinned").out
     withdraw(f"base/{gone}")

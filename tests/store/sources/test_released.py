@@ -102,14 +102,14 @@ REFERENCES = [
 )
 def test_a_version_that_the_lock_does_not_spell_is_what_it_was_when_the_source_was_locked(
     how: str,
-    asked: tuple[str, str],
+    requested: tuple[str, str],
     grown: Repo,
     team: Team,
     run: Run,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    reference, told = asked
+    reference, told = requested
     release_late(team)
     first = team.repo.git("rev-parse", "v1.0.0^{commit}").strip()
     reference = (
@@ -154,7 +154,7 @@ def test_what_a_preset_extends_at_head_is_the_locked_commit(
 
 @pytest.mark.parametrize("asked", ["own", "base@1.0"])
 def test_sync_fetches_the_sources_that_only_an_older_release_names(
-    asked: str, run: Run, tmp_path: Path, committer: None, monkeypatch: pytest.MonkeyPatch
+    requested: str, run: Run, tmp_path: Path, committer: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     teams = [
         Team(tmp_path / name) for name in ("deep", "old", "hub") if not (tmp_path / name).mkdir()
@@ -173,7 +173,7 @@ def test_sync_fetches_the_sources_that_only_an_older_release_names(
     assert run("source", "remove", "old", "--force").code == 0
     hub.publish({"base": BASE.format(5), "own": 'profile.extends = ["base@1.0.0"]\n'}, "1.0.0")
     app = Repo(tmp_path / "app")
-    app.write({"job": f'profile.extends = ["hub:{asked}"]\n'})
+    app.write({"job": f'profile.extends = ["hub:{requested}"]\n'})
     monkeypatch.chdir(app.folder)
     assert run("source", "add", "hub", hub.url).code == 0
     shown = run("show", "job").out

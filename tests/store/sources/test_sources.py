@@ -388,12 +388,12 @@ def test_what_cannot_be_a_source_is_told_and_nothing_is_written(
     ],
 )
 def test_a_reference_that_names_nothing_is_told_where_it_stands(
-    asked: str, told: str, app: Repo, run: Run
+    requested: str, told: str, app: Repo, run: Run
 ) -> None:
-    result = run("show", asked)
+    result = run("show", requested)
     assert result.code == 2
     assert any(part in result.err for part in told.split("|")), result.err
-    app.write({"x": f'profile.extends = ["{asked}"]\n'})
+    app.write({"x": f'profile.extends = ["{requested}"]\n'})
     expect(run("check", "x"), 2, "profiles/x.toml:1")
 
 
@@ -849,14 +849,14 @@ def test_rendering_what_a_source_gives_starts_no_git_once_it_was_read(
     [("base@1", True), ("base@1.0", True), ("base@1.0.0", False), ("base", False)],
 )
 def test_what_may_mean_another_version_tomorrow_has_to_be_in_the_lock(
-    asked: str, told: bool, app: Repo, run: Run, fresh: Callable[[], Path]
+    requested: str, told: bool, app: Repo, run: Run, fresh: Callable[[], Path]
 ) -> None:
-    app.write({"new": f'profile.extends = ["team:{asked}"]\n'})
+    app.write({"new": f'profile.extends = ["team:{requested}"]\n'})
     expect(
         run("check", "new"), 2 * told, *(("NP044", "npuprof source update team") if told else ())
     )
     assert (run("commit").code, run("show", "own").code) == (2 * told, 0)
-    assert run("show", f"team:{asked}").code == 0, "nobody relies on what is asked for once"
+    assert run("show", f"team:{requested}").code == 0, "nobody relies on what is asked for once"
     fresh()
     assert run("source", "sync").code == 0
     assert run("check", "new").code == 2 * told, "a clone without any lock entry says the same"

@@ -71,9 +71,12 @@ def test_what_only_shows_an_update_leaves_everything_as_it_was(
     assert not copied or run("source", "vendor", "team").code == 0
     happens(team)
     reading = ("check", "show team:base@1.0", "list --store team: --format json", "source list")
-    before, answers = read_files(app.folder), [run(*asked.split()) for asked in reading]
+    before, answers = read_files(app.folder), [run(*requested.split()) for requested in reading]
     expect(run("source", "update", *words.split()), code)
-    assert (read_files(app.folder), [run(*asked.split()) for asked in reading]) == (before, answers)
+    assert (read_files(app.folder), [run(*requested.split()) for requested in reading]) == (
+        before,
+        answers,
+    )
     expect(run("source", "update", "--yes", "--moved"), 0)
     assert run("check").code == 0
 

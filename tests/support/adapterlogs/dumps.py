@@ -54,12 +54,12 @@ def list_attributes(held: Held) -> dict[str, str]:
         unset = next(
             (key.unset for key in sorted(option.keys, key=lambda key: key.stage != "p")), ""
         )
-        asked = held.maps.asked[option.name]
+        requested = held.maps.requested[option.name]
         for attribute in option.attributes:
             key = attribute.lstrip("+")[1:]
             text = next(
                 (stage[key] for stage in held.maps[:3] if key in stage),
-                asked if asked is not None else unset,
+                requested if requested is not None else unset,
             )
             if text is not None:
                 found[f"_{key}"] = text

@@ -184,12 +184,12 @@ def _say_old_blocks(played: Played, held: Held, starts: list[int]) -> None:
     played.show("s", played.add_block(GEOP, session, held.maps.session))
 
 
-def _say_partition(played: Played, asked: Mapping[str, str | None]) -> None:
-    mix = "True" if asked["mix_compile_mode"] == "1" else "False"
-    shape, dims = asked["input_shape"] or "", asked["dynamic_dims"] or ""
+def _say_partition(played: Played, requested: Mapping[str, str | None]) -> None:
+    mix = "True" if requested["mix_compile_mode"] == "1" else "False"
+    shape, dims = requested["input_shape"] or "", requested["dynamic_dims"] or ""
     text = (
         f"OMPartition subgraph_0 begin. mix_compile_mode is {mix}, iterations_per_loop is "
-        f"{asked['iterations_per_loop'] or '1'}, "
+        f"{requested['iterations_per_loop'] or '1'}, "
     )
     text += f"input_shape: {shape}, dynamic_dims: {dims}"
     line = played.add("tf_adapter/optimizers/om_partition_subgraphs_pass.cc", text, kind="run")
@@ -197,30 +197,30 @@ def _say_partition(played: Played, asked: Mapping[str, str | None]) -> None:
         played.show(f"o:{option}", [line])
 
 
-def _say_geop(played: Played, asked: Mapping[str, str | None]) -> None:
-    mode = asked["dynamic_graph_execute_mode"] or (
-        "dynamic_execute" if asked["dynamic_input"] == "1" else ""
+def _say_geop(played: Played, requested: Mapping[str, str | None]) -> None:
+    mode = requested["dynamic_graph_execute_mode"] or (
+        "dynamic_execute" if requested["dynamic_input"] == "1" else ""
     )
     line = played.add(
         GEOP,
-        f"[GEOP] dynamic_input: {asked['dynamic_input'] or '0'}, "
+        f"[GEOP] dynamic_input: {requested['dynamic_input'] or '0'}, "
         f"dynamic_graph_execute_mode: {mode}, "
-        f"jit_compile: {asked['jit_compile'] or '2'}, is_dynamic_input: 0, "
+        f"jit_compile: {requested['jit_compile'] or '2'}, is_dynamic_input: 0, "
         "getnext_inputs_shape_range: , "
         "data_inputs_shape_range: "
-        f"{(asked['dynamic_inputs_shape_range'] or '').removeprefix('data:')}, is_train_graph: 0, "
+        f"{(requested['dynamic_inputs_shape_range'] or '').removeprefix('data:')}, is_train_graph: 0, "
         "is_dynamic_getnext: 0, placeholder_index: , compile_dynamic_mode: "
-        f"{asked['compile_dynamic_mode'] or '0'}, "
-        f"shape_generalization_mode: {asked['shape_generalization_mode'] or 'STRICT'}",
+        f"{requested['compile_dynamic_mode'] or '0'}, "
+        f"shape_generalization_mode: {requested['shape_generalization_mode'] or 'STRICT'}",
     )
     for option in ("dynamic_input", "compile_dynamic_mode", "shape_generalization_mode"):
         played.show(f"o:{option}", [line])
     line = played.add(
-        GEOP, f"graph_max_parallel_model_num :{asked['graph_max_parallel_model_num'] or '1'}"
+        GEOP, f"graph_max_parallel_model_num :{requested['graph_max_parallel_model_num'] or '1'}"
     )
     played.show("o:graph_max_parallel_model_num", [line])
     line = played.add(
-        GEOP, f"accelerate train mode :{asked['experimental_accelerate_train_mode'] or ''}"
+        GEOP, f"accelerate train mode :{requested['experimental_accelerate_train_mode'] or ''}"
     )
     played.show("o:experimental_accelerate_train_mode", [line])
 
@@ -234,9 +234,9 @@ def _say_graph(played: Played, held: Held) -> None:
         ),
         kind="run",
     )
-    if held.maps.asked["dynamic_input"] != "1":
+    if held.maps.requested["dynamic_input"] != "1":
         played.show("o:jit_compile", [line])
-    for _ in range(2 if (held.maps.asked["graph_max_parallel_model_num"] or "1") != "1" else 1):
+    for _ in range(2 if (held.maps.requested["graph_max_parallel_model_num"] or "1") != "1" else 1):
         played.show("g", played.add_block(GEOP, "Graph options: ", held.maps.graph))
     tail = f", innerSession:{len(played.sessions) - 1}, graphid: 1"
     played.show(
@@ -247,10 +247,10 @@ def _say_graph(played: Played, held: Held) -> None:
 def _play_session(played: Played, held: Held) -> None:
     is_current = played.snapshot == "g"
     if is_current:
-        _say_partition(played, held.maps.asked)
+        _say_partition(played, held.maps.requested)
     played.add(GEOP, f"[GEOP] Begin {'to ' if is_current else ''}GeOp initialize.")
     if is_current:
-        _say_geop(played, held.maps.asked)
+        _say_geop(played, held.maps.requested)
     before = len(played.lines)
     _say_start(played, held)
     starts = list(range(before, len(played.lines)))

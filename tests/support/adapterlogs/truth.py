@@ -97,8 +97,8 @@ def _holds_in(
     stages = _list_stages(option, snapshot)
     if not stages:
         text, default = wire.write_value(option, value), _find_default(option)
-        asked = held.maps.asked[option.name]
-        return (default if asked is None else asked) == text, text == default
+        requested = held.maps.requested[option.name]
+        return (default if requested is None else requested) == text, text == default
     found: list[bool | None] = []
     same = True
     for stage, keys in stages.items():
@@ -112,7 +112,11 @@ def _holds_in(
         and held.init.get("ge.exec.precision_mode_v2", "None") != "None"
     ):
         return None, same  # both are handed over, and the newer one wins
-    if option.name == "jit_compile" and held.maps.asked["dynamic_input"] == "1" and snapshot == "g":
+    if (
+        option.name == "jit_compile"
+        and held.maps.requested["dynamic_input"] == "1"
+        and snapshot == "g"
+    ):
         return None, same  # the graph is told 1, whatever the session was
     if set(found) == {True} or set(found) == {False}:
         return found[0], same

@@ -68,7 +68,7 @@ class Maps(NamedTuple):
     init: dict[str, str]
     session: dict[str, str]
     graph: dict[str, str]
-    asked: dict[str, str | None]
+    requested: dict[str, str | None]
 
 
 def _parse_key(text: str, first: str) -> Key:
@@ -135,31 +135,31 @@ def read_entry(option: Option, entries: Mapping[str, Entry], snapshot: str) -> s
     return {"i": "0", "b": "0", "s": ""}[option.field]
 
 
-def _strike_unread(asked: dict[str, str | None]) -> None:
+def _strike_unread(requested: dict[str, str | None]) -> None:
     """Take away what is only read when something else is on."""
     for name, need in (
         ("dump_mode", "enable_dump"),
         ("dump_step", "enable_dump"),
         ("dump_debug_mode", "enable_dump_debug"),
     ):
-        if asked[need] != "1":
-            asked[name] = None
-    if "1" not in (asked["enable_dump"], asked["enable_dump_debug"]):
-        asked["dump_path"] = None
+        if requested[need] != "1":
+            requested[name] = None
+    if "1" not in (requested["enable_dump"], requested["enable_dump_debug"]):
+        requested["dump_path"] = None
     for name in ("work_path", "distribute_config"):
-        if not asked["aoe_mode"]:
-            asked[name] = None
+        if not requested["aoe_mode"]:
+            requested[name] = None
     for name in ("dynamic_graph_execute_mode", "dynamic_inputs_shape_range"):
-        if asked["dynamic_input"] != "1":
-            asked[name] = None
-    if not asked["op_select_implmode"]:
-        asked["optypelist_for_implmode"] = None
-    if asked["profiling_mode"] != "1":
-        asked["profiling_options"] = None
-    elif not asked["profiling_options"]:
-        asked["profiling_options"] = PROFILING
-    if not all(asked[name] for name in ("input_shape", "dynamic_dims", "dynamic_node_type")):
-        asked.update(input_shape=None, dynamic_dims=None, dynamic_node_type=None)
+        if requested["dynamic_input"] != "1":
+            requested[name] = None
+    if not requested["op_select_implmode"]:
+        requested["optypelist_for_implmode"] = None
+    if requested["profiling_mode"] != "1":
+        requested["profiling_options"] = None
+    elif not requested["profiling_options"]:
+        requested["profiling_options"] = PROFILING
+    if not all(requested[name] for name in ("input_shape", "dynamic_dims", "dynamic_node_type")):
+        requested.update(input_shape=None, dynamic_dims=None, dynamic_node_type=None)
     for name in (
         "graph_memory_max_size",
         "variable_memory_max_size",
@@ -167,7 +167,7 @@ def _strike_unread(asked: dict[str, str | None]) -> None:
         "precision_mode",
         "precision_mode_v2",
     ):
-        asked[name] = asked[name] or None
+        requested[name] = requested[name] or None
 
 
 def build_maps(
@@ -178,44 +178,44 @@ def build_maps(
     ``kept`` is what stays in the process from session to session.
     """
     options = list_options()
-    asked = {option.name: read_entry(option, entries, snapshot) for option in options.values()}
-    _strike_unread(asked)
+    requested = {option.name: read_entry(option, entries, snapshot) for option in options.values()}
+    _strike_unread(requested)
     if snapshot >= "e":  # read into an attribute that nobody looks at
-        asked["auto_tune_mode"] = None
+        requested["auto_tune_mode"] = None
     stages: dict[str, dict[str, str]] = {"i": {}, "s": {}, "g": {}}
     for option in options.values():
         for key in list_keys(option, snapshot):
-            text = asked[option.name]
+            text = requested[option.name]
             text = key.unset if text is None else text
             if text is not None:
                 stages[key.stage][key.name] = text
     init, session, graph = stages.values()
-    if asked["graph_run_mode"] == "0" and snapshot >= "d":
+    if requested["graph_run_mode"] == "0" and snapshot >= "d":
         session["ge.enableSmallChannel"] = "1"
-    if asked["aoe_mode"] and not asked["work_path"] and snapshot >= "b":
+    if requested["aoe_mode"] and not requested["work_path"] and snapshot >= "b":
         init.update(
             {name: "/home/user/job" for name in ("ge.tuningPath", "work_path") if name in init}
         )
     if snapshot in "abcde":
-        _add_precision_of_old(asked, init, snapshot)
+        _add_precision_of_old(requested, init, snapshot)
     if snapshot in "de":
         init["GE_USE_STATIC_MEMORY"] = init["ge.exec.staticMemoryPolicy"]
     if snapshot == "g":
-        _finish_current(asked, init, session, graph)
+        _finish_current(requested, init, session, graph)
     if kept is not None and snapshot >= "f":
         for name in ("precision_mode", "precision_mode_v2"):
-            text = asked.get(name) or kept.get(name)
+            text = requested.get(name) or kept.get(name)
             if text:
                 kept[name] = text
                 init[name] = init[f"ge.exec.{name}"] = text
-    return Maps(init, session, graph, asked)
+    return Maps(init, session, graph, requested)
 
 
 def _add_precision_of_old(
-    asked: Mapping[str, str | None], init: dict[str, str], snapshot: str
+    requested: Mapping[str, str | None], init: dict[str, str], snapshot: str
 ) -> None:
-    text = asked["precision_mode"] or (
-        "force_fp16" if asked["graph_run_mode"] == "0" else "allow_fp32_to_fp16"
+    text = requested["precision_mode"] or (
+        "force_fp16" if requested["graph_run_mode"] == "0" else "allow_fp32_to_fp16"
     )
     init["ge.exec.precision_mode"] = text
     if snapshot >= "c":
@@ -223,7 +223,7 @@ def _add_precision_of_old(
 
 
 def _finish_current(
-    asked: Mapping[str, str | None],
+    requested: Mapping[str, str | None],
     init: dict[str, str],
     session: dict[str, str],
     graph: dict[str, str],
@@ -233,29 +233,30 @@ def _finish_current(
     """
     init["ge.autoTuneMode"] = ""
     for stage in (init, session):
-        text = asked["optimization_switch"]
+        text = requested["optimization_switch"]
         stage["ge.optimizationSwitch"] = f"{text};{CLOSE}" if text else CLOSE
         stage["ge.inputPlacement"] = "DeviceHbm"
     plain = (
-        asked["jit_compile"] == "1" and (asked["shape_generalization_mode"] or "STRICT") == "STRICT"
+        requested["jit_compile"] == "1"
+        and (requested["shape_generalization_mode"] or "STRICT") == "STRICT"
     )
     session["ge.compile_dynamic_mode"] = (
-        "0" if plain and asked["compile_dynamic_mode"] != "1" else "1"
+        "0" if plain and requested["compile_dynamic_mode"] != "1" else "1"
     )
-    if (asked["iterations_per_loop"] or "1") == "1":
+    if (requested["iterations_per_loop"] or "1") == "1":
         graph.pop("iterations_per_loop", None)
-    if asked["graph_compiler_cache_dir"]:
+    if requested["graph_compiler_cache_dir"]:
         graph["ge.graph_key"] = "GeOp11_0"
-    if asked["aoe_mode"]:
+    if requested["aoe_mode"]:
         graph["ge.buildMode"] = "normal"
-    graph["ge.graphLevelSat"] = "0" if asked["mix_compile_mode"] == "1" else "1"
+    graph["ge.graphLevelSat"] = "0" if requested["mix_compile_mode"] == "1" else "1"
     graph["ge.shape_generalized_build_mode"] = "shape_precise"
     graph.pop("ge.exec.dynamicInput", None)
     graph.pop("ge.exec.dynamicGraphExecuteMode", None)
     graph.pop("ge.exec.dataInputsShapeRange", None)
-    if asked["dynamic_input"] == "1":
-        mode = asked["dynamic_graph_execute_mode"] or "dynamic_execute"
-        span = (asked["dynamic_inputs_shape_range"] or "").removeprefix("data:")
+    if requested["dynamic_input"] == "1":
+        mode = requested["dynamic_graph_execute_mode"] or "dynamic_execute"
+        span = (requested["dynamic_inputs_shape_range"] or "").removeprefix("data:")
         precise = mode != "dynamic_execute" or span
         graph.update(
             {
@@ -272,7 +273,7 @@ def _finish_current(
                 else "shape_generalized",
             }
         )
-    if asked["experimental_accelerate_train_mode"]:
+    if requested["experimental_accelerate_train_mode"]:
         graph["ge.exec.precision_mode"] = "allow_mix_precision"
     graph.update(
         {
