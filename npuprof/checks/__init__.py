@@ -57,10 +57,10 @@ def judge_config(config: Config, notes: bool = True, everywhere: bool = True) ->
 
         findings = context_checks.check_contexts(view, notes, everywhere)
     else:
-        placed = judge_view(view, notes)
+        found = judge_view(view, notes)
         if not view.requested.target:
-            placed += check_other_targets(view, list_target_names())
-        findings = [add_conditions(finding, [words]) for finding, words in placed]
+            found += check_other_targets(view, list_target_names())
+        findings = [add_conditions(item.finding, [item.conditions]) for item in found]
     findings += [*claims, *view.sift_plain_findings(_check_steps_and_parents(view))]
     if lineages.is_set_anywhere(config.lineage, "ignore"):
         from npuprof.checks.accepted import check_ignores
@@ -155,10 +155,9 @@ def check_values(config: Config, notes: bool = True) -> list[Finding]:
     Needs no other data.
     """
     view = View(config)
+    faults = collect_faults(view)
     findings = [
-        view.build_finding(fault, key)
-        for faults in collect_faults(view)[:2]
-        for fault, key in faults
+        view.build_finding(item.fault, item.key) for item in (*faults.plain, *faults.scoped)
     ]
     return [
         finding

@@ -21,7 +21,6 @@ from npuprof.checks.view import Fault, View, list_chip_settings
 from npuprof.document.keys import format_short_value
 from npuprof.model import Context, Finding
 from npuprof.resolve.contexts import UNASKED, ContextMap
-from npuprof.system import group_pairs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,10 +46,9 @@ def check_contexts(view: View, notes: bool, everywhere: bool) -> list[Finding]:
     """
     here = ContextMap(view.config)
     touched = here.touched
-    chips = touched.intersection(
-        list_chip_settings()
-    )  # the chip of a conversion selects the product for all checks
-    placed = judge_view(view, notes, touched.isdisjoint if not chips else lambda reads: False)
+    # The chip of a conversion selects the product for all checks.
+    chips = touched.intersection(list_chip_settings())
+    found = judge_view(view, notes, _select_nothing if chips else touched.isdisjoint)
     read_together = (
         *((key,) for key in sharing.list_locked_keys(view.config)),
         *_list_team_reads(view),
@@ -58,36 +56,40 @@ def check_contexts(view: View, notes: bool, everywhere: bool) -> list[Finding]:
     parts = (*_list_parts(touched, read_together), *([frozenset[str]()] if chips else []))
     for region, about in _visit_parts(here, parts, chips):
         if everywhere or region.plain:
-            placed += judge_view(view.view_region(region), notes, about)
+            found += judge_view(view.view_region(region), notes, about)
     if not view.requested.target:
-        placed += _judge_unasked_targets(view, here, (*parts, frozenset()), chips, everywhere)
+        found += _judge_unrequested_targets(view, here, (*parts, frozenset()), chips, everywhere)
     if not everywhere:  # without a selected product
-        placed = [
-            (finding, tuple(piece for piece in words if not piece.startswith(UNASKED)))
-            for finding, words in placed
-        ]
-    findings = [*_merge_places(placed), *here.problems]
-    idle = {*here.find_idle_overrides(), *_find_unfitting_overrides(view)}
-    return (
-        [*findings, *_check_idle_overrides(view, sorted(idle), notes)] if everywhere else findings
-    )
+        found = [item._replace(conditions=_omit_unrequested(item.conditions)) for item in found]
+    findings = [*_merge_contexts(found), *here.problems]
+    if everywhere:
+        idle = {*here.find_idle_overrides(), *_find_unfitting_overrides(view)}
+        findings += _check_idle_overrides(view, sorted(idle), notes)
+    return findings
+
+
+def _select_nothing(reads: Iterable[str]) -> bool:
+    return False
+
+
+def _omit_unrequested(conditions: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(text for text in conditions if not text.startswith(UNASKED))
 
 
 def _find_unfitting_overrides(view: View) -> Iterator[int]:
-    """Yield the indexes of the profile's own overrides for targets that do not support
-    its scenario.
-    """
+    """Yield the indexes of a preset's own overrides for targets without its scenario."""
+    if not view.config.scenario:
+        return
     is_converted = view.config.scenario == OFFLINE
-    for number, override in enumerate(
-        view.config.lineage[-1].overrides if view.config.scenario else ()
-    ):
-        named = override.match.get("target", ())
-        if named and all(
-            _ANY_SCENARIO.isdisjoint([name])
-            and (targets.find_surface(name) == "atc") != is_converted
-            for name in named
-        ):
-            yield number
+
+    def is_unfitting(target: str) -> bool:
+        is_offline = targets.find_surface(target) == "atc"
+        return target not in _ANY_SCENARIO and is_offline != is_converted
+
+    for index, override in enumerate(view.config.lineage[-1].overrides):
+        names = override.match.get("target", ())
+        if names and all(map(is_unfitting, names)):
+            yield index
 
 
 def _visit_parts(
@@ -97,9 +99,8 @@ def _visit_parts(
 
     The settings ``always``, or one ``target``, also decide.
     """
-    alike: dict[
-        tuple[int, ...], set[frozenset[str]]
-    ] = {}  # groups of settings that are checked together, by the classes of their contexts
+    # Groups of settings that are checked together, by the classes of their contexts.
+    alike: dict[tuple[int, ...], set[frozenset[str]]] = {}
     for part in parts:
         alike.setdefault(here.find_kinds(part | always), set()).add(part)
     for together in alike.values():
@@ -108,35 +109,31 @@ def _visit_parts(
             return here.touched.intersection(reads) in together
 
         settings = next(iter(together)) | always
-        for region in (
-            here.find_target_regions(settings, target) if target else here.find_regions(settings)
-        ):
+        if target:
+            regions = here.find_target_regions(settings, target)
+        else:
+            regions = here.find_regions(settings)
+        for region in regions:
             yield region, is_about
 
 
-def _judge_unasked_targets(
+def _judge_unrequested_targets(
     view: View,
     here: ContextMap,
     parts: tuple[frozenset[str], ...],
     chips: frozenset[str],
     everywhere: bool,
 ) -> Iterator[ConditionalFinding]:
-    """Yield the values that targets cannot write when no target is selected, each with
-    its context.
-    """
+    """Yield the values that targets cannot write, in their contexts, if none is selected."""
     keys = here.touched.union(view.settings)
     narrow = {name for key in keys for name in targets.list_narrow_targets(key)}
-    alike = group_pairs(  # targets with equal results
-        (
-            (
-                frozenset(key for key in here.touched if may_bar(row.surface, key)),
-                name if name in here.named_targets else "",
-            ),
-            name,
-        )
-        for name, row in targets.load_target_index().items()
-        if name in narrow or (name == "atc" and not view.config.scenario)
-    )
+    # Targets with equal results are judged once.
+    alike: dict[tuple[frozenset[str], str], list[str]] = {}
+    for name, row in targets.load_target_index().items():
+        if name in narrow or (name == "atc" and not view.config.scenario):
+            barring = frozenset(key for key in here.touched if may_bar(row.surface, key))
+            own_match = name if name in here.named_targets else ""
+            alike.setdefault((barring, own_match), []).append(name)
     for (barring, _), names in alike.items():
         for region, about in _visit_parts(here, parts, chips | barring, names[0]):
             if everywhere or region.plain:
@@ -181,61 +178,49 @@ def _list_team_reads(view: View) -> tuple[tuple[str, ...], ...]:
     return tuple(list_team_reads(rule) for rule in policy.rules)
 
 
-def _merge_places(placed: Iterable[ConditionalFinding]) -> list[Finding]:
+def _merge_contexts(found: Iterable[ConditionalFinding]) -> list[Finding]:
     """Return findings with equal ones merged; the message names the contexts."""
-    merged: dict[tuple[object, ...], tuple[Finding, list[tuple[str, ...]]]] = {}
-    for finding, words in placed:
-        origin = finding.origin
-        mark = (
-            finding.code,
-            finding.key,
-            finding.message,
-            origin and (id(origin.document), origin.path),
-        )
-        merged.setdefault(mark, (finding, []))[1].append(words)
-    return [
-        _excuse_unasked(add_conditions(finding, places), places)
-        for finding, places in merged.values()
+    merged: dict[tuple[object, ...], list[ConditionalFinding]] = {}
+    for item in found:
+        finding, origin = item.finding, item.finding.origin
+        place = (id(origin.document), origin.path) if origin else None
+        merged.setdefault((finding.code, finding.key, finding.message, place), []).append(item)
+    findings = []
+    for items in merged.values():
+        contexts = [item.conditions for item in items]
+        finding = add_conditions(items[0].finding, contexts)
+        findings.append(_excuse_unrequested(finding, contexts))
+    return findings
+
+
+def _excuse_unrequested(finding: Finding, contexts: list[tuple[str, ...]]) -> Finding:
+    """Return an error as a warning if it occurs on none of the preset's products and releases."""
+    unrequested = [
+        [text for text in conditions if text.startswith(UNASKED)] for conditions in contexts
     ]
-
-
-def _excuse_unasked(finding: Finding, places: list[tuple[str, ...]]) -> Finding:
-    """Return a finding, downgraded to a warning if it occurs on none of the preset's products and
-    releases.
-    """
-    if finding.severity != "error" or not all(
-        any(piece.startswith(UNASKED) for piece in place) for place in places
-    ):
+    if finding.severity != "error" or not all(unrequested):
         return finding
-    common = [
-        piece
-        for piece in places[0]
-        if piece.startswith(UNASKED) and all(piece in place for place in places)
-    ]
-    asking = _FLAGS.get(common[0] if common else "", "--framework") if common else "--cann"
-    hint = f"{finding.hint}; or give {asking} wherever the preset is used"
+    common = [text for text in unrequested[0] if all(text in texts for texts in unrequested)]
+    flag = _FLAGS.get(common[0], "--framework") if common else "--cann"
+    hint = f"{finding.hint}; or give {flag} wherever the preset is used"
     return finding._replace(severity="warning", hint=hint.removeprefix("; "))
 
 
 def _check_idle_overrides(view: View, idle: list[int], notes: bool) -> Iterator[Finding]:
-    """Yield the profile's own overrides that never apply, and the faults of their
-    values taken alone.
-    """
+    """Yield a preset's own overrides that never apply, and the faults of their values alone."""
     profile = view.config.lineage[-1]
-    for place in idle:
-        override = profile.overrides[place]
+    for index in idle:
+        override = profile.overrides[index]
         if view.config.context == Context() and not any(scope.find_match_faults(override.match)):
-            origin = profile.origin("override", place, "match")
+            origin = profile.origin("override", index, "match")
             yield from view.sift_plain_findings([_build_dead_finding(view, override, origin)])
         for step in override.steps:
-            if step.op == "set":
-                for fault in judge_value_alone(step.key, step.value, view.scenario):
-                    if notes or fault.severity != "info":
-                        yield view.build_finding(
-                            fault,
-                            step.key,
-                            profile.origin(*step.path, *fault.tail, layer=override.layer),
-                        )
+            if step.op != "set":
+                continue
+            for fault in judge_value_alone(step.key, step.value, view.scenario):
+                if notes or fault.severity != "info":
+                    origin = profile.origin(*step.path, *fault.tail, layer=override.layer)
+                    yield view.build_finding(fault, step.key, origin)
 
 
 def _build_dead_finding(view: View, override: Override, origin: Origin) -> Finding:

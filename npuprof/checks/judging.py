@@ -8,7 +8,15 @@ from functools import cache, lru_cache
 from npuprof import catalog
 from npuprof.catalog import condition
 from npuprof.checks import restrictions, rules, scope, setting_values, sharing
-from npuprof.checks.view import Fault, Scope, View, select_all
+from npuprof.checks.view import (
+    ConditionalFinding,
+    Fault,
+    Scope,
+    SettingFault,
+    ValueFaults,
+    View,
+    select_all,
+)
 from npuprof.model import Finding
 
 TYPE_CHECKING = False
@@ -16,14 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from npuprof.checks.rules import KeyFilter
-    from npuprof.checks.view import ConditionalFinding, ValueFaults
     from npuprof.document.policy import TeamRule
-
-    #: The faults of one value: of the value alone, of its scope, of a value in a shared preset, and
-    #: of targets that were not requested.
-    Judgement = tuple[
-        tuple[Fault, ...], tuple[Fault, ...], tuple[Fault, ...], tuple[tuple[str, Fault], ...]
-    ]
 
 #: Types whose equal values have equal texts. Others do not: 0.0 and -0.0, the same instant in two
 #: time zones.
@@ -33,102 +34,99 @@ _PLAIN = frozenset((str, int, bool))
 def judge_view(view: View, notes: bool, about: KeyFilter = select_all) -> list[ConditionalFinding]:
     """Return the findings about the settings, each with its conditions.
 
-    Without ``notes``, some notes are omitted.
-
-    With ``about``, only findings about the selected settings are returned.
+    Without ``notes``, some notes are omitted. With ``about``, only findings about the selected
+    settings are returned.
     """
-    alone, scoped, frozen = (
-        [(fault, key) for fault, key in findings if notes or fault.severity != "info"]
-        for findings in collect_faults(view, about)[:3]
+    faults = collect_faults(view, about)
+    plain, scoped, shared = (
+        [item for item in items if notes or item.fault.severity != "info"]
+        for items in (faults.plain, faults.scoped, faults.shared)
     )
-    refused = [
-        (fault, key) for fault, key in scoped if view.scope.surface and fault.code.startswith("NP2")
-    ]  # by the requested target
-    findings = [
-        *(
-            (view.build_finding(fault, key), ())
-            for fault, key in alone
-            if not scope.is_fault_excused(view.settings, key, fault)
-        ),
-        *judge_together(view, view.config.policy.rules if view.config.policy else (), about),
-        *(
-            (view.build_finding(fault, key), rules.describe_setting_place(view, key))
-            for fault, key in scoped
-            if (fault, key) not in refused and not scope.is_fault_excused(view.settings, key, fault)
-        ),
-        *((finding, rules.describe_place(view)) for finding in _check_frameworks(view, about)),
-        *(
-            (finding, ())
-            for finding in (scope.check_late_options(view) if notes and view.region is None else ())
-        ),
-        *(
-            (view.build_finding(fault, key), ())
-            for fault, key in frozen
-            if sharing.is_written_down(view.config, key)
-        ),
-        *(
-            (finding, rules.describe_place(view))
-            for finding in sharing.check_locked_keys(view, about)
-        ),
+    rejected = [item for item in scoped if _is_rejected_by_target(view, item.fault)]
+    team = view.config.policy.rules if view.config.policy else ()
+    found = [_place_fault(view, item) for item in plain if not _is_excused(view, item)]
+    found += judge_together(view, team, about)
+    found += [
+        _place_fault(view, item, rules.describe_setting_place(view, item.key))
+        for item in scoped
+        if not _is_rejected_by_target(view, item.fault) and not _is_excused(view, item)
     ]
-    return [
-        *view.sift_findings(findings),
-        *((view.build_finding(fault, key), ()) for fault, key in refused),
+    found += _add_place(view, _check_frameworks(view, about))
+    if notes and view.region is None:
+        found += map(ConditionalFinding, scope.check_late_options(view))
+    found += [
+        _place_fault(view, item)
+        for item in shared
+        if sharing.is_written_down(view.config, item.key)
     ]
+    found += _add_place(view, sharing.check_locked_keys(view, about))
+    # What the requested target rejects cannot be accepted.
+    return [*view.sift_findings(found), *(_place_fault(view, item) for item in rejected)]
+
+
+def _is_rejected_by_target(view: View, fault: Fault) -> bool:
+    return bool(view.scope.surface) and fault.code.startswith("NP2")
+
+
+def _is_excused(view: View, item: SettingFault) -> bool:
+    return scope.is_fault_excused(view.settings, item.key, item.fault)
+
+
+def _place_fault(
+    view: View, item: SettingFault, conditions: tuple[str, ...] = ()
+) -> ConditionalFinding:
+    return ConditionalFinding(view.build_finding(item.fault, item.key), conditions)
+
+
+def _add_place(view: View, findings: Iterable[Finding]) -> Iterator[ConditionalFinding]:
+    """Yield findings with the conditions of the view's region."""
+    return (ConditionalFinding(finding, rules.describe_place(view)) for finding in findings)
 
 
 def check_other_targets(
     view: View, names: Collection[str], about: KeyFilter = select_all
 ) -> list[ConditionalFinding]:
-    """Return the values that targets cannot write although they support each option, when no target
-    was requested.
+    """Return the values that some targets cannot write, when no target was requested.
+
+    These targets support each option of the preset.
     """
-    words = rules.describe_place(view)
-    unwritable = collect_faults(view, about)[3]
-    findings = list(
-        restrictions.check_unasked_surfaces(
-            view, [fault for fault in unwritable if fault[0][0] in names]
-        )
-    )
+    unwritable = [item for item in collect_faults(view, about).unwritable if item.target in names]
+    findings = list(restrictions.check_unrequested_surfaces(view, unwritable))
     if (
         view.scenario is None
         and "atc" in names
         and not view.config.abstract
         and restrictions.has_place(view, "atc")
     ):
-        findings += _check_unasked_conversion(view, about)
-    return view.sift_findings([(finding, words) for finding in findings])
+        findings += _check_unrequested_conversion(view, about)
+    return view.sift_findings([*_add_place(view, findings)])
 
 
-def _check_unasked_conversion(view: View, about: KeyFilter) -> Iterator[Finding]:
-    """Yield why ATC rejects a preset that may be meant for it: it sets no scenario, and each option
-    has a flag.
+def _check_unrequested_conversion(view: View, about: KeyFilter) -> Iterator[Finding]:
+    """Yield why ATC rejects a preset that sets no scenario, and whose options all have flags.
 
     ATC has its own rules for values and combinations of flags, so everything is checked as ATC
     reads it.
     """
-    refused = [
-        finding
-        for finding, _ in judge_view(view.view_surface("atc"), False, about)
-        if finding.severity == "error"
-    ]
-    if not refused:
+    conversion = judge_view(view.view_surface("atc"), False, about)
+    errors = [item.finding for item in conversion if item.finding.severity == "error"]
+    if not errors:
         return
-    own = [finding for finding, _ in judge_view(view, False, about)]  # already reported
-    keys, clash = (
-        {finding.key for finding in own},
-        any(finding.code.startswith("NP3") for finding in own),
-    )
-    for finding in refused:
-        if finding.key not in keys and not (clash and finding.code == "NP912"):
+    reported = [item.finding for item in judge_view(view, False, about)]
+    keys = {finding.key for finding in reported}
+    has_conflict = any(finding.code.startswith("NP3") for finding in reported)
+    for finding in errors:
+        # NP912 reports flags that exclude each other: the same conflict in the words of ATC.
+        if finding.key not in keys and not (has_conflict and finding.code == "NP912"):
             yield restrictions.build_conversion_finding(finding)
 
 
 def judge_together(
     view: View, team: Sequence[TeamRule], about: KeyFilter = select_all
 ) -> Iterator[ConditionalFinding]:
-    """Yield the findings about the settings of a preset or a launch together: broken rules, team
-    rules, combinations of flags.
+    """Yield the findings about settings of a preset or a launch that do not go together.
+
+    These are broken rules, broken team rules and combinations of flags.
     """
     yield from rules.check_rules(view, about)
     if team and not view.config.abstract:
@@ -138,7 +136,7 @@ def judge_together(
     if view.is_converted or view.scope.surface == "atc":
         from npuprof.checks.flags import check_flags
 
-        yield from ((finding, rules.describe_place(view)) for finding in check_flags(view, about))
+        yield from _add_place(view, check_flags(view, about))
 
 
 @lru_cache(1024)  # presets of one kind set the same keys
@@ -167,16 +165,13 @@ def add_conditions(finding: Finding, places: Sequence[tuple[str, ...]]) -> Findi
         for place in dict.fromkeys(places)
         if not any(set(wider) < set(place) for wider in places)
     ]
-    return finding._replace(
-        message=f"{finding.message} {'; '.join(' '.join(place) for place in widest)}"
-    )
+    conditions = "; ".join(" ".join(place) for place in widest)
+    return finding._replace(message=f"{finding.message} {conditions}")
 
 
 @cache
 def list_value_reads(key: str) -> tuple[str, ...]:
-    """Return the settings that checking one value reads: itself, and settings that may
-    excuse it.
-    """
+    """Return the settings that checking one value reads: itself and those that may excuse it."""
     excuses = (tree for (name, _), tree in catalog.load_excuses().items() if name == key)
     return (key, *(path[0] for tree in excuses for path in condition.collect_condition_paths(tree)))
 
@@ -188,31 +183,32 @@ def collect_faults(view: View, about: KeyFilter = select_all) -> ValueFaults:
     """
     if about is select_all and view.faults is not None:
         return view.faults
-    judged_view: ValueFaults = ([], [], [], [])
+    collected = ValueFaults([], [], [], [])
     memory = view.memory
-    clean = memory.setdefault(
-        "clean", {}
-    )  # the last value without faults of each setting; most presets inherit that object
+    # The last value of each setting without faults; most presets inherit that object.
+    clean = memory.setdefault("clean", {})
     for key, value in view.settings.items():
-        if clean.get(key, clean) is value or (
-            about is not select_all and not about(list_value_reads(key))
-        ):
+        if clean.get(key, clean) is value:
+            continue
+        if about is not select_all and not about(list_value_reads(key)):
             continue
         kind = type(value)
-        mark = (key, kind, value if kind in _PLAIN else id(value))
-        known = memory.get(mark)
+        cache_key = (key, kind, value if kind in _PLAIN else id(value))
+        known = memory.get(cache_key)
         if known is None:
-            judged = _judge_value(view.scope, key, value, view.config.resolver.in_python)
-            known = memory[mark] = (judged, value)  # keeping the value alive keeps its id unique
-        if known[0]:
-            for collected, faults in zip(judged_view[:3], known[0][:3], strict=True):
-                collected += [(fault, key) for fault in faults]
-            judged_view[3].extend((fault, key) for fault in known[0][3])
-        else:
+            faults = _judge_value(view.scope, key, value, view.config.resolver.in_python)
+            known = memory[cache_key] = (faults, value)  # keeping the value alive keeps its id
+        faults = known[0]
+        if faults is None:
             clean[key] = value
+            continue
+        collected.plain.extend(faults.plain)
+        collected.scoped.extend(faults.scoped)
+        collected.shared.extend(faults.shared)
+        collected.unwritable.extend(faults.unwritable)
     if about is select_all:
-        view.faults = judged_view
-    return judged_view
+        view.faults = collected
+    return collected
 
 
 def judge_value_alone(key: str, value: Any, scenario: str | None = None) -> tuple[Fault, ...]:
@@ -220,19 +216,18 @@ def judge_value_alone(key: str, value: Any, scenario: str | None = None) -> tupl
     return tuple(setting_values.find_value_faults(Scope(scenario, (), ()), key, value))
 
 
-def _judge_value(there: Scope, key: str, value: Any, in_python: bool) -> Judgement | tuple[()]:
-    """Return the faults of a setting's value in a scope, empty if there are none."""
-    alone, scoped = map(
-        tuple,
-        scope.follow_advice(
+def _judge_value(there: Scope, key: str, value: Any, in_python: bool) -> ValueFaults | None:
+    """Return the faults of a setting's value in a scope, None if there are none."""
+    plain, scoped = (
+        [SettingFault(key, fault) for fault in faults]
+        for faults in scope.follow_advice(
             setting_values.find_value_faults(there, key, value),
             scope.find_scope_faults(there, key, value),
-        ),
+        )
     )
-    frozen = sharing.find_frozen_fault(key, value, in_python)
-    unwritable = tuple(restrictions.find_unwritable_faults(there, key, value))
-    return (
-        (alone, scoped, (frozen,) if frozen else (), unwritable)
-        if alone or scoped or frozen or unwritable
-        else ()
-    )
+    per_process = sharing.find_frozen_fault(key, value, in_python)
+    shared = [SettingFault(key, per_process)] if per_process else []
+    unwritable = list(restrictions.find_unwritable_faults(there, key, value))
+    if plain or scoped or shared or unwritable:
+        return ValueFaults(plain, scoped, shared, unwritable)
+    return None

@@ -10,7 +10,7 @@ from functools import cache
 
 from npuprof import catalog
 from npuprof.catalog import Flag, Option, Variable, build_finding, releases, targets, values
-from npuprof.checks.view import Fault, Scope, View
+from npuprof.checks.view import Fault, Scope, SettingFault, View
 from npuprof.document.keys import format_plain_value, format_short_value
 from npuprof.model import Finding, has_only_digits
 from npuprof.system import list_items
@@ -89,22 +89,20 @@ def list_surface_releases(scope: Scope, surface: str) -> tuple[str, ...]:
     )
 
 
-def find_unwritable_faults(scope: Scope, key: str, value: Any) -> Iterator[tuple[str, Fault]]:
-    """Yield the targets that cannot write a value although a session accepts it, each
-    with its fault.
-    """
+def find_unwritable_faults(scope: Scope, key: str, value: Any) -> Iterator[SettingFault]:
+    """Yield the faults of a value that a session accepts and some targets cannot write."""
     for target in targets.list_narrow_targets(key):
         option = catalog.find_option(key)
         assert option is not None
         if fault := _find_late_fault(scope, key, target):
-            yield target, fault
+            yield SettingFault(key, fault, target)
         for fault in _find_unwritable_faults(
             option, targets.find_surface(target), value, f"the target {target}"
         ):
             hint = (
                 f'{fault.hint}, here or in an [[override]] with match = {{ target = "{target}" }}'
             )
-            yield target, fault._replace(code="NP413", hint=hint)
+            yield SettingFault(key, fault._replace(code="NP413", hint=hint), target)
 
 
 @cache
@@ -138,15 +136,15 @@ def _find_late_fault(scope: Scope, name: str, target: str) -> Fault | None:
     return Fault("NP413", what, why, hint)
 
 
-def check_unasked_surfaces(
-    view: View, unwritable: Sequence[tuple[tuple[str, Fault], str]]
-) -> Iterator[Finding]:
+def check_unrequested_surfaces(view: View, unwritable: Sequence[SettingFault]) -> Iterator[Finding]:
     """Yield the values that a target cannot write although it supports each option."""
-    for target, row in targets.load_target_index().items() if unwritable else ():
-        faults = [(fault, key) for (name, fault), key in unwritable if name == target]
-        if faults and (row.surface == "atc") == view.is_converted and has_place(view, target):
-            for fault, key in faults:
-                yield view.build_finding(fault, key)
+    if not unwritable:
+        return
+    for target, row in targets.load_target_index().items():
+        items = [item for item in unwritable if item.target == target]
+        if items and (row.surface == "atc") == view.is_converted and has_place(view, target):
+            for item in items:
+                yield view.build_finding(item.fault, item.key)
 
 
 def build_conversion_finding(refused: Finding) -> Finding:

@@ -9,7 +9,7 @@ from itertools import product as combinations
 from npuprof import catalog
 from npuprof.catalog import Rule, condition, releases, values
 from npuprof.checks.restrictions import find_count_faults
-from npuprof.checks.view import Fault, View, select_all
+from npuprof.checks.view import ConditionalFinding, Fault, View, select_all
 from npuprof.model import Finding, Record
 from npuprof.system import join_boxes
 
@@ -18,13 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any, TypeVar
 
-    from npuprof.checks.view import ConditionalFinding, Spans
+    from npuprof.checks.view import Spans
 
     #: Whether a check that reads some settings is selected.
     KeyFilter = Callable[[Iterable[str]], bool]
-    #: A broken rule, and the products and releases for which it is broken, without those of axes
-    #: that make no difference.
-    Broken = tuple[Rule, tuple[Spans, ...]]
     Result = TypeVar("Result", bound=tuple[Any, ...])
 
 
@@ -37,12 +34,12 @@ def check_rules(view: View, about: KeyFilter) -> Iterator[ConditionalFinding]:
     """
     if view.config.abstract:
         return
-    for rule, guilty in _find_broken_rules(view, about):
-        yield from _build_rule_findings(rule, view, guilty)
+    for broken in _find_broken_rules(view, about):
+        yield from _build_rule_findings(view, broken)
     for check, reads in _COUNTING_CHECKS.items():
         if reads[0] in view.settings and about(reads):
-            words = describe_place(view)
-            yield from ((finding, words) for finding in check(view))
+            conditions = describe_place(view)
+            yield from (ConditionalFinding(finding, conditions) for finding in check(view))
 
 
 @cache
@@ -54,10 +51,18 @@ def list_rule_reads() -> tuple[frozenset[str], ...]:
     )
 
 
-class RulePlan(Record):
-    """A rule triggered by a set of settings: which settings it reads, and whose values
-    it compares.
+class BrokenRule(Record):
+    """A broken rule, and the products and releases for which it is broken.
+
+    Axes that make no difference are omitted.
     """
+
+    rule: Rule
+    spans: tuple[Spans, ...]
+
+
+class RulePlan(Record):
+    """A rule that a set of settings triggers: those it reads, and those whose values count."""
 
     rule: Rule
     present: frozenset[str]
@@ -79,74 +84,68 @@ def _plan_rules(names: tuple[str, ...]) -> tuple[tuple[RulePlan, ...], tuple[str
     return plans, tuple(dict.fromkeys(key for plan in plans for key in plan.compared))
 
 
-def _find_broken_rules(view: View, about: KeyFilter) -> tuple[Broken, ...]:
-    """Return the rules that the settings break, each with the products and releases for which it is
-    broken.
-    """
+def _find_broken_rules(view: View, about: KeyFilter) -> tuple[BrokenRule, ...]:
+    """Return the rules that the settings break, of those that read selected settings."""
     plans, compared = _plan_rules(view.names)
     if about is select_all:
         return _find_once(view, (view.names,), compared, lambda: tuple(_judge_rules(view, plans)))
     return tuple(_judge_rules(view, [plan for plan in plans if about(plan.rule.reads)]))
 
 
-def _judge_rules(view: View, plans: Iterable[RulePlan]) -> Iterator[Broken]:
+def _judge_rules(view: View, plans: Iterable[RulePlan]) -> Iterator[BrokenRule]:
     is_converted = view.is_converted
     for plan in plans:
         rule = plan.rule
-        if (rule.atc or not is_converted) and (
-            guilty := _find_once(
-                view, (rule.code, plan.present), plan.compared, partial(_find_guilty, rule, view)
-            )
-        ):
-            yield rule, guilty
+        if is_converted and not rule.atc:  # ATC does not have it
+            continue
+        cache_key = (rule.code, plan.present)
+        spans = _find_once(view, cache_key, plan.compared, partial(_find_spans, rule, view))
+        if spans:
+            yield BrokenRule(rule, spans)
 
 
 def _find_once(
-    view: View, marks: tuple[Any, ...], compared: Iterable[str], find: Callable[[], Result]
+    view: View, cache_key: tuple[Any, ...], compared: Iterable[str], find: Callable[[], Result]
 ) -> Result:
     """Return the result for the values of some settings, cached by these values."""
     compared_values = [view.settings[key] for key in compared]
-    mark = (*marks, *map(type, compared_values), *compared_values)
+    cache_key = (*cache_key, *map(type, compared_values), *compared_values)
     try:
-        known: Result | None = view.memory.get(mark)
+        known: Result | None = view.memory.get(cache_key)
     except TypeError:  # a rule that reads lists or tables
         return find()
     if known is None:
-        known = view.memory[mark] = find()
+        known = view.memory[cache_key] = find()
     return known
 
 
-def _find_guilty(rule: Rule, view: View) -> tuple[Spans, ...]:
-    """Return the products and releases for which a config certainly breaks a rule, without axes
-    that make no difference.
+def _find_spans(rule: Rule, view: View) -> tuple[Spans, ...]:
+    """Return the products and releases for which a config certainly breaks a rule.
+
+    Axes that make no difference are omitted.
     """
-    spans = {axis: view.list_values(axis) for axis in rule.axes}
+    known = {axis: view.list_values(axis) for axis in rule.axes}
     points = [
         point
-        for point in combinations(*spans.values())
-        if _is_rule_broken(rule, view, dict(zip(spans, point, strict=True)))
+        for point in combinations(*known.values())
+        if _is_rule_broken(rule, view, dict(zip(known, point, strict=True)))
     ]
-    boxes = join_boxes([tuple((name,) for name in point) for point in points])
-    return tuple(
-        {
-            axis: names
-            for axis, names in zip(spans, box, strict=True)
-            if len(names) < len(spans[axis])
-        }
-        for box in boxes
-    )
+    spans = []
+    for box in join_boxes([tuple((name,) for name in point) for point in points]):
+        axes = zip(known, box, strict=True)
+        spans.append({axis: names for axis, names in axes if len(names) < len(known[axis])})
+    return tuple(spans)
 
 
-def _build_rule_findings(
-    rule: Rule, view: View, guilty: tuple[Spans, ...]
-) -> list[ConditionalFinding]:
+def _build_rule_findings(view: View, broken: BrokenRule) -> list[ConditionalFinding]:
+    rule = broken.rule
     present = [key for key in map(_resolve_rule_key, rule.options) if key in view.settings]
     key = present[0] if present else next(key for key in rule.triggers if key in view.settings)
     if view.region is not None:
         key = next((name for name in present if _is_overridden(view, name)), key)
     why = rule.atc if view.is_converted else rule.why
     finding = view.build_finding(Fault(rule.code, rule.what, why, rule.hint), key)
-    return [(finding, describe_place(view, narrowed)) for narrowed in guilty]
+    return [ConditionalFinding(finding, describe_place(view, spans)) for spans in broken.spans]
 
 
 def _is_overridden(view: View, key: str) -> bool:
@@ -156,8 +155,7 @@ def _is_overridden(view: View, key: str) -> bool:
 
 
 def describe_place(view: View, narrowed: Spans | None = None) -> tuple[str, ...]:
-    """Return the conditions under which a finding applies, if it does not apply in every use of the
-    preset.
+    """Return the conditions of a finding that does not apply in every use of the preset.
 
     ``narrowed`` are the products and releases of a finding that applies to some of them only.
     """
@@ -199,9 +197,8 @@ def _is_rule_broken(rule: Rule, view: View, point: Mapping[str, str | None]) -> 
 
 @cache
 def _resolve_rule_key(name: str) -> str:
-    return (
-        f"env.{name}" if catalog.find_option(name) is None and catalog.find_variable(name) else name
-    )
+    is_variable = catalog.find_option(name) is None and catalog.find_variable(name)
+    return f"env.{name}" if is_variable else name
 
 
 def check_size_profiles(view: View) -> Iterator[Finding]:

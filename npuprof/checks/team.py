@@ -9,14 +9,13 @@ from npuprof import catalog
 from npuprof.catalog import condition, written_condition
 from npuprof.checks.rules import describe_place
 from npuprof.checks.setting_values import find_value_faults
-from npuprof.checks.view import Fault, Scope, View
+from npuprof.checks.view import ConditionalFinding, Fault, Scope, View
 from npuprof.document import keys
 from npuprof.document.policy import Condition, TeamRule
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.checks.rules import KeyFilter
-    from npuprof.checks.view import ConditionalFinding
 
 
 def check_team_rules(
@@ -35,21 +34,17 @@ def check_team_rules(
 
 
 def _list_families(view: View, rule: TeamRule) -> tuple[str | None, ...]:
-    """Return the product families for which to evaluate a rule: one if it does not use
-    the product.
-    """
-    return (
-        view.list_values("product")
-        if ("product",) in written_condition.list_paths(rule)
-        else (None,)
-    )
+    """Return the product families for which to evaluate a rule, one if it reads no product."""
+    if ("product",) in written_condition.list_paths(rule):
+        return view.list_values("product")
+    return (None,)
 
 
 def _is_broken(view: View, rule: TeamRule, family: str | None) -> bool:
     if rule.when is not None and _evaluate(view, rule.when, family) is not True:
         return False
-    holds = _evaluate(view, rule.require, family)
-    return holds is not True if view.speaks_of_doubts else holds is False
+    is_met = _evaluate(view, rule.require, family)
+    return is_met is not True if view.reports_undecided else is_met is False
 
 
 def _evaluate(view: View, clause: Condition, family: str | None) -> bool | None:
@@ -66,34 +61,23 @@ def _build_finding(
     view: View, rule: TeamRule, guilty: tuple[str | None, ...], is_partial: bool
 ) -> ConditionalFinding:
     tree = rule.require[1]
-    untold = [
-        reason
-        for path in condition.collect_condition_paths(tree)
-        if (reason := _explain_unknown(view, path, guilty[0]))
-    ]
-    what = f"{rule.title}: {', '.join(untold)}" if untold else rule.title
-    reads = [key for key in written_condition.list_team_reads(rule) if key in view.settings]
-    wanted = [
-        key
-        for path in condition.collect_condition_paths(tree)
-        if (key := condition.find_key(path)[0]) in view.settings
-    ]
-    key = next(iter((*wanted, *reads)), "")
+    paths = condition.collect_condition_paths(tree)
+    reasons = [reason for path in paths if (reason := _explain_unknown(view, path, guilty[0]))]
+    what = f"{rule.title}: {', '.join(reasons)}" if reasons else rule.title
+    reads = written_condition.list_team_reads(rule)
+    required = [condition.find_key(path)[0] for path in paths]
+    key = next((key for key in (*required, *reads) if key in view.settings), "")
     fault = Fault(
         rule.code, what, f"{rule.describe()}.", _advise(tree, rule), severity=rule.severity
     )
-    words = describe_place(view, {"product": guilty} if is_partial else {})
+    conditions = describe_place(view, {"product": guilty} if is_partial else {})
     if key or not view.config.lineage:
-        return view.build_finding(fault, key), words
+        return ConditionalFinding(view.build_finding(fault, key), conditions)
+    # Nothing that the rule reads is set: the finding is at the preset's first section.
     own = view.config.lineage[-1]
-    section = next(
-        (name for name in ("profile", *own.document.data) if name in own.document.data), None
-    )
-    return view.build_finding(
-        fault,
-        next(iter(written_condition.list_team_reads(rule)), ""),
-        own.origin(*((section,) if section else ())),
-    ), words
+    sections = [name for name in ("profile", *own.document.data) if name in own.document.data]
+    origin = own.origin(*sections[:1])
+    return ConditionalFinding(view.build_finding(fault, next(iter(reads), ""), origin), conditions)
 
 
 def _explain_unknown(view: View, path: tuple[str, ...], family: str | None) -> str:
@@ -106,16 +90,11 @@ def _explain_unknown(view: View, path: tuple[str, ...], family: str | None) -> s
 
 
 def _advise(tree: Any, rule: TeamRule) -> str:
-    """Return the hint: the required value if there is exactly one and the checks accept it, else
-    the settings that decide.
-    """
-    if (
-        tree[0] == "=="
-        and tree[1][0] == "value"
-        and tree[2][0] == "const"
-        and _can_be_written(tree[1][1], tree[2][1])
-    ):
-        return f"write {condition.find_key(tree[1][1])[0]} = {keys.format_toml_value(tree[2][1])}"
+    """Return the hint: the one value that meets the rule, else the settings that decide."""
+    if tree[0] == "==":
+        _, (left_kind, left), (right_kind, right) = tree
+        if left_kind == "value" and right_kind == "const" and _can_be_written(left, right):
+            return f"write {condition.find_key(left)[0]} = {keys.format_toml_value(right)}"
     named = dict.fromkeys(".".join(path) for path in condition.collect_condition_paths(tree))
     return f"change {' or '.join(named)} to satisfy it; npuprof rule {rule.code} shows the rule"
 

@@ -1,6 +1,4 @@
-"""The checks' view of a config: its settings, the selected releases and products, and the places of
-its values.
-"""
+"""The checks' view of a config: settings, selected releases and products, places of values."""
 
 from __future__ import annotations
 
@@ -30,8 +28,6 @@ if TYPE_CHECKING:
     Spans = Mapping[str, tuple[str | None, ...]]
     #: Frameworks with their releases.
     Versions = tuple[tuple[str, tuple[str, ...]], ...]
-    #: A finding with its conditions; empty if it applies everywhere.
-    ConditionalFinding = tuple[Finding, tuple[str, ...]]
 
 
 def select_all(reads: Iterable[str]) -> bool:
@@ -47,10 +43,10 @@ class _PageSeverity:
 
 
 class Fault(Record):
-    """A fault of a value, without its place: ``tail`` is the path below the setting, ``fix`` as in
-    a finding.
+    """A fault of a value, without its place.
 
-    ``meant`` is the variable that an unknown one resembles.
+    ``tail`` is the path below the setting, ``fix`` as in a finding, ``meant`` the variable that an
+    unknown one resembles.
     """
 
     code: str
@@ -63,23 +59,38 @@ class Fault(Record):
     meant: str = ""
 
 
-if TYPE_CHECKING:
-    #: The faults of a preset's settings taken alone: of values, of scope, of values in a shared
-    #: preset, and of targets that were not requested; each with its key.
-    ValueFaults = tuple[
-        list[tuple[Fault, str]],
-        list[tuple[Fault, str]],
-        list[tuple[Fault, str]],
-        list[tuple[tuple[str, Fault], str]],
-    ]
+class SettingFault(Record):
+    """A fault of one setting, and the target that cannot write it if none was requested."""
+
+    key: str
+    fault: Fault
+    target: str = ""
+
+
+class ValueFaults(Record):
+    """The faults of settings taken alone, by what they depend on.
+
+    ``plain`` depend on the value only, ``scoped`` also on releases, products and scenario.
+    ``shared`` values belong in no shared preset, ``unwritable`` ones in none for some target.
+    """
+
+    plain: list[SettingFault]
+    scoped: list[SettingFault]
+    shared: list[SettingFault]
+    unwritable: list[SettingFault]
+
+
+class ConditionalFinding(Record):
+    """A finding, and the conditions under which it applies; none if it always does."""
+
+    finding: Finding
+    conditions: tuple[str, ...] = ()
 
 
 class Scope(Record):
     """The subject of a check: scenario, CANN releases, product families and surface.
 
-    Shared by many configs.
-
-    ``versions`` are the framework releases to check for.
+    ``versions`` are the framework releases to check for. Many configs share a scope.
     """
 
     scenario: str | None
@@ -144,9 +155,7 @@ def _list_families(names: tuple[str, ...]) -> tuple[str, ...]:
 
 @cache
 def list_chip_settings() -> tuple[str, ...]:
-    """Return the settings that select the chip of a conversion: ATC flags and
-    equivalent options.
-    """
+    """Return the settings that select the chip of a conversion: flags and equivalent options."""
     flags = [flag for flag in catalog.list_records(catalog.Flag, "atc") if flag.kind == "chip"]
     return tuple(
         key for flag in flags for key in (keys.format_full_key("atc", flag.name), flag.twin) if key
@@ -154,10 +163,7 @@ def list_chip_settings() -> tuple[str, ...]:
 
 
 def find_chip(settings: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return the setting that selects the chip of a conversion, and the chip's family.
-
-    None if it is unknown.
-    """
+    """Return the setting that selects the chip of a conversion, with its family, None if unknown."""
     from npuprof.catalog import products
 
     for key in list_chip_settings():
@@ -174,11 +180,9 @@ def narrow_scope(scope: Scope, family: str) -> Scope:
 
     if products.load_products()[family].get("untabled"):
         return scope
-    return (
-        scope._replace(families=(family,))
-        if not scope.families or family in scope.families
-        else scope
-    )
+    if scope.families and family not in scope.families:
+        return scope
+    return scope._replace(families=(family,))
 
 
 class View:
@@ -189,12 +193,13 @@ class View:
     for this scope and these ranges; all configs of a store share it.
     """
 
-    speaks_of_doubts = True  #: whether an unmet requirement that cannot be decided is a finding
+    #: Whether an unmet requirement that cannot be decided is a finding.
+    reports_undecided = True
     region: Region | None = None
-    spans: Spans = {}  #: releases of the region that require a selection
-    named: tuple[
-        str, ...
-    ] = ()  #: families named by a preset or a user besides the conversion's chip
+    #: The releases of the region that require a selection.
+    spans: Spans = {}
+    #: The families that a preset or a user names besides the conversion's chip.
+    named: tuple[str, ...] = ()
     _has_looked = False
     acceptance: Acceptance | None = None
 
@@ -234,9 +239,8 @@ class View:
         self.releases = self.scope.releases
         self.families = self.scope.families
         self.accepted: list[Accepted] = []  #: findings that are accepted
-        self.faults: ValueFaults | None = (
-            None  #: faults of each setting taken alone, computed on first use
-        )
+        #: The faults of each setting taken alone, computed on first use.
+        self.faults: ValueFaults | None = None
         self.memory = config.resolver.judged.setdefault(
             (self.scope, *self.spans.items(), *config.list_ranges().items()), {}
         )
@@ -245,12 +249,10 @@ class View:
         """Return the accepted findings of the preset, None if there are none."""
         if not self._has_looked:
             self._has_looked = True
-            homes = lineages.list_homes(
-                self.config.lineage
-            )  # a store has one policy for all its presets
-            if lineages.is_set_anywhere(self.config.lineage, "ignore") or any(
-                map(self._has_policy, homes)
-            ):
+            # A store has one policy for all its presets.
+            homes = lineages.list_homes(self.config.lineage)
+            has_policy = any(map(self._has_policy, homes))
+            if has_policy or lineages.is_set_anywhere(self.config.lineage, "ignore"):
                 from npuprof.checks.accepted import Acceptance
 
                 self.acceptance = Acceptance(self.config) or None
@@ -269,62 +271,50 @@ class View:
     def view_region(self, region: Region) -> View:
         """Return the view of the same preset in a region."""
         view = View(region.config, region)
-        view.acceptance, view.accepted, view._has_looked = (
-            self.find_acceptance(),
-            self.accepted,
-            True,
-        )
+        view.acceptance = self.find_acceptance()
+        view.accepted = self.accepted
+        view._has_looked = True
         return view
 
     def view_surface(self, surface: str) -> View:
-        """Return the view of the same preset on a surface that was not requested, without accepted
-        findings.
-        """
+        """Return the view of the same preset on another surface, without accepted findings."""
         view = View(self.config, self.region, surface)
         view._has_looked = True
         return view
 
-    def sift_findings(self, placed: list[ConditionalFinding]) -> list[ConditionalFinding]:
-        """Return findings with their conditions, moving accepted ones to ``accepted``."""
-        acceptance = self.find_acceptance() if placed else None
-        if acceptance is None:
-            return placed
-        remaining = []
-        for finding, words in placed:
-            accepted = acceptance.accept_finding(self.config, finding)
-            if accepted is None:
-                remaining.append((finding, words))
-            else:
-                self.accepted.append(accepted)
-        return remaining
+    def sift_findings(self, conditional: list[ConditionalFinding]) -> list[ConditionalFinding]:
+        """Return the findings that are not accepted, moving the others to ``accepted``."""
+        return [item for item in conditional if not self._accept(item.finding)]
 
     def sift_plain_findings(self, findings: Iterable[Finding]) -> list[Finding]:
         """Return findings without conditions, moving accepted ones to ``accepted``."""
-        return [
-            finding for finding, _ in self.sift_findings([(finding, ()) for finding in findings])
-        ]
+        return [finding for finding in findings if not self._accept(finding)]
+
+    def _accept(self, finding: Finding) -> bool:
+        acceptance = self.find_acceptance()
+        if acceptance is None:
+            return False
+        accepted = acceptance.accept_finding(self.config, finding)
+        if accepted is None:
+            return False
+        self.accepted.append(accepted)
+        return True
 
     def build_finding(self, fault: Fault, key: str, origin: Origin | None = None) -> Finding:
         """Return a fault as a finding at the place of its setting."""
-        where = origin or self.config.origin(key, fault.tail)
-        shown = keys.format_key_path(key, fault.tail)
-        named = (
-            self.config.find_profile_origin("products")
-            if fault.code == "NP409" and self.requested.product is None
-            else None
-        )
-        why = (
-            f"{fault.why} The products are named in {named.file}:{named.line}.".lstrip()
-            if named is not None
-            else fault.why
-        )
+        why = fault.why
+        if fault.code == "NP409" and self.requested.product is None:
+            named = self.config.find_profile_origin("products")
+            if named is not None:
+                where = f"The products are named in {named.file}:{named.line}."
+                why = f"{why} {where}".lstrip()
         return Finding(
             fault.code,
             fault.message,
             why,
             fault.hint,
-            where,
-            shown,
+            origin or self.config.origin(key, fault.tail),
+            keys.format_key_path(key, fault.tail),
             (self.config.name,),
             severity=fault.severity,
             fix=fault.fix,
@@ -340,8 +330,9 @@ class View:
         return True
 
     def may_be_given(self, keys: Iterable[str], of_conversion: bool) -> bool:
-        """Return whether an ATC flag missing here may be set elsewhere: flags of one conversion do
-        not belong in a preset.
+        """Return whether an ATC flag missing here may be set elsewhere.
+
+        Flags of one conversion do not belong in a preset.
         """
         return of_conversion
 
@@ -385,20 +376,21 @@ class View:
         key, tail = condition.find_key(path)
         if key in self.settings and not (self.is_converted and _is_no_flag(key)):
             value = self.settings[key]
-            return (
-                (True, _parse_variable_number(path[1], value))
-                if head == "env"
-                else _lookup_member(key, value, tail)
-            )
+            if head == "env":
+                return True, _parse_variable_number(path[1], value)
+            return _lookup_member(key, value, tail)
         if tail:
             return False, None
         if head == "env":
+            # What sets such a variable outside presets is not known.
             return (None, None) if path[1] in catalog.list_outside_variables() else (False, None)
         option = catalog.find_option(key)
-        covered = (release,) if (release := point.get(releases.CANN)) else self.releases
-        return False, releases.resolve_default(
-            option, self.scenario, covered, point.get("product")
-        ) if option else None
+        if option is None:
+            return False, None
+        release = point.get(releases.CANN)
+        covered = (release,) if release else self.releases
+        product = point.get("product")
+        return False, releases.resolve_default(option, self.scenario, covered, product)
 
 
 @cache
@@ -444,11 +436,9 @@ def _lookup_member(key: str, value: Any, tail: tuple[str, ...]) -> tuple[bool | 
 
 def find_nul_faults(key: str, value: Any, why: str) -> list[Fault]:
     """Return the fault of a text with a NUL character, which ends strings in C."""
-    return (
-        [Fault("NP203", f"{key} contains a NUL character", why, "remove it")]
-        if isinstance(value, str) and "\0" in value
-        else []
-    )
+    if isinstance(value, str) and "\0" in value:
+        return [Fault("NP203", f"{key} contains a NUL character", why, "remove it")]
+    return []
 
 
 def find_range_faults(
@@ -461,12 +451,6 @@ def find_range_faults(
     low, high = record.minimum, record.maximum
     if (low is not None and number < low) or (high is not None and number > high):
         unit = "" if isinstance(record, catalog.Flag) else record.unit
-        return [
-            Fault(
-                code,
-                f"{assignment} is out of range",
-                why,
-                f"write {keys.format_range(low, high, unit)}",
-            )
-        ]
+        hint = f"write {keys.format_range(low, high, unit)}"
+        return [Fault(code, f"{assignment} is out of range", why, hint)]
     return []

@@ -59,7 +59,7 @@ class ScriptView(View):
     are missing are unset.
     """
 
-    speaks_of_doubts = False
+    reports_undecided = False
 
     def __init__(
         self,

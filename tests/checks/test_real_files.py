@@ -119,7 +119,7 @@ def test_a_value_of_the_older_or_newer_option_is_suggested_by_its_name_there(
 
 
 @pytest.mark.parametrize(
-    ("product", "hint", "mended"),
+    ("product", "hint", "fixed"),
     [
         (
             "910B",

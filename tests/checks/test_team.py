@@ -304,7 +304,7 @@ def store_in_map(**values: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("asked", "lines", "broken"),
+    ("requested", "lines", "broken"),
     [
         (rule("deterministic == 1"), store_in_map(deterministic="1"), False),
         (rule("deterministic == 1"), store_in_map(deterministic="0"), True),

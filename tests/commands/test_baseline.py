@@ -165,7 +165,7 @@ CHILD = '[profile]\nextends = ["base/old"]\n[options]\nhccl_timeout = 700\n'
 
 
 @pytest.mark.parametrize(
-    ("also", "exit_code", "remark"),
+    ("also", "exit_code", "note"),
     [
         pytest.param({}, 0, "profiles/b.toml as profiles/a.toml", id="another name"),
         pytest.param(

@@ -493,7 +493,7 @@ def test_what_is_no_question_is_said_with_what_to_write(
 
 
 @pytest.mark.parametrize(
-    ("asked", "value"),
+    ("requested", "value"),
     [
         ("leaf+./my/x.toml", "7"),
         ("./my/x.toml+leaf", "5"),

@@ -69,7 +69,7 @@ def test_hints_that_are_certain_are_written(name: str, store: Store, run: Run) -
 
 
 @pytest.mark.parametrize(
-    ("text", "least", "mended"),
+    ("text", "least", "fixed"),
     [
         ('options.hccl_timeout = "1h"\n', 1, 1),
         ('options.Hccl-Timeout = "20 min"\n', 1, 2),

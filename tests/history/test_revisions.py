@@ -82,7 +82,7 @@ UNKNOWN = {
 }
 
 
-@pytest.mark.parametrize("asked", UNKNOWN)
+@pytest.mark.parametrize("requested", UNKNOWN)
 def test_a_revision_that_names_nothing_is_told_with_why_and_what_to_try(
     two: Repo, requested: str
 ) -> None:
@@ -168,7 +168,7 @@ NAMED = {
 }
 
 
-@pytest.mark.parametrize("asked", NAMED)
+@pytest.mark.parametrize("requested", NAMED)
 def test_a_version_goes_before_a_branch_and_is_shown_in_full(two: Repo, requested: str) -> None:
     for branch in ("1.2", "v1", "1234", "v9"):
         two.git("branch", branch)
@@ -396,7 +396,7 @@ SINGLE = {
 }
 
 
-@pytest.mark.parametrize("asked", SINGLE)
+@pytest.mark.parametrize("requested", SINGLE)
 def test_only_one_preset_of_the_store_has_a_history(two: Repo, requested: str) -> None:
     (two.folder / "other.toml").write_text(BASE)
     expected = SINGLE[requested]
@@ -448,7 +448,7 @@ JOINED = {
 }
 
 
-@pytest.mark.parametrize("asked", JOINED)
+@pytest.mark.parametrize("requested", JOINED)
 def test_a_plus_joins_specs_unless_it_is_in_quotes(two: Repo, requested: str) -> None:
     for branch in ("a", "a+b", "a+b+c", "a+base", "x"):
         two.git("branch", branch)

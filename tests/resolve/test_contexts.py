@@ -38,7 +38,7 @@ def describe_points(
 
 
 @pytest.mark.parametrize(
-    ("match", "asked", "expected"),
+    ("match", "requested", "expected"),
     [
         ({"product": A3}, NOTHING, [((None, A3, None), "product atlas-a3")]),
         ({"product": "atlas-z9"}, NOTHING, [((None, "atlas-z9", None), "product atlas-z9")]),
@@ -165,7 +165,7 @@ def test_all_who_ask_for_a_context_share_one_resolver_until_the_profiles_are_oth
 
 
 @pytest.mark.parametrize(
-    ("profile", "match", "asked", "expected"),
+    ("profile", "match", "requested", "expected"),
     [
         ("", f'product = "{A3}"', {}, {"--product": [4]}),
         ("", f'product = "{A3}"', {"product": A2}, {}),

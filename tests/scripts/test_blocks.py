@@ -108,7 +108,7 @@ def test_a_stale_block_and_an_edited_one_are_told_apart(
 
 
 @pytest.mark.parametrize(
-    "asked", [("framework", "torch_npu=2.6.0"), ("product", "atlas-a2-training")]
+    "requested", [("framework", "torch_npu=2.6.0"), ("product", "atlas-a2-training")]
 )
 def test_a_stale_block_that_was_asked_for_a_release_is_not_taken_for_an_edited_one(
     requested: tuple[str, str], project: Path, run: Run

@@ -244,7 +244,7 @@ def test_set_and_unset_write_it_and_judge_it_over_the_preset(team: Repo, run: Ru
     assert team.git("status", "--porcelain") == ""
 
 
-@pytest.mark.parametrize("asked", ["leaf@HEAD", "leaf+mixin", "-", "mine.toml"])
+@pytest.mark.parametrize("requested", ["leaf@HEAD", "leaf+mixin", "-", "mine.toml"])
 def test_there_is_none_over_what_is_no_preset_of_the_work_tree(
     requested: str, team: Repo, run: Run
 ) -> None:

@@ -32,7 +32,7 @@ def two(repo: Repo) -> Repo:
 
 
 @pytest.mark.parametrize(
-    ("asked", "timeout"),
+    ("requested", "timeout"),
     [
         ("leaf", 60),
         ("leaf@HEAD", 60),

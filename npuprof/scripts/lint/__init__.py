@@ -143,7 +143,7 @@ def _check_launch(
     each alone.
     """
     for view in configure_launch(imported.file, launch, requested):
-        yield from _sift_findings(view, (finding for finding, _ in judge_together(view, team)))
+        yield from _sift_findings(view, (item.finding for item in judge_together(view, team)))
     every = {
         setting.key: setting for setting in (*launch.environment, *launch.settings) if setting.key
     }

@@ -163,7 +163,7 @@ def withdraw(team: Team) -> Callable[[str], None]:
 
 
 @pytest.mark.parametrize(
-    ("asked", "gone", "code"), [("base@1", "v1.2.0", 2), ("base@1.1.0", "v1.1.0", 0)]
+    ("requested", "gone", "code"), [("base@1", "v1.2.0", 2), ("base@1.1.0", "v1.1.0", 0)]
 )
 @pytest.mark.parametrize("is_fresh", [False, True])
 def test_a_version_that_is_locked_and_was_withdrawn_is_told_before_an_older_one_takes_its_place(

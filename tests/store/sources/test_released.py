@@ -94,7 +94,7 @@ REFERENCES = [
 
 
 @pytest.mark.parametrize(
-    ("how", "asked"),
+    ("how", "requested"),
     [
         (("old", "emptied", "updated", "fresh")[number % 4], row)
         for number, row in enumerate(REFERENCES)
@@ -152,7 +152,7 @@ def test_what_a_preset_extends_at_head_is_the_locked_commit(
 # Sources of sources, and versions that a source takes from elsewhere
 
 
-@pytest.mark.parametrize("asked", ["own", "base@1.0"])
+@pytest.mark.parametrize("requested", ["own", "base@1.0"])
 def test_sync_fetches_the_sources_that_only_an_older_release_names(
     requested: str, run: Run, tmp_path: Path, committer: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -375,7 +375,7 @@ def test_what_cannot_be_a_source_is_told_and_nothing_is_written(
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("requested", "told"),
     [
         ("nope:base", "there is no source 'nope'"),
         ("taem:base", "did you mean 'team'"),
@@ -845,7 +845,7 @@ def test_rendering_what_a_source_gives_starts_no_git_once_it_was_read(
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("requested", "told"),
     [("base@1", True), ("base@1.0", True), ("base@1.0.0", False), ("base", False)],
 )
 def test_what_may_mean_another_version_tomorrow_has_to_be_in_the_lock(
