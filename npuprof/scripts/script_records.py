@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from npuprof.model import Finding, Record
@@ -53,7 +55,14 @@ Converted = tuple[Any, str]
 
 def find_position(text: str, at: int) -> Position:
     """Return the line and column of an offset in a text."""
-    return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+    starts = _find_line_starts(text)
+    line = bisect_right(starts, at)
+    return line, at - starts[line - 1] + 1
+
+
+@lru_cache(1)  # a text is asked for many offsets, one after the other
+def _find_line_starts(text: str) -> list[int]:
+    return [0, *(match.end() for match in re.finditer("\n", text))]
 
 
 def are_exclusive(place: Branches, other: Branches) -> bool:

@@ -228,6 +228,12 @@ COPIED: dict[str, Script] = {
         100,
         lambda n: BASE + ";".join(["op.parameter_map['x'].s = 'é'"] * n) + "\n",
     ),
+    "line ends are counted for each variable": Script(
+        "scan",
+        "Dockerfile",
+        100,
+        lambda n: "FROM x\n" + "".join(f"ENV HCCL_A{i}=1\n" for i in range(n)),
+    ),
     "a text is searched for each call": Script(
         "scan", "a.py", 100, lambda n: "c = NPURunConfig(precision_mode='x')\n" * n
     ),

@@ -108,19 +108,22 @@ def call(function: Callable[..., Any], /, *args: Any, **named: Any) -> Any:
 
 
 def _count_c_call(owner: object, name: str, result: object, args: Sequence[Any]) -> int:
-    if isinstance(owner, SEQUENCES):
-        start = args[1] if len(args) > 1 and isinstance(args[1], int) else 0
-        if name in ("find", "index"):
-            return (result if isinstance(result, int) and result >= 0 else len(owner)) - start
-        if name in ("rfind", "rindex"):
-            return len(owner) - (result if isinstance(result, int) else 0)
-        if name == "count":
-            return len(owner) - start
-        if name == "pop":
-            return len(owner) - args[0] if args and args[0] >= 0 else 0
-        if name not in ("join", "extend"):
-            return len(owner)
-    return measure_size(result) + sum(map(measure_size, args))
+    if not isinstance(owner, SEQUENCES) or name in ("join", "extend"):
+        return measure_size(result) + sum(map(measure_size, args))
+    if name in ("find", "index", "rfind", "rindex", "count"):
+        return _count_search(owner, name, result, *args[1:])
+    if name == "pop":
+        return len(owner) - args[0] if args and args[0] >= 0 else 0
+    return len(owner)
+
+
+def _count_search(
+    owner: Sequence[Any], name: str, result: Any, start: int = 0, end: int | None = None
+) -> int:
+    last = len(owner) if end is None else min(end, len(owner))
+    if name == "count" or result < 0:
+        return max(0, last - start)
+    return result - start if name in ("find", "index") else last - result
 
 
 def _count_matches(
