@@ -20,7 +20,7 @@ from npuprof.store.trust_state import Trusted, keep_trusted
 from support.building import build_store
 from support.captured import capture
 from support.running import Run, Store
-from support.waiting import wait_for
+from support.waiting import skip_hangs, wait_for
 
 NPUPROF = [sys.executable, "-m", "npuprof"]
 NAMES = "ABCDEFGHIJKLMNOP"
@@ -187,13 +187,14 @@ def test_a_hang_is_ended_with_all_that_it_started_and_counts_as_said(
     run: Run, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("npuprof.trials.process_groups.GRACE", 0.2)
+    skip_hangs(monkeypatch, tmp_path / "hangs")
     store({name: preset(name, "EFG") for name in ("good", "bad")})
     hang = (
         f"(sh -c 'echo $$ >> {tmp_path}/pids; trap : TERM; sleep 1000; sleep 1000' &); echo $$ >> "
-        f"{tmp_path}/pids; sleep 1000 & wait"
+        f"{tmp_path}/pids; echo >> {tmp_path}/hangs; sleep 1000 & wait"
     )
     command = ["sh", "-c", f'[ "$SET_E$SET_F" = goodgood ] || [ "$SET_E" = good ] || {{ {hang}; }}']
-    answer = bisect(run, "--timeout", "0.4", "--hang", "bad", "-j", "2", "--", *command)
+    answer = bisect(run, "--timeout", "500", "--hang", "bad", "--", *command)
     assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_E"]
     assert not any(map(is_alive, (tmp_path / "pids").read_text().split()))
     refused = run(
@@ -201,11 +202,11 @@ def test_a_hang_is_ended_with_all_that_it_started_and_counts_as_said(
         "good",
         "bad",
         "--timeout",
-        "0.3",
+        "500",
         "--",
         "sh",
         "-c",
-        '[ "$SET_E" = good ] || exec sleep 1000',
+        f'[ "$SET_E" = good ] || {{ echo >> {tmp_path}/hangs; exec sleep 1000; }}',
     )
     assert "bad, which should be bad, is unknown" in refused.err
 
@@ -385,7 +386,7 @@ def test_results_are_stored_without_the_arguments_of_the_command(
 
 
 def test_two_at_once_in_one_folder_are_told(run: Run, endpoints: Path, tmp_path: Path) -> None:
-    command = ["sh", "-c", 'touch begun; sleep 5; [ "$SET_B" = good ]']
+    command = ["sh", "-c", 'touch begun; sleep 100; [ "$SET_B" = good ]']
     with start(tmp_path, "--", *command) as process:
         wait_for((tmp_path / "begun").exists)
         result = run("bisect", "good", "bad", "--", *command)
@@ -401,7 +402,8 @@ def test_a_pool_of_devices_gives_each_run_one_of_its_own(
     store({name: preset(name, more=ask_launcher) for name in ("good", "bad")})
     script = (
         'echo "$ASCEND_DEVICE_ID $DEVICE $RANK_ID" >> devices; mkdir "busy$DEVICE" || exit 125; '
-        'sleep 0.05; rmdir "busy$DEVICE"'
+        'for i in $(seq 200); do [ "$(sort -u devices | wc -l)" -gt 1 ] && break; sleep 0.05; done; '
+        'rmdir "busy$DEVICE"'
     )
     script += '; [ "$SET_B" = good ]'
     answer = bisect(run, "--devices", "2-4", "-j", "9", "--", "sh", "-c", script)

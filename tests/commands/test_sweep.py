@@ -18,6 +18,7 @@ import yaml
 
 from npuprof.trials.sweeping import split_values
 from support.running import Run, Store
+from support.waiting import skip_hangs
 
 #: Two axes of which one combination breaks a rule: lists of operators need a mixed mode.
 AXES = (
@@ -140,10 +141,13 @@ def test_metrics_are_read_by_pattern_and_from_json_lines(run: Run, base: None) -
     ]
 
 
-def test_runs_that_fail_hang_or_are_killed_are_rows_and_never_best(run: Run, base: None) -> None:
+def test_runs_that_fail_hang_or_are_killed_are_rows_and_never_best(
+    run: Run, base: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    skip_hangs(monkeypatch, tmp_path / "hangs")
     script = (
         "echo v=$NPUPROF_HCCL_TIMEOUT; case $NPUPROF_HCCL_TIMEOUT in 601) exit 3 ;; 602) kill "
-        "-SEGV $$ ;; 603) sleep 60 ;; esac"
+        "-SEGV $$ ;; 603) echo >> hangs; sleep 100 ;; esac"
     )
     words = [
         "--vary",
@@ -151,9 +155,7 @@ def test_runs_that_fail_hang_or_are_killed_are_rows_and_never_best(run: Run, bas
         "--metric",
         "v=v=(.*)",
         "--timeout",
-        "0.5",
-        "-j",
-        "4",
+        "500",
         "--",
         "sh",
         "-c",

@@ -131,8 +131,8 @@ def test_who_writes_when_the_command_has_ended_is_shown_and_kept_still(
 @pytest.mark.parametrize("code", [0, 3])
 def test_a_reader_that_leaves_takes_no_exit_code_with_it(code: int) -> None:
     # whoever writes then is told, and the shell goes on
-    script = f"cat other other other >&2; sleep 0.5; cat said >&2; exit {code}"
-    words = f"{' '.join(RUN)} sh -c '{script}' 2> >(sed -n /cube_hif8/q)"
+    script = f"cat other other other >&2; {WAIT}; cat said >&2; exit {code}"
+    words = f"{' '.join(RUN)} sh -c '{script}' 2> >(sed -n /cube_hif8/q; exec <&-; touch stop)"
     assert subprocess.run(
         ["bash", "-c", words], capture_output=True, timeout=30, check=False
     ).returncode == (code or 1)

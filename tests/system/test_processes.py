@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import select
 import shutil
 import signal
 import socket
@@ -17,6 +18,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -31,6 +33,7 @@ from support.lanes import rest_at_night
 from support.planted import configure_everything, plant_bare_repository
 from support.repositories import ENVIRONMENT, Repo
 from support.running import Run
+from support.waiting import PATIENCE
 
 #: Calls that start a process, by module.
 STARTING = {
@@ -822,13 +825,26 @@ def test_a_child_that_writes_without_end_is_ended(
 
 
 def test_each_byte_of_a_child_restarts_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "PATIENCE", 1.0)
-    process = start_shell(
-        "for number in 1 2; do sleep 0.4; echo $number; sleep 0.4; echo $number >&2; done"
-    )
+    timeouts: list[float] = []
+
+    class RecordingPoll:
+        def __init__(self) -> None:
+            self._poll = select.poll()
+            self.register, self.unregister = self._poll.register, self._poll.unregister
+
+        def poll(self, timeout: float) -> list[tuple[int, int]]:
+            timeouts.append(timeout)
+            return self._poll.poll(PATIENCE * 1000)
+
+    recording = SimpleNamespace(**{**vars(select), "poll": RecordingPoll})
+    monkeypatch.setattr(processes, "select", recording)
+    monkeypatch.setattr(processes, "PATIENCE", 3)
+    process = start_shell("for number in 1 2; do echo $number; echo $number >&2; done")
     assert processes.finish(process) == (b"1\n2\n", b"1\n2\n")
-    monkeypatch.setattr(processes, "PATIENCE", 0.05)
-    assert processes.finish(start_shell("sleep 0.2; echo a"), patience=100) == (b"a\n", b"")
+    assert set(timeouts) == {3000}
+    timeouts.clear()
+    assert processes.finish(start_shell("echo a"), patience=100) == (b"a\n", b"")
+    assert set(timeouts) == {300_000}
 
 
 def test_a_child_with_many_messages_is_read_and_not_waited_for() -> None:
@@ -843,8 +859,8 @@ def test_a_child_with_many_messages_is_read_and_not_waited_for() -> None:
 def test_the_output_of_a_child_is_whole_although_one_that_it_left_behind_has_its_pipe(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(processes, "PATIENCE", 0.5)
-    process = start_shell("sleep 5 & echo a")
+    monkeypatch.setattr(processes, "PATIENCE", 2.0)
+    process = start_shell("sleep 20 & echo a")
     assert (processes.finish(process), process.returncode) == ((b"a\n", b""), 0)
 
 

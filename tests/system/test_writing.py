@@ -307,19 +307,22 @@ def test_what_a_killed_run_left_goes_and_what_a_living_one_holds_stays(tmp_path:
 
 
 def test_a_lock_that_another_run_keeps_is_told_and_waited_for(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(locks, "PATIENCE", 0.1)
-    code = (
-        "import fcntl, os, sys, time; fcntl.flock(os.open(sys.argv[1], os.O_RDONLY), "
-        "fcntl.LOCK_EX); print(flush=True); time.sleep(1)"
-    )
-    keeper = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE)
-    assert keeper.stdout is not None
-    keeper.stdout.readline()
+    notes: list[str] = []
+    handle = os.open(tmp_path, os.O_RDONLY)
+    locks.fcntl.flock(handle, locks.fcntl.LOCK_EX)
+
+    def unlock(note: str) -> None:
+        notes.append(note)
+        os.close(handle)
+
+    monkeypatch.setattr(locks, "show_note", unlock)
     writing.write_files_atomically({str(tmp_path / "a"): "x"})
-    assert capsys.readouterr().err.count("another npuprof is writing") == 1
-    assert keeper.wait() == 0
+    assert len(notes) == 1
+    assert notes[0].startswith(f"another npuprof is writing in {tmp_path}")
+    assert content(tmp_path) == {"a": "x"}
 
 
 def test_a_lock_that_is_never_given_back_is_an_error(

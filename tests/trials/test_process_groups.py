@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from npuprof.system.processes import DEVNULL, start_user_command
-from npuprof.trials.process_groups import Pool
+from npuprof.trials.process_groups import Ended, Pool
 from support.waiting import wait_for
 
 
@@ -65,13 +65,14 @@ def test_a_process_that_leaves_the_group_does_not_hold_a_command_up(tmp_path: Pa
         [
             "sh",
             "-c",
-            f"setsid sh -c 'echo $$ > {tmp_path}/pid; exec sleep 5' & wait_for={tmp_path}/pid; "
+            f"setsid sh -c 'echo $$ > {tmp_path}/pid; exec sleep 100' & wait_for={tmp_path}/pid; "
             "while [ ! -s $wait_for ]; do sleep 0.01; done; echo done",
         ],
         os.environ,
         log,
     )
-    ended = [how for _ in range(20) for _, how in pool.wait()]
+    ended: list[Ended] = []
+    wait_for(lambda: ended.extend(how for _, how in pool.wait()) or ended)
     os.close(log)
     assert [how.exit for how in ended] == [0]
     assert (tmp_path / "log").read_bytes() == b"done\n"

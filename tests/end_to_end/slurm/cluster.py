@@ -8,7 +8,6 @@ import os
 import shutil
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -48,6 +47,11 @@ def explain_absence() -> str:
     return f"not here: {', '.join(missing)}" if missing else ""
 
 
+def succeeds(command: list[str], environ: dict[str, str]) -> bool:
+    done = subprocess.run(command, env=environ, capture_output=True, check=False)
+    return done.returncode == 0
+
+
 @contextmanager
 def start_cluster(top: Path) -> Iterator[str]:
     """Start the daemons in a short folder.
@@ -56,9 +60,9 @@ def start_cluster(top: Path) -> Iterator[str]:
     """
     ports = []
     for _ in range(2):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            ports.append(probe.getsockname()[1])
+        with socket.socket() as server:
+            server.bind(("127.0.0.1", 0))
+            ports.append(server.getsockname()[1])
     for name in ("state", "spool"):
         (top / name).mkdir(parents=True)
     (top / "munge.key").write_bytes(os.urandom(1024))
@@ -71,21 +75,22 @@ def start_cluster(top: Path) -> Iterator[str]:
         f"--{name}={top}/munge.{name.split('-')[0]}"
         for name in ("key-file", "pid-file", "log-file", "seed-file")
     ]
-    commands = [
-        ["munged", "--force", "--foreground", f"--socket={top}/munge.sock", *own],
-        ["slurmctld", "-D", "-c"],
-        ["slurmd", "-D"],
+    key = ["munge", "--no-input", f"--socket={top}/munge.sock"]
+    starts = [  # each daemon, and a command that succeeds once the daemon answers
+        (["munged", "--force", "--foreground", f"--socket={top}/munge.sock", *own], key),
+        (["slurmctld", "-D", "-c"], ["scontrol", "ping"]),
+        (["slurmd", "-D"], ["scontrol", "show", "slurmd"]),
     ]
     daemons: list[subprocess.Popen[bytes]] = []
     try:
-        for command in commands:
+        for command, probe in starts:
             quiet = {
                 "stdin": subprocess.DEVNULL,
                 "stdout": subprocess.DEVNULL,
                 "stderr": subprocess.DEVNULL,
             }
             daemons.append(subprocess.Popen(command, env=environ, start_new_session=True, **quiet))  # type: ignore[call-overload]
-            time.sleep(0.5)
+            wait_for(lambda: succeeds(probe, environ), pause=0.1)  # noqa: B023 - called at once
         state = ["sinfo", "-h", "-o", "%t"]
         wait_for(
             lambda: (

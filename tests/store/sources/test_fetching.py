@@ -92,15 +92,12 @@ def hub(worked: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A program that stands for ssh, and a second or less for what hangs.
-
-    Whatever it started is gone at the end.
-    """
+    """A program that stands for ssh. Whatever it started is gone at the end."""
     script = tmp_path / "transport"
     script.write_text(SSH.format(folder=tmp_path))
     script.chmod(0o755)
     monkeypatch.setenv("GIT_SSH_COMMAND", str(script))
-    monkeypatch.setenv("NPUPROF_TIMEOUT", "1")
+    monkeypatch.setenv("NPUPROF_TIMEOUT", "60")
     yield script
     for pid in list_living(tmp_path):
         os.kill(pid, signal.SIGKILL)
@@ -400,8 +397,15 @@ FAULTS = {
 
 @pytest.mark.parametrize("host", FAULTS)
 def test_a_bad_remote_ends_in_an_error_and_leaves_the_mirror_and_no_process(
-    host: str, repo: Repo, hub: Path, ssh: Path, tmp_path: Path
+    host: str,
+    repo: Repo,
+    hub: Path,
+    ssh: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    if host in ("hang", "trickle"):
+        monkeypatch.setenv("NPUPROF_TIMEOUT", "1")
     url = f"ssh://git@{host}{hub}"
     mirror = find_mirror_folder(url)
     for known in (False, True) if host == "midway" else (False,):
@@ -575,7 +579,7 @@ def test_ssh_itself_is_told_not_to_ask(
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
     monkeypatch.delenv("GIT_SSH_COMMAND")
     fetch_source(f"ssh://local{hub}")
-    assert "BatchMode=yes -o ConnectTimeout=1" in (tmp_path / "words").read_text()
+    assert "BatchMode=yes -o ConnectTimeout=60" in (tmp_path / "words").read_text()
     given = tmp_path / "gitconfig"
     given.write_text(f"[core]\n\tsshCommand = {ssh}\n")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(given))
