@@ -10,11 +10,13 @@ durations that are kept in ``durations.tsv``. ``--nightly`` runs what takes long
 from __future__ import annotations
 
 import os
-from collections import defaultdict
-from collections.abc import Generator, Iterable
+import re
+from collections import Counter, defaultdict
+from collections.abc import Generator, Iterable, Sequence
 from functools import cache
 from itertools import chain
 from pathlib import Path
+from textwrap import shorten
 from typing import TypeVar
 
 import pytest
@@ -251,6 +253,9 @@ def pytest_terminal_summary(
 ) -> None:
     for line in config.stash.get(_EXCESSES, []):
         terminalreporter.write_line(line, red=True)
+    reasons = [find_skip_reason(report) for report in terminalreporter.stats.get("skipped", ())]
+    if reasons and not os.environ.get("CI"):
+        terminalreporter.write_line(format_skips(reasons), yellow=True)
 
 
 # -- skips ----------------------------------------------------------------------------------------
@@ -273,9 +278,38 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     return _judge_skip((yield))
 
 
+_MISSING = re.compile(
+    r"could not import '(?P<module>\w+)|no (?P<name>\S+)(?: on this machine| from npm)?$"
+    r"|(?P<program>.+) is not (?:installed|here)|not here: (?P<programs>.+)"
+)
+
+
+def find_skip_reason(report: pytest.TestReport | pytest.CollectReport) -> str:
+    _, _, reason = (
+        report.longrepr if isinstance(report.longrepr, tuple) else ("", 0, str(report.longrepr))
+    )
+    return reason.removeprefix("Skipped: ")
+
+
+def format_skips(reasons: Sequence[str]) -> str:
+    """Return a line that counts skipped tests and names what is missing, the most frequent first."""
+    missing: Counter[str] = Counter()
+    others: Counter[str] = Counter()
+    for reason in reasons:
+        match = _MISSING.match(reason)
+        if match and match.lastgroup:
+            missing[f"no {match[match.lastgroup]}"] += 1
+        else:
+            others[shorten(reason, 60)] += 1
+    named = ", ".join(name for counts in (others, missing) for name, _ in counts.most_common())
+    advice = "; `.ci/run` installs them" if missing else ""
+    tests = "1 test" if len(reasons) == 1 else f"{len(reasons)} tests"
+    return f"{tests} skipped: {named}{advice}"
+
+
 def _judge_skip(report: R) -> R:
     if os.environ.get("CI") and report.outcome == "skipped" and not hasattr(report, "wasxfail"):
-        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        reason = find_skip_reason(report)
         if not any(said in reason for said in chain(*MAY_BE_SKIPPED.values())):
             report.outcome = "failed"
             report.longrepr = (

@@ -14,7 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from support.lanes import MAY_BE_SKIPPED, TESTS, find_excesses, read_durations, sum_shares
+from support.lanes import (
+    MAY_BE_SKIPPED,
+    TESTS,
+    find_excesses,
+    format_skips,
+    read_durations,
+    sum_shares,
+)
 
 FILES = sorted(path for path in TESTS.rglob("*.py") if "samples" not in path.parts)
 MODULES = {path.relative_to(TESTS).as_posix(): ast.parse(path.read_text()) for path in FILES}
@@ -121,6 +128,21 @@ SKIPPED = {
 }
 
 
+def run_pytest(folder: Path, ci: str, *flags: str) -> str:
+    """Return what pytest prints for the test files of a folder, in these lanes."""
+    (folder / "conftest.py").write_text("from support.lanes import *\n")
+    flags = ("-p", "no:cacheprovider", "--continue-on-collection-errors", "--rootdir", ".", *flags)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *flags],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(TESTS), "CI": ci},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout
+
+
 @pytest.mark.parametrize(
     ("ci", "ended"),
     [("1", "1 failed, 1 skipped, 2 errors"), ("", "4 skipped")],
@@ -130,26 +152,55 @@ def test_a_skip_without_a_listed_reason_fails_in_ci(ci: str, ended: str, tmp_pat
     for kind, texts in SKIPPED.items():
         for number, text in enumerate(texts):
             (tmp_path / f"test_{kind}{number}.py").write_text(f"import pytest\n\n{text}")
-    (tmp_path / "conftest.py").write_text("from support.lanes import *\n")
-    environ = {**os.environ, "PYTHONPATH": str(TESTS), "CI": ci}
-    words = [
-        "-m",
-        "pytest",
-        "-p",
-        "no:cacheprovider",
-        "--continue-on-collection-errors",
-        "--rootdir",
-        ".",
-        "-n",
-        "0",
+    printed = run_pytest(tmp_path, ci, "-n", "0")
+    assert f" {ended} in " in printed, printed
+    assert ("MAY_BE_SKIPPED" in printed) == bool(ci)
+
+
+#: Two tests without zsh, one without a module, and one that root cannot run.
+LEFT_OUT = """
+import pytest
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_shell(number):
+    pytest.skip("zsh is not installed")
+
+def test_module():
+    pytest.importorskip("no_such_module")
+
+def test_rights():
+    pytest.skip("root may write everywhere")
+
+def test_passed():
+    pass
+"""
+
+
+@pytest.mark.parametrize("processes", ["0", "2"])
+def test_a_local_run_ends_with_what_it_left_out(processes: str, tmp_path: Path) -> None:
+    (tmp_path / "test_x.py").write_text(LEFT_OUT)
+    lines = run_pytest(tmp_path, "", "-n", processes).splitlines()
+    assert [line for line in lines if " tests skipped: " in line] == [
+        "4 tests skipped: root may write everywhere, no zsh, no no_such_module; "
+        "`.ci/run` installs them"
     ]
-    done = subprocess.run(
-        [sys.executable, *words],
-        cwd=tmp_path,
-        env=environ,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert f" {ended} in " in done.stdout, done.stdout
-    assert ("MAY_BE_SKIPPED" in done.stdout) == bool(ci)
+    assert " tests skipped: " not in run_pytest(tmp_path, "", "-n", processes, "-k", "passed")
+
+
+def test_a_run_in_ci_does_not_list_what_it_left_out(tmp_path: Path) -> None:
+    (tmp_path / "test_x.py").write_text(LEFT_OUT)
+    assert " tests skipped: " not in run_pytest(tmp_path, "1", "-n", "0")
+
+
+@pytest.mark.parametrize(
+    ("reason", "line"),
+    [
+        ("no Chromium on this machine", "no Chromium; `.ci/run` installs them"),
+        ("not here: munged, srun", "no munged, srun; `.ci/run` installs them"),
+        ("Open MPI is not here", "no Open MPI; `.ci/run` installs them"),
+        ("no package index in reach: x", "no package index in reach: x"),
+        ("only root can give a folder away", "only root can give a folder away"),
+    ],
+)
+def test_a_reason_that_names_something_missing_is_shortened(reason: str, line: str) -> None:
+    assert format_skips([reason]) == f"1 test skipped: {line}"
