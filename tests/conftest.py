@@ -1,6 +1,4 @@
-"""Fixtures: stores in a temporary folder, the command in this process, golden files, and nobody's
-home folder.
-"""
+"""Fixtures for stores, the command in this process, golden files and an empty home."""
 
 from __future__ import annotations
 
@@ -96,8 +94,9 @@ _files = {"most": 150}
 
 
 def pytest_runtest_logfinish() -> None:
-    """Keep the files of this process few: git's reader of a repository is open until the garbage
-    that it is part of is looked for.
+    """Collect garbage if this process has many open files.
+
+    git's reader of a repository keeps its files open until it is collected.
     """
     if len(os.listdir("/dev/fd")) > _files["most"]:
         gc.collect()
@@ -177,8 +176,9 @@ EXPORTING = ("env", "run", "inject", "adopt", "bisect", "sweep")
 
 @pytest.fixture
 def trusting_run(run: Run) -> Run:
-    """Run the command as a user who trusts what presets set: for tests with variables that the
-    catalogue does not know.
+    """Run the command as a user who trusts what presets set.
+
+    Tests use it for variables that the catalogue does not contain.
     """
 
     def command(*words: str | Path, stdin: bytes = b"") -> Result:

@@ -186,9 +186,7 @@ def _clone(folder: Path) -> Path:
 
 
 def _measure_stores(folder: Path, npuprof: str) -> list[Row]:
-    """Return what large stores cost: 10,000 presets, 3,000 dependents of one base, a
-    site of 1,000.
-    """
+    """Return what stores of 10,000 presets, of 3,000 dependents, and a site of 1,000 cost."""
     python = str(Path(npuprof).with_name("python"))
     small, many, warned = (
         _small(folder / "five"),
@@ -251,8 +249,9 @@ def _measure_stores(folder: Path, npuprof: str) -> list[Row]:
 
 
 def _measure_site(python: str, store: Path) -> tuple[float, float]:
-    """Return what resolving and checking all presets takes, and making their pages, each the least
-    of three runs.
+    """Return the times to resolve and check all presets and to make their pages.
+
+    Each is the least of three runs.
     """
     times = []
     for number in range(
@@ -306,8 +305,9 @@ def _wheel(folder: Path) -> Path:
 
 
 def _environment(folder: Path, wanted: Sequence[str]) -> Path:
-    """Return the folder of commands of a new virtual environment, made by a pip whose scripts start
-    quickly.
+    """Return the folder of commands of a new virtual environment.
+
+    Its pip writes scripts that start quickly.
     """
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
     pip = [str(folder / "bin/python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
@@ -381,8 +381,9 @@ def _ratio(
     rounds: int = ROUNDS,
     other: Path | None = None,
 ) -> float:
-    """Return the least processor time of one command over that of another, which runs in ``other``:
-    what else runs only adds.
+    """Return the least processor time of one command over that of another.
+
+    The other command runs in ``other``. Other load can only add to a time.
     """
     pairs = [(_time(folder, words), _time(other or folder, against)) for _ in range(rounds + 1)]
     return min(first for first, _ in pairs) / min(second for _, second in pairs)

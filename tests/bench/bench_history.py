@@ -1,5 +1,4 @@
-"""Ratios of the version commands: ``diff --rev`` over 1,000 presets, ``log SPEC`` and
-``log SPEC KEY`` over 10,000 commits.
+"""Ratios of ``diff --rev`` over 1,000 presets and ``log`` over 10,000 commits.
 
 Run ``python tests/bench/bench_history.py [--keep]``. Whole processes, the median of paired runs;
 git processes are counted through git's own trace. Exits 1 where a ratio is beyond the line that is

@@ -1,5 +1,6 @@
-"""How long ``scan`` takes against CPython's own parser on the same files:
-``python tests/bench/bench_scan.py [--keep]``.
+"""Times of ``scan`` relative to CPython's own parser on the same files.
+
+Run ``python tests/bench/bench_scan.py [--keep]``.
 
 Two collections of 2,000 scripts each: one where a third sets NPU options, as in a model collection,
 and one where all of them do, so that no quick test spares the parsing. Printed are ratios, by
@@ -61,9 +62,7 @@ def script(number: int, npu: bool) -> str:
 
 
 def best(command: list[str], rounds: int = 3) -> tuple[float, int]:
-    """Return the least processor time of a command in seconds, which other work does not blur, and
-    its peak of memory in KiB.
-    """
+    """Return the least processor time of a command in seconds, and its peak of memory in KiB."""
     times = []
     for _ in range(rounds):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -85,8 +84,9 @@ for path in pathlib.Path(sys.argv[1]).rglob("*.py"):
 
 
 def measure_tree(folder: str, npuprof: str) -> list[Row]:
-    """Return the rows of a folder of real files: ``scan`` of it by an installed npuprof, over
-    ``ast.parse`` of its Python files.
+    """Return the rows of a folder of real files.
+
+    They compare ``scan`` of an installed npuprof with ``ast.parse`` of the Python files.
     """
     what = (
         f"scan of a tree with {sum(1 for _ in Path(folder).rglob('*.py')):,} "

@@ -1,5 +1,4 @@
-"""What sources cost at scale: three of them with 100, 1,000 and 10,000 presets together, a table
-and a plot.
+"""Costs of three sources with 100, 1,000 and 10,000 presets, as a table and a plot.
 
 Run ``python tests/bench/bench_sources.py [PAGE.md]``. Processor time of a command and all that it
 starts, the least of some runs, in multiples of the bare interpreter; ``render`` of a preset with
@@ -95,9 +94,7 @@ def main() -> int:
 
 
 def _build(folder: Path, size: int) -> tuple[Path, Path]:
-    """Make three sources, a repository whose presets build on them, and one that has the same
-    parents itself; return the last two.
-    """
+    """Make three sources; return a repository that uses them, and one with the same parents."""
     each = size // len(SOURCES)
     app, local = Repo(folder / "app"), Repo(folder / "local")
     for source in SOURCES:

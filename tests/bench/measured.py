@@ -1,5 +1,6 @@
-"""Figures that benchmarks keep for ``npuprof/docs/speed.md``: with ``--keep`` they go to
-``measured.json`` beside this file.
+"""Figures that benchmarks keep for ``npuprof/docs/speed.md``.
+
+With ``--keep`` they are written to ``measured.json``.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Whatever a command is given: an exit code that is documented, words where it could not answer,
-and nothing written elsewhere.
+"""Random commands end with a documented exit code and write nothing elsewhere.
 
 ``NPUPROF_FUZZ=12000`` rolls so many cases, ``NPUPROF_FUZZ_SEED=2`` others. A case that fails is
 named ``SEED:NUMBER``.
@@ -46,8 +45,9 @@ def stop(*given: object) -> None:
 
 @contextmanager
 def limit_time() -> Iterator[None]:
-    """Let nothing run for ever: only the processor's time counts, as machines differ and others
-    work on them.
+    """Limit the processor time of each case.
+
+    Real time differs with the machine and its other load.
     """
     before = signal.signal(signal.SIGVTALRM, stop)
     signal.setitimer(signal.ITIMER_VIRTUAL, MOST_SECONDS)

@@ -1,5 +1,4 @@
-"""What is made four times longer costs about four times as much, counted in calls, which are the
-same everywhere.
+"""Input that is four times as long costs about four times as much work, which is counted.
 
 The limits are close to 1, so that inputs can be short: one call more for each pair of fifty entries
 is over most of them.

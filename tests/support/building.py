@@ -1,6 +1,4 @@
-"""What the tests are made of: stores from tables of text, configs from text, values that TOML can
-hold.
-"""
+"""Stores from tables of text, configs from text, and random values of TOML."""
 
 from __future__ import annotations
 
@@ -85,9 +83,7 @@ def options(**named: Any) -> Config:
 
 
 def render_unchecked(config: Config, target: str, inline: bool = False) -> str:
-    """Return a config as the text of a target, a folder as its files one after the other, whatever
-    the checks say of it.
-    """
+    """Return a config rendered for a target, without checks; a folder as one text."""
     rendered = npuprof.render(config, target, inline, check=False)
     return (
         rendered
@@ -143,9 +139,7 @@ class Checkout:
 
 
 def examples(count: int) -> settings:
-    """Let a property test have so many examples in the gate, and as many more or fewer in another
-    lane as others have there.
-    """
+    """Return settings with so many examples in the gate, scaled for other lanes."""
     return settings(max_examples=max(1, count * settings.default.max_examples // 60))
 
 

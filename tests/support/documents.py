@@ -1,6 +1,4 @@
-"""The pages of the documentation and the README, as the tests read them: their blocks, the world
-each runs in, their generated parts.
-"""
+"""Pages of the documentation as tests read them: blocks, worlds and generated parts."""
 
 from __future__ import annotations
 
@@ -49,9 +47,7 @@ WORLDS = {
 
 
 class Block(NamedTuple):
-    """A block of code: its language, its text, and the path that its first line names, where the
-    page shows a file.
-    """
+    """A block of code: its language, its text, and the path that its first line names, if any."""
 
     language: str
     text: str
@@ -78,9 +74,7 @@ def list_blocks(page: str, language: str) -> list[str]:
 
 
 def find_world(text: str) -> str | None:
-    """Return what makes the world of a page, None where it does not say in which one
-    its commands run.
-    """
+    """Return the setup of the world of a page, None if the page names no world."""
     said = " ".join(text.split()).lower()
     found = [made for phrase, made in WORLDS.items() if phrase in said]
     assert len(found) <= 1, "a page has one world"
@@ -168,8 +162,9 @@ class World:
 
 
 def read_transcript(block: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the commands of a console block: as they stand there, as a shell reads them, and what
-    is printed below each.
+    """Yield the commands of a console block.
+
+    Each is the shown text, the text for a shell, and the output below it.
     """
     assert block.startswith("$ "), "a console block begins with a command"
     for requested, expected in re.findall(
@@ -208,9 +203,7 @@ def run_console(
 
 
 def make_pattern(expected: str) -> str:
-    """Return the expected text as a pattern: commit ids, dates and durations are
-    whatever they are.
-    """
+    """Return a pattern for an expected text; commit ids, dates and durations may differ."""
     text = re.escape(expected)
     text = re.sub(r"(?<![0-9a-f:])(?=[0-9a-f]*\d)[0-9a-f]{7}(?![0-9a-f])", "[0-9a-f]{7,}", text)
     text = re.sub(r"(?<![0-9a-f:])(?=[0-9a-f]*\d)[0-9a-f]{40}(?![0-9a-f])", "[0-9a-f]{40}", text)
@@ -298,9 +291,7 @@ def format_profile_keys() -> str:
 
 
 def format_library() -> str:
-    """Return a table of what the library has, from its docstrings: functions with what they take,
-    then classes.
-    """
+    """Return a table of the library from its docstrings: functions, then classes."""
     rows = []
     for name in sorted(
         npuprof.__all__, key=lambda name: (not inspect.isfunction(getattr(npuprof, name)), name)

@@ -1,5 +1,4 @@
-"""Dice that roll presets, scripts, environments and command lines, odd ones among them: the same
-for the same seed.
+"""Random presets, scripts, environments and command lines, the same for the same seed.
 
 Words come from the declarations of verbs, keys from the records of the catalogue; files are real
 ones with something in them changed, or lines with odd values. No word names a place outside of the
@@ -255,9 +254,7 @@ ENVIRON = {
 
 
 class Case(NamedTuple):
-    """One command: the files of its folder, its words, its standard input, its environment, and
-    whether git knows the folder.
-    """
+    """One command: files, arguments, input, environment, and whether git has the folder."""
 
     files: dict[str, bytes]
     words: list[str]

@@ -1,5 +1,4 @@
-"""What pages of the documentation tell of the code, written from the code: checks, catalogue,
-library, speed.
+"""Parts of documentation pages that are generated: checks, catalogue, library, speed.
 
 A page holds the words around it and parts between ``<!-- generated: NAME -->`` and
 ``<!-- end -->``; ``PARTS`` says what writes them.
@@ -64,9 +63,7 @@ def format_checks() -> str:
 
 
 def format_options() -> str:
-    """Return the session options by their page in the catalogue, and the arguments of NPURunConfig
-    beside them.
-    """
+    """Return the session options by their page, with the arguments of NPURunConfig."""
     return _format_groups(
         [
             *_group_records("option", "page"),
@@ -140,9 +137,7 @@ def _format_records(kind: str) -> list[str]:
 
 
 def _format_record(row: CatalogueRow) -> str:
-    """Return a record in a line: what it does, what it takes, where it holds, what a change of it
-    may alter.
-    """
+    """Return a record as a line: purpose, values, scope, and what a change may alter."""
     name = row.key.partition(".")[2] if row.kind != "option" else row.key
     facts = [
         f"`{row.value}`{f' in {row.unit}' if row.unit else ''}" if row.value else "",
@@ -174,9 +169,7 @@ def _write_span(since: str, until: str, of: str = "CANN ") -> str:
 
 
 def format_reference() -> str:
-    """Return what ``import npuprof`` gives, from its signatures and docstrings: functions first,
-    then what they return.
-    """
+    """Return the reference of ``import npuprof`` from its signatures and docstrings."""
     functions = [name for name in npuprof.__all__ if inspect.isfunction(getattr(npuprof, name))]
     examples = _make_examples()
     assert {*functions, *examples, "TARGETS"} == set(npuprof.__all__)
@@ -283,9 +276,7 @@ def _judge_figure(figure: float, line: float | None, more: bool) -> str:
 
 
 def draw_speed() -> str:
-    """Return a plot of what commands cost in multiples of a bare interpreter, and others with the
-    same settings, as SVG.
-    """
+    """Return an SVG plot of the costs of commands, in multiples of a bare interpreter."""
     rows = {title: figure for title, figure, _, _ in _load_figures()["engine"]["rows"]}
     bars = [
         ("npuprof " + title.removesuffix(" / bare"), figure)

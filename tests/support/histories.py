@@ -25,9 +25,7 @@ def walk_history(folder: Path, key: str, context: Context, name: str = "leaf") -
 
 
 def describe_history(folder: Path, key: str) -> list[Any]:
-    """Return the steps of the history of a setting as plain values, each change with the places it
-    cites.
-    """
+    """Return the history of a setting as plain values, with the origins of each change."""
     repository = StoreRepository(str(folder / "profiles"))
     full, tail = keys.parse_key(key) or ("", ())
     return [
@@ -55,9 +53,7 @@ def describe_history(folder: Path, key: str) -> list[Any]:
 def resolve_setting(
     folder: Path, revisions: Iterable[str], key: str, context: Context
 ) -> dict[str, Any]:
-    """Return what a setting is at each commit, resolved for itself: its value, or why
-    there is none.
-    """
+    """Return the value of a setting at each commit, or why there is none."""
     store = npuprof.open_store(str(folder / "profiles"))
     full, found = (keys.parse_key(key) or ("",))[0], {}
     for oid in revisions:

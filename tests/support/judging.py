@@ -1,5 +1,4 @@
-"""Stand-ins for the vendor's classes that only judge: what they take and what they refuse, apart
-from the catalogue.
+"""Stand-ins for the vendor's classes that only judge values, independent of the catalogue.
 
 The tables were made from the adapter's sources and pages, not from the catalogue: an option's
 protobuf field, the values the adapter knows, the ends of its range and its documented format; for
@@ -151,9 +150,7 @@ def takes_argument(cls: str, name: str, value: Any) -> bool:
 
 
 def takes_attribute(path: str, value: Any) -> bool:
-    """Return whether ``global_options()`` takes a value: what Python calls equal to one of the
-    choices, or anything without choices.
-    """
+    """Return whether ``global_options()`` takes a value: one that equals a choice, or any."""
     if path not in ADAPTERS_OWN[1]:
         return False
     choices = LEAVES[path][0]

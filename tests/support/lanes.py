@@ -72,8 +72,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """Return None, for one process a core, or 0, for this process alone, where files or tests are
-    named, or files are written.
+    """Return None for one process a core, or 0 for this process alone.
+
+    It is 0 if files or tests are named, or if files are written.
     """
     is_whole = config.args_source is not config.ArgsSource.ARGS or any(
         Path(word).is_dir() for word in config.args
@@ -103,9 +104,7 @@ def rest_at_night(one_in: int, rows: Iterable[object]) -> list[object]:
 
 
 def read_durations() -> dict[str, float]:
-    """Return how many seconds of CPU the tests of a function took together, by
-    ``FILE::FUNCTION``.
-    """
+    """Return the CPU seconds of the tests of each function, by ``FILE::FUNCTION``."""
     rows = (
         [line.split("\t") for line in DURATIONS.read_text().splitlines()]
         if DURATIONS.exists()
@@ -116,8 +115,9 @@ def read_durations() -> dict[str, float]:
 
 @cache
 def find_slow() -> frozenset[str]:
-    """Return the functions that are not in the fast lane: the ones that take longest, down to what
-    the others may take.
+    """Return the functions that are too slow for the fast lane.
+
+    The others fit into its budget together.
     """
     left = float(FAST_BUDGET)
     slow = []
@@ -170,9 +170,7 @@ _clock = [0.0]
 
 
 def take_cpu() -> float:
-    """Return the CPU seconds since the last call, of this process and of its children
-    that have ended.
-    """
+    """Return the CPU seconds of this process and its ended children since the last call."""
     before, _clock[0] = _clock[0], sum(os.times()[:4])
     return _clock[0] - before
 
@@ -209,8 +207,9 @@ def pytest_runtest_logstart() -> None:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Add up the CPU of a test without its teardown, which includes the session fixtures for the
-    last test of a process.
+    """Add up the CPU of a test without its teardown.
+
+    The teardown of the last test of a process includes that of session fixtures.
     """
     if report.when == "teardown":
         return
@@ -222,9 +221,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_sessionfinish(session: pytest.Session) -> Generator[None, object, object]:
-    """Write the CPU seconds of the tests, or fail if a file takes more than its share of the whole
-    gate.
-    """
+    """Write the CPU seconds of the tests, or fail if a file takes too much of the gate."""
     config = session.config
     lane = config.getoption("--fast") or config.getoption("--nightly")
     is_whole = config.args_source is not config.ArgsSource.ARGS and not lane
@@ -292,7 +289,7 @@ def find_skip_reason(report: pytest.TestReport | pytest.CollectReport) -> str:
 
 
 def format_skips(reasons: Sequence[str]) -> str:
-    """Return a line that counts skipped tests and names what is missing, the most frequent first."""
+    """Return a line that counts skipped tests and names what is missing, frequent first."""
     missing: Counter[str] = Counter()
     others: Counter[str] = Counter()
     for reason in reasons:

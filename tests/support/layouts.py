@@ -1,6 +1,4 @@
-"""TOML as nobody expects it, written down and made by chance: comments, blank lines, dotted keys,
-tables in every form.
-"""
+"""Unusual TOML, written and random: comments, blank lines, dotted keys, all forms of tables."""
 
 from __future__ import annotations
 
@@ -17,7 +15,9 @@ INNER = ["k1", "k2", "k-3", "k 4"]
 #: Valid TOML that is easily got wrong: everything the language allows, and no editor expects.
 TEXTS = {
     "a sub-table above its table": "[options.modify_mixlist]\nx = 1\n\n[options]\ny = 2\n",
-    "a table that only its sub-table names": "# why\n[options.modify_mixlist]\nblack-list = { to-add = ['S'] }\n",
+    "a table that only its sub-table names": (
+        "# why\n[options.modify_mixlist]\nblack-list = { to-add = ['S'] }\n"
+    ),
     "several of them": "[a.b.c.d]\nx = 1\n",
     "tables out of order": "[a.x]\nk = 1\n\n[b]\nk = 1\n\n[a.y]\nk = 2\n[b.z]\nq = 1\n[a]\nt = 1\n",
     "a table after what is deep in it": "[x.y.z.w]\n[x]\nk = 1\n",
@@ -27,10 +27,16 @@ TEXTS = {
         "\n[fruit.apple.texture]\nsmooth = true\n"
     ),
     "blanks in keys": "[ a . b ] # c\nx . y  =  1 # d\n\"q r\" . 's' = 2\n",
-    "keys in quotes": '["a.b"]\n"c.d" = 1\n\'e"f\' = 2\n"" = 3\n"\\u00e9\\n" = 4\n[a.\'c\']\n"b" = 1\n',
+    "keys in quotes": (
+        '["a.b"]\n"c.d" = 1\n\'e"f\' = 2\n"" = 3\n"\\u00e9\\n" = 4\n'
+        "[a.'c']\n\"b\" = 1\n"
+    ),
     "keys like values": "1 = 1\n2.2 = 3\n[3]\n4 = 5\n[true]\ninf = 1\n",
     "an array of tables": "[[a]]\nx = 1\n\n[[a]]\nx = 2\n[a.b]\ny = 1\n[[a]]\n",
-    "an array in another": "[[a]]\n[[a.b]]\nx = 1\n[[a.b]]\nx = 2\n[a.b.c]\nz = 1\n[[a]]\nn = 2\n[[a.b]]\nx = 3\n",
+    "an array in another": (
+        "[[a]]\n[[a.b]]\nx = 1\n[[a.b]]\nx = 2\n[a.b.c]\nz = 1\n"
+        "[[a]]\nn = 2\n[[a.b]]\nx = 3\n"
+    ),
     "an array with a table between": "[[a]]\nx = 1\n\n[o]\nk = 1\n\n[[a]]\nx = 2\n",
     "an array below a table": "[t]\nk = 1\n[[t.l]]\nx = 1\n\n[[t.l]]\nx = 2\n",
     "inline tables": (
@@ -60,7 +66,10 @@ TEXTS = {
         '# c\r\n[a]\r\nx = [\r\n  1, # one\r\n  2,\r\n]\r\ns = """a\r\nb"""\r\n\r\n[b]\r\ny = 1\r\n'
     ),
     "lines that end in both": "[a]\r\nx = 1\ny = 2\r\n\n[b]\nz = 3\r\n",
-    "what other languages end lines with": "# a\x85b\u2028c\n[a] # \u2029\nx = 'a\x85b\u2028' # \x85\ny = 1\n# \u2028\nz = 2\n",
+    "what other languages end lines with": (
+        "# a\x85b\u2028c\n[a] # \u2029\n"
+        "x = 'a\x85b\u2028' # \x85\ny = 1\n# \u2028\nz = 2\n"
+    ),
     "tabs": "\t[a]\t\n\t\tx\t=\t1\t# c\n\t\ty = 2\n",
     "indents": "[a]\n  x = 1\n  [a.b]\n    y = 2\n    # c\n    z = 3\n  [a.c]\n    y = 2\n",
     "a dotted key that is deep": ".".join(f"k{depth}" for depth in range(100)) + " = 1\n",
@@ -113,9 +122,7 @@ def roll_comment(dice: random.Random) -> str:
 
 
 def roll_document(dice: random.Random) -> str:
-    """Return valid TOML made of any statements: headers and keys in no order, dotted, quoted,
-    indented, with any line endings.
-    """
+    """Return random valid TOML: headers and keys in any order, form, indent and line ending."""
     names = ["a", "b", '"d.e"', "'f g'", "options", "append", "override"]
     text = ""
     for _ in range(dice.randrange(1, 14)):

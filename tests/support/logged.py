@@ -1,6 +1,4 @@
-"""Logs of runs, made line by line as the formats say: of adapters and of the engine, for tests of
-who reads them.
-"""
+"""Logs of runs, made line by line in the formats of adapters and of the engine."""
 
 from __future__ import annotations
 
@@ -43,9 +41,7 @@ def write_line(
     level: str = "INFO",
     old: bool = False,
 ) -> str:
-    """Return a line of the adapter as plog has it: cut where it is too long, and with no thread in
-    ``old`` ones.
-    """
+    """Return a line of the adapter as plog has it: cut if too long, without thread if ``old``."""
     logger, tid = (
         ("adp_logger.cc", " ")
         if old
@@ -86,8 +82,9 @@ def write_block(
 
 
 def write_run(init: Mapping[str, str] = {}, *sessions: Mapping[str, str], pid: int = 100) -> str:
-    """Return what the adapter of 2026 writes of a process that starts the engine once and makes
-    sessions; the later ones come too late.
+    """Return the log of the adapter of 2026 for a process that starts the engine once.
+
+    Options of sessions after the first come too late.
     """
     text = write_block("Init options: ", {**INIT, **init}, pid)
     for number, session in enumerate(sessions or ({},)):

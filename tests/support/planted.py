@@ -58,8 +58,9 @@ def configure_everything(repo: Repo, program: Path) -> None:
 
 
 def plant_bare_repository(folder: Path, program: Path) -> None:
-    """Make a folder look like a bare repository that lacks an object and has a remote, a program,
-    to fetch it from.
+    """Turn a folder into a bare repository that lacks an object.
+
+    It has a remote, a program, to fetch the object from.
     """
     source = folder.parent / "planted"
     made = Repo(source)

@@ -1,5 +1,6 @@
-"""The logs that a run leaves, for pages that look at some:
-``python tests/support/played.py FOLDER PRESET KEY=VALUE...``.
+"""Logs of a run for pages that read some.
+
+Run ``python tests/support/played.py FOLDER PRESET KEY=VALUE...``.
 
 The process was given what a preset of ``profiles/`` says, but for the values that are named; it is
 made by the facts that are known of the adapter, since no NPU was at hand.

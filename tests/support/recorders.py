@@ -1,5 +1,4 @@
-"""Stand-ins for the adapter's modules: they take exactly the arguments of the real ones, and keep
-what they were given.
+"""Stand-ins for the adapter's modules: they take its arguments and record them.
 
 The tables in ``tables/`` are the adapter's own: every argument of NPURunConfig and its helpers with
 its default, and every leaf of the options of TF 2 with the values its class takes.
@@ -21,8 +20,9 @@ _REQUIRED = object()
 
 
 def read_table(name: str) -> Iterator[list[str]]:
-    """Yield the rows of a file of ``tables/``: cells between bars, of which the last may be
-    missing; ``#`` begins what they are.
+    """Yield the rows of a file of ``tables/``: cells between bars.
+
+    The last cells may be missing; lines with ``#`` are comments.
     """
     width = 0
     for line in (Path(__file__).parent / "tables" / name).read_text().splitlines():
@@ -57,9 +57,7 @@ LEAVES: dict[str, tuple[tuple[Any, ...] | None, Any]] = {
 
 
 def _add_later_options() -> None:
-    """Let the stand-ins take what the catalogue has learnt since: options that the tables above do
-    not name yet.
-    """
+    """Let the stand-ins take options of the catalogue that the tables do not contain yet."""
     for option in filter(None, map(catalog.find_option, catalog.record_names())):
         group, _, argument = option.spelling.get("run_config", "").rpartition(".")
         if argument:
@@ -133,8 +131,7 @@ def _check(made: Any, name: str) -> None:
 
 
 def read_fields(config: Any) -> dict[str, Any]:
-    """Return the parameter map that NPUEstimator writes for the arguments that were given, key to
-    value.
+    """Return the parameter map that NPUEstimator writes for its arguments.
 
     Raises RefusedError where the estimator or the adapter behind it would not go on.
     """
@@ -175,9 +172,7 @@ def _collect(made: Any, found: dict[str, Any]) -> None:
 
 
 class Options:
-    """``npu.global_options()``: unknown names raise, values outside of the choices raise, groups
-    cannot be assigned.
-    """
+    """``npu.global_options()``: unknown names, other values and assigned groups raise."""
 
     def __init__(self, prefix: str = "", assigned: dict[str, Any] | None = None) -> None:
         object.__setattr__(self, "_prefix", prefix)
@@ -386,9 +381,7 @@ def execute(
 
 
 def parameter_map(config: Any) -> dict[str, tuple[str, Any]]:
-    """Return the parameter map of the NpuOptimizer entries of a ConfigProto: key to
-    field and value.
-    """
+    """Return the parameter map of the NpuOptimizer entries: key to field and value."""
     found: dict[str, tuple[str, Any]] = {}
     for entry in config.graph_options.rewrite_options.custom_optimizers:
         if entry.name == "NpuOptimizer":

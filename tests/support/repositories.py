@@ -1,6 +1,4 @@
-"""Real repositories for tests and benchmarks: built step by step, or ten thousand
-commits at once.
-"""
+"""Git repositories for tests and benchmarks, built step by step or imported at once."""
 
 from __future__ import annotations
 
@@ -116,9 +114,7 @@ class Link(str):
 
 
 class Node(NamedTuple):
-    """One commit of a graph: its parents, by their numbers, all presets of its tree, and the
-    versions released at it.
-    """
+    """One commit of a graph: the numbers of its parents, its presets and released versions."""
 
     parents: Sequence[int]
     presets: Mapping[str, str]

@@ -22,17 +22,13 @@ class Run(Protocol):
 
 
 class Store(Protocol):
-    """``store({"leaf": "[options]\\n"})`` writes presets into ``profiles/`` of the current folder,
-    which it returns.
-    """
+    """``store({"leaf": "[options]\\n"})`` writes presets; it returns their folder."""
 
     def __call__(self, presets: Mapping[str, str | bytes]) -> Path: ...
 
 
 def expect(result: Result, code: int, *said: str) -> str:
-    """Return all that a command said, blanks as one, once it ended with a code and said
-    some words.
-    """
+    """Return the output of a command, blanks as one, after checking its code and texts."""
     told = " ".join(f"{result.out}\n{result.err}".split())
     missing = [words for words in said if " ".join(words.split()) not in told]
     assert (result.code, missing) == (code, []), told

@@ -1,6 +1,4 @@
-"""What an editor must underline in a preset and in npuprof.toml, and what it must not: the texts of
-``tables/schemas.toml``.
-"""
+"""Texts of ``tables/schemas.toml`` in which an editor must underline faults, or nothing."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Stand-ins for the services that hold pull requests: they ask for the token, know rights, and
-refuse what the real ones refuse.
-"""
+"""Stand-ins for services with pull requests: they check tokens and rights as these do."""
 
 from __future__ import annotations
 
@@ -230,7 +228,7 @@ def serve(service: StandIn, certificate: Path | None = None) -> Iterator[StandIn
 
 
 def describe_gitlab_job(service: GitLab, base: str, head: str) -> dict[str, str]:
-    """Return what the environment of a job of GitLab says, for the merge request of a fork."""
+    """Return the environment of a GitLab job for the merge request of a fork."""
     return {
         "GITLAB_CI": "true",
         "CI_PIPELINE_SOURCE": "merge_request_event",
@@ -246,9 +244,7 @@ def describe_gitlab_job(service: GitLab, base: str, head: str) -> dict[str, str]
 
 
 def describe_github_job(service: GitHub, folder: Path) -> dict[str, str]:
-    """Return what the environment of a job of GitHub says, for a pull request that is told in a
-    folder.
-    """
+    """Return the environment of a GitHub job for the pull request of ``event.json``."""
     return {
         "GITHUB_ACTIONS": "true",
         "GITHUB_EVENT_NAME": "pull_request",

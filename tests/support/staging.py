@@ -1,6 +1,4 @@
-"""Run scripts of users with the adapter's stand-ins, and record what each session, estimator and
-device was given.
-"""
+"""Run users' scripts with the adapter's stand-ins, and record the received options."""
 
 from __future__ import annotations
 
@@ -13,7 +11,8 @@ from support.recorders import ARGUMENTS, adapter, execute
 
 
 def record(source: str, tf: Any, **flags: Any) -> list[Any]:
-    """Return what a script gives to sessions, to NPURunConfig and to the options of TF 2, in order;
+    """Return the options that sessions, NPURunConfig and TF 2 receive from a script, in order.
+
     ``FLAGS`` has these attributes.
     """
     told: list[Any] = []

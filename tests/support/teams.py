@@ -1,6 +1,4 @@
-"""A team that shares its presets: the repository where they are kept, and the bare one that others
-take them from.
-"""
+"""A team that shares its presets: its repository, and the bare one that others fetch."""
 
 from __future__ import annotations
 
@@ -79,8 +77,9 @@ def copy_shared(
     go_on: Callable[[Shared], None] = change_nothing,
     begin: Callable[[Team], None] = publish_first,
 ) -> Shared:
-    """Have a team in a folder, and in ``app`` a repository that uses its presets at 1.0.0, both as
-    ``go_on`` made them further.
+    """Copy a team into a folder, and into ``app`` a repository that uses its presets at 1.0.0.
+
+    ``go_on`` changes both before they are copied.
 
     That is called once in a process, in the folder of the repository.
     """

@@ -1,5 +1,4 @@
-"""Repositories that many tests begin with: each is built once a process, by git and the command
-themselves, and copied for a test.
+"""Repositories that many tests begin with: built once a process, then copied.
 
 What is built may hold the address of a repository. So that the address is the same in every copy,
 it leads through a link to the folder of the test that runs.

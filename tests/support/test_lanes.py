@@ -1,6 +1,4 @@
-"""The lanes of the tests: what stands for the nightly ones, what may be skipped, and what the tests
-are not to do.
-"""
+"""The lanes of the tests, permitted skips, and what no test may do."""
 
 from __future__ import annotations
 

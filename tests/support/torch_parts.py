@@ -1,5 +1,4 @@
-"""torch_npu's own Python files, fetched by pip and run: in place of torch and of the C extension
-stands a recorder.
+"""torch_npu's own Python files, fetched by pip and run with recorders for torch.
 
 What a row of the catalogue calls is taken out of the files of the package ``torch_npu.npu``; a new
 row needs nothing here.
@@ -152,9 +151,7 @@ def _build_torch(received: dict[str, Any]) -> dict[str, types.ModuleType]:
 
 @cache
 def _load_definitions(folder: Path) -> tuple[tuple[str, types.CodeType], ...]:
-    """Return the statements of the package that define functions and objects, compiled, with what
-    each defines.
-    """
+    """Return the compiled definitions of the package, each with the names it defines."""
     found = []
     for path in sorted((folder / "torch_npu/npu").glob("*.py")):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:

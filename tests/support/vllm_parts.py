@@ -1,6 +1,4 @@
-"""vLLM-Ascend's own ``envs.py`` and ``ascend_config.py``, fetched from PyPI: vLLM and the NPU are
-stand-ins.
-"""
+"""vLLM-Ascend's ``envs.py`` and ``ascend_config.py`` of PyPI, with stand-ins for vLLM."""
 
 from __future__ import annotations
 
@@ -85,9 +83,7 @@ class ReadTable(dict[str, Any]):
 
 
 def _build_vllm_config(additional_config: ReadTable) -> SimpleNamespace:
-    """Return what of vLLM's configuration is asked for: a decode node that serves a mixture of
-    experts.
-    """
+    """Return vLLM's configuration for a decode node that serves a mixture of experts."""
     transfer = SimpleNamespace(
         is_kv_consumer=True,
         kv_role="kv_consumer",
@@ -126,8 +122,7 @@ def _build_vllm_config(additional_config: ReadTable) -> SimpleNamespace:
 def read_additional_config(
     folder: Path, values: dict[str, Any], monkeypatch: pytest.MonkeyPatch, **config: Any
 ) -> tuple[Any, set[str]]:
-    """Return the ``AscendConfig`` that a release makes of ``--additional-config``, and the keys
-    that it asks for.
+    """Return the ``AscendConfig`` of ``--additional-config``, and the keys that it reads.
 
     ``config`` are attributes of vLLM's configuration, ``parallel_config__tensor_parallel_size``,
     and what functions of vLLM-Ascend say.

@@ -1,6 +1,4 @@
-"""The pages of a site in a real browser: Chromium of the machine, driven by Playwright, opened as
-files.
-"""
+"""The pages of a site in Chromium, driven by Playwright and opened as files."""
 
 from __future__ import annotations
 
@@ -82,8 +80,9 @@ def own_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def shared_page(browser: Any) -> Iterator[Any]:
-    """What tests share that leave nothing behind: the site stores nothing in the browser, and a new
-    page takes as long as a look at one.
+    """The page that tests share which leave nothing behind.
+
+    The site stores nothing in the browser, and a new page is slow.
     """
     context = browser.new_context()
     yield context.new_page()

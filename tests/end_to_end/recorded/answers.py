@@ -1,5 +1,6 @@
-"""Record what npuprof answers about many stores, and compare two such recordings: for changes that
-must not change an answer.
+"""Record what npuprof answers about many stores, and compare two such recordings.
+
+It is for changes that must not change an answer.
 
 ``python tests/end_to_end/recorded/answers.py record FOLDER [--npuprof COMMAND]`` lays out the
 stores of ``cases/`` and ``stores.toml`` one by one and asks each the same questions; FOLDER gets
@@ -155,9 +156,7 @@ class Store(NamedTuple):
 
 
 def find_presets(folder: Path) -> list[str]:
-    """Return the names that the files of a store stand for, without those that no command line can
-    show.
-    """
+    """Return the names of the presets of a store that a command line can contain."""
     found = [
         Path(inner, name)
         for inner, folders, names in os.walk(folder)
@@ -230,9 +229,7 @@ def _list_more() -> Iterator[Store]:
 
 
 def _make_fixtures() -> dict[str, dict[str, str]]:
-    """Return stores of TOML that is easily read wrongly, and of texts that are easily
-    quoted wrongly.
-    """
+    """Return stores of TOML that is easily misread, and of texts that are easily misquoted."""
     from support.hostile import TEXTS as HOSTILE
     from support.layouts import TEXTS as LAYOUTS
 
@@ -310,8 +307,9 @@ def _remove(folder: Path) -> None:
 
 
 def record_answers(folder: Path, npuprof: Sequence[str], only: str, jobs: int) -> str:
-    """Record the answers of an installed npuprof about all stores whose transcript has a name with
-    ``only``; return what was done.
+    """Record the answers of an installed npuprof; return what was done.
+
+    Only stores whose transcript has a name with ``only`` are recorded.
     """
     stores = [store for store in list_stores() if only in store.path]
     WORK.mkdir(exist_ok=True)

@@ -1,5 +1,6 @@
-"""What the command prints and writes, line by line: scenarios in ``cases/``, what came of them in
-``recordings/``.
+"""Recordings of what the command prints and writes.
+
+The scenarios are in ``cases/``, their recordings in ``recordings/``.
 
 A scenario lays out its ``fixtures`` and runs its ``lines`` one after another; a line with a
 ``{word}`` is run for each value of ``each.word``: a list, or the name of one that the code knows
@@ -162,9 +163,7 @@ def _list_all(named: str) -> list[str]:
 
 
 def repeat(line: str, row: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a line once for every combination of the values that stand for its ``{words}``, or for
-    every value.
-    """
+    """Yield a line for each combination of the values of its ``{words}``, or for each value."""
     words = {name: values for name, values in row.get("each", {}).items() if f"{{{name}}}" in line}
     lists = [_list_all(values) if isinstance(values, str) else values for values in words.values()]
     combined: Iterable[tuple[str, ...]] = itertools.product(*lists)
@@ -182,9 +181,7 @@ def repeat(line: str, row: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _examples(prefix: str) -> tuple[dict[str, str], list[str]]:
-    """Return the failing examples of the codes with a prefix, each a store of its own, and the
-    checks of them.
-    """
+    """Return the failing examples of codes with a prefix, as stores, and their checks."""
     from npuprof.catalog.code_pages import load_pages
 
     files: dict[str, str] = {}
@@ -282,8 +279,9 @@ def work_tree(
 
 
 def _parsed(line: str) -> tuple[dict[str, str], list[str], str, str]:
-    """Return the variables in front of a line, its words, the file after ``<`` at its end, and the
-    folder it goes to first.
+    """Return the parts of a line: variables, arguments, the input file and the folder.
+
+    The file follows ``<`` at the end; the folder is that of a leading ``cd``.
     """
     words = shlex.split(line)
     folder = source = ""

@@ -1,5 +1,4 @@
-"""Record what scan and import find in trees of scripts, and classify the differences of two such
-recordings.
+"""Record what scan and import find in trees of scripts, and compare two such recordings.
 
 ``python tests/end_to_end/recorded/scans.py record FOLDER TREE... [--npuprof COMMAND]`` runs both
 verbs of an installed npuprof [default: the one on the PATH] in each TREE, a checkout of any
@@ -57,9 +56,7 @@ class Row(NamedTuple):
 
     @property
     def identity(self) -> tuple[str, str, str]:
-        """What a row of another recording has in common with this one if both are about the same
-        thing.
-        """
+        """What rows of two recordings have in common if they describe the same thing."""
         return self[:3]
 
 

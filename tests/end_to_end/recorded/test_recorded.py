@@ -1,6 +1,4 @@
-"""Whole command lines, over every verb: what is printed and written stays what was recorded, to the
-byte.
-"""
+"""Whole command lines of every verb: output and files equal the recordings, byte by byte."""
 
 from __future__ import annotations
 

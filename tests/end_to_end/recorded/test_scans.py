@@ -1,6 +1,4 @@
-"""What scan and import say of a tree is recorded, and each difference of two recordings
-has its class.
-"""
+"""Recordings of scan and import, and the classes of their differences."""
 
 from __future__ import annotations
 
@@ -40,9 +38,7 @@ FINDING = {
 def recorded(
     *settings: dict[str, Any], findings: tuple[dict[str, Any], ...] = (FINDING,), **options: int
 ) -> dict[str, Any]:
-    """Return the recording of a tree with these settings and findings, and a preset with these
-    options.
-    """
+    """Return a recording of these settings and findings, and of a preset with these options."""
     preset = {"name": "a", "file": "a.py", "scenario": None, "options": options, "left_out": []}
     scan = {
         "exit": 1,

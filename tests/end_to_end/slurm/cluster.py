@@ -1,6 +1,4 @@
-"""A cluster of one node for a test: munge, slurmctld and slurmd of the system's packages, in a
-folder of their own.
-"""
+"""A cluster of one node: munge, slurmctld and slurmd of the system, in their own folder."""
 
 from __future__ import annotations
 

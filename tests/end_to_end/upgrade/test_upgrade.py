@@ -1,5 +1,6 @@
-"""What npuprof 0.1.0 and 0.2.0 wrote is read as they read it: stores, tags, locks, copies of
-sources, run records, baselines.
+"""Files that npuprof 0.1.0 and 0.2.0 wrote are read as these versions read them.
+
+They are stores, tags, locks, copies of sources, run records and baselines.
 
 The bundles in ``data`` were written by wheels that were built from these versions, in
 ``/srv/presets/VERSION``: a team store with two releases, and a repository with presets that extend

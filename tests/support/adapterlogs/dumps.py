@@ -46,9 +46,7 @@ def _write_node(
 
 
 def list_attributes(held: Held) -> dict[str, str]:
-    """Return the attributes that the adapter marks a node with: what it read, whatever the engine
-    was started with.
-    """
+    """Return the attributes that the adapter adds to a node: the values that it read."""
     found: dict[str, str] = {}
     for option in wire.list_options().values():
         unset = next(

@@ -47,9 +47,7 @@ class Line(NamedTuple):
 
 
 class Held(NamedTuple):
-    """A session that was played: what it asked for, the maps of it, and what the graph engine was
-    started with.
-    """
+    """A simulated session: its parameter map, the resulting maps, and the options of the engine."""
 
     entries: Mapping[str, wire.Entry]
     maps: wire.Maps
@@ -174,8 +172,9 @@ def _say_session(played: Played, held: Held) -> None:
 
 
 def _say_old_blocks(played: Played, held: Held, starts: list[int]) -> None:
-    """Say the blocks of 2021-09 to 2023-12: of every GeOp, its own options, whether or not they
-    were given to the engine.
+    """Log the blocks of 2021-09 to 2023-12: the options of each GeOp.
+
+    They are logged even if they were not passed to the engine.
     """
     init, session = TITLES.get(played.snapshot, LOWER)
     block = played.add_block(GEOP, init, held.maps.init)
@@ -285,9 +284,7 @@ def play(
 
 
 def write_lines(played: Played, start: datetime = datetime(2026, 7, 24, 10)) -> list[bytes]:
-    """Return the lines of a process as a log has them, without their ends, cut where they are too
-    long.
-    """
+    """Return the lines of a process as a log has them, without their ends, cut to its width."""
     found = []
     for number, line in enumerate(played.lines, 1):
         at = start + timedelta(microseconds=137 * number)

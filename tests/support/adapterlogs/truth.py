@@ -84,9 +84,7 @@ def _find_default(option: wire.Option) -> str:
 def _holds_in(
     held: Held, option: wire.Option, value: Any, snapshot: str
 ) -> tuple[bool | None, bool]:
-    """Return whether a value was in force in a session, and whether an unset option would look the
-    same.
-    """
+    """Return whether a value was effective in a session, and whether unset looks the same."""
     needs = {
         name: (wire.list_options()[name].field, need)
         for name, need in wire.NEEDS.get(option.name, {}).items()
@@ -134,8 +132,9 @@ def _is_shown(played: Played, session: int, what: str, whole: Collection[int]) -
 
 
 def _arrives(entry: wire.Entry | None, option: wire.Option) -> bool:
-    """Return whether the adapter reads a value from an entry of the map: one in another field, or
-    empty, is as none.
+    """Return whether the adapter reads a value from an entry of the map.
+
+    An empty entry, or one in another field, counts as none.
     """
     return entry is not None and entry[0] == option.field and entry[1] != ""
 

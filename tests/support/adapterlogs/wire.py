@@ -1,6 +1,4 @@
-"""From a parameter map to the maps that the graph engine is given by the adapter of TF 1, from
-2021-04 to 2026-07.
-"""
+"""From a parameter map to the maps of the graph engine, for adapters of 2021-04 to 2026-07."""
 
 from __future__ import annotations
 
@@ -40,9 +38,7 @@ Entry = tuple[str, Any]
 
 
 class Key(NamedTuple):
-    """A key of a map: its stage, its name, its text when the user set nothing (None: no key), the
-    first snapshot that has it.
-    """
+    """A key of a map: its stage, name, text when unset (None: no key), and first snapshot."""
 
     stage: str
     name: str
@@ -228,9 +224,7 @@ def _finish_current(
     session: dict[str, str],
     graph: dict[str, str],
 ) -> None:
-    """Make what only the adapter of 2026 makes: keys of no option, and those that several options
-    share.
-    """
+    """Add keys that only the adapter of 2026 writes: of no option, or shared by several."""
     init["ge.autoTuneMode"] = ""
     for stage in (init, session):
         text = requested["optimization_switch"]
