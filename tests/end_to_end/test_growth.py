@@ -189,6 +189,12 @@ SCRIPTS: dict[str, Script] = {
             BASE + "# npuprof: ignore[NP201] x\n" * n + 'op.parameter_map["no_such"].s = b"x"\n'
         ),
     ),
+    "attributes of one name": Script(
+        "scan",
+        "a.py",
+        100,
+        lambda n: "import npu\nnpu.global_options()\n" + "op.name = x()\n" * n,
+    ),
     "conversions": Script(
         "import",
         "a.sh",

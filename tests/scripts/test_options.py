@@ -26,6 +26,12 @@ def scan(run: Run, *words: str) -> list[str]:
     ]
 
 
+def chain_names(length: int) -> str:
+    """Return a script that passes the options from name to name, and sets one of the last name."""
+    links = "".join(f"o{i} = o{i - 1}\n" for i in range(1, length))
+    return f"o0 = npu.global_options()\n{links}o{length - 1}.foo = 1\n"
+
+
 @pytest.mark.parametrize(
     ("lines", "told"),
     [
@@ -62,6 +68,22 @@ def test_what_stands_for_the_options_in_one_file_is_known(
 ) -> None:
     write(tmp_path, {"train.py": f"{HEAD}{lines}"})
     assert scan(run, "train.py") == told
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        (chain_names(9), ["train.py:11 NP812"]),
+        (chain_names(10), []),
+        ("npu.global_options()\na.o = b.o\nb.o = a.o\na.o.foo = 1\n", []),
+    ],
+    ids=["a chain of the greatest length", "a longer one", "a circle"],
+)
+def test_names_of_the_options_are_followed_to_a_depth(
+    lines: str, found: list[str], tmp_path: Path, run: Run
+) -> None:
+    write(tmp_path, {"train.py": f"{HEAD}{lines}"})
+    assert scan(run, "train.py") == found
 
 
 def test_a_finding_in_a_shared_file_is_told_once_and_accepted_there(

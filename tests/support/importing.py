@@ -49,7 +49,7 @@ def findings(text: str | bytes, name: str = "x.py", **requested: str) -> list[Fi
     return check_script(imported(text, name), Context(**requested))
 
 
-def locate_findings(lines: str, **asked: str) -> list[tuple[str, int]]:
+def locate_findings(lines: str, **requested: str) -> list[tuple[str, int]]:
     """Return code and line of the findings in a script with these lines in the middle.
 
     Lines are counted in ``lines``; notes are left out.

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from typing import cast
 
 from npuprof import catalog
@@ -123,11 +124,10 @@ def _find_path_anywhere(visitor: Visitor, text: str, depth: int) -> str | None:
     """Return the path of an object attribute, or a name in an expression, from its single value in
     the file.
     """
-    paths = {
+    return _join_paths(
         _find_path(visitor, value, visitor.module.scope, depth + 1)
         for value in visitor.module.index.attributes.get(text, ())
-    }
-    return paths.pop() if len(paths) == 1 else None
+    )
 
 
 def _find_path_of_name(visitor: Visitor, node: ast.expr, found: Resolved, depth: int) -> str | None:
@@ -138,13 +138,24 @@ def _find_path_of_name(visitor: Visitor, node: ast.expr, found: Resolved, depth:
     if not bindings:
         return _find_path(visitor, *home.bound[cast("ast.Name", node).id], depth + 1)
     given = [binding for binding in bindings if binding.kind != "parameter"]
-    paths = {
+    return _join_paths(
         _find_path(visitor, cast("ast.expr", one.node), home, depth + 1)
         if one.kind == "assign"
         else None
         for one in given
-    }
-    return paths.pop() if len(paths) == 1 else None
+    )
+
+
+def _join_paths(paths: Iterator[str | None]) -> str | None:
+    """Return the path of all values, None if they differ; values after the first that is none of
+    the options are not looked at: generated code assigns thousands.
+    """
+    joined = None
+    for path in paths:
+        if path is None or joined not in (None, path):
+            return None
+        joined = path
+    return joined
 
 
 def is_options_function(call: ast.Call, scope: Scope) -> bool:
