@@ -11,7 +11,7 @@ from unittest import mock
 import pytest
 from end_to_end.recorded import record
 
-from support.lanes import ACCEPT, rest_at_night
+from support.lanes import ACCEPT
 from support.running import Run
 
 pytestmark = pytest.mark.accepted
@@ -40,7 +40,7 @@ def command(run: Run, monkeypatch: pytest.MonkeyPatch) -> record.Command:
 
 @pytest.mark.parametrize(
     "scenario",
-    rest_at_night(2, SCENARIOS),
+    SCENARIOS,
     ids=lambda scenario: f"{scenario.room}: {scenario.name}",
 )
 def test_a_scenario_goes_as_it_was_recorded(
