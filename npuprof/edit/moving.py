@@ -21,6 +21,7 @@ from npuprof.edit.preset_file import (
 )
 from npuprof.edit.schemaline import move_schema_line
 from npuprof.model import Finding, NpuprofError, build_error
+from npuprof.report.text import escape_controls
 from npuprof.store.folder import Folder
 from npuprof.store.personal_layers import find_personal_file
 from npuprof.system.files import read_file_content
@@ -105,7 +106,7 @@ class Moved:
 
     def format_difference(self) -> str:
         """Return the changes in git's format."""
-        old, new = (one.source.lstrip(os.sep) for one in (self.old, self.new))
+        old, new = (escape_controls(one.source.lstrip(os.sep)) for one in (self.old, self.new))
         shown = [
             format_difference(file.source, file.text, renamed) for file, renamed in self._files
         ]

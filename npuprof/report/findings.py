@@ -110,7 +110,7 @@ def _format_finding(finding: Finding, coloured: bool) -> str:
     heirs = [name for name in finding.profiles if name != author]
     if heirs and author:
         shown = [author, *heirs] if author in finding.profiles else heirs
-        lines.append(f"  in:  {count_rest(list(map(escape_controls, shown)), 8)}")
+        lines.append(f"  in:  {count_rest(shown, 8)}")
     return "\n".join(lines) + "\n"
 
 

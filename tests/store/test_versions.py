@@ -58,6 +58,12 @@ def test_list_works_where_git_cannot_be_used(
     assert (result.code, result.out.splitlines()[1]) == (0, "leaf  training  -  base  -")
 
 
+def test_a_name_with_a_line_end_is_one_name(repo: Repo) -> None:
+    repo.commit({"a": "x"})
+    names = ["HEAD:no\nHEAD:profiles/a.toml", "HEAD:profiles/a.toml", "HEAD:no"]
+    assert Git(str(repo.folder)).read_files(names) == [None, b"x", None]
+
+
 def test_more_requests_than_a_pipe_holds_are_answered(repo: Repo) -> None:
     head = repo.head
     assert {

@@ -172,12 +172,13 @@ class Git:
         requested = self._reader.stdin
         assert requested is not None, "it was asked for"
         try:
-            requested.write(b"".join(os.fsencode(name) + b"\n" for name in names))
-            requested.flush()
+            asked.write(b"".join(os.fsencode(name) + b"\n" for name in names if "\n" not in name))
+            asked.flush()
         except BrokenPipeError:
             pass  # git has exited; its reason follows
         try:
-            return [self._read_reply() for _ in names]
+            # git reads names line by line: one with a line end would be two
+            return [None if "\n" in name else self._read_reply() for name in names]
         except SilentError as error:
             self._reader = None
             raise self._build_silence(error) from None
