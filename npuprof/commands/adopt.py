@@ -42,7 +42,7 @@ from npuprof.store.folder import Folder
 from npuprof.store.spec import Workspace
 from npuprof.system import writing
 from npuprof.system.locks import lock_folders
-from npuprof.system.writing import Wanted
+from npuprof.system.writing import PlannedWrite
 
 
 class _Proposal(NamedTuple):
@@ -278,21 +278,21 @@ def _find_folder(path: str, folders: list[str]) -> str:
     )
 
 
-def _list_scripts(adoption: Adoption, folders: list[str]) -> list[Wanted]:
+def _list_scripts(adoption: Adoption, folders: list[str]) -> list[PlannedWrite]:
     """Return the new scripts; links may not lead out of a named folder."""
     return [
-        Wanted(script.path, script.data, script.known, _find_folder(script.path, folders))
+        PlannedWrite(script.path, script.data, script.known, _find_folder(script.path, folders))
         for script in adoption.adopted
         if script.data != script.known
     ]
 
 
-def _write(home: Folder, new: dict[str, NewFile], wanted: list[Wanted]) -> None:
+def _write(home: Folder, new: dict[str, NewFile], wanted: list[PlannedWrite]) -> None:
     folders = []
     for file in new.values():
         folders += writing.make_folder_below(os.path.dirname(file.path), file.folder)
     try:
-        writing.write_wanted_files(wanted)
+        writing.write_planned_files(wanted)
     except NpuprofError:
         for folder in sorted(folders, key=len, reverse=True):
             writing.remove_empty_folders(os.path.join(folder, "x"), home.root)
@@ -368,7 +368,7 @@ class _Told(NamedTuple):
         }
 
 
-def _format_differences(wanted: list[Wanted]) -> str:
+def _format_differences(wanted: list[PlannedWrite]) -> str:
     shown = []
     for file in wanted:
         before = file.known.decode(errors="replace") if file.known else None

@@ -171,7 +171,7 @@ class Check(JudgingVerb):
                 for path, old in before.items()
             )
             return Answer(shown, (f"would fix {done}",), int(bool(number)))
-        writing.write_wanted_files(
+        writing.write_planned_files(
             [build_fixed_file(path, old, after[path]) for path, old in before.items()]
         )
         answer = self._answer_outcome(outcome, f"fixed {done}; ")

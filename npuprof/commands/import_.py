@@ -45,7 +45,7 @@ from npuprof.store import is_profile_name, spec
 from npuprof.store.folder import Folder, find_store
 from npuprof.system import group_pairs, writing
 from npuprof.system.files import is_stream, make_folder
-from npuprof.system.writing import ANYTHING, Wanted
+from npuprof.system.writing import ANYTHING, PlannedWrite
 
 #: Suffixes of scripts, whose content needs no inspection.
 _OF_SCRIPTS = (".py", ".sh", ".ipynb", ".toml", ".yaml", ".yml", ".env")
@@ -459,8 +459,8 @@ def _write_new_files(files: dict[str, str], below: str, force: bool) -> None:
             "NP816", what, "An import writes over nothing unasked.", hint, where=Place(there[0])
         )
     known = ANYTHING if force else None
-    writing.write_wanted_files(
-        [Wanted(path, text.encode(), known, below) for path, text in files.items()]
+    writing.write_planned_files(
+        [PlannedWrite(path, text.encode(), known, below) for path, text in files.items()]
     )
     _trust_carried(files)
 

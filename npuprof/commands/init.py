@@ -19,7 +19,7 @@ from npuprof.store import BUILTIN, spec
 from npuprof.store.folder import Folder
 from npuprof.system import find_repository_top, writing
 from npuprof.system.files import make_folder, remove_folders
-from npuprof.system.writing import Wanted
+from npuprof.system.writing import PlannedWrite
 
 #: The shipped preset in a new store, with its ancestors.
 _SAMPLE = "bert-training"
@@ -224,9 +224,9 @@ def _write_files(folder: str, files: dict[str, str], old: bytes | None) -> None:
             folders[:0] = writing.make_folder_below(
                 os.path.dirname(os.path.join(folder, name)) or ".", folder
             )
-        writing.write_wanted_files(
+        writing.write_planned_files(
             [
-                Wanted(
+                PlannedWrite(
                     os.path.join(folder, name),
                     text.encode(errors="surrogateescape"),
                     old if name == _ATTRIBUTES_FILE else None,

@@ -140,7 +140,7 @@ class Migrate(Verb):
             notes = _describe_outdated_blocks(home, plan.open_migrated) if plan.files else ()
             wanted = [file.build_wanted(text) for file, text in plan.files]
             if wanted and not self.dry_run:
-                writing.write_wanted_files(wanted)
+                writing.write_planned_files(wanted)
         done = "would write" if self.dry_run else "wrote"
         summary = (
             f"{done} {format_count(len(wanted), 'file')}"

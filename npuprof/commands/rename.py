@@ -67,7 +67,7 @@ class Rename(StoreVerb):
             wanted = [*moved.list_wanted(), *(scripts.wanted.values() if scripts else ())]
             if not self.dry_run:
                 writing.make_folder_below(os.path.dirname(moved.new.path), moved.new.folder)
-                writing.write_wanted_files(wanted)
+                writing.write_planned_files(wanted)
                 writing.remove_empty_folders(moved.old.path, moved.new.folder)
         done = "would rename" if self.dry_run else "renamed"
         summary = f"{done} {self.spec} to {self.name}" + (

@@ -27,7 +27,7 @@ from npuprof.store.worktree import find_converted_files
 from npuprof.system import writing
 from npuprof.system.files import is_stream
 from npuprof.system.locks import lock_folders
-from npuprof.system.writing import ANYTHING, Wanted
+from npuprof.system.writing import ANYTHING, PlannedWrite
 
 
 class Restore(ContextVerb):
@@ -85,8 +85,8 @@ class Restore(ContextVerb):
                     if is_stream(target)
                     else self._read_replaced(workspace, name, target, raw)
                 )
-                writing.write_wanted_files(
-                    [Wanted(choose_cited_path(target, shown), raw, known, folder)]
+                writing.write_planned_files(
+                    [PlannedWrite(choose_cited_path(target, shown), raw, known, folder)]
                 )
             notes.append(
                 f"{shown} is as it was at {commit[:7]}" + (", flat" if self.resolved else "")

@@ -18,7 +18,7 @@ from npuprof.runs.run_records import load_record_schema
 from npuprof.store import spec
 from npuprof.store.project_schema import build_project_schema
 from npuprof.system import writing
-from npuprof.system.writing import Wanted
+from npuprof.system.writing import PlannedWrite
 
 _BUILDERS: dict[str, Callable[[], dict[str, Any]]] = {
     "profile": build_profile_schema,
@@ -68,7 +68,7 @@ class Schema(Verb):
             path = os.path.join(home.root, name)
             known = writing.read_known_file(path)
             if known != text.encode():
-                outdated.append(Wanted(path, text.encode(), known, home.root))
+                outdated.append(PlannedWrite(path, text.encode(), known, home.root))
         cited = [home.cite_file(os.path.basename(file.path)) for file in outdated]
         if self.check:
             notes = (
@@ -78,7 +78,7 @@ class Schema(Verb):
             )
             return Answer(None, notes or ("the schemas are up to date",), code=1 if cited else 0)
         if outdated:
-            writing.write_wanted_files(outdated)
+            writing.write_planned_files(outdated)
         return Answer(
             "".join(f"{path}\n" for path in cited), () if cited else ("the schemas are up to date",)
         )

@@ -86,7 +86,7 @@ class Bulk:
                 return answer._replace(notes=(f"{done} {count}", *notes))
             if not yes and not confirm_on_terminal(answer, "text", f"write {count}?"):
                 return answer_refusal(answer, "written", shown=True)
-            writing.write_wanted_files([file.build_wanted(text) for file, text in self._files])
+            writing.write_planned_files([file.build_wanted(text) for file, text in self._files])
         shown = answer if yes else Answer()  # the user has already seen it
         return shown._replace(notes=(f"wrote {count}", *shown.notes))
 

@@ -12,7 +12,7 @@ from npuprof.edit.paths import MISSING, PathChange, find_at_path
 from npuprof.edit.preset_file import choose_cited_path, encode_like
 from npuprof.model import Finding, NpuprofError, Path
 from npuprof.system.files import read_file_content
-from npuprof.system.writing import Wanted
+from npuprof.system.writing import PlannedWrite
 
 
 def fix_documents(
@@ -31,10 +31,10 @@ def fix_documents(
     return {path: change for path, change in fixed.items() if change[2]}
 
 
-def build_fixed_file(path: str, old: Document, new: Document) -> Wanted:
+def build_fixed_file(path: str, old: Document, new: Document) -> PlannedWrite:
     """Return the file of a fixed document."""
     raw = read_file_content(path)
-    return Wanted(
+    return PlannedWrite(
         choose_cited_path(path, old.source), encode_like(raw, new.text), encode_like(raw, old.text)
     )
 

@@ -25,7 +25,7 @@ from npuprof.report.text import escape_controls
 from npuprof.store.folder import Folder
 from npuprof.store.personal_layers import find_personal_file
 from npuprof.system.files import read_file_content
-from npuprof.system.writing import Wanted
+from npuprof.system.writing import PlannedWrite
 
 
 class Moved:
@@ -94,12 +94,12 @@ class Moved:
             ]
         return unread
 
-    def list_wanted(self) -> list[Wanted]:
+    def list_wanted(self) -> list[PlannedWrite]:
         """Return the new files, without scripts."""
         mode = os.stat(self.old.path).st_mode & 0o7777
         return [
             self.new.build_wanted(self.old.build_wanted(self.text).content or b"", mode),
-            Wanted(self.old.path, None, self.old.raw),
+            PlannedWrite(self.old.path, None, self.old.raw),
             *(file.build_wanted(renamed) for file, renamed in self._files),
             *self._project,
         ]
@@ -133,7 +133,7 @@ class Moved:
             )
 
 
-def _plan_project_file(home: Folder, old: str, new: str) -> tuple[list[Wanted], str]:
+def _plan_project_file(home: Folder, old: str, new: str) -> tuple[list[PlannedWrite], str]:
     """Return the new npuprof.toml, and its change in git's format.
 
     Empty if it does not name the preset.
@@ -145,5 +145,5 @@ def _plan_project_file(home: Folder, old: str, new: str) -> tuple[list[Wanted], 
     if text == project.text:
         return [], ""
     raw = read_file_content(home.project_file)
-    wanted = Wanted(os.path.relpath(home.project_file), encode_like(raw, text), raw)
+    wanted = PlannedWrite(os.path.relpath(home.project_file), encode_like(raw, text), raw)
     return [wanted], format_difference(project.source, project.text, text)

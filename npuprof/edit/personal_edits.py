@@ -21,7 +21,7 @@ from npuprof.store import personal_layers, spec
 from npuprof.system import writing
 from npuprof.system.files import make_folder
 from npuprof.system.locks import lock_folders
-from npuprof.system.writing import Wanted
+from npuprof.system.writing import PlannedWrite
 
 
 def answer_edit(
@@ -75,7 +75,7 @@ def _answer_personal_edit(
     if changed and not dry_run:
         make_folder(os.path.dirname(path))
         with lock_folders([os.path.dirname(path)]):
-            writing.write_wanted_files([Wanted(path, new.encode(), raw)])
+            writing.write_planned_files([PlannedWrite(path, new.encode(), raw)])
     done = "nothing to change in" if not changed else "would write" if dry_run else "wrote"
     effect = f"{done} {path}, which show, explain, env and run apply over {shared.name}"
     difference = format_difference(path.lstrip(os.sep), file.text if raw is not None else None, new)

@@ -26,7 +26,7 @@ from npuprof.store.problems import build_bad_new_name_finding
 from npuprof.system import writing
 from npuprof.system.files import describe_os_error
 from npuprof.system.locks import lock_folders
-from npuprof.system.writing import Wanted
+from npuprof.system.writing import PlannedWrite
 
 #: The byte order mark that some editors write before UTF-8.
 BOM = b"\xef\xbb\xbf"
@@ -62,11 +62,11 @@ class PresetFile(Record):
 
         Raises NpuprofError if that fails, or if the file was changed by somebody else.
         """
-        writing.write_wanted_files([self.build_wanted(text)])
+        writing.write_planned_files([self.build_wanted(text)])
 
-    def build_wanted(self, text: str) -> Wanted:
+    def build_wanted(self, text: str) -> PlannedWrite:
         """Return the file with another text."""
-        return Wanted(
+        return PlannedWrite(
             choose_cited_path(self.path, self.source), encode_like(self.raw, text), self.raw
         )
 
@@ -157,9 +157,11 @@ class NewFile(Record):
             )
             raise build_error("NP923", what, "Nothing is overwritten.", hint)
 
-    def build_wanted(self, content: bytes, mode: int | None = None) -> Wanted:
+    def build_wanted(self, content: bytes, mode: int | None = None) -> PlannedWrite:
         """Return the file with its content."""
-        return Wanted(choose_cited_path(self.path, self.source), content, None, self.folder, mode)
+        return PlannedWrite(
+            choose_cited_path(self.path, self.source), content, None, self.folder, mode
+        )
 
 
 def locate_new_file(home: Folder, name: str) -> NewFile:
@@ -229,7 +231,7 @@ def answer_new_preset(
         file.require_absent()
         if not dry_run:
             writing.make_folder_below(os.path.dirname(file.path), file.folder)
-            writing.write_wanted_files([file.build_wanted(text.encode())])
+            writing.write_planned_files([file.build_wanted(text.encode())])
     return Answer(
         format_difference(file.source, None, text),
         (f"{'would write' if dry_run else 'wrote'} {file.source}",),

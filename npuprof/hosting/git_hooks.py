@@ -14,7 +14,7 @@ from npuprof.system import expand_home, is_below, writing
 from npuprof.system.files import make_folder, read_file_content
 from npuprof.system.locks import lock_folders
 from npuprof.system.tree import Tree
-from npuprof.system.writing import Wanted
+from npuprof.system.writing import PlannedWrite
 
 #: The hooks of a clone, and that of a server.
 HOOKS = ("post-merge", "post-rewrite")
@@ -167,7 +167,7 @@ def _write_locked_hook(path: str, name: str) -> None:
 def _write_lines(path: str, lines: list[str], known: bytes | None) -> None:
     """Write the lines of a hook; without any, remove it."""
     content = "\n".join([*lines, ""]).encode(errors="surrogateescape") if lines else None
-    writing.write_wanted_files([Wanted(path, content, known)])
+    writing.write_planned_files([PlannedWrite(path, content, known)])
 
 
 def remove_hook(path: str, name: str) -> bool:

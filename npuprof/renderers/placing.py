@@ -20,7 +20,7 @@ from npuprof.report import output
 from npuprof.system import writing
 from npuprof.system.files import make_folder, remove_folders
 from npuprof.system.locks import lock_folders
-from npuprof.system.writing import Wanted
+from npuprof.system.writing import PlannedWrite
 
 
 def write_rendered_files(path: str, file: str, rendered: Rendered, force: bool) -> list[str]:
@@ -42,7 +42,7 @@ def write_rendered_files(path: str, file: str, rendered: Rendered, force: bool) 
     try:
         with lock_folders([folder, os.path.dirname(os.path.realpath(code))]):
             wanted = _plan_files(code, "" if named else folder, rendered, force)
-            writing.write_wanted_files(wanted)
+            writing.write_planned_files(wanted)
     except BaseException:
         remove_folders(new_folders)
         raise
@@ -50,7 +50,7 @@ def write_rendered_files(path: str, file: str, rendered: Rendered, force: bool) 
     return [entry.path for entry in reversed(wanted)]
 
 
-def _plan_files(code: str, below: str, rendered: Rendered, force: bool) -> list[Wanted]:
+def _plan_files(code: str, below: str, rendered: Rendered, force: bool) -> list[PlannedWrite]:
     """Return the files to write.
 
     Raises NpuprofError with each file that must not be overwritten.
@@ -71,12 +71,12 @@ def _plan_files(code: str, below: str, rendered: Rendered, force: bool) -> list[
     )
     if refused or foreign:
         raise NpuprofError([*refused, *foreign])
-    return [*sidecars, Wanted(code, rendered.text.encode(), existing, below)]
+    return [*sidecars, PlannedWrite(code, rendered.text.encode(), existing, below)]
 
 
 def plan_sidecars(
     folder: str, sidecars: Mapping[str, str], listed: Collection[tuple[str, str]], force: bool
-) -> tuple[list[Wanted], list[Finding]]:
+) -> tuple[list[PlannedWrite], list[Finding]]:
     """Return the sidecar files to write, and a finding for each existing one that npuprof did not
     write.
 
@@ -98,7 +98,7 @@ def plan_sidecars(
                 "or other code needs it so."
             )
             refused.append(_build_kept_finding(path, why))
-        wanted.append(Wanted(path, text.encode(), existing, folder or "."))
+        wanted.append(PlannedWrite(path, text.encode(), existing, folder or "."))
     return wanted, refused
 
 

@@ -112,12 +112,12 @@ def write_sidecars(config: Config, folder: str) -> None:
     """Write the sidecar files of a config into a folder. Raises NpuprofError."""
     files = dict(collect_sidecars(config).values())
     if files:
-        from npuprof.system.writing import Wanted, write_wanted_files
+        from npuprof.system.writing import PlannedWrite, write_planned_files
 
         make_folder(folder)
-        write_wanted_files(
+        write_planned_files(
             [
-                Wanted(os.path.join(folder, name), text.encode(), below=folder)
+                PlannedWrite(os.path.join(folder, name), text.encode(), below=folder)
                 for name, text in files.items()
             ]
         )

@@ -113,8 +113,8 @@ def write_baseline(baseline: Baseline, marks: Counter[BaselineKey]) -> None:
         if count > 0
     ]
     text = json.dumps({"schema": _SCHEMA, "findings": rows}, indent=2, ensure_ascii=False) + "\n"
-    writing.write_wanted_files(
-        [writing.Wanted(baseline.file, text.encode(errors="surrogateescape"), baseline.raw)]
+    writing.write_planned_files(
+        [writing.PlannedWrite(baseline.file, text.encode(errors="surrogateescape"), baseline.raw)]
     )
 
 

@@ -15,7 +15,7 @@ from npuprof.report.text import escape_controls, format_count
 from npuprof.scripts import blocks
 from npuprof.scripts.blocks import RefreshedBlock
 from npuprof.system import writing
-from npuprof.system.writing import Wanted
+from npuprof.system.writing import PlannedWrite
 
 
 class Writing(Record):
@@ -38,7 +38,7 @@ class PlannedBlocks(Record):
     prevent them.
     """
 
-    wanted: dict[str, Wanted]
+    wanted: dict[str, PlannedWrite]
     shown: str
     left_out: tuple[str, ...]
     refused: list[Finding]
@@ -47,7 +47,7 @@ class PlannedBlocks(Record):
 def plan_blocks(files: dict[str, FileBlocks], force: bool, below: str = "") -> PlannedBlocks:
     """Return the planned writes of files with refreshed blocks. Raises NpuprofError."""
     refused: list[Finding] = []
-    wanted: dict[str, Wanted] = {}
+    wanted: dict[str, PlannedWrite] = {}
     shown: list[str] = []
     left_out: dict[str, None] = {}
     for path, file in files.items():
@@ -60,7 +60,7 @@ def plan_blocks(files: dict[str, FileBlocks], force: bool, below: str = "") -> P
         new = blocks.replace_blocks(file.data, due)
         if new != file.known:
             _refuse_unencodable(path, file.data, due)
-            wanted[path] = Wanted(path, new, file.known, below)
+            wanted[path] = PlannedWrite(path, new, file.known, below)
             shown.append(
                 format_difference(
                     path, file.known.decode(errors="replace"), new.decode(errors="replace")
@@ -94,7 +94,7 @@ def write_blocks(files: dict[str, FileBlocks], how: Writing, below: str = "") ->
             ),
         )
     if plan.wanted:
-        writing.write_wanted_files(list(plan.wanted.values()))
+        writing.write_planned_files(list(plan.wanted.values()))
     return Answer(
         None, (*plan.left_out, f"wrote {names}" if plan.wanted else "everything is up to date")
     )
@@ -113,7 +113,9 @@ def _list_edited(path: str, due: list[RefreshedBlock]) -> list[Finding]:
     ]
 
 
-def _list_clashes(path: str, sidecars: list[Wanted], wanted: dict[str, Wanted]) -> list[Finding]:
+def _list_clashes(
+    path: str, sidecars: list[PlannedWrite], wanted: dict[str, PlannedWrite]
+) -> list[Finding]:
     """Return a finding for each sidecar file that two blocks of a script need with
     different contents.
     """

@@ -20,7 +20,7 @@ from npuprof.store.gitstore.objects import Git
 from npuprof.system import find_user_folder
 from npuprof.system.files import LARGEST_FILE, make_folder, read_plain_file
 from npuprof.system.tree import Tree, is_plain_name, is_under_way, make_tree
-from npuprof.system.writing import Wanted, write_wanted_files
+from npuprof.system.writing import PlannedWrite, write_planned_files
 
 #: The list of the site's files. Schema 2 also had their digests.
 MARK = ".npuprof-site.json"
@@ -67,10 +67,12 @@ def write_site(folder: str, files: Mapping[str, bytes]) -> Written:
     names = json.dumps({"schema": _SCHEMA, "files": sorted({*files, *left})}, indent=1) + "\n"
     # Pages can be rebuilt at any time, so they are not synced to disk.
     wanted = [
-        Wanted(os.path.join(folder, name), files[name], below=folder, durable=False)
+        PlannedWrite(os.path.join(folder, name), files[name], below=folder, durable=False)
         for name in changed
     ]
-    write_wanted_files([*wanted, Wanted(os.path.join(folder, MARK), names.encode(), below=folder)])
+    write_planned_files(
+        [*wanted, PlannedWrite(os.path.join(folder, MARK), names.encode(), below=folder)]
+    )
     for name in gone:
         tree.remove_file(name)
         tree.remove_empty_folders(os.path.dirname(name))

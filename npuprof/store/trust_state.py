@@ -69,7 +69,7 @@ def keep_trusted(identity: str, wanted: Trusted, adding: bool = False) -> None:
             if any(trust)
         }
         text = json.dumps({"schema": _SCHEMA, "stores": rows}, indent=2, ensure_ascii=True) + "\n"
-        writing.write_wanted_files([writing.Wanted(path, text.encode(), known)])
+        writing.write_planned_files([writing.PlannedWrite(path, text.encode(), known)])
 
 
 def read_trusted(fields: object) -> Trusted:

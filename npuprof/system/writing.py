@@ -30,7 +30,7 @@ from npuprof.system.tree import Tree, name_under_way, refuse_link_out
 ANYTHING = b"\0whatever it holds"
 
 
-class Wanted(Record):
+class PlannedWrite(Record):
     """A file to write; without ``content``, to remove.
 
     ``known`` is its content when it was read, None if it did not exist: other content is somebody's
@@ -55,7 +55,7 @@ class _Prepared(Record):
     ``name`` and ``temporary`` are relative to the open folder, ``target`` is the path.
     """
 
-    wanted: Wanted
+    wanted: PlannedWrite
     target: str
     name: str
     temporary: str
@@ -77,7 +77,7 @@ def read_known_file(path: str) -> bytes | None:
     return read_file_content(path)
 
 
-def write_wanted_files(files: Sequence[Wanted]) -> None:
+def write_planned_files(files: Sequence[PlannedWrite]) -> None:
     """Write files atomically: readers see each file old or new, and an error leaves all files
     unchanged.
 
@@ -89,7 +89,7 @@ def write_wanted_files(files: Sequence[Wanted]) -> None:
         row for row in files if not row.below and row.known is ANYTHING and is_stream(row.path)
     ]
     plain = [row for row in files if row not in streams] if streams else files
-    targets: dict[str, Wanted] = {}
+    targets: dict[str, PlannedWrite] = {}
     resolve = cache(os.path.realpath)  # thousands of files of a site are in a few folders
     for row in plain:
         first = targets.setdefault(find_target(row.path, row.below, resolve), row)
@@ -107,7 +107,7 @@ def write_wanted_files(files: Sequence[Wanted]) -> None:
 
 
 def write_files_atomically(files: Mapping[str, str | bytes]) -> None:
-    """Write files as ``write_wanted_files`` does, over any content.
+    """Write files as ``write_planned_files`` does, over any content.
 
     Devices and pipes are written to directly. Raises NpuprofError.
     """
@@ -119,9 +119,9 @@ def write_files_atomically(files: Mapping[str, str | bytes]) -> None:
                 "One file is written.",
                 "name a file in it",
             )
-    write_wanted_files(
+    write_planned_files(
         [
-            Wanted(path, text if isinstance(text, bytes) else text.encode())
+            PlannedWrite(path, text if isinstance(text, bytes) else text.encode())
             for path, text in files.items()
         ]
     )
@@ -169,7 +169,9 @@ def remove_empty_folders(path: str, below: str) -> None:
         Tree(top).remove_empty_folders(os.path.relpath(folder, top))
 
 
-def _replace_files(files: Sequence[tuple[Wanted, str]], streams: Sequence[Wanted]) -> None:
+def _replace_files(
+    files: Sequence[tuple[PlannedWrite, str]], streams: Sequence[PlannedWrite]
+) -> None:
     now = ""
     try:
         if not files:
@@ -199,7 +201,9 @@ class _Replacing:
         self._handles: list[int] = []
         self._now = ""
 
-    def replace(self, files: Sequence[tuple[Wanted, str]], streams: Sequence[Wanted]) -> None:
+    def replace(
+        self, files: Sequence[tuple[PlannedWrite, str]], streams: Sequence[PlannedWrite]
+    ) -> None:
         """Write files, then streams. Raises NpuprofError, with all files unchanged."""
         try:
             self._write_and_place(files, streams)
@@ -230,7 +234,7 @@ class _Replacing:
                 raise _build_changed_error(prepared.wanted.path, why)
 
     def _write_and_place(
-        self, files: Sequence[tuple[Wanted, str]], streams: Sequence[Wanted]
+        self, files: Sequence[tuple[PlannedWrite, str]], streams: Sequence[PlannedWrite]
     ) -> None:
         for wanted, target in sorted(
             files, key=lambda row: row[0].content is None
@@ -258,7 +262,7 @@ class _Replacing:
         with suppress(OSError, NpuprofError):
             self._tree.remove_file(name)
 
-    def _prepare_file(self, wanted: Wanted, target: str) -> _Prepared:
+    def _prepare_file(self, wanted: PlannedWrite, target: str) -> _Prepared:
         """Write a file to a temporary name, or prepare its removal. Raises OSError."""
         name = target[len(self._tree.top) :].lstrip(os.sep)
         temporary = name_under_way(os.path.dirname(name))
@@ -346,7 +350,7 @@ class _Replacing:
                 self._tree.remove_file(prepared.name)
 
 
-def _is_as_wanted(wanted: Wanted, target: str) -> bool:
+def _is_as_wanted(wanted: PlannedWrite, target: str) -> bool:
     """Return whether a file already has the wanted content, or is already missing as wanted."""
     return (
         not os.path.lexists(target)
@@ -365,7 +369,7 @@ def _require_unsaved(prepared: _Prepared, path: str) -> None:
         raise _build_changed_error(prepared.wanted.path)
 
 
-def _compare_target(wanted: Wanted, target: str) -> bool:
+def _compare_target(wanted: PlannedWrite, target: str) -> bool:
     """Return whether a file has the wanted content.
 
     Raises OSError, and NpuprofError if it differs from what was read.
@@ -425,7 +429,7 @@ def _copy_attributes(handle: int, target: str, old: os.stat_result) -> None:
     os.fchmod(handle, old.st_mode & 0o7777)
 
 
-def _write_stream(stream: Wanted) -> None:
+def _write_stream(stream: PlannedWrite) -> None:
     """Write to a device or a pipe, without waiting for a reader. Raises OSError."""
     mode = os.stat(stream.path).st_mode
     if stat.S_ISBLK(mode):

@@ -252,7 +252,7 @@ def test_a_record_that_is_damaged_proves_nothing(
 def test_a_run_that_is_killed_on_the_way_is_completed_by_the_next(
     site: Path, run: Run, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = site_folder.write_wanted_files
+    write = site_folder.write_planned_files
 
     def write_some(files: Any) -> None:
         write(files[::2])
@@ -262,7 +262,7 @@ def test_a_run_that_is_killed_on_the_way_is_completed_by_the_next(
     (repo.folder / "profiles/base.toml").write_text("[options]\nhccl_timeout = 600\n")
     (repo.folder / "profiles/other.toml").unlink()
     with monkeypatch.context() as patch:
-        patch.setattr(site_folder, "write_wanted_files", write_some)
+        patch.setattr(site_folder, "write_planned_files", write_some)
         assert run("site", "public").code == 130
     (repo.folder / "profiles/base.toml").write_text("[options]\nhccl_timeout = 601\n")
     assert run("site", "public").code == 0

@@ -24,7 +24,9 @@ def repo(repo: Repo) -> Repo:
     return repo
 
 
-@pytest.mark.parametrize("requested", ['leaf@"fix+more"', "leaf@'fix+more'", "leaf@'fix+more'+extra"])
+@pytest.mark.parametrize(
+    "requested", ['leaf@"fix+more"', "leaf@'fix+more'", "leaf@'fix+more'+extra"]
+)
 def test_a_branch_with_a_plus_is_a_revision_in_quotes(repo: Repo, requested: str, run: Run) -> None:
     repo.git("branch", "fix+more")
     repo.commit({"base": BASE.format(600), "extra": "[options]\ngraph_run_mode = 1\n"})

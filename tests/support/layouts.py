@@ -28,14 +28,12 @@ TEXTS = {
     ),
     "blanks in keys": "[ a . b ] # c\nx . y  =  1 # d\n\"q r\" . 's' = 2\n",
     "keys in quotes": (
-        '["a.b"]\n"c.d" = 1\n\'e"f\' = 2\n"" = 3\n"\\u00e9\\n" = 4\n'
-        "[a.'c']\n\"b\" = 1\n"
+        '["a.b"]\n"c.d" = 1\n\'e"f\' = 2\n"" = 3\n"\\u00e9\\n" = 4\n[a.\'c\']\n"b" = 1\n'
     ),
     "keys like values": "1 = 1\n2.2 = 3\n[3]\n4 = 5\n[true]\ninf = 1\n",
     "an array of tables": "[[a]]\nx = 1\n\n[[a]]\nx = 2\n[a.b]\ny = 1\n[[a]]\n",
     "an array in another": (
-        "[[a]]\n[[a.b]]\nx = 1\n[[a.b]]\nx = 2\n[a.b.c]\nz = 1\n"
-        "[[a]]\nn = 2\n[[a.b]]\nx = 3\n"
+        "[[a]]\n[[a.b]]\nx = 1\n[[a.b]]\nx = 2\n[a.b.c]\nz = 1\n[[a]]\nn = 2\n[[a.b]]\nx = 3\n"
     ),
     "an array with a table between": "[[a]]\nx = 1\n\n[o]\nk = 1\n\n[[a]]\nx = 2\n",
     "an array below a table": "[t]\nk = 1\n[[t.l]]\nx = 1\n\n[[t.l]]\nx = 2\n",
@@ -67,8 +65,7 @@ TEXTS = {
     ),
     "lines that end in both": "[a]\r\nx = 1\ny = 2\r\n\n[b]\nz = 3\r\n",
     "what other languages end lines with": (
-        "# a\x85b\u2028c\n[a] # \u2029\n"
-        "x = 'a\x85b\u2028' # \x85\ny = 1\n# \u2028\nz = 2\n"
+        "# a\x85b\u2028c\n[a] # \u2029\nx = 'a\x85b\u2028' # \x85\ny = 1\n# \u2028\nz = 2\n"
     ),
     "tabs": "\t[a]\t\n\t\tx\t=\t1\t# c\n\t\ty = 2\n",
     "indents": "[a]\n  x = 1\n  [a.b]\n    y = 2\n    # c\n    z = 3\n  [a.c]\n    y = 2\n",

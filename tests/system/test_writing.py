@@ -17,7 +17,7 @@ import pytest
 from npuprof.model import NpuprofError
 from npuprof.system import locks, writing
 from npuprof.system.tree import Tree
-from npuprof.system.writing import Wanted
+from npuprof.system.writing import PlannedWrite
 from support.building import REPOSITORY
 from support.lanes import more_at_night
 from support.repositories import Repo
@@ -198,7 +198,7 @@ def test_what_was_written_since_it_was_read_is_not_written_over(tmp_path: Path) 
         if now is not None:
             path.write_text(now)
         with pytest.raises(NpuprofError, match="has changed meanwhile"):
-            writing.write_wanted_files([Wanted(str(path), b"ours", known)])
+            writing.write_planned_files([PlannedWrite(str(path), b"ours", known)])
         assert (path.read_text() if path.exists() else None) == now
         assert leftovers(tmp_path) == []
 
@@ -216,8 +216,8 @@ def test_new_files_are_there_before_old_ones_go(
         remove(tree, name)
 
     monkeypatch.setattr(Tree, "remove_file", look)
-    writing.write_wanted_files(
-        [Wanted(str(tmp_path / "old"), None), Wanted(str(tmp_path / "new"), b"text")]
+    writing.write_planned_files(
+        [PlannedWrite(str(tmp_path / "old"), None), PlannedWrite(str(tmp_path / "new"), b"text")]
     )
     assert (seen, content(tmp_path)) == ([True], {"new": "text"})
 
@@ -233,8 +233,8 @@ def test_a_file_that_somebody_makes_at_the_last_moment_stays(
 
     monkeypatch.setattr(os, "fsync", save)
     with pytest.raises(NpuprofError, match="meanwhile"):
-        writing.write_wanted_files(
-            [Wanted(str(tmp_path / name), b"ours", None) for name in ("a", "b")]
+        writing.write_planned_files(
+            [PlannedWrite(str(tmp_path / name), b"ours", None) for name in ("a", "b")]
         )
     assert content(tmp_path) == {"b": "somebody's"}
 
@@ -262,8 +262,8 @@ def test_a_save_while_ours_is_written_stays(
 
     monkeypatch.setattr(os, moment, save)
     with pytest.raises(NpuprofError, match="has changed meanwhile"):
-        writing.write_wanted_files(
-            [Wanted(str(tmp_path / name), b"ours", b"read") for name in "ab"[:count]]
+        writing.write_planned_files(
+            [PlannedWrite(str(tmp_path / name), b"ours", b"read") for name in "ab"[:count]]
         )
     assert content(tmp_path) == {"a": "saved", "b": "read"}
 
@@ -442,13 +442,13 @@ def test_a_file_in_the_place_of_a_folder_is_told_in_words(
 def test_more_files_than_a_process_may_open_are_written(tmp_path: Path) -> None:
     resource = pytest.importorskip("resource")
     wanted = [
-        Wanted(str(tmp_path / f"{number}"), b"old", writing.ANYTHING) for number in range(700)
+        PlannedWrite(str(tmp_path / f"{number}"), b"old", writing.ANYTHING) for number in range(700)
     ]
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (400, hard))
     try:
-        writing.write_wanted_files(wanted)
-        writing.write_wanted_files([one._replace(content=b"new", known=b"old") for one in wanted])
+        writing.write_planned_files(wanted)
+        writing.write_planned_files([one._replace(content=b"new", known=b"old") for one in wanted])
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert {path.read_text() for path in tmp_path.iterdir() if path.is_file()} == {"new"}
@@ -459,13 +459,15 @@ def test_a_file_under_two_names_is_written_once_or_refused(tmp_path: Path) -> No
     file, link = tmp_path / "a", tmp_path / "b"
     file.write_bytes(b"old")
     link.symlink_to(file)
-    same = [Wanted(str(path), b"new", b"old") for path in (file, link, tmp_path / "missing/../b")]
-    writing.write_wanted_files(same)
+    same = [
+        PlannedWrite(str(path), b"new", b"old") for path in (file, link, tmp_path / "missing/../b")
+    ]
+    writing.write_planned_files(same)
     assert file.read_bytes() == b"new"
     assert link.is_symlink()
     with pytest.raises(NpuprofError) as caught:
-        writing.write_wanted_files(
-            [Wanted(str(file), b"one", b"new"), Wanted(str(link), b"two", b"new")]
+        writing.write_planned_files(
+            [PlannedWrite(str(file), b"one", b"new"), PlannedWrite(str(link), b"two", b"new")]
         )
     assert caught.value.findings[0].code == "NP942"
     assert file.read_bytes() == b"new"

@@ -34,7 +34,7 @@ from npuprof.store.gitstore.objects import Git
 from npuprof.system import writing
 from npuprof.system.files import make_folder
 from npuprof.system.locks import lock_folders
-from npuprof.system.writing import Wanted
+from npuprof.system.writing import PlannedWrite
 
 _PATCHES = (
     "patches made with these diffs cannot be applied: git diff --no-textconv --no-ext-diff and "
@@ -176,8 +176,8 @@ def edit_attributes(path: str, change: Callable[[str], str], below: str) -> bool
         text = change(old)
         if text == old:
             return False
-        writing.write_wanted_files(
-            [Wanted(path, text.encode(errors="surrogateescape") or None, known, below)]
+        writing.write_planned_files(
+            [PlannedWrite(path, text.encode(errors="surrogateescape") or None, known, below)]
         )
     return True
 

@@ -172,8 +172,10 @@ class Git:
         requested = self._reader.stdin
         assert requested is not None, "it was asked for"
         try:
-            asked.write(b"".join(os.fsencode(name) + b"\n" for name in names if "\n" not in name))
-            asked.flush()
+            requested.write(
+                b"".join(os.fsencode(name) + b"\n" for name in names if "\n" not in name)
+            )
+            requested.flush()
         except BrokenPipeError:
             pass  # git has exited; its reason follows
         try:

@@ -38,7 +38,7 @@ from npuprof.store.sources.vendored_releases import RECORD
 from npuprof.system import is_below, writing
 from npuprof.system.files import make_folder, read_plain_file, remove_folders
 from npuprof.system.locks import find_foreign_file, lock_folders
-from npuprof.system.writing import Wanted
+from npuprof.system.writing import PlannedWrite
 
 
 def collect_files(locked: LockedSource) -> dict[str, bytes]:
@@ -291,19 +291,25 @@ def write_copy(top: str, texts: dict[str, bytes]) -> None:
             gone = [path for path in _list_copied(top) if path not in files]
             mark, listed = os.path.join(top, MARK), os.path.join(top, MANIFEST)
             # after a crash from here on, the copy is invalid and all its files are listed
-            writing.write_wanted_files(
-                [Wanted(listed, _join_manifests(top, texts[MANIFEST]), below=top)]
+            writing.write_planned_files(
+                [PlannedWrite(listed, _join_manifests(top, texts[MANIFEST]), below=top)]
             )
             if mark in files:
-                writing.write_wanted_files([Wanted(mark, b"not whole\n", below=top)])
+                writing.write_planned_files([PlannedWrite(mark, b"not whole\n", below=top)])
             last = [path for path in (listed, mark) if path in files]
-            writing.write_wanted_files(
-                [Wanted(path, text, below=top) for path, text in files.items() if path not in last]
+            writing.write_planned_files(
+                [
+                    PlannedWrite(path, text, below=top)
+                    for path, text in files.items()
+                    if path not in last
+                ]
             )
-            writing.write_wanted_files([Wanted(path, None, below=top) for path in gone])
+            writing.write_planned_files([PlannedWrite(path, None, below=top) for path in gone])
             for path in gone:
                 writing.remove_empty_folders(path, top)
-            writing.write_wanted_files([Wanted(path, files[path], below=top) for path in last])
+            writing.write_planned_files(
+                [PlannedWrite(path, files[path], below=top) for path in last]
+            )
     except BaseException:
         remove_folders(made)
         raise

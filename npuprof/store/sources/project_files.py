@@ -23,7 +23,7 @@ from npuprof.store.sources.lock import Lock, LockedSource
 from npuprof.store.sources.opening import read_sources
 from npuprof.store.sources.vendored import VendoredCopy, find_copy_folder
 from npuprof.system import writing
-from npuprof.system.writing import Wanted
+from npuprof.system.writing import PlannedWrite
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -182,17 +182,17 @@ class ProjectFiles:
             wanted.append(self._edit_project(wanted_sources))
         if locked or self.texts[LOCK_FILE] is not None:
             wanted.append(
-                Wanted(
+                PlannedWrite(
                     self.find_path(LOCK_FILE),
                     locks.format_lock(dict(locked)).encode(),
                     self.texts[LOCK_FILE],
                 )
             )
         changed = [one for one in wanted if one.content != one.known]
-        writing.write_wanted_files(changed)
+        writing.write_planned_files(changed)
         return [os.path.relpath(one.path) for one in changed]
 
-    def _edit_project(self, wanted_sources: Mapping[str, dict[str, Any] | None]) -> Wanted:
+    def _edit_project(self, wanted_sources: Mapping[str, dict[str, Any] | None]) -> PlannedWrite:
         import tomlkit
         import tomlkit.exceptions
 
@@ -216,7 +216,7 @@ class ProjectFiles:
             raise build_error("NP922", what, "Nothing was written.", "edit it by hand")
         if "\r\n" in text:
             made = made.replace("\r\n", "\n").replace("\n", "\r\n")
-        return Wanted(self.find_path(FILE), bom + made.encode(), known)
+        return PlannedWrite(self.find_path(FILE), bom + made.encode(), known)
 
 
 def _edit_sources(
