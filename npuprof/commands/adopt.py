@@ -180,7 +180,7 @@ class Adopt(Verb):
                 if not holds and not may_call_settings(file, data, modules):
                     continue
                 imported = import_script(file, data, modules=modules)
-                if holds or imported.found:
+                if holds or imported.settings:
                     scripts[file] = Script(file, data, imported)
                     problems += [
                         problem for problem in imported.problems if problem.severity != "info"

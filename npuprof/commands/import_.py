@@ -235,11 +235,11 @@ class _Scripts:
                     continue
                 script = import_script(file, data, named, modules)
                 self.problems += find_idle_configs(script)
-                if holds or script.found:
+                if holds or script.settings:
                     imported.append(script)
                     self.unread += (
                         named
-                        and not script.found
+                        and not script.settings
                         and any(problem.severity == "warning" for problem in script.problems)
                     )
         take_out, users = set_callers_apart(imported)
@@ -248,10 +248,12 @@ class _Scripts:
                 drafts = build_drafts(take_out(script), folders, verb.take_defaults)
                 passed_over = (
                     ""
-                    if any(not setting.commented for setting in script.found)
+                    if any(not setting.commented for setting in script.settings)
                     else find_passed_over(script)
                 )
-                self.files.append(script._replace(text="", notes=(), passed_over=passed_over))
+                self.files.append(
+                    script._replace(text="", other_records=(), passed_over=passed_over)
+                )
                 self.drafts += drafts
         return users
 
@@ -261,7 +263,7 @@ class _Scripts:
         """
         if (
             sum(
-                any(setting.surface != "config" for setting in script.found)
+                any(setting.surface != "config" for setting in script.settings)
                 for script in self.files
             )
             > 1
@@ -307,14 +309,16 @@ class _Scripts:
             else None
         )
         settings = [
-            setting for imported in self.files for setting in (*imported.found, *imported.others)
+            setting
+            for imported in self.files
+            for setting in (*imported.settings, *imported.other_variables)
         ]
         return {
             "schema": "npuprof.import/1",
             "settings": [
                 _build_setting_fields(setting)
                 for setting in settings
-                if not setting.commented and not setting.place.call
+                if not setting.commented and not setting.location.call
             ],
             "commented": [
                 _build_setting_fields(setting) for setting in settings if setting.commented
@@ -323,11 +327,11 @@ class _Scripts:
                 {
                     **_build_setting_fields(setting),
                     "script": imported.file,
-                    "call": setting.place.call[0],
+                    "call": setting.location.call[0],
                 }
                 for imported in self.files
-                for setting in (*imported.found, *imported.others)
-                if setting.place.call
+                for setting in (*imported.settings, *imported.other_variables)
+                if setting.location.call
             ],
             "presets": [_build_preset_fields(draft) for draft in self.drafts],
             **({"family": build_family_fields(family)} if family else {}),
@@ -352,13 +356,13 @@ class _Scripts:
                 )
             lines += [
                 f"  {escape_controls(text)}"
-                for text in describe_notes(draft.notes, draft.others)[1:]
+                for text in describe_notes(draft.notes, draft.other_variables)[1:]
             ]
         commented = sum(
             setting.commented
             for imported in self.files
-            for setting in imported.found
-            if not setting.place.call
+            for setting in imported.settings
+            if not setting.location.call
         )
         if commented:
             lines.append(f"{format_count(commented, 'setting')} commented out")
@@ -407,7 +411,7 @@ def _count_left_out(good: list[Draft]) -> str:
     """
     notes, others = (
         sum(len(draft.notes) for draft in good),
-        len({variable for draft in good for variable in draft.others}),
+        len({variable for draft in good for variable in draft.other_variables}),
     )
     counts = [format_count(notes, "setting")] * bool(notes) + [
         format_count(others, "other variable")
@@ -529,9 +533,9 @@ def _build_setting_fields(setting: ScriptSetting) -> dict[str, Any]:
         "condition": setting.condition or None,
         "runs": not setting.dead,
         "unused": setting.unused or None,
-        "default": setting.given.default,
+        "default": setting.assigned.default,
         "scope": setting.scope or None,
-        **({"part": setting.place.part} if setting.place.part else {}),
+        **({"part": setting.location.part} if setting.location.part else {}),
     }
 
 
@@ -546,8 +550,11 @@ def _build_preset_fields(draft: Draft) -> dict[str, Any]:
             if (values := select_section(draft.settings, name)) or not section.dotted
         },
         "left_out": [
-            {**_build_setting_fields(note.found), "why": note.why, "hint": note.hint or None}
-            for note in (*draft.notes, *(Note(setting, setting.reason) for setting in draft.others))
+            {**_build_setting_fields(note.setting), "why": note.why, "hint": note.hint or None}
+            for note in (
+                *draft.notes,
+                *(Note(setting, setting.reason) for setting in draft.other_variables),
+            )
         ],
     }
 
@@ -555,7 +562,9 @@ def _build_preset_fields(draft: Draft) -> dict[str, Any]:
 def _format_place(setting: ScriptSetting, draft: Draft) -> str:
     if setting.file != draft.file:
         return escape_controls(f"{setting.file}:{setting.line}")
-    return f"{setting.line} ({setting.place.part})" if setting.place.part else str(setting.line)
+    return (
+        f"{setting.line} ({setting.location.part})" if setting.location.part else str(setting.line)
+    )
 
 
 VERB = Import

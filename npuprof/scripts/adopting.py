@@ -87,7 +87,7 @@ def list_drafts(
         an empty set.
         """
         places = {
-            os.path.normpath(origin.file) if origin.place.call else ""
+            os.path.normpath(origin.file) if origin.location.call else ""
             for origin in draft.origins.values()
         }
         return {holders[place] for place in places} if places <= holders.keys() else set()

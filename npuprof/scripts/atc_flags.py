@@ -12,7 +12,7 @@ from npuprof.catalog.readers import is_taken
 from npuprof.document.keys import format_full_key
 from npuprof.scripts.script_records import (
     EMPTY,
-    ScriptPlace,
+    ScriptLocation,
     ScriptSetting,
     ScriptValue,
     remove_script_folder,
@@ -44,7 +44,7 @@ def read_flags(path: str, words: Iterable[Word], scope: str) -> Iterator[ScriptS
         elif word.open_part:
             unknown = ScriptValue(None, f"depends on {word.open_part}")
             yield ScriptSetting(
-                ScriptPlace(path, word.line, word.column), "atc", "", "", unknown, scope=scope
+                ScriptLocation(path, word.line, word.column), "atc", "", "", unknown, scope=scope
             )
 
 
@@ -74,7 +74,7 @@ def _build_flag_setting(
     result = ScriptValue(got, reason, "" if reason else "str", text, relative=relative)
     unused = EMPTY if text == "" and flag is not None and ignores_empty(flag) else ""
     return ScriptSetting(
-        ScriptPlace(path, word.line, word.column),
+        ScriptLocation(path, word.line, word.column),
         "atc",
         key,
         name,

@@ -16,7 +16,7 @@ from npuprof.catalog.condition import find_key
 from npuprof.checks.view import Fault, View, build_asked_scope, find_chip, narrow_scope
 from npuprof.model import Context, Finding, Origin, Place
 from npuprof.scripts.launches import Launch
-from npuprof.scripts.script_records import EMPTY, UNSET, Placed, ScriptSetting
+from npuprof.scripts.script_records import EMPTY, UNSET, LocatedRecord, ScriptSetting
 
 #: The value of a setting that the run decides: equal to nothing.
 UNDECIDED = object()
@@ -76,7 +76,7 @@ class ScriptView(View):
         self.closed = closed
         # the content of a file counts, if it was read
         seen = {
-            key: setting.value if setting.given.content is None else setting.given.content
+            key: setting.value if setting.assigned.content is None else setting.assigned.content
             for key, setting in found.items()
         }
         self.settings = {
@@ -171,7 +171,7 @@ class ScriptView(View):
 NOTHING = _Nothing()
 
 
-def place_fault(fault: Fault, at: ScriptSetting | Placed) -> Finding:
+def place_fault(fault: Fault, at: ScriptSetting | LocatedRecord) -> Finding:
     """Return a fault as a finding at the place of a setting or another record of a script."""
     place = Place(at.file, at.line, at.column)
     key = at.key if isinstance(at, ScriptSetting) else ""

@@ -160,13 +160,13 @@ def set_callers_apart(
             return imported
 
         def is_own(setting: ScriptSetting) -> bool:
-            return bool(setting.place.call) or not any(
+            return bool(setting.location.call) or not any(
                 first <= setting.line <= last for first, last in ranges
             )
 
         return imported._replace(
-            found=tuple(filter(is_own, imported.found)),
-            others=tuple(filter(is_own, imported.others)),
+            settings=tuple(filter(is_own, imported.settings)),
+            other_variables=tuple(filter(is_own, imported.other_variables)),
         )
 
     return take_out, {path: _describe_callers(several) for path, several in calls.items()}

@@ -87,7 +87,7 @@ def list_launches(imported: ImportedFile) -> list[Launch]:
     sites = {site.scope: site for site in imported.sites}
     entries = {entry.site: entry for entry in imported.list_records(AddedEntry) if entry.site}
     live = sorted(
-        (setting for setting in imported.found if not setting.commented), key=attrgetter("order")
+        (setting for setting in imported.settings if not setting.commented), key=attrgetter("order")
     )
     groups = group_by(live, attrgetter("scope"))
     ends = {id(same[-1]): scope for scope, same in groups.items() if same[0].surface != "env"}

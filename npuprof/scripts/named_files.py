@@ -81,7 +81,7 @@ def find_sidecars(imported: ImportedFile, folders: Sequence[str]) -> list[Sideca
     """Return the existing files that the settings of a script name."""
     return [
         sidecar
-        for item in imported.found
+        for item in imported.settings
         if not (item.commented or item.dead) and (sidecar := open_sidecar(item, folders))
     ]
 
@@ -96,9 +96,9 @@ def attach_contents(imported: ImportedFile, sidecars: Sequence[Sidecar]) -> Impo
         if one.value is not None and not one.structure.faults(one.value)
     }
     return imported._replace(
-        found=tuple(
+        settings=tuple(
             one.with_value(content=known[id(one)]) if id(one) in known else one
-            for one in imported.found
+            for one in imported.settings
         )
     )
 

@@ -71,7 +71,7 @@ def build_drafts(
     name_drafts(preset_name(imported.file), result)
     for draft in result:
         draft.is_one_of_several = len(result) > 1
-        draft.others = imported.others
+        draft.other_variables = imported.other_variables
     return result
 
 
@@ -95,19 +95,21 @@ def _keep_only_config(imported: ImportedFile) -> ImportedFile:
     """Return a file in which its only configuration counts even if it is unused: it was written
     intentionally.
     """
-    idle = {setting.scope for setting in imported.found if setting.unused.startswith(GOES_NOWHERE)}
+    idle = {
+        setting.scope for setting in imported.settings if setting.unused.startswith(GOES_NOWHERE)
+    }
     others = (
         item
-        for item in imported.found
+        for item in imported.settings
         if item.surface != "env" and not item.commented and not item.dead and item.scope not in idle
     )
     if not idle or any(setting.key for setting in others):
         return imported
     settings = (
         setting._replace(unused="") if setting.unused.startswith(GOES_NOWHERE) else setting
-        for setting in imported.found
+        for setting in imported.settings
     )
-    return imported._replace(found=tuple(settings))
+    return imported._replace(settings=tuple(settings))
 
 
 def build_draft(
@@ -123,9 +125,9 @@ def build_draft(
     for setting in launch.settings:
         if setting.reason == UNSET:
             continue
-        if take_defaults and setting.reason and setting.given.default is not None:
-            draft.assumed.append(Note(setting, setting.reason, value=setting.given.default))
-            setting = setting.with_value(reason="", value=setting.given.default)
+        if take_defaults and setting.reason and setting.assigned.default is not None:
+            draft.assumed.append(Note(setting, setting.reason, value=setting.assigned.default))
+            setting = setting.with_value(reason="", value=setting.assigned.default)
         base = len(
             list(
                 takewhile(
@@ -160,7 +162,7 @@ def _find_reason(setting: ScriptSetting, value: Any) -> tuple[str, str]:
     if setting.unused and setting.reason in ("", TAKEN_BACK):
         return setting.unused, ""
     why, hint = find_obstacle(setting)
-    if setting.given.relative and not why and isinstance(value, str):
+    if setting.assigned.relative and not why and isinstance(value, str):
         return (
             "begins in the folder of the script",
             (
@@ -268,14 +270,14 @@ def format_draft(draft: Draft) -> str:
     return format_preset(
         head,
         draft.settings,
-        [*describe_assumed(draft.assumed), *describe_notes(draft.notes, draft.others)],
+        [*describe_assumed(draft.assumed), *describe_notes(draft.notes, draft.other_variables)],
     )
 
 
 def find_obstacle(item: ScriptSetting) -> tuple[str, str]:
     """Return why a setting cannot be in a preset, and the hint; empty if it can."""
     if item.reason:
-        default = item.given.default
+        default = item.assigned.default
         return (
             item.reason,
             f"{format_toml_value(default)} is the default of the script"
@@ -333,9 +335,9 @@ def _find_foreign_obstacle(item: ScriptSetting) -> tuple[str, str]:
     """Return why an argument of an object, or an attribute without an option, cannot be
     in a preset.
     """
-    if item.made and item.name in list_class_arguments(item.made):
-        return f"an argument of {item.made} that is not an option", ""
-    return f"{item.made or 'global_options()'} does not take it", "see npuprof scan"
+    if item.class_name and item.name in list_class_arguments(item.class_name):
+        return f"an argument of {item.class_name} that is not an option", ""
+    return f"{item.class_name or 'global_options()'} does not take it", "see npuprof scan"
 
 
 def read_preset_value(setting: ScriptSetting, folders: Sequence[str] | None) -> Any:

@@ -25,7 +25,7 @@ class Note(Record):
     later line replaces it.
     """
 
-    found: ScriptSetting
+    setting: ScriptSetting
     why: str
     hint: str = ""
     condition: str = ""
@@ -49,7 +49,7 @@ class Draft:
     omitted settings.
 
     ``carried`` are all settings in the preset, including replaced ones; ``assumed`` are notes on
-    settings with a flag's default, which a run may change. ``others`` are variables of other
+    settings with a flag's default, which a run may change. ``other_variables`` are variables of other
     programs in the file. ``sources`` are the configurations with these settings, ``labels``
     distinguish the first one from others of its file, if there are several.
     """
@@ -63,7 +63,7 @@ class Draft:
         self.notes: list[Note] = []
         self.carried: list[ScriptSetting] = []
         self.assumed: list[Note] = []
-        self.others: tuple[ScriptSetting, ...] = ()
+        self.other_variables: tuple[ScriptSetting, ...] = ()
         self.sources = [Source(file)]
         self.labels: tuple[str, ...] = ()
         self.is_one_of_several = False

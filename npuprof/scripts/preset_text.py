@@ -97,10 +97,10 @@ def describe_notes(
     """
     if not notes and not others:
         return []
-    several = len({note.found.file for note in notes}) > 1
+    several = len({note.setting.file for note in notes}) > 1
     places_of: dict[tuple[str, str], dict[str, None]] = {}
     for note in notes:
-        setting = note.found
+        setting = note.setting
         value = (
             f" = {format_short_value(setting.value)}"
             if not setting.reason and setting.value is not None
@@ -111,7 +111,7 @@ def describe_notes(
         )
         places[
             f"{cite(setting.file)}:{setting.line}"
-            + (f" ({setting.place.part})" if setting.place.part else "")
+            + (f" ({setting.location.part})" if setting.location.part else "")
         ] = None
     lines = ["", "Not carried over:"]
     for (what, hint), places in list(places_of.items())[:most]:
@@ -144,7 +144,7 @@ def group_others(
     ).items():
         names = group_by(several, lambda setting: setting.name or "a computed name")
         places = {
-            name: dict.fromkeys(item.place.part or f"line {item.line}" for item in same)
+            name: dict.fromkeys(item.location.part or f"line {item.line}" for item in same)
             for name, same in names.items()
         }
         listed = (f"{name} ({', '.join(lines)})" for name, lines in places.items())
@@ -155,7 +155,7 @@ def describe_assumed(notes: Sequence[Note], cite: Callable[[str], str] = cite_sc
     """Return the settings with flag defaults as comment lines."""
     lines = [
         (
-            f"{cite(note.found.file)}:{note.found.line}: {note.found.key} = "
+            f"{cite(note.setting.file)}:{note.setting.line}: {note.setting.key} = "
             f"{format_short_value(note.value)}: {note.why}"
         )
         for note in notes
@@ -182,9 +182,11 @@ def explain_nothing(
     ``users`` are the scripts that contain the settings of the file's functions.
     """
     notes = [note for draft in drafts for note in draft.notes]
-    live = sum(not setting.commented for setting in imported.found)
+    live = sum(not setting.commented for setting in imported.settings)
     faults = [problem.message for problem in imported.problems if problem.severity != "info"]
-    others = "; ".join(text for _, text in group_others(imported.others)) if is_named else ""
+    others = (
+        "; ".join(text for _, text in group_others(imported.other_variables)) if is_named else ""
+    )
     has_entry = any(site.surface == "session" for site in imported.sites)
     reasons = (
         _sum_up(notes) if notes else "",
@@ -193,7 +195,9 @@ def explain_nothing(
         f"{format_count(live, 'setting')}, all of them None, which leaves them unset"
         if live
         else "",
-        f"{format_count(len(imported.found), 'setting')}, commented out" if imported.found else "",
+        f"{format_count(len(imported.settings), 'setting')}, commented out"
+        if imported.settings
+        else "",
         *faults[:1],
         "an optimizer entry without a setting"
         if has_entry

@@ -27,7 +27,7 @@ from npuprof.scripts.reading import (
 )
 from npuprof.scripts.reading.file_kinds import may_be_called
 from npuprof.scripts.script_coverage import CoverageCount
-from npuprof.scripts.script_records import PartPlaces
+from npuprof.scripts.script_records import PartLocations
 from npuprof.scripts.summary.setting_counts import Survey
 from npuprof.store import spec
 from npuprof.system.processes import map_in_processes
@@ -100,7 +100,7 @@ class _Scan(NamedTuple):
 
     file: str
     data: bytes = b""
-    places: PartPlaces | None = None
+    places: PartLocations | None = None
     findings: list[Finding] = []
     imported: ImportedFile | None = None
     is_missing: bool = False
@@ -167,11 +167,13 @@ class _Scanner:
             *check_sidecars(sidecars, self._context),
             *check_file_blocks(self._injector, imported.file, data),
         ]
-        text = data if b"npuprof:" in data or imported.places is not None else b""
+        text = data if b"npuprof:" in data or imported.part_locations is not None else b""
         is_unread = any(
             finding.code == "NP801" and finding.severity == "warning" for finding in findings
         )
-        return _Scan(imported.file, text, imported.places, findings, imported, is_unread=is_unread)
+        return _Scan(
+            imported.file, text, imported.part_locations, findings, imported, is_unread=is_unread
+        )
 
 
 def _open_shared(imported: ImportedFile, modules: Modules) -> ImportedFile:
@@ -267,7 +269,7 @@ def _sift_page(page: _Scan, brought: bool) -> tuple[list[Finding], int]:
     # comments of a file that is only named were not requested
     reported = [finding for finding in sifted if finding in findings] if brought else sifted
     return [
-        page.places.place_finding(finding) for finding in reported
+        page.places.locate_finding(finding) for finding in reported
     ] if page.places is not None else reported, len(accepted)
 
 
@@ -279,7 +281,7 @@ def _count_scripts(survey: Survey, scans: list[_Scan], result: Scanned, folders:
         with isolate_faults(imported.file, result.faults):
             survey.add_script(take_out(imported), folders)
     unread = sum(
-        scan.is_unread and not (scan.imported and scan.imported.found) for scan in scans
+        scan.is_unread and not (scan.imported and scan.imported.settings) for scan in scans
     )  # with settings it was read
     survey.files, survey.unread = (
         result.files,

@@ -28,8 +28,8 @@ class CoverageCount:
     def add_file(self, imported: ImportedFile) -> None:
         """Count the settings of a file."""
         marked = [
-            *((setting, True) for setting in imported.found),
-            *((setting, False) for setting in imported.others),
+            *((setting, True) for setting in imported.settings),
+            *((setting, False) for setting in imported.other_variables),
         ]
         for setting, is_judged in marked:
             place = (setting.file, setting.line, setting.column, setting.key or setting.name)

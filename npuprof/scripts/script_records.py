@@ -74,7 +74,7 @@ def are_exclusive(place: Branches, other: Branches) -> bool:
 _LINE = re.compile(r"\bline (\d+)\b")
 
 
-class Placed(Record):
+class LocatedRecord(Record):
     """A record at a line and column of a file, both from 1."""
 
     file: str
@@ -82,7 +82,7 @@ class Placed(Record):
     column: int
 
 
-class ScriptPlace(Placed):
+class ScriptLocation(LocatedRecord):
     """The place of a setting in a file, from 1.
 
     ``part`` is the place for users: ``cell 3, line 5``. For settings of another ``file``, ``call``
@@ -116,21 +116,21 @@ class ScriptSetting(Record):
 
     ``key`` is npuprof's full key (``precision_mode``, ``env.JOB_ID``), empty if it is computed;
     ``name`` is the name in the script, ``field`` the protobuf field. ``scope`` is the setting's
-    configuration, ``made`` the class of an argument, ``function`` the function of a process-wide
+    configuration, ``class_name`` the class of an argument, ``function`` the function of a process-wide
     setting. ``dead`` settings never run; ``unused`` is why a setting is not effective. ``order`` is
     the execution order. ``command`` is the only command of a shell script that a setting applies
     to.
     """
 
-    place: ScriptPlace
+    location: ScriptLocation
     surface: str
     key: str
     name: str
-    given: ScriptValue = ScriptValue()
+    assigned: ScriptValue = ScriptValue()
     field: str | None = None
     branches: Branches = ()
     scope: str = ""
-    made: str = ""
+    class_name: str = ""
     function: str = ""
     commented: bool = False
     dead: bool = False
@@ -141,44 +141,44 @@ class ScriptSetting(Record):
     @property
     def file(self) -> str:
         """Its file."""
-        return self.place.file
+        return self.location.file
 
     @property
     def line(self) -> int:
         """Its line, from 1."""
-        return self.place.line
+        return self.location.line
 
     @property
     def column(self) -> int:
         """Its column, from 1."""
-        return self.place.column
+        return self.location.column
 
     @property
     def file_line(self) -> str:
         """``file:line``."""
-        return f"{self.place.file}:{self.place.line}"
+        return f"{self.location.file}:{self.location.line}"
 
     @property
     def cited_line(self) -> str:
         """Its line, with the file if it is not the script's."""
-        return f"line {self.line} of {self.file}" if self.place.call else f"line {self.line}"
+        return f"line {self.line} of {self.file}" if self.location.call else f"line {self.line}"
 
     @property
     def position(self) -> Position:
         """Its line and column in the script itself: for settings of another file, those
         of the call.
         """
-        return self.place.call or (self.line, self.column)
+        return self.location.call or (self.line, self.column)
 
     @property
     def value(self) -> Any:
         """Its value, if there is no reason why it is unknown."""
-        return self.given.value
+        return self.assigned.value
 
     @property
     def reason(self) -> str:
         """Why its value is unknown; empty if it is known."""
-        return self.given.reason
+        return self.assigned.reason
 
     @property
     def condition(self) -> str:
@@ -187,13 +187,13 @@ class ScriptSetting(Record):
             text if len(self.branches) == 1 else f"({text})" for _, _, text in self.branches
         )
 
-    def with_value(self, **given: Any) -> ScriptSetting:
+    def with_value(self, **fields: Any) -> ScriptSetting:
         """Return the setting with other fields of its value."""
-        return self._replace(given=self.given._replace(**given))
+        return self._replace(assigned=self.assigned._replace(**fields))
 
-    def with_place(self, **place: Any) -> ScriptSetting:
-        """Return the setting with other fields of its place."""
-        return self._replace(place=self.place._replace(**place))
+    def with_location(self, **fields: Any) -> ScriptSetting:
+        """Return the setting with other fields of its location."""
+        return self._replace(location=self.location._replace(**fields))
 
 
 def remove_script_folder(value: Any) -> tuple[Any, bool]:
@@ -209,10 +209,10 @@ def remove_script_folder(value: Any) -> tuple[Any, bool]:
 
 
 OtherRecord = TypeVar("OtherRecord", bound=Record)
-OwnRecord = TypeVar("OwnRecord", bound=Placed)
+OwnRecord = TypeVar("OwnRecord", bound=LocatedRecord)
 
 
-class BrokenExport(Placed):
+class BrokenExport(LocatedRecord):
     """An ineffective export of a shell script: the intended ``name`` and the ``written`` one, which
     is invalid.
 
@@ -223,13 +223,13 @@ class BrokenExport(Placed):
     written: str
 
 
-class SourcedEnvironment(Placed):
+class SourcedEnvironment(LocatedRecord):
     """A ``set_env.sh`` that a script sources, by its path."""
 
     path: str
 
 
-class VariableRead(Placed):
+class VariableRead(LocatedRecord):
     """The first read of a variable in a shell script, by ``name``."""
 
     name: str
@@ -280,33 +280,33 @@ class Followed(Record):
 class ImportedFile(Record):
     """The content of one file: its settings in text order, its configuration objects, its faults.
 
-    ``text`` is the parsed text; ``notes`` are other records for the checks: disabled rewriters,
+    ``text`` is the parsed text; ``other_records`` are those for the checks: disabled rewriters,
     constructor calls, ... ``passed_over`` are unsupported statements of a file without settings.
-    ``places`` exists if the text was joined from parts of the file. ``followed`` are called
-    functions of other files whose settings are in ``found``. ``others`` are variables of other
+    ``part_locations`` exists if the text was joined from parts of the file. ``followed`` are called
+    functions of other files whose settings are in ``settings``. ``other_variables`` are variables of other
     programs, each with the reason why it is in no preset. A ``declarative`` file, such as a
     manifest, sets all variables before it starts anything.
     """
 
     file: str
-    found: tuple[ScriptSetting, ...] = ()
+    settings: tuple[ScriptSetting, ...] = ()
     sites: tuple[Site, ...] = ()
     problems: tuple[Finding, ...] = ()
     text: str = ""
-    notes: tuple[Record, ...] = ()
+    other_records: tuple[Record, ...] = ()
     passed_over: str = ""
-    places: PartPlaces | None = None
+    part_locations: PartLocations | None = None
     followed: tuple[Followed, ...] = ()
-    others: tuple[ScriptSetting, ...] = ()
+    other_variables: tuple[ScriptSetting, ...] = ()
     declarative: bool = False
 
     def list_records(self, kind: type[OtherRecord]) -> list[OtherRecord]:
         """Return the records of one type, including those of other files."""
-        return [note for note in self.notes if isinstance(note, kind)]
+        return [record for record in self.other_records if isinstance(record, kind)]
 
     def list_own_records(self, kind: type[OwnRecord]) -> list[OwnRecord]:
         """Return the records of one type in the file itself."""
-        return [note for note in self.list_records(kind) if note.file == self.file]
+        return [record for record in self.list_records(kind) if record.file == self.file]
 
 
 class PartLine(Record):
@@ -324,14 +324,14 @@ class PartLine(Record):
     start: int = 0
 
 
-class PartPlaces:
+class PartLocations:
     """The lines of a text, with their sources."""
 
     def __init__(self, lines: list[PartLine], text: str) -> None:
         self._lines = lines
         self.text = text
 
-    def find_place(self, line: int, column: int) -> tuple[int, int, str]:
+    def find_location(self, line: int, column: int) -> tuple[int, int, str]:
         """Return line and column in the file, and the part for users: ``cell 3, line 5``."""
         if not 0 < line <= len(self._lines):
             return line, column, ""
@@ -345,17 +345,17 @@ class PartPlaces:
             f"cell {part.cell}, line {part.number}" if part.cell else "",
         )
 
-    def place_finding(self, finding: Finding) -> Finding:
+    def locate_finding(self, finding: Finding) -> Finding:
         """Return a finding at its place in the file; its message names the cell."""
         if finding.where is None or not finding.where.line:
             return finding
-        line, column, part = self.find_place(finding.where.line, finding.where.column)
+        line, column, part = self.find_location(finding.where.line, finding.where.column)
         placed = finding._replace(
             where=finding.where._replace(line=line, column=column if finding.where.column else 0)
         )
         texts = (finding.message, finding.why, finding.hint)
         message, why, hint = (
-            _LINE.sub(lambda match: self.find_place(int(match[1]), 1)[2] or match[0], text)
+            _LINE.sub(lambda match: self.find_location(int(match[1]), 1)[2] or match[0], text)
             for text in texts
         )
         return placed._replace(

@@ -223,7 +223,9 @@ def _format_leaf(leaf: Leaf, folder: str, cite: Citation, switched: dict[int, st
         if source.condition
     )
     notes = [note for draft in leaf.drafts for note in draft.notes]
-    others = list(dict.fromkeys(setting for draft in leaf.drafts for setting in draft.others))
+    others = list(
+        dict.fromkeys(setting for draft in leaf.drafts for setting in draft.other_variables)
+    )
     comments = [
         *(["", f"Imported from {len(scripts)} scripts:", *scripts] if shared else []),
         *(["", "Made only under a test:", *tests] if tests else []),
@@ -270,7 +272,8 @@ def _format_base(facts: dict[str, Any], dependents: int) -> str:
 def _format_mixin(switch: Switch, cite: Citation) -> str:
     """Return a mix-in as TOML: its condition as the description, and its places as comments."""
     listed = [
-        f"{cite(note.found.file)}:{note.found.line}: if {note.condition}" for note in switch.notes
+        f"{cite(note.setting.file)}:{note.setting.line}: if {note.condition}"
+        for note in switch.notes
     ]
     count = Counter(note.condition for note in switch.notes)
     more = f" and {len(count) - 1} more" if len(count) > 1 else ""
@@ -377,11 +380,11 @@ def collect_switches(drafts: Iterable[Draft]) -> list[Switch]:
     switched: dict[frozenset[Pair], tuple[dict[str, Any], list[Note]]] = {}
     for draft in drafts:
         for notes in group_switched(draft.notes).values():
-            facts = {note.found.key: note.value for note in notes}
+            facts = {note.setting.key: note.value for note in notes}
             switched.setdefault(list_pairs(facts), (facts, []))[1].append(notes[0])
     rows = sorted(switched.items(), key=lambda row: (-len(row[1][1]), sorted(row[0])))
     return [
-        Switch(facts, tuple(sorted(notes, key=lambda note: (note.found.file, note.found.line))))
+        Switch(facts, tuple(sorted(notes, key=lambda note: (note.setting.file, note.setting.line))))
         for _, (facts, notes) in rows
     ]
 
@@ -392,7 +395,7 @@ def group_switched(notes: Sequence[Note]) -> dict[tuple[str, str, str], list[Not
     """
     return group_by(
         (note for note in notes if note.condition),
-        lambda note: (note.found.file, note.found.scope, note.condition),
+        lambda note: (note.setting.file, note.setting.scope, note.condition),
     )
 
 
@@ -406,7 +409,7 @@ def describe_switched(notes: Sequence[Note], names: dict[int, str], cite: Citati
     places_of: dict[str, list[str]] = {}
     for first, *_ in group_switched(notes).values():
         text = f"if {first.condition}: --with {names[id(first)]}"
-        places_of.setdefault(text, []).append(f"{cite(first.found.file)}:{first.found.line}")
+        places_of.setdefault(text, []).append(f"{cite(first.setting.file)}:{first.setting.line}")
     lines = [f"{count_rest(places, 1)}: {text}" for text, places in places_of.items()]
     return ["", "Under a condition:", *lines] if lines else []
 

@@ -82,8 +82,8 @@ class Word:
         """Return the word with other parts."""
         return Word(self.line, self.column, parts, self.quoted, self.span, self.items)
 
-    def with_place(self, line: int, column: int) -> Word:
-        """Return the word at another place."""
+    def with_position(self, line: int, column: int) -> Word:
+        """Return the word at another position."""
         return Word(line, column, self.parts, self.quoted, self.span, self.items)
 
     @property

@@ -55,7 +55,7 @@ def test_what_is_filled_in_is_left_open_flag_by_flag() -> None:
         "import subprocess\nsubprocess.run(['atc', '--model=' + name, f'--output={out}', "
         "'--framework=5', *more, extra])\n"
     )
-    read = imported(script).found
+    read = imported(script).settings
     assert [(one.name, one.value, bool(one.reason)) for one in read] == [
         ("--model", None, True),
         ("--output", None, True),
@@ -89,7 +89,7 @@ def test_what_is_filled_in_is_left_open_flag_by_flag() -> None:
 )
 def test_a_conversion_that_is_computed_is_noted(script: str) -> None:
     read = imported(script)
-    assert not read.found
+    assert not read.settings
     assert [(one.code, one.severity) for one in read.problems] == [("NP801", "info")]
     assert "atc is run here in a way that is not followed" in read.problems[0].message
 
@@ -107,4 +107,4 @@ def test_a_conversion_that_is_computed_is_noted(script: str) -> None:
 )
 def test_other_programs_are_none_of_ours(script: str) -> None:
     read = imported(script)
-    assert (read.found, read.sites, read.problems) == ((), (), ())
+    assert (read.settings, read.sites, read.problems) == ((), (), ())

@@ -32,7 +32,7 @@ GOOD = {
 def test_there_is_one_file_of_every_kind() -> None:
     assert list(GOOD) == [name for name, kind in KINDS.items() if kind.read]
     for kind, (name, text) in GOOD.items():
-        assert [(one.key, one.value) for one in imported(text, name).found] == [
+        assert [(one.key, one.value) for one in imported(text, name).settings] == [
             ("env.HCCL_CONNECT_TIMEOUT", "600")
         ], kind
 

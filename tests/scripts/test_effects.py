@@ -175,7 +175,7 @@ def test_what_may_be_passed_over_or_comes_late_is_in_no_preset(
     text: str, held: set[str], why: str
 ) -> None:
     drafts = build_drafts(imported(HEAD + text, "x.py"))
-    left = {note.found.key: note.why for draft in drafts for note in draft.notes}
+    left = {note.setting.key: note.why for draft in drafts for note in draft.notes}
     assert {key for draft in drafts for key in draft.settings} == held
     told = left.get("profiling_mode", left.get("env.HCCL_CONNECT_TIMEOUT", ""))
     assert why in told if why else not told

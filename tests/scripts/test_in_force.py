@@ -40,7 +40,7 @@ def draft_options(text: str) -> tuple[set[str], dict[str, str]]:
 def describe_drafts(drafts: list[Any]) -> tuple[set[str], dict[str, str]]:
     left: dict[str, str] = {}
     for note in (note for draft in drafts for note in draft.notes):
-        left[note.found.key] = f"{left.get(note.found.key, '')}{note.why}; "
+        left[note.setting.key] = f"{left.get(note.setting.key, '')}{note.why}; "
     return {key for draft in drafts for key in draft.settings}, left
 
 

@@ -37,7 +37,7 @@ def test_every_kind_of_file_says_what_it_sets(case: str) -> None:
 def test_containers_and_config_maps_say_what_they_set(case: str) -> None:
     text, wanted = KUBERNETES[case]
     assert settings(text, "a.yaml") == wanted
-    assert all(other.name.isidentifier() for other in imported(text, "a.yaml").others), (
+    assert all(other.name.isidentifier() for other in imported(text, "a.yaml").other_variables), (
         "a file name is no variable"
     )
 
@@ -47,7 +47,7 @@ def test_settings_in_a_config_are_told_of_where_that_is_certain_and_never_carrie
     case: str, run: Run, tmp_path: Path
 ) -> None:
     name, text, keys = CONFIGS[case]
-    found = imported(text, name).found
+    found = imported(text, name).settings
     assert [one.key for one in found] == keys
     assert all(
         one.surface == "config" and one.reason.endswith("the script that reads it decides")
@@ -118,11 +118,14 @@ def test_a_file_of_a_kind_that_is_not_read_is_reported_if_named_and_skipped_belo
 
 def test_places_are_those_of_the_names() -> None:
     text = 'ENV A=1 \\\n  HCCL_ALGO="x"\n'
-    assert [(one.line, one.column) for one in imported(text, "Dockerfile").found] == [(2, 3)]
+    assert [(one.line, one.column) for one in imported(text, "Dockerfile").settings] == [(2, 3)]
     text = '{"env":\n  {"HCCL_ALGO": "x", "HCCL_IF_IP": "y"}}'
-    assert [(one.line, one.column) for one in imported(text, "x.json").found] == [(2, 4), (2, 22)]
+    assert [(one.line, one.column) for one in imported(text, "x.json").settings] == [
+        (2, 4),
+        (2, 22),
+    ]
     text = "#SBATCH --export=ALL,HCCL_ALGO=1\n"
-    assert [(one.line, one.column) for one in imported(text, "x.slurm").found] == [(1, 22)]
+    assert [(one.line, one.column) for one in imported(text, "x.slurm").settings] == [(1, 22)]
 
 
 @pytest.mark.parametrize(

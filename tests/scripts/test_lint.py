@@ -691,7 +691,7 @@ def test_entries_of_other_optimizers_are_none_of_ours() -> None:
         HEAD.replace("NpuOptimizer", "TensorRTOptimizer")
         + f'{P}["max_batch_size"].i = 4\n{P}["precision_mode"].s = b"FP16"\n'
     )
-    assert imported(text).found == ()
+    assert imported(text).settings == ()
     assert findings(text) == []
 
 

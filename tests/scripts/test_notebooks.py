@@ -32,8 +32,8 @@ def test_a_place_is_one_of_the_file_and_says_which_cell_it_is(form: str) -> None
         ("markdown", "# é"), HEAD, f'"é\\"\t"; {SET}', "x = 1\n%env HCCL_ALGO=1\n%%x", **FORMS[form]
     )
     text += "\n"
-    found = imported(text, "x.ipynb").found
-    assert [(one.key, one.place.part) for one in found] == [("precision_mode", "cell 3, line 1")]
+    found = imported(text, "x.ipynb").settings
+    assert [(one.key, one.location.part) for one in found] == [("precision_mode", "cell 3, line 1")]
     line = text.split("\n")[found[0].line - 1]
     assert line[found[0].column - 1 :].startswith('custom_op.parameter_map[\\"precision_mode')
     problem = imported(text, "x.ipynb").problems[0]

@@ -93,7 +93,7 @@ def test_what_is_carried_over_and_what_is_listed_are_all_assignments_of_a_file(d
     wanted = {(name, head.count("\n") + place) for place, name in enumerate(names, 1)}
     found = imported(text, kind)
     made = build_drafts(found)
-    listed = [*(note.found for draft in made for note in draft.notes), *found.others]
+    listed = [*(note.setting for draft in made for note in draft.notes), *found.other_variables]
     carried = [one for draft in made for one in draft.origins.values()]
     assert sorted((one.name, one.line) for one in (*carried, *listed)) == sorted(wanted), text
     told = "".join(map(format_draft, made)) if made else explain_nothing(found, made, True)

@@ -24,7 +24,7 @@ ATC = "atc --model=a.pb --framework=3 --output=a --soc_version=Ascend310P3"
 
 def by_scope(text: str, name: str) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
-    for one in imported(text, name).found:
+    for one in imported(text, name).settings:
         found.setdefault(one.scope.rpartition("@")[2], {})[one.key] = one.reason or one.value
     return found
 
@@ -101,7 +101,7 @@ def test_a_script_whose_settings_are_not_followed_is_named_with_the_reason(
 def test_a_parameter_map_that_other_code_is_given_is_named() -> None:
     (told,) = (
         one.reason
-        for one in imported(f"{HEAD}{ENTRY}{SET}fill(op.parameter_map)\n", "a.py").found
+        for one in imported(f"{HEAD}{ENTRY}{SET}fill(op.parameter_map)\n", "a.py").settings
         if one.reason
     )
     assert told == "op.parameter_map is passed to other code, whose changes to it are not traced"

@@ -179,7 +179,7 @@ def test_what_an_argument_overrules_is_left_out_with_its_place() -> None:
             + DRAFTS["an argument that overrules its session config"][0]
         )
     )
-    assert [(note.found.line, note.why) for note in draft.notes] == [
+    assert [(note.setting.line, note.why) for note in draft.notes] == [
         (6, "the argument of NPURunConfig in line 7 overrides it")
     ]
 
@@ -225,7 +225,7 @@ def test_an_argument_that_no_option_stands_for_is_left_out_with_the_reason(writt
         note
         for draft in build_drafts(imported(text))
         for note in draft.notes
-        if note.found.line == text.count("\n")
+        if note.setting.line == text.count("\n")
     )
     assert note.why == FOREIGN[written]
 

@@ -107,7 +107,7 @@ def test_the_default_of_a_flag_is_offered_and_not_taken() -> None:
         'flags.DEFINE_string("mode", "force_fp32", "")\n'
         'custom_op.parameter_map["precision_mode"].s = tf.compat.as_bytes(FLAGS.mode)\n'
     )
-    assert (found.value, found.given.default) == (None, "force_fp32")
+    assert (found.value, found.assigned.default) == (None, "force_fp32")
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_conditions_are_kept_as_they_are_written() -> None:
         "    op.parameter_map['enable_dump'].b = True\nelse:\n"
     )
     source += "    op.parameter_map['mix_compile_mode'].b = True\n"
-    assert [one.condition for one in imported(source).found] == [
+    assert [one.condition for one in imported(source).settings] == [
         "a",
         "b > 1",
         "not (a) and not (b > 1)",
@@ -167,7 +167,7 @@ def test_conditions_are_kept_as_they_are_written() -> None:
     ],
 )
 def test_what_only_looks_like_a_setting_is_not_read(line: str) -> None:
-    assert imported(f"{line}\n").found == ()
+    assert imported(f"{line}\n").settings == ()
 
 
 BAD = {
@@ -220,7 +220,7 @@ def test_any_bytes_are_read_or_said_by_name(name: str) -> None:
     )
     assert all(problem.code == "NP801" and problem.path == "x.py" for problem in found.problems)
     if name in ("latin1", "crlf", "cr") or name.startswith("cookie"):
-        assert [one.key for one in found.found] == ["use_off_line"]
+        assert [one.key for one in found.settings] == ["use_off_line"]
     build_drafts(found)
 
 
@@ -257,7 +257,7 @@ def test_shell_words_mean_what_the_shell_says(line: str, value: str) -> None:
     ],
 )
 def test_shell_text_that_sets_nothing_is_not_read(line: str) -> None:
-    assert not imported(f"{line}\n", "x.sh").found
+    assert not imported(f"{line}\n", "x.sh").settings
 
 
 def test_several_presets_need_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -331,7 +331,7 @@ READ = 'custom_op.parameter_map["precision_mode"].s = tf.compat.as_bytes({})\n'
 def read_mode(before: str, expression: str, behind: str = "") -> object:
     found = [
         one
-        for one in imported(f"{HEAD}{before}{READ.format(expression)}{behind}").found
+        for one in imported(f"{HEAD}{before}{READ.format(expression)}{behind}").settings
         if one.name == "precision_mode"
     ]
     return found[-1].value

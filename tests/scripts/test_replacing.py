@@ -56,7 +56,7 @@ def test_lines_give_way_to_a_block_that_sets_the_same(
         del lines[block.first : block.last + 1]
     assert not [
         setting
-        for setting in import_script("train.py", "\n".join(lines).encode()).found
+        for setting in import_script("train.py", "\n".join(lines).encode()).settings
         if is_plain(setting, text)
     ]
     assert run("inject", "train.py", "--all", "--check") == 0

@@ -260,5 +260,5 @@ def test_any_values_come_back_from_every_export(
 def test_a_carriage_return_is_a_character_where_not_all_lines_end_in_one(
     text: str, value: str
 ) -> None:
-    (setting,) = [one for one in imported(text, "x.sh").found if one.key == "env.HCCL_ALGO"]
+    (setting,) = [one for one in imported(text, "x.sh").settings if one.key == "env.HCCL_ALGO"]
     assert setting.value == value

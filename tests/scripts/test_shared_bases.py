@@ -17,7 +17,7 @@ import npuprof
 from npuprof import __main__, catalog
 from npuprof.document import keys, parse_document
 from npuprof.scripts.preset_draft import Draft, Note, Source
-from npuprof.scripts.script_records import ScriptPlace, ScriptSetting, ScriptValue
+from npuprof.scripts.script_records import ScriptLocation, ScriptSetting, ScriptValue
 from npuprof.scripts.shared_bases import Family, build_family, find_needed_releases
 from npuprof.scripts.topics import find_topic, join_topics
 from support.building import examples
@@ -137,7 +137,7 @@ def test_scripts_of_one_configuration_share_a_leaf(name: str) -> None:
 def test_a_leaf_lists_its_scripts_and_what_is_left_out_of_them_once() -> None:
     def note(file: str, line: int) -> Note:
         found = ScriptSetting(
-            ScriptPlace(file, line, 1),
+            ScriptLocation(file, line, 1),
             "session",
             "hccl_timeout",
             "hccl_timeout",

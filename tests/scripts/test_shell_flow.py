@@ -133,7 +133,7 @@ def test_variables_of_torch_npu_are_carried_over_and_a_slip_in_one_is_told() -> 
     text = "".join(f"export {name}={value}\n" for name, value in known.items())
     (draft,) = build_drafts(imported(f"{text}export HCCL_OP_BASE_FFTS_MODE=TRUE\n", "launch.sh"))
     assert draft.settings == {f"env.{name}": value for name, value in known.items()}
-    assert [(note.found.name, note.why) for note in draft.notes] == [
+    assert [(note.setting.name, note.why) for note in draft.notes] == [
         ("HCCL_OP_BASE_FFTS_MODE", "the catalogue does not know the variable")
     ]
     assert may_hold_settings("launch.sh", b"export PYTORCH_NPU_ALOC_CONF=1\n")

@@ -19,7 +19,7 @@ def draft_settings(text: str, name: str = "x.py") -> tuple[dict[str, Any], dict[
     """Return the settings of the one preset that a script makes, and why others are left out."""
     drafts = build_drafts(imported(text, name))
     settings = {key: value for draft in drafts for key, value in draft.settings.items()}
-    return settings, {note.found.key: note.why for draft in drafts for note in draft.notes}
+    return settings, {note.setting.key: note.why for draft in drafts for note in draft.notes}
 
 
 @pytest.mark.parametrize(
@@ -112,8 +112,8 @@ def test_a_path_from_the_folder_of_the_script_stays_in_the_script(
     settings, left = draft_settings(text)
     assert settings == {}
     assert left == {"dump_path": "begins in the folder of the script"}
-    (one,) = [one for one in imported(text).found if one.key == "dump_path"]
-    assert (one.value, one.given.relative) == (path, True)
+    (one,) = [one for one in imported(text).settings if one.key == "dump_path"]
+    assert (one.value, one.assigned.relative) == (path, True)
 
 
 @pytest.mark.parametrize(

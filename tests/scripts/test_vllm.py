@@ -112,7 +112,7 @@ def test_other_arguments_are_carried_over_where_they_are_constant_and_listed_whe
         "gpu-memory-utilization": 0.9,
         "speculative-config": '{"method": "mtp"}',
     }
-    assert [(note.found.name, note.found.line, note.why) for note in draft.notes] == [
+    assert [(note.setting.name, note.setting.line, note.why) for note in draft.notes] == [
         ("model", 1, "depends on $MODEL"),
         ("api-key", 1, "is a secret"),
         ("port", 2, "depends on $PORT"),
@@ -151,7 +151,7 @@ def test_broken_json_is_an_error_at_its_place(name: str, text: str, place: tuple
 )
 def test_what_is_not_constant_is_listed_with_the_reason(name: str, text: str, reason: str) -> None:
     imported_file = read(name, text)
-    assert reason in [setting.reason for setting in imported_file.found]
+    assert reason in [setting.reason for setting in imported_file.settings]
     assert faults(name, text) == []
 
 

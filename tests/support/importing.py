@@ -33,14 +33,14 @@ def settings(text: str | bytes, name: str = "x.py") -> dict[str, Any]:
     """Return the values found, by key; where there is none in force, the reason."""
     found = [
         (one, one.reason or (one.unused if one.surface == "env" else ""))
-        for one in imported(text, name).found
+        for one in imported(text, name).settings
         if not one.commented
     ]
     return {one.key or "?": f"<{why}>" if why else one.value for one, why in found}
 
 
 def import_setting(text: str, name: str = "x.py") -> ScriptSetting:
-    found = [found for found in imported(text, name).found if not found.commented]
+    found = [found for found in imported(text, name).settings if not found.commented]
     assert len(found) == 1
     return found[0]
 

@@ -70,7 +70,7 @@ def check_script(
     ]
     findings += [
         place_fault(_build_commented_fault(setting), setting)
-        for setting in imported.found
+        for setting in imported.settings
         if setting.commented
     ]
     for launch in launches:
@@ -112,8 +112,8 @@ def _name_calls(imported: ImportedFile, findings: Iterable[Finding]) -> list[Fin
         else "The function is called"
     )
     foreign = [
-        (Place(item.file, item.line, item.column), item.place.call)
-        for item in imported.found
+        (Place(item.file, item.line, item.column), item.location.call)
+        for item in imported.settings
         if item.file != imported.file
     ]
     callers: dict[Place | None, str] = {
@@ -182,7 +182,7 @@ def _find_default_faults(setting: ScriptSetting, context: Context) -> list[Fault
 
     A condition may exclude it.
     """
-    default, is_flag = setting.given.default, setting.reason.startswith(COMMAND_LINE)
+    default, is_flag = setting.assigned.default, setting.reason.startswith(COMMAND_LINE)
     if (
         setting.branches
         or default in (None, "")
@@ -260,7 +260,7 @@ def _is_no_matter(setting: ScriptSetting, fault: Fault) -> bool:
 
 
 def _check_surroundings(imported: ImportedFile, launches: list[Launch]) -> Iterator[Finding]:
-    if named := [setting for setting in imported.found if setting.surface == "config"]:
+    if named := [setting for setting in imported.settings if setting.surface == "config"]:
         names = ", ".join(dict.fromkeys(setting.name for setting in named[:8])) + (
             ", ..." if len(named) > 8 else ""
         )
@@ -274,7 +274,7 @@ def _check_surroundings(imported: ImportedFile, launches: list[Launch]) -> Itera
         )
         yield place_fault(Fault("NP813", what, why, f"write export {broken.name}="), broken)
     for sourced in imported.list_records(SourcedEnvironment):
-        yield from _find_overwritten(sourced, imported.found)
+        yield from _find_overwritten(sourced, imported.settings)
     for group in imported.list_records(ReplacedGroup):
         what = f"global_options().{group.path} is a group, not an option"
         why = "The assignment is accepted and takes the whole group out of the options."
@@ -303,8 +303,8 @@ def _check_names(imported: ImportedFile) -> Iterator[Finding]:
     """Yield options exported as variables that the script does not read, and misspelt names that it
     reads but never sets.
     """
-    read = frozenset(_READ_NAME.findall(imported.text)) if imported.others else frozenset()
-    for setting in imported.others:
+    read = frozenset(_READ_NAME.findall(imported.text)) if imported.other_variables else frozenset()
+    for setting in imported.other_variables:
         option = catalog.find_option(setting.name)
         if not (setting.unused or (option and option.common_name) or setting.name in read):
             yield from (

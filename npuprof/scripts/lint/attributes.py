@@ -41,14 +41,14 @@ def find_attribute_faults(setting: ScriptSetting, requested: Context) -> list[Fa
         return [_build_unknown_attribute_fault(setting.name, requested)]
     if not is_current:
         return []  # an attribute of an older release
-    if setting.reason not in ("", UNSET) and not setting.given.kind:
+    if setting.reason not in ("", UNSET) and not setting.assigned.kind:
         return []
-    if not is_attribute_value(setting.name, setting.given.written, requested.cann):
+    if not is_attribute_value(setting.name, setting.assigned.written, requested.cann):
         return [_build_refused_fault(setting, requested)]
     if (
         setting.reason
         or setting.key not in catalog.record_names()
-        or not is_attribute_value(setting.name, setting.given.written)
+        or not is_attribute_value(setting.name, setting.assigned.written)
     ):
         return []  # a value valid then is not a fault of today's option
     return [
@@ -79,16 +79,16 @@ def _build_unknown_attribute_fault(path: str, requested: Context) -> Fault:
 
 def _build_refused_fault(setting: ScriptSetting, requested: Context) -> Fault:
     taken = list_attribute_values(setting.name, requested.cann)
-    value = format_literal(setting.given.written)
+    value = format_literal(setting.assigned.written)
     listed = ", ".join(map(format_literal, taken))
-    alike = {type(choice) for choice in taken} == {type(setting.given.written)}
+    alike = {type(choice) for choice in taken} == {type(setting.assigned.written)}
     code, what = (
         ("NP203", f"{value} is none of {listed}")
         if alike
         else ("NP202", f"it takes {listed}, not {value}")
     )
     why = "The class accepts only these values and raises TypeError or ValueError for any other."
-    hint = "omit the line" if setting.given.written is None else f"write one of {listed}"
+    hint = "omit the line" if setting.assigned.written is None else f"write one of {listed}"
     return Fault(code, f"global_options().{setting.name}: {what}", why, hint)
 
 
@@ -99,7 +99,7 @@ def _find_engine_faults(setting: ScriptSetting) -> list[Fault]:
     if not known or setting.value in known:
         return []
     what = (
-        f"global_options().{setting.name} = {format_literal(setting.given.written)} passes the "
+        f"global_options().{setting.name} = {format_literal(setting.assigned.written)} passes the "
         "class, but the engine rejects it"
     )
     hint = f"write {' or '.join(map(format_literal, known))}"

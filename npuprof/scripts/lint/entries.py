@@ -17,7 +17,7 @@ from npuprof.scripts.python.parameter_map import HELPERS, Rewrite
 from npuprof.scripts.script_records import (
     IdleConfig,
     ImportedFile,
-    Placed,
+    LocatedRecord,
     ScriptSetting,
     are_exclusive,
 )
@@ -54,7 +54,7 @@ _REWRITES = {
 
 def find_nameless_entries(imported: ImportedFile) -> Iterator[Finding]:
     """Yield the entries with options but without a name, if no other code could name them."""
-    filled = {setting.scope for setting in imported.found if not setting.commented}
+    filled = {setting.scope for setting in imported.settings if not setting.commented}
     nameless = {
         site.scope: site.variable
         for site in imported.sites
@@ -89,7 +89,7 @@ def find_idle_configs(imported: ImportedFile) -> Iterator[Finding]:
         )
         settings = (
             item
-            for item in imported.found
+            for item in imported.settings
             if item.scope in idle.scopes and not item.commented and item.file == imported.file
         )
         what = f"{idle.name} has an entry for the adapter, and nothing is given {idle.name}"
@@ -98,10 +98,10 @@ def find_idle_configs(imported: ImportedFile) -> Iterator[Finding]:
             "Its settings have no effect on that session.",
             f"write {idle.session}(config={idle.name})",
         )
-        places: list[Placed | ScriptSetting] = [
+        places: list[LocatedRecord | ScriptSetting] = [
             *entries,
             *settings,
-            Placed(imported.file, idle.line, 1),
+            LocatedRecord(imported.file, idle.line, 1),
         ]
         yield place_fault(Fault("NP823", what, why, hint), places[0])
 

@@ -32,7 +32,7 @@ def find_argument_faults(setting: ScriptSetting, requested: Context) -> list[Fau
     """Return the faults of one argument of a call."""
     if not setting.name:
         return []
-    config_class = CLASSES[setting.made]
+    config_class = CLASSES[setting.class_name]
     if not _is_argument_known(config_class, setting.name, requested):
         return _find_unknown_argument_faults(config_class, setting.name, requested)
     if setting.reason == UNSET:
@@ -65,11 +65,11 @@ def find_argument_faults(setting: ScriptSetting, requested: Context) -> list[Fau
         not has_value
         or was_of_another_type
         or setting.name in list_object_arguments()
-        or (setting.reason and setting.given.kind not in _CONTAINERS)
+        or (setting.reason and setting.assigned.kind not in _CONTAINERS)
     ):
         return []
-    if setting.given.kind in _CONTAINERS or setting.given.kind != config_class.exact.get(
-        setting.name, setting.given.kind
+    if setting.assigned.kind in _CONTAINERS or setting.assigned.kind != config_class.exact.get(
+        setting.name, setting.assigned.kind
     ):
         return [
             _build_argument_type_fault(setting, config_class.exact.get(setting.name, ""), option)
@@ -77,7 +77,7 @@ def find_argument_faults(setting: ScriptSetting, requested: Context) -> list[Fau
     lost = option.not_carried.get("run_config", "") if option else ""
     if (
         why := _UNTURNED
-        if option and option.estimator_bytes and setting.given.kind != "bytes"
+        if option and option.estimator_bytes and setting.assigned.kind != "bytes"
         else lost
     ):
         return [
@@ -167,9 +167,9 @@ def _build_argument_type_fault(
     setting: ScriptSetting, exact: str, option: catalog.Option | None
 ) -> Fault:
     written = (
-        f"a {setting.given.kind}"
-        if setting.given.kind in _CONTAINERS
-        else format_literal(setting.given.written)
+        f"a {setting.assigned.kind}"
+        if setting.assigned.kind in _CONTAINERS
+        else format_literal(setting.assigned.written)
     )
     wanted = (
         _WORDS[exact] if exact else "text" if option and option.field == "s" else "a plain value"
@@ -185,17 +185,17 @@ def _find_argument_value_faults(cls: ConfigClass, setting: ScriptSetting) -> lis
         setting.value not in taken or catalog.find_option(setting.key) is None
     ):  # without an option, the class decides
         listed = ", ".join(map(format_literal, taken))
-        what = f"{setting.name} = {format_literal(setting.given.written)} is none of {listed}"
+        what = f"{setting.name} = {format_literal(setting.assigned.written)} is none of {listed}"
         return (
             [Fault("NP203", what, f"{cls.name} raises ValueError.", f"write one of {listed}")]
             if setting.value not in taken
             else []
         )
     argument = catalog.find_argument(setting.name) if setting.key.startswith("estimator.") else None
-    if argument is not None and argument.kind == "int" and setting.given.kind == "float":
+    if argument is not None and argument.kind == "int" and setting.assigned.kind == "float":
         low = (argument.minimum or 0) - 1
         if (
-            not argument.whole and setting.given.written > low
+            not argument.whole and setting.assigned.written > low
         ):  # RunConfig compares any number with 0
             return []
     return [

@@ -94,7 +94,7 @@ def _find_script_parameter_faults(setting: ScriptSetting, requested: Context) ->
             if not until or not is_before(requested, until)
             else []
         )
-    kind = setting.given.kind
+    kind = setting.assigned.kind
     if kind and kind not in _TYPES.get(setting.field, (kind,)):
         hint = f"write {_suggest_field_value(setting, option)}"
         why = "The script stops there with TypeError: a protobuf field takes its own type only."
@@ -274,7 +274,7 @@ _FINDERS = {
 def _tell_doubt(setting: ScriptSetting, fault: Fault) -> Fault:
     subject, is_of_value, rest = fault.message.partition(" is doubtful")
     message = (
-        f"{setting.name}={setting.given.written}{is_of_value}{rest}" if is_of_value else subject
+        f"{setting.name}={setting.assigned.written}{is_of_value}{rest}" if is_of_value else subject
     )
     return fault._replace(message=message, hint=fault.hint.replace('"', ""))
 
@@ -288,7 +288,7 @@ def find_script_flag_faults(item: ScriptSetting) -> list[Fault]:
     flag = catalog.find_flag(item.name.removeprefix("--"))
     if flag is None:
         return [_build_unknown_flag_fault(item.name)]
-    if item.reason or item.given.written is None:
+    if item.reason or item.assigned.written is None:
         return []
     if item.unused == EMPTY:
         return [
@@ -300,11 +300,11 @@ def find_script_flag_faults(item: ScriptSetting) -> list[Fault]:
             )
         ]
     if flag.kind == "chip":
-        return find_chip_faults(item.name, item.given.written)
+        return find_chip_faults(item.name, item.assigned.written)
     faults = list(setting_values.find_value_faults(_CONVERSION, item.key, item.value))
     if flag.choices or flag.pattern or flag.kind in ("int", "bool"):
         doubts = (fault for fault in faults if fault.code == "NP205")
-        return _find_text_faults(flag, item.given.written) or [
+        return _find_text_faults(flag, item.assigned.written) or [
             _tell_doubt(item, fault) for fault in doubts
         ]
     faults = [fault for fault in faults if fault.severity == "error" or fault.code == "NP205"]

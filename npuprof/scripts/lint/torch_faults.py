@@ -23,10 +23,10 @@ def find_torch_faults(setting: ScriptSetting, requested: Context) -> list[Fault]
     if setting.reason:
         return []
     members = record.call.partition(" = ")[2].removesuffix("{}")
-    if members and setting.given.kind != members:
+    if members and setting.assigned.kind != members:
         what = (
             f"{name} takes a member of {members.rstrip('.')}, not "
-            f"{format_literal(setting.given.written)}"
+            f"{format_literal(setting.assigned.written)}"
         )
         return [Fault("NP202", what, _STOPS, f"write {members}{record.choices[0]}")]
     if record.kind == "bool" and record.call and not isinstance(setting.value, bool):
@@ -41,7 +41,7 @@ def find_torch_faults(setting: ScriptSetting, requested: Context) -> list[Fault]
 
 def _build_switch_fault(setting: ScriptSetting, record: catalog.Setting) -> Fault:
     """Return the fault of a value that is neither True nor False."""
-    written = setting.given.written
+    written = setting.assigned.written
     meant = bool(written) and str(written).strip().lower() not in _OFF
     what = f"{record.name} takes True or False, not {format_literal(written)}"
     why = record.otherwise or _STOPS
@@ -59,19 +59,19 @@ def _build_unknown_fault(setting: ScriptSetting, section: str, name: str) -> Fau
         bool(hint) or fault.hint.startswith("did you mean") or " belongs below " in fault.hint
     )
     fault = fault._replace(hint=hint or fault.hint)
-    if setting.made == "set_option":
+    if setting.class_name == "set_option":
         return fault._replace(
             why="set_option stops at a key that it does not know.",
             severity="error" if is_similar else "warning",
         )
-    return fault._replace(why=_STOPS) if setting.made else fault
+    return fault._replace(why=_STOPS) if setting.class_name else fault
 
 
 def _suggest_setting(setting: ScriptSetting, name: str) -> str:
     """Return how a script sets a similar setting; empty if there is no simple form."""
     records = [*catalog.list_records(catalog.Setting, "torch_npu")]
     same = (record for record in records if record.call and f".{name}".endswith(f".{record.name}"))
-    by_call = [*same, *(record for record in records if f".{setting.made}(" in record.call)]
+    by_call = [*same, *(record for record in records if f".{setting.class_name}(" in record.call)]
     if by_call:
         shown = format_literal(setting.value) if isinstance(setting.value, bool) else "..."
         return f"write {by_call[0].call.format(shown)}"

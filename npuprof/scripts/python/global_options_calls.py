@@ -22,7 +22,7 @@ from npuprof.scripts.python.returned_values import find_returned_value
 from npuprof.scripts.python.run_config_calls import convert_option_value
 from npuprof.scripts.python.scopes import Resolved, Scope
 from npuprof.scripts.python.visitor import Surface, Visitor
-from npuprof.scripts.script_records import UNSET, Placed, Site
+from npuprof.scripts.script_records import UNSET, LocatedRecord, Site
 
 #: The options of the process, as one configuration.
 OWNER = "<process>:global_options"
@@ -32,7 +32,7 @@ _NAMED = re.compile(r"(?<![\w.])(\w+)[ \t]*=[ \t]*[\w.]*global_options\(\)")
 _DEEPEST = 10
 
 
-class ReplacedGroup(Placed):
+class ReplacedGroup(LocatedRecord):
     """An option group that a script assigns as a whole: its place and path."""
 
     path: str

@@ -9,10 +9,10 @@ from npuprof.model import find_nearest_names
 from npuprof.scripts.python.expressions import format_expression
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.visitor import Visitor
-from npuprof.scripts.script_records import Branches, Placed
+from npuprof.scripts.script_records import Branches, LocatedRecord
 
 
-class AddedEntry(Placed):
+class AddedEntry(LocatedRecord):
     """An optimizer entry added to a configuration.
 
     ``owner`` is the expression that the entry is added to, ``config`` its root. ``site`` is the
@@ -31,7 +31,7 @@ class AddedEntry(Placed):
         return self.owner.partition(".graph_options")[0]
 
 
-class NamedEntry(Placed):
+class NamedEntry(LocatedRecord):
     """The naming of an optimizer entry: place and name.
 
     ``site`` is its configuration, empty if it is created elsewhere.

@@ -23,8 +23,8 @@ from npuprof.scripts.python.visitor import Surface, Visitor
 from npuprof.scripts.script_records import (
     TAKEN_BACK,
     Converted,
-    Placed,
-    ScriptPlace,
+    LocatedRecord,
+    ScriptLocation,
     ScriptSetting,
     ScriptValue,
 )
@@ -50,7 +50,7 @@ _READERS = frozenset(("print", "len", "dict", "list", "sorted", "str", "repr", "
 _WRITING = frozenset(("CopyFrom", "MergeFrom", "ParseFromString", "__setattr__"))
 
 
-class Rewrite(Placed):
+class Rewrite(LocatedRecord):
     """A TensorFlow rewriter setting of a script, ``remapping`` or ``memory_optimization``, and its
     value.
     """
@@ -284,9 +284,9 @@ def _read_comment(module: Module, line: int, match: re.Match[str]) -> list[Scrip
         return []
     visitor = Visitor(Module(script, module.home), lambda _: (SURFACE,))
     visitor.visit_module()
-    at = ScriptPlace(module.path, line, match.end(1) + 1)
+    at = ScriptLocation(module.path, line, match.end(1) + 1)
     return [
-        setting._replace(place=at, scope="", order=0, commented=True)
+        setting._replace(location=at, scope="", order=0, commented=True)
         for setting in visitor.found
         if setting.key
     ]

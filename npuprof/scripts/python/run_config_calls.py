@@ -19,10 +19,10 @@ from npuprof.scripts.python.nested_configs import note_taken_configs
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.statements import Located
 from npuprof.scripts.python.visitor import NestedConfig, Surface, Visitor
-from npuprof.scripts.script_records import UNSET, Converted, Placed
+from npuprof.scripts.script_records import UNSET, Converted, LocatedRecord
 
 
-class GivenCall(Placed):
+class GivenCall(LocatedRecord):
     """A constructor call of a configuration class with its arguments.
 
     ``open`` if unpacking hides some.
@@ -122,7 +122,7 @@ def _report_argument(
     script_value = visitor.read_value(
         value, scope, lambda got: _read_argument_value(CLASSES[cls], name, option, got)
     )
-    visitor.add_setting(place, "run_config", key, name, script_value, scope=owner, made=cls)
+    visitor.add_setting(place, "run_config", key, name, script_value, scope=owner, class_name=cls)
 
 
 def _note_call(visitor: Visitor, call: ast.Call, cls: str) -> None:

@@ -364,7 +364,7 @@ def _report(
         given,
         scope=OWNER,
         function=scope.name,
-        made=function.rpartition(".")[2],
+        class_name=function.rpartition(".")[2],
     )
 
 

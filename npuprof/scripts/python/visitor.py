@@ -43,7 +43,7 @@ from npuprof.scripts.script_records import (
     Converted,
     Followed,
     Position,
-    ScriptPlace,
+    ScriptLocation,
     ScriptSetting,
     ScriptValue,
     Site,
@@ -423,7 +423,7 @@ class Visitor:
         """Add the settings of another file's function, at the place of its call."""
         for name, site in list(islice(self.sites.items(), before, None)):
             self.sites[name] = site._replace(line=place[0], column=place[1])
-        self.found += [setting.with_place(call=place) for setting in settings]
+        self.found += [setting.with_location(call=place) for setting in settings]
         if settings:
             self.functions.setdefault(
                 Followed(
@@ -507,7 +507,7 @@ class Visitor:
         )
         if relative and posixpath.dirname(self.main.path) != posixpath.dirname(self.module.path):
             given = ScriptValue(reason="depends on the folder of the script", default=given.default)
-        place, dead = ScriptPlace(self.module.path, *self.place(node)), self.dead > 0
+        place, dead = ScriptLocation(self.module.path, *self.place(node)), self.dead > 0
         self.found.append(
             ScriptSetting(
                 place,
@@ -663,7 +663,7 @@ def _sort_by_calls(waiting: list[Waiting], index: NodeIndex) -> Iterator[Waiting
 
 
 def _mark_place(setting: ScriptSetting) -> tuple[Any, ...]:
-    return setting.place, setting.surface, setting.scope, setting.name
+    return setting.location, setting.surface, setting.scope, setting.name
 
 
 def _unite_calls(name: str, runs: list[list[ScriptSetting]]) -> Iterator[ScriptSetting]:

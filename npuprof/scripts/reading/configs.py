@@ -18,7 +18,7 @@ from npuprof.scripts.reading.kubernetes import find_container_settings
 from npuprof.scripts.reading.shell_scripts import find_shell_settings
 from npuprof.scripts.reading.trees import Node, iterate_tables, parse_json, parse_yaml
 from npuprof.scripts.reading.variable_files import build_variable_setting, split_references
-from npuprof.scripts.script_records import ImportedFile, ScriptPlace, ScriptSetting, ScriptValue
+from npuprof.scripts.script_records import ImportedFile, ScriptLocation, ScriptSetting, ScriptValue
 from npuprof.scripts.shell_lexer import Word
 
 _VARIABLE = re.compile(r"(\$\([A-Za-z_]\w*\)|\$\{?[A-Za-z_]\w*\}?)")
@@ -169,7 +169,7 @@ def _build_named(path: str, table: Node, name: str, key: Node, value: Node) -> S
         else ""
     )
     reason = f"{written}the script that reads it decides"
-    place, scope = ScriptPlace(path, key.line, key.column), f"config:{table.line}:{table.column}"
+    place, scope = ScriptLocation(path, key.line, key.column), f"config:{table.line}:{table.column}"
     return ScriptSetting(
         place, "config", name, str(key.value), ScriptValue(None, reason), scope=scope
     )

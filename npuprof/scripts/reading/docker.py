@@ -77,7 +77,7 @@ def import_dockerfile(path: str, text: str) -> ImportedFile:
         tuple(every),
         tuple(sites),
         text=text,
-        notes=tuple(list_reads(path, list(parse_shell_commands(text)))),
+        other_records=tuple(list_reads(path, list(parse_shell_commands(text)))),
     )
 
 

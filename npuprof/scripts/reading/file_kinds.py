@@ -259,7 +259,7 @@ def read_script(
         imported = settle_exports(
             set_others_apart(read(path, text, modules) if kind.calls else read(path, text))
         )
-    if imported.places is not None:  # then line numbers of the file are meaningless
+    if imported.part_locations is not None:  # then line numbers of the file are meaningless
         problems = [problem._replace(where=Place(path)) for problem in problems]
     problems += imported.problems
     if not named and kind.data:
@@ -290,20 +290,27 @@ def import_script(
 
 def place_settings(imported: ImportedFile) -> ImportedFile:
     """Return the content of a file with places mapped to the file."""
-    places = imported.places
+    places = imported.part_locations
     if places is None:
         return imported
 
     def place(setting: ScriptSetting) -> ScriptSetting:
-        line, column, part = places.find_place(setting.line, setting.column)
-        return setting.with_place(line=line, column=column, part=part)
+        line, column, part = places.find_location(setting.line, setting.column)
+        return setting.with_location(line=line, column=column, part=part)
 
-    settings, others = tuple(map(place, imported.found)), tuple(map(place, imported.others))
+    settings, others = (
+        tuple(map(place, imported.settings)),
+        tuple(map(place, imported.other_variables)),
+    )
     sites = []
     for site in imported.sites:
-        line, column, _ = places.find_place(site.line, site.column)
+        line, column, _ = places.find_location(site.line, site.column)
         sites.append(site._replace(line=line, column=column))
-    problems = tuple(map(places.place_finding, imported.problems))
+    problems = tuple(map(places.locate_finding, imported.problems))
     return imported._replace(
-        found=settings, others=others, sites=tuple(sites), problems=problems, places=None
+        settings=settings,
+        other_variables=others,
+        sites=tuple(sites),
+        problems=problems,
+        part_locations=None,
     )

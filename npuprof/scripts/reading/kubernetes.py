@@ -174,7 +174,7 @@ def _compare_groups(groups: Iterable[Group]) -> list[ScriptSetting]:
                 (repr(setting.value), setting.reason), (name, setting)
             )
     for several in by_key.values():
-        texts = ((name, setting.given.written) for name, setting in several.values())
+        texts = ((name, setting.assigned.written) for name, setting in several.values())
         shown = ", ".join(
             f"{name} says {format_short_value(text)}" for name, text in texts if text is not None
         )

@@ -29,10 +29,10 @@ def import_markdown(path: str, text: str) -> ImportedFile:
         block = _QUOTED.sub(_blank, match["text"]) if ">" in match["indent"] else match["text"]
         line = text.count("\n", 0, match.start("text"))
         parts.append(import_shell_script(path, "\n" * line + _PROMPT.sub(_blank, block)))
-    settings = tuple(setting for part in parts for setting in part.found)
+    settings = tuple(setting for part in parts for setting in part.settings)
     sites = tuple(site for part in parts for site in part.sites)
     problems = tuple(
         problem._replace(severity="info") for part in parts for problem in part.problems
     )
-    notes = tuple(note for part in parts for note in part.notes)
+    notes = tuple(note for part in parts for note in part.other_records)
     return ImportedFile(path, settings, sites, problems, text, notes)

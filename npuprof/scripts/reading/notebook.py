@@ -11,7 +11,13 @@ from npuprof.scripts.python.parsing import Script
 from npuprof.scripts.python.reader import import_python, mentions_python_setting
 from npuprof.scripts.reading.shell_scripts import find_shell_settings, mentions_setting
 from npuprof.scripts.reading.trees import Node, parse_json
-from npuprof.scripts.script_records import ImportedFile, PartLine, PartPlaces, ScriptSetting, Site
+from npuprof.scripts.script_records import (
+    ImportedFile,
+    PartLine,
+    PartLocations,
+    ScriptSetting,
+    Site,
+)
 
 #: The lines in which Python looks for a coding cookie; a notebook has none.
 _BEFORE = 2
@@ -64,12 +70,14 @@ def import_notebook(path: str, text: str) -> ImportedFile:
     imported = import_python(path, "\n".join(reading.code).encode(errors="replace"))
     settings = tuple(
         sorted(
-            (*imported.found, *reading.found), key=lambda setting: (setting.line, setting.column)
+            (*imported.settings, *reading.found), key=lambda setting: (setting.line, setting.column)
         )
     )
-    places = PartPlaces(reading.lines, "\n".join(reading.shown))
+    places = PartLocations(reading.lines, "\n".join(reading.shown))
     sites, problems = (*imported.sites, *reading.sites), [*reading.problems, *imported.problems]
-    return imported._replace(found=settings, sites=sites, problems=tuple(problems), places=places)
+    return imported._replace(
+        settings=settings, sites=sites, problems=tuple(problems), part_locations=places
+    )
 
 
 class _NotebookReading:

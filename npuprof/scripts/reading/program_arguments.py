@@ -15,7 +15,7 @@ from npuprof.document.keys import format_full_key, format_key_segment
 from npuprof.model import Finding
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.reading.trees import Node, parse_json, parse_yaml
-from npuprof.scripts.script_records import Position, ScriptPlace, ScriptSetting, ScriptValue
+from npuprof.scripts.script_records import Position, ScriptLocation, ScriptSetting, ScriptValue
 from npuprof.scripts.shell_lexer import Word
 from npuprof.system import group_pairs
 
@@ -169,7 +169,7 @@ def _build_argument(
     texts = [truths.get(value.text, _read_text(value.text)) for value in values]
     value = None if reason else texts if len(texts) > 1 else texts[0] if texts else True
     place, key = (
-        ScriptPlace(path, word.line, word.column),
+        ScriptLocation(path, word.line, word.column),
         format_full_key(program.section, name) if name else "",
     )
     given = ScriptValue(value, reason, type(value).__name__, value)
@@ -207,7 +207,7 @@ def _read_table_word(
     where = problems[0].where if problems else None
     message = f": {problems[0].message.partition(': ')[2]}" if problems else ""
     reason = f"depends on {word.open_part}" if word.open_part else f"{NO_TABLE}{message}"
-    place = ScriptPlace(
+    place = ScriptLocation(
         path, *(locate(where.line, where.column) if where else (word.line, word.column))
     )
     yield ScriptSetting(place, program.section, "", f"--{name}", ScriptValue(None, reason))
@@ -225,7 +225,7 @@ def _read_leaves(
         given = ScriptValue(None if reason else value, reason, type(value).__name__)
         name, full = ".".join(names), ".".join(map(format_key_segment, (section, *names)))
         yield ScriptSetting(
-            ScriptPlace(path, *locate(key.line, key.column)), program.section, full, name, given
+            ScriptLocation(path, *locate(key.line, key.column)), program.section, full, name, given
         )
 
 
@@ -304,8 +304,8 @@ def follow_files(
     }
     rest = []
     for setting in settings:
-        program = programs.get(setting.key) if isinstance(setting.given.written, str) else None
-        files = modules.locate_file(path, setting.given.written, False) if program else ()
+        program = programs.get(setting.key) if isinstance(setting.assigned.written, str) else None
+        files = modules.locate_file(path, setting.assigned.written, False) if program else ()
         documents = (
             parse_yaml(files[0], modules.read(files[0]).decode(errors="replace"), [])
             if len(files) == 1
@@ -315,7 +315,7 @@ def follow_files(
         for item in (
             read_file_table(files[0], program, documents[0]) if program and documents else ()
         ):
-            yield item.with_place(call=(setting.line, setting.column))._replace(
+            yield item.with_location(call=(setting.line, setting.column))._replace(
                 scope=setting.scope, branches=setting.branches
             )
     yield from rest

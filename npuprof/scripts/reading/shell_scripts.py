@@ -165,7 +165,7 @@ def import_shell_script(
         *(() if unread else list_reads(path, commands)),
     )  # an unread file may set them
     followed = dict.fromkeys(
-        Followed(item.file, item.line, item.line, "") for item in every if item.place.call
+        Followed(item.file, item.line, item.line, "") for item in every if item.location.call
     )
     return ImportedFile(
         path, every, tuple(reading.sites), tuple(problems), text, notes, followed=tuple(followed)
@@ -536,10 +536,12 @@ class _ShellReader:
         if self.command.parentheses == 1 and not setting.unused:  # two begin an expression
             setting = setting._replace(unused="it is gone with the process of its own that sets it")
         is_text = (
-            setting.given.written and len(setting.given.written) <= _LONGEST and not setting.reason
+            setting.assigned.written
+            and len(setting.assigned.written) <= _LONGEST
+            and not setting.reason
         )
         if is_text and not (setting.unused or setting.branches or self.command.parentheses):
-            self.last[name] = setting.given.written
+            self.last[name] = setting.assigned.written
         (self.found if exported else self.pending.setdefault(name, [])).append(setting)
 
     def _list_known(self) -> dict[str, str]:
@@ -592,12 +594,14 @@ class _ShellReader:
         self, setting: ScriptSetting, function: str = "", of_command: bool = True
     ) -> ScriptSetting:
         command = self._name_line(self.command[0]) if of_command else ""
-        place = (
-            setting.place._replace(call=self.command.call) if self.command.call else setting.place
+        location = (
+            setting.location._replace(call=self.command.call)
+            if self.command.call
+            else setting.location
         )
         branches = self.branches if setting.name else ()
         setting = setting._replace(
-            place=place, function=function, branches=branches, command=command
+            location=location, function=function, branches=branches, command=command
         )
         return setting._replace(unused=self.idle or setting.unused, order=self.number)
 

@@ -23,7 +23,7 @@ from npuprof.scripts.script_records import (
     OTHER,
     ImportedFile,
     Position,
-    ScriptPlace,
+    ScriptLocation,
     ScriptSetting,
     ScriptValue,
     remove_script_folder,
@@ -72,7 +72,7 @@ def build_variable_setting(
     if key is None:
         key, why = format_full_key("env", name), ScriptValue(reason=explain_other_variable(name))
         return ScriptSetting(
-            ScriptPlace(path, *at), OTHER, key, name, why, scope="<process>:export"
+            ScriptLocation(path, *at), OTHER, key, name, why, scope="<process>:export"
         )
     open_part = next((part[0] for part in parts if not isinstance(part, str)), "")
     reason = reason or (f"depends on {open_part}" if open_part else "")
@@ -88,7 +88,7 @@ def build_variable_setting(
         value, reason, kind, written, default, relative=relative and not reason
     )
     return ScriptSetting(
-        ScriptPlace(path, *at), "env", key, name, script_value, scope="<process>:export"
+        ScriptLocation(path, *at), "env", key, name, script_value, scope="<process>:export"
     )
 
 
@@ -123,10 +123,13 @@ def leave_out(setting: ScriptSetting, why: str) -> ScriptSetting:
 
 def set_others_apart(imported: ImportedFile) -> ImportedFile:
     """Return a file with the variables of other programs separated from its settings."""
-    others = tuple(item._replace(surface="env") for item in imported.found if item.surface == OTHER)
+    others = tuple(
+        item._replace(surface="env") for item in imported.settings if item.surface == OTHER
+    )
     return (
         imported._replace(
-            found=tuple(item for item in imported.found if item.surface != OTHER), others=others
+            settings=tuple(item for item in imported.settings if item.surface != OTHER),
+            other_variables=others,
         )
         if others
         else imported
@@ -140,16 +143,20 @@ def settle_exports(imported: ImportedFile) -> ImportedFile:
     """
     if not any(
         setting.surface == "env" and not setting.key.startswith("env.")
-        for setting in imported.found
+        for setting in imported.settings
     ):
         return imported
-    marks = [setting for setting in imported.found if setting.surface == "env" and not setting.key]
-    twins = _find_twins(imported.found)
+    marks = [
+        setting for setting in imported.settings if setting.surface == "env" and not setting.key
+    ]
+    twins = _find_twins(imported.settings)
     settings = tuple(
-        setting for setting in imported.found if setting not in marks and id(setting) not in twins
+        setting
+        for setting in imported.settings
+        if setting not in marks and id(setting) not in twins
     )
     return imported._replace(
-        found=settings, problems=(*imported.problems, *_describe_exports(marks))
+        settings=settings, problems=(*imported.problems, *_describe_exports(marks))
     )
 
 
@@ -177,17 +184,20 @@ def _find_twins(settings: Iterable[ScriptSetting]) -> set[int]:
     return {
         id(item)
         for item, option in pairs
-        if option and item.value == format_twin_text(item.name, option.value, option.given.written)
+        if option
+        and item.value == format_twin_text(item.name, option.value, option.assigned.written)
     }
 
 
 def _describe_exports(marks: list[ScriptSetting]) -> list[Finding]:
     """Return a note for each export of a preset in a file."""
     notes = []
-    for mark in (mark for mark in marks if mark.name == "NPUPROF_PROFILE" and mark.given.written):
-        what = f"this is an export of the preset {mark.given.written}"
+    for mark in (
+        mark for mark in marks if mark.name == "NPUPROF_PROFILE" and mark.assigned.written
+    ):
+        what = f"this is an export of the preset {mark.assigned.written}"
         why = "npuprof env wrote it; the preset itself says where each value comes from."
-        hint = f"npuprof show {mark.given.written}, if it is in your store"
+        hint = f"npuprof show {mark.assigned.written}, if it is in your store"
         notes.append(
             build_finding("NP828", what, why, hint, where=Place(mark.file, mark.line, mark.column))
         )

@@ -157,7 +157,7 @@ def _list_candidates(
         draft = build_draft(imported.file, launch, None)
         surface = next(iter(draft.surfaces), "")
         unmarked = any(
-            setting.place.call or not any(block.has_line(setting.line) for block in marked)
+            setting.location.call or not any(block.has_line(setting.line) for block in marked)
             for setting in draft.carried
         )
         if unmarked and surface in _SURFACES and (surface != "env" or shell):
@@ -176,7 +176,7 @@ def _refuse_foreign_lines(path: str, spec: str, candidates: list[_Candidate]) ->
         setting
         for candidate in candidates
         for setting in candidate.draft.carried
-        if setting.place.call
+        if setting.location.call
     ]
     if foreign:
         first = foreign[0]
@@ -219,7 +219,7 @@ def _compare_settings(config: Config, sections: tuple[str, ...], draft: Draft) -
 def _describe_other(candidate: _Candidate) -> str:
     """Return a note on a configuration that stays, as it differs from the preset."""
     first = min(
-        candidate.draft.carried, key=lambda setting: (bool(setting.place.call), setting.line)
+        candidate.draft.carried, key=lambda setting: (bool(setting.location.call), setting.line)
     )
     return f"{first.cited_line}: another configuration stays as it is: {candidate.differences[0]}"
 
@@ -230,7 +230,9 @@ def _build_mismatch(
     if not candidates:
         what = f"{path} has no hand-written lines that {spec} could replace"
         why = (
-            "None of its settings applies in every run." if imported.found else "It sets no option."
+            "None of its settings applies in every run."
+            if imported.settings
+            else "It sets no option."
         )
         return build_refusal(path, what, why, 0, "npuprof import --format text shows its settings")
     closest = min(candidates, key=lambda candidate: len(candidate.differences))
@@ -293,12 +295,12 @@ def _list_notes(imported: ImportedFile, equal: list[_Candidate]) -> tuple[str, .
     names = sorted(
         {
             one.name
-            for one in imported.found
+            for one in imported.settings
             if one.surface == "env" and not one.commented and one.scope.endswith("os.environ")
         }
     )
     notes = [
-        f"{note.found.file_line}: {note.found.key or 'a computed key'} stays as it is: {note.why}"
+        f"{note.setting.file_line}: {note.setting.key or 'a computed key'} stays as it is: {note.why}"
         for note in kept
     ]
     return (

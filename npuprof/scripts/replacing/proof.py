@@ -47,7 +47,7 @@ def _describe_settings(imported: ImportedFile) -> list[Row]:
     rows: dict[str, Row] = {
         site.scope: (site.surface, _LINE.sub("", site.scope), {}) for site in imported.sites
     }
-    for setting in imported.found:
+    for setting in imported.settings:
         if setting.commented or _is_default(setting):
             continue
         events = rows.setdefault(
@@ -68,7 +68,7 @@ def _describe_settings(imported: ImportedFile) -> list[Row]:
                 setting.condition,
                 setting.dead,
                 unused,
-                setting.made,
+                setting.class_name,
             )
         )
     return list(rows.values())

@@ -196,7 +196,7 @@ def _cut_flag(path: str, text: str, setting: ScriptSetting, begin: int, with_arr
 
     ``begin`` is the end of the program.
     """
-    if not with_array and not is_plain_flag(f"{setting.name}={setting.given.written}"):
+    if not with_array and not is_plain_flag(f"{setting.name}={setting.assigned.written}"):
         why = (
             "No shell with arrays is named, so the block would pass it in a variable, but it "
             "contains a blank or a pattern."

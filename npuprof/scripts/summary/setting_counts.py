@@ -72,7 +72,7 @@ class Survey:
         """Count the settings of a script; files that it names may be below ``folders``."""
         live = [
             setting
-            for setting in imported.found
+            for setting in imported.settings
             if not setting.commented and setting.reason != UNSET
         ]  # None means unset
         if not live:
@@ -96,9 +96,9 @@ def list_touched(draft: Draft, release: str, since: str) -> Iterator[Touched]:
     """
     # settings omitted from the preset count too
     left = {
-        note.found.key: note.found.value
+        note.setting.key: note.setting.value
         for note in draft.notes
-        if note.found.key and not note.found.reason and not note.found.dead
+        if note.setting.key and not note.setting.reason and not note.setting.dead
     }
     settings = {**left, **draft.settings}
     stepped: set[str] = set()

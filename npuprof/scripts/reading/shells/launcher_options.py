@@ -54,7 +54,7 @@ def find_given(launcher: str, words: Sequence[Word]) -> Iterator[Given]:
         given = (
             words[place + 1]
             if is_apart
-            else word.cut_prefix(begin).with_place(word.line, word.column + begin)
+            else word.cut_prefix(begin).with_position(word.line, word.column + begin)
         )
         if flag == "--export" or launcher in ("singularity", "apptainer"):
             yield from _split_list(given.text, given.line, given.column)
