@@ -23,10 +23,10 @@ from npuprof.scripts import blocks
 from npuprof.scripts.adopting import (
     Adoption,
     Script,
-    find_standing,
     index_presets,
     list_drafts,
-    list_wanted_blocks,
+    list_planned_blocks,
+    match_presets,
     plan_adoption,
     select_unmarked,
 )
@@ -97,7 +97,7 @@ class Adopt(Verb):
         scripts = self._read_scripts(problems, modules)
         drafts, beside = self._list_drafts(scripts, workspace, problems)
         known = index_presets(workspace, problems)
-        rest, standing = find_standing(drafts, known)
+        rest, standing = match_presets(drafts, known)
         family, new, texts, injector = self._propose(rest, below, known, home)
         if rejected := _find_rejected(family, below, injector):
             rest = [draft for draft in rest if draft.file not in rejected]
@@ -106,11 +106,11 @@ class Adopt(Verb):
         with lock_folders(
             [home.root, *{os.path.dirname(os.path.realpath(path)) for path in scripts}]
         ):
-            blocks = list_wanted_blocks(family, below, standing)
+            blocks = list_planned_blocks(family, below, standing)
             adoption = plan_adoption(
                 scripts, blocks, injector, lambda path: _refuse_unwritable(path, folders), modules
             )
-            adoption.kept.update(rejected)
+            adoption.unchanged.update(rejected)
             wanted = [
                 file.build_wanted(texts[name].encode()) for name, file in new.items()
             ] + _list_scripts(adoption, folders)
@@ -133,7 +133,7 @@ class Adopt(Verb):
         code = (
             2
             if any(problem.severity == "error" for problem in problems)
-            else int(self.strict and bool(adoption.kept or beside))
+            else int(self.strict and bool(adoption.unchanged or beside))
         )
         text = (
             {"json": told.build_fields}
@@ -314,7 +314,7 @@ class _Told(NamedTuple):
         """Return the summary: scripts that keep their lines with reasons, new presets, adopted
         scripts.
         """
-        adopted, unchanged = self.adoption.adopted, self.adoption.kept
+        adopted, unchanged = self.adoption.adopted, self.adoption.unchanged
         notes = []
         for path, findings in unchanged.items():
             script = findings[0]
@@ -331,7 +331,7 @@ class _Told(NamedTuple):
         return [*notes, self._count(store)]
 
     def _count(self, store: str) -> str:
-        adopted, unchanged = self.adoption.adopted, self.adoption.kept
+        adopted, unchanged = self.adoption.adopted, self.adoption.unchanged
         leaves = sum(name in self.texts for name in self.sources)
         shared = (
             f" and {format_count(len(self.texts) - leaves, 'shared part')}"
@@ -362,7 +362,7 @@ class _Told(NamedTuple):
             ],
             "kept": [
                 {"file": path, "findings": [build_finding_dict(item) for item in findings]}
-                for path, findings in self.adoption.kept.items()
+                for path, findings in self.adoption.unchanged.items()
             ],
             "beside": [{"file": path, "what": what} for path, what in self.beside.items()],
         }

@@ -9,13 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from operator import itemgetter
 
 from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.report.isolating import isolate_faults
 from npuprof.scripts import blocks
 from npuprof.scripts.blocks import Injector
-from npuprof.scripts.grouping import group_by
 from npuprof.scripts.preset import build_drafts
 from npuprof.scripts.preset_draft import Draft, Pair, list_pairs
 from npuprof.scripts.python.imports import Modules
@@ -36,8 +34,10 @@ class Script(Record):
 
 
 class Adopted(Record):
-    """A script with generated blocks: the names of their presets, its new and old content, notes on
-    lines that stay.
+    """A script with generated blocks.
+
+    ``presets`` are the names of their presets, ``data`` and ``known`` its new and old content,
+    ``notes`` the reasons for lines that stay.
     """
 
     path: str
@@ -48,12 +48,13 @@ class Adopted(Record):
 
 
 class Adoption(Record):
-    """The result for scripts: those with blocks, reasons of those that keep their lines, and
-    internal errors.
+    """The result for scripts: those with blocks, those that are unchanged, and internal errors.
+
+    ``unchanged`` scripts have the reasons why they keep their lines.
     """
 
     adopted: list[Adopted]
-    kept: dict[str, list[Finding]]
+    unchanged: dict[str, list[Finding]]
     faults: list[Finding]
 
 
@@ -67,44 +68,42 @@ def list_drafts(
     Settings that a script has only by calling another script's functions belong to that one: only
     there a block is possible.
     """
-    whole: dict[str, list[Draft]] = {}
+    complete: dict[str, list[Draft]] = {}  #: with the settings that callers have too
     own: dict[str, list[Draft]] = {}
     for path, script in scripts.items():
         with isolate_faults(path, problems):
             rest = take_out(script.imported)
-            whole |= (
-                {path: build_drafts(script.imported, None)} if rest is not script.imported else {}
-            )
+            if rest is not script.imported:
+                complete[path] = build_drafts(script.imported, None)
             own[path] = build_drafts(rest, None)
-    holders = {
+    path_of_file = {
         os.path.normpath(path): path
-        for path, drafts in whole.items()
+        for path, drafts in complete.items()
         if any(draft.settings for draft in drafts)
     }
 
-    def list_called(draft: Draft) -> set[str]:
-        """Return the scripts of a draft's settings if all are from other scripts, else
-        an empty set.
-        """
-        places = {
-            os.path.normpath(origin.file) if origin.location.call else ""
-            for origin in draft.origins.values()
-        }
-        return {holders[place] for place in places} if places <= holders.keys() else set()
+    def list_called(drafts: Iterable[Draft]) -> set[str]:
+        """Return the scripts that contain all settings of one of the drafts."""
+        called: set[str] = set()
+        for draft in drafts:
+            files = {
+                os.path.normpath(origin.file) if origin.location.call else ""
+                for origin in draft.origins.values()
+            }
+            if files <= path_of_file.keys():
+                called.update(path_of_file[file] for file in files)
+        return called
 
     helpers: set[str] = set()
-    called = {path for drafts in own.values() for draft in drafts for path in list_called(draft)}
+    called = set().union(*map(list_called, own.values()))
     while called:
         helpers |= called
-        called = {
-            path for helper in called for draft in whole[helper] for path in list_called(draft)
-        } - helpers
-    return [
-        draft
-        for path in own
-        for draft in (whole if path in helpers else own)[path]
-        if not list_called(draft)
-    ]
+        called = set().union(*(list_called(complete[path]) for path in called)) - helpers
+    listed: list[Draft] = []
+    for path, drafts in own.items():
+        candidates = complete[path] if path in helpers else drafts
+        listed += [draft for draft in candidates if not list_called([draft])]
+    return listed
 
 
 def select_unmarked(
@@ -115,7 +114,7 @@ def select_unmarked(
     Lines that the block's preset covers need no note: another surface contains them.
     """
     unmarked = []
-    beside = {}
+    notes = {}
     for draft in drafts:
         origins = draft.origins.values()
         specs = {
@@ -131,31 +130,34 @@ def select_unmarked(
         known: frozenset[Pair] = frozenset()
         with suppress(NpuprofError):  # check reports it
             known = list_pairs(workspace.resolve_spec(block).settings)
-        if more := [
-            one
-            for one in origins
-            if one.key not in specs and list_pairs({one.key: draft.settings[one.key]}) - known
-        ]:
-            lines = ", ".join(str(origin.line) for origin in more[:5])
-            beside[draft.file] = (
+        outside = [
+            origin
+            for origin in origins
+            if origin.key not in specs
+            and list_pairs({origin.key: draft.settings[origin.key]}) - known
+        ]
+        if outside:
+            lines = ", ".join(str(origin.line) for origin in outside[:5])
+            notes[draft.file] = (
                 f"lines {lines} set more outside the block of {block}: move them into that preset"
             )
-    return unmarked, beside
+    return unmarked, notes
 
 
-def list_wanted_blocks(
-    family: Family | None, below: str, standing: list[tuple[str, str]]
+def list_planned_blocks(
+    family: Family | None, below: str, existing: list[tuple[str, str]]
 ) -> dict[str, dict[str, None]]:
-    """Return the presets for the blocks of each script: existing ones, and new ones."""
-    new = (
-        (source.file, f"{below}{leaf.name}")
-        for leaf in (family.leaves if family else ())
-        for source in leaf.sources
-    )
-    return {
-        file: dict.fromkeys(name for _, name in rows)
-        for file, rows in group_by((*standing, *new), itemgetter(0)).items()
-    }
+    """Return the presets for the blocks of each script: existing ones, and new ones.
+
+    ``existing`` are pairs of a script and a preset; new presets are in the folder ``below``.
+    """
+    planned: dict[str, dict[str, None]] = {}
+    for file, name in existing:
+        planned.setdefault(file, {})[name] = None
+    for leaf in family.leaves if family else ():
+        for source in leaf.sources:
+            planned.setdefault(source.file, {})[f"{below}{leaf.name}"] = None
+    return planned
 
 
 def index_presets(workspace: spec.Workspace, problems: list[Finding]) -> dict[frozenset[Pair], str]:
@@ -171,91 +173,80 @@ def index_presets(workspace: spec.Workspace, problems: list[Finding]) -> dict[fr
     return known
 
 
-def find_standing(
+def match_presets(
     drafts: Iterable[Draft], known: Mapping[frozenset[Pair], str]
 ) -> tuple[list[Draft], list[tuple[str, str]]]:
-    """Return the drafts that equal no preset of the store, and the scripts of the others with their
-    presets.
+    """Return the drafts that equal no preset of the store, and the scripts of the others.
+
+    Each of these scripts is paired with the name of its preset.
     """
-    named = [
-        (draft, known.get(list_pairs(draft.settings), "") if draft.settings else "")
-        for draft in drafts
-    ]
-    return [draft for draft, name in named if not name], [
-        (source.file, name) for draft, name in named if name for source in draft.sources
-    ]
+    unmatched = []
+    existing = []
+    for draft in drafts:
+        # a draft without settings would equal every empty preset
+        name = known.get(list_pairs(draft.settings), "") if draft.settings else ""
+        if name:
+            existing += [(source.file, name) for source in draft.sources]
+        else:
+            unmatched.append(draft)
+    return unmatched, existing
 
 
 def plan_adoption(
     scripts: dict[str, Script],
-    wanted: Mapping[str, Iterable[str]],
+    planned: Mapping[str, Iterable[str]],
     injector: Injector,
-    refuse: Callable[[str], None],
+    check_writable: Callable[[str], None],
     modules: Modules,
 ) -> Adoption:
-    """Return the result for scripts that get blocks of some presets.
+    """Return the result for scripts that get blocks of the ``planned`` presets.
 
-    ``refuse`` raises NpuprofError for a script that cannot be written.
+    ``check_writable`` raises NpuprofError for a script that cannot be written.
     """
     result = Adoption([], {}, [])
-    for path, names in wanted.items():
+    for path, names in planned.items():
         failed: list[Finding] = []
         try:
             with isolate_faults(path, failed):
-                refuse(path)
+                check_writable(path)
                 result.adopted.append(_adopt_script(scripts[path], names, injector, modules))
         except NpuprofError as error:
-            result.kept[path] = list(error.findings)
-        result.kept.update({path: failed} if failed else {})
+            result.unchanged[path] = list(error.findings)
+        if failed:
+            result.unchanged[path] = failed
         result.faults.extend(failed)
-    return _settle_callers(result, scripts, modules)
+    return _exclude_changed_callees(result, scripts, modules)
 
 
-def _settle_callers(
+def _exclude_changed_callees(
     adoption: Adoption, scripts: Mapping[str, Script], modules: Modules
 ) -> Adoption:
-    """Return an adoption in which callers of another script's functions keep their settings despite
-    its blocks.
-    """
+    """Return an adoption without blocks in scripts whose callers would get other settings."""
     texts = {script.path: script.data for script in adoption.adopted}
-    files = {os.path.normpath(path): path for path in texts}
-    shown = modules.lay_over(texts)
-    is_truncated: dict[str, list[Finding]] = {}
+    path_of_file = {os.path.normpath(path): path for path in texts}
+    modules_with_blocks = modules.lay_over(texts)
+    excluded: dict[str, list[Finding]] = {}
     faults = list(adoption.faults)
     for script in scripts.values():
-        called = {
-            files[name]
-            for followed in script.imported.followed
-            if (name := os.path.normpath(followed.file)) in files
-        }
+        files = {os.path.normpath(followed.file) for followed in script.imported.followed}
+        called = {path_of_file[file] for file in files & path_of_file.keys()}
+        if not called:
+            continue
         failed: list[Finding] = []
         with isolate_faults(script.path, failed):
-            now = (
-                import_script(script.path, texts.get(script.path, script.data), modules=shown)
-                if called
-                else script.imported
-            )
+            text = texts.get(script.path, script.data)
+            now = import_script(script.path, text, modules=modules_with_blocks)
             if difference := next(find_differences(script.imported, now), ""):
-                what, why = (
-                    "a block in it would change the settings of another script",
-                    f"{script.path} uses it, where {difference}.",
-                )
-                is_truncated |= {
-                    path: [
-                        Finding(
-                            "NP830",
-                            what,
-                            why,
-                            "write the value where it is used",
-                            where=Place(path),
-                        )
-                    ]
-                    for path in called
-                }
-        is_truncated |= dict.fromkeys(called, failed) if failed else {}
+                what = "a block in it would change the settings of another script"
+                why = f"{script.path} uses it, where {difference}."
+                hint = "write the value where it is used"
+                for path in called:
+                    excluded[path] = [Finding("NP830", what, why, hint, where=Place(path))]
+        if failed:
+            excluded |= dict.fromkeys(called, failed)
         faults += failed
-    adopted = [script for script in adoption.adopted if script.path not in is_truncated]
-    return Adoption(adopted, adoption.kept | is_truncated, list(dict.fromkeys(faults)))
+    adopted = [script for script in adoption.adopted if script.path not in excluded]
+    return Adoption(adopted, adoption.unchanged | excluded, list(dict.fromkeys(faults)))
 
 
 def _adopt_script(

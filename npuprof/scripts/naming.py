@@ -1,5 +1,6 @@
-"""Names of presets created from scripts: from the file, its folder if the file name is generic, and
-the function.
+"""Names of presets created from scripts.
+
+A name consists of the file's name, of its folder if the file name is generic, and of the function.
 """
 
 from __future__ import annotations
@@ -8,13 +9,14 @@ import os
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Sequence
+from itertools import zip_longest
 from operator import attrgetter
 
 from npuprof.scripts.grouping import group_by
 from npuprof.scripts.preset_draft import Draft
 
-#: Generic words of file and folder names.
-_COMMON = {
+#: Generic parts of file and folder names, which do not name a model.
+_GENERIC = {
     "all",
     "app",
     "args",
@@ -115,7 +117,7 @@ _SCALE = re.compile(r"\d+[pkn]?")
 #: Suffixes of model zoos after a model's name.
 _PURPOSE = re.compile(r"_for_(?:tensorflow|pytorch|mindspore|acl)[\w.]*$", re.IGNORECASE)
 _FOREIGN = re.compile(r"[^A-Za-z0-9._-]+")
-_WORD_BREAK = re.compile(r"[-_.]")
+_PART_BREAK = re.compile(r"[-_.]")
 
 
 def preset_name(file: str) -> str:
@@ -124,15 +126,21 @@ def preset_name(file: str) -> str:
 
 
 def name_drafts(stem: str, drafts: Sequence[Draft]) -> None:
-    """Name the presets of one file: its stem, with function and config if there are several, then
-    numbered.
+    """Name the presets of one file.
+
+    The only one is named after the file; of several, each has its function and its configuration
+    appended if they differ, then a number.
     """
     if len(drafts) == 1:
         drafts[0].name = stem
         return
-    labels = [[_clean_label(label) for label in (*draft.labels, "", "")[:2]] for draft in drafts]
-    names = [_join_names(stem, function) for function, _ in labels]
-    _part_names(names, [config for _, config in labels], _join_names)
+    names = []
+    configs = []
+    for draft in drafts:
+        function, config = (*draft.labels, "", "")[:2]
+        names.append(_join_names(stem, _clean_label(function)))
+        configs.append(_clean_label(config))
+    _distinguish_names(names, configs, _join_names)
     for draft, name in zip(drafts, number_names(names), strict=True):
         draft.name = name
 
@@ -161,70 +169,71 @@ def _clean(text: str) -> str:
     return _FOREIGN.sub("-", text).lstrip(".-")
 
 
-def _join_names(name: str, more: str) -> str:
+def _join_names(name: str, part: str) -> str:
     """Return a name with a part appended, without repeating it."""
-    spelled = _WORD_BREAK.sub("-", name.lower())
-    return name if not more or spelled == more or spelled.endswith(f"-{more}") else f"{name}-{more}"
+    spelled = _PART_BREAK.sub("-", name.lower())
+    if not part or spelled == part or spelled.endswith(f"-{part}"):
+        return name
+    return f"{name}-{part}"
 
 
 def number_names(names: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
     """Return the names with numbers appended to duplicates, ignoring letter case."""
-    known = {name.lower() for name in taken}
-    last: dict[str, int] = {}
+    used = {name.lower() for name in taken}
+    last_number: dict[str, int] = {}  # the search starts there, as it grows with the square else
     numbered = []
     for name in names:
-        free, number = name, last.get(name.lower(), 1)
-        while free.lower() in known:
+        free, number = name, last_number.get(name.lower(), 1)
+        while free.lower() in used:
             number += 1
             free = f"{name}-{number}"
-        last[name.lower()] = number
-        known.add(free.lower())
+        last_number[name.lower()] = number
+        used.add(free.lower())
         numbered.append(free)
     return numbered
 
 
 def name_files(files: Sequence[str]) -> dict[str, str]:
-    """Return a unique name for each file: its own, then with distinguishing folders, then its
-    suffix, then a number.
+    """Return a unique name for each file.
+
+    Equal names get distinguishing folders, nearest first, then their suffixes, then numbers.
     """
     paths = list(dict.fromkeys(files))
-    folders = [_list_folders(file) for file in paths]
+    folders_of_files = [_list_folders(file) for file in paths]
     names = [_name_file(file) for file in paths]
-    for step in range(max(map(len, folders), default=0)):
-        _part_names(names, [own[step] if step < len(own) else "" for own in folders], _prefix_name)
-    _part_names(
-        names, [_clean_label(os.path.splitext(file)[1].lstrip(".")) for file in paths], _join_names
-    )
+    for folders in zip_longest(*folders_of_files, fillvalue=""):
+        _distinguish_names(names, folders, _prefix_name)
+    suffixes = [_clean_label(os.path.splitext(file)[1].lstrip(".")) for file in paths]
+    _distinguish_names(names, suffixes, _join_names)
     return dict(zip(paths, number_names(names), strict=True))
 
 
-def _part_names(names: list[str], more: Sequence[str], join: Callable[[str, str], str]) -> None:
-    """Append to equal names what distinguishes them."""
-    for group in group_by(range(len(names)), lambda at: names[at].lower()).values():
-        if len({more[at] for at in group}) > 1:
-            for at in group:
-                names[at] = join(names[at], more[at])
+def _distinguish_names(
+    names: list[str], parts: Sequence[str], join: Callable[[str, str], str]
+) -> None:
+    """Join each of the equal names with its part, unless their parts are equal too."""
+    indices_of_names = group_by(range(len(names)), lambda index: names[index].lower())
+    for indices in indices_of_names.values():
+        if len({parts[index] for index in indices}) > 1:
+            for index in indices:
+                names[index] = join(names[index], parts[index])
 
 
 def _name_file(file: str) -> str:
-    """Return the name of a single file, prefixed by the nearest meaningful folder if it
-    is generic.
-    """
+    """Return the name of a single file, prefixed by its nearest meaningful folder if generic."""
     stem = preset_name(file).lower()
-    words = (word for word in _WORD_BREAK.split(stem) if word and not _SCALE.fullmatch(word))
-    return (
-        _prefix_name(stem, next(iter(_list_folders(file)), ""))
-        if _COMMON.issuperset(words)
-        else stem
-    )
+    parts = (part for part in _PART_BREAK.split(stem) if part and not _SCALE.fullmatch(part))
+    if not _GENERIC.issuperset(parts):
+        return stem
+    folders = _list_folders(file)
+    return _prefix_name(stem, folders[0]) if folders else stem
 
 
 def _prefix_name(name: str, folder: str) -> str:
-    return (
-        name
-        if not folder or name == folder or name.startswith(f"{folder}-")
-        else f"{folder}-{name}"
-    )
+    """Return a name with a folder in front, without repeating it."""
+    if not folder or name == folder or name.startswith(f"{folder}-"):
+        return name
+    return f"{folder}-{name}"
 
 
 def _list_folders(file: str) -> list[str]:
@@ -235,7 +244,7 @@ def _list_folders(file: str) -> list[str]:
         for part in reversed(parts)
         if part not in ("", ".", "..")
     ]
-    return [part for part in cleaned if part and part not in _COMMON]
+    return [part for part in cleaned if part and part not in _GENERIC]
 
 
 def name_covering_folder(files: Sequence[str], everything: Iterable[str]) -> str:
@@ -247,8 +256,7 @@ def name_covering_folder(files: Sequence[str], everything: Iterable[str]) -> str
     if len({os.path.isabs(folder) for folder in folders}) != 1:
         return ""
     top = os.path.commonpath(folders)
+    prefix = os.path.join(top, "")
     names = _list_folders(os.path.join(os.path.basename(top), "x"))
-    inside = [
-        file for file in everything if os.path.normpath(file).startswith(os.path.join(top, ""))
-    ]
+    inside = [file for file in everything if os.path.normpath(file).startswith(prefix)]
     return names[0] if names and len(inside) == len(files) else ""

@@ -1,6 +1,4 @@
-"""A preset created from scripts, as TOML: its settings, and omitted settings as comments with place
-and reason.
-"""
+"""A preset created from scripts, as TOML: its settings, and comments on omitted settings."""
 
 from __future__ import annotations
 
@@ -28,104 +26,98 @@ _WIDTH = 120
 
 
 #: A Python line that names an API of settings, and does more than query it.
-_NAMED = re.compile(
-    (
-        r"^[ "
-        r"\t]*(?!#|from\b|import\b|print\b|[^\n]*isinstance)([^#\n]*?\b(NPURunConfig\b|parameter_map(?=\[))[^\n]*)"
-    ),
+_API_LINE = re.compile(
+    r"^[ \t]*(?!#|from\b|import\b|print\b|[^\n]*isinstance)"
+    r"(?P<line>[^#\n]*?\b(?P<api>NPURunConfig\b|parameter_map(?=\[))[^\n]*)",
     re.MULTILINE,
 )
 #: A conversion with flags, in quotes or an expansion, outside comments.
-_ATC = re.compile(
-    r"^((?![ \t]*#).*?(?<![\w./-])(?:[\w./-]*/)?atc(?![\w./-])[^#\n]*?--\w+[^\n]*)", re.MULTILINE
+_ATC_LINE = re.compile(
+    r"^(?P<line>(?![ \t]*#).*?(?<![\w./-])(?:[\w./-]*/)?atc(?![\w./-])[^#\n]*?--\w+[^\n]*)",
+    re.MULTILINE,
 )
 
 
 def format_preset(
     head: dict[str, Any], settings: dict[str, Any], comments: Iterable[str] = ()
 ) -> str:
-    """Return a preset: its ``[profile]`` table, its settings by full key in catalogue order, and
-    comments.
+    """Return a preset: its ``[profile]`` table, its settings in catalogue order, and comments.
+
+    ``head`` is that table, ``settings`` are by full key.
     """
     lines = ["[profile]", *(f"{name} = {format_toml_value(value)}" for name, value in head.items())]
     for section, described in catalog.load_sections().items():
-        in_section = select_section(settings, section)
-        plain = {
-            name: value
-            for name, value in in_section.items()
-            if not isinstance(value, dict) or section != "options"
-        }
-        if plain:
-            segments = (name.split(".") if described.dotted else [name] for name in plain)
-            names = (".".join(map(format_key_segment, parts)) for parts in segments)
-            lines += [
-                "",
-                f"[{section}]",
-                *(
-                    f"{name} = {_format_written(value)}"
-                    for name, value in zip(names, plain.values(), strict=True)
-                ),
-            ]
-        for name, value in in_section.items():
-            if name not in plain:
-                lines += ["", f"[{section}.{format_key_segment(name)}]"]
-                lines += [
-                    f"{format_key_segment(part)} = {_format_written(item)}"
-                    for part, item in value.items()
+        assignments = []
+        tables = []  # must follow the other settings: TOML has no way back to the section's table
+        for name, value in select_section(settings, section).items():
+            if isinstance(value, dict) and section == "options":
+                tables += ["", f"[{section}.{format_key_segment(name)}]"]
+                tables += [
+                    f"{format_key_segment(field)} = {_format_written(item)}"
+                    for field, item in value.items()
                 ]
+            else:
+                segments = name.split(".") if described.dotted else [name]
+                key = ".".join(map(format_key_segment, segments))
+                assignments.append(f"{key} = {_format_written(value)}")
+        if assignments:
+            lines += ["", f"[{section}]", *assignments]
+        lines += tables
     return "\n".join([*lines, *map(_format_comment, comments), ""])
 
 
 def select_section(settings: dict[str, Any], section: str) -> dict[str, Any]:
     """Return the settings of a section by plain name, in catalogue order."""
-    parts = ((*keys.split_section_and_name(key), value) for key, value in settings.items())
-    by_name = {name: value for where, name, value in parts if where == section}
-    return {
-        name: by_name[name]
-        for name in sorted(by_name, key=catalog.load_sections()[section].find_position)
-    }
+    selected = {}
+    for key, value in settings.items():
+        section_of_key, name = keys.split_section_and_name(key)
+        if section_of_key == section:
+            selected[name] = value
+    order = sorted(selected, key=catalog.load_sections()[section].find_position)
+    return {name: selected[name] for name in order}
 
 
 def describe_notes(
     notes: Sequence[Note],
-    others: Sequence[ScriptSetting],
+    other_variables: Sequence[ScriptSetting],
     most: int | None = None,
     cite: Callable[[str], str] = cite_script,
 ) -> list[str]:
-    """Return omitted settings as comment lines, without duplicates among scripts, at
-    most ``most``.
+    """Return omitted settings as comment lines, without duplicates among scripts.
+
+    At most ``most`` settings and ``most`` groups of variables are listed, the rest is counted.
     """
-    if not notes and not others:
+    if not notes and not other_variables:
         return []
-    several = len({note.setting.file for note in notes}) > 1
-    places_of: dict[tuple[str, str], dict[str, None]] = {}
+    has_several_files = len({note.setting.file for note in notes}) > 1
+    locations_of: dict[tuple[str, str], dict[str, None]] = {}  # by text and hint
     for note in notes:
         setting = note.setting
-        value = (
-            f" = {format_short_value(setting.value)}"
-            if not setting.reason and setting.value is not None
-            else ""
-        )
-        places = places_of.setdefault(
-            (f"{setting.key or 'a computed key'}{value}: {note.why}", note.hint), {}
-        )
-        places[
-            f"{cite(setting.file)}:{setting.line}"
-            + (f" ({setting.location.part})" if setting.location.part else "")
-        ] = None
+        text = setting.key or "a computed key"
+        if not setting.reason and setting.value is not None:
+            text += f" = {format_short_value(setting.value)}"
+        location = f"{cite(setting.file)}:{setting.line}"
+        if setting.location.part:
+            location += f" ({setting.location.part})"
+        locations_of.setdefault((f"{text}: {note.why}", note.hint), {})[location] = None
     lines = ["", "Not carried over:"]
-    for (what, hint), places in list(places_of.items())[:most]:
-        for place in [count_rest(places, 1)] if several else places:
-            lines += [f"{place}: {what}", *([f"    {hint}"] if hint else [])]
-    grouped = list(group_others(others, cite))
-    lines += [line for file, what in grouped[:most] for line in _wrap_places(f"{file}: {what}")]
-    if most is not None and (hidden := max(len(places_of) - most, 0) + max(len(grouped) - most, 0)):
-        lines.append(f"and {hidden} more, shown by npuprof import --format text")
+    for (text, hint), locations in list(locations_of.items())[:most]:
+        for location in [count_rest(locations, 1)] if has_several_files else locations:
+            lines.append(f"{location}: {text}")
+            if hint:
+                lines.append(f"    {hint}")
+    groups = list(group_other_variables(other_variables, cite))
+    for file, text in groups[:most]:
+        lines += _wrap_variables(f"{file}: {text}")
+    if most is not None:
+        hidden = max(len(locations_of) - most, 0) + max(len(groups) - most, 0)
+        if hidden:
+            lines.append(f"and {hidden} more, shown by npuprof import --format text")
     return lines
 
 
-def _wrap_places(text: str) -> list[str]:
-    """Return the lines of a text with places, without breaks between ``line`` and its number."""
+def _wrap_variables(text: str) -> list[str]:
+    """Return the lines of a text, without breaks between ``line`` and its number."""
     text = text.replace("(line ", "(line\N{NO-BREAK SPACE}")
     wrapped = textwrap.wrap(
         text, _WIDTH, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
@@ -133,26 +125,26 @@ def _wrap_places(text: str) -> list[str]:
     return [line.replace("\N{NO-BREAK SPACE}", " ") for line in wrapped]
 
 
-def group_others(
-    others: Sequence[ScriptSetting], cite: Callable[[str], str] = cite_script
+def group_other_variables(
+    variables: Sequence[ScriptSetting], cite: Callable[[str], str] = cite_script
 ) -> Iterator[tuple[str, str]]:
-    """Yield the variables of other programs with lines, by script and reason:
-    ``unknown to the catalogue: A (line 3)``.
+    """Yield the variables of other programs, by script and reason, each group as one text.
+
+    Each script is paired with a text such as ``unknown to the catalogue: A (line 3)``.
     """
-    for (file, reason), several in group_by(
-        others, lambda setting: (cite(setting.file), setting.reason)
-    ).items():
-        names = group_by(several, lambda setting: setting.name or "a computed name")
-        places = {
-            name: dict.fromkeys(item.location.part or f"line {item.line}" for item in same)
-            for name, same in names.items()
-        }
-        listed = (f"{name} ({', '.join(lines)})" for name, lines in places.items())
-        yield file, f"{reason}: {', '.join(listed)}"
+    groups = group_by(variables, lambda setting: (cite(setting.file), setting.reason))
+    for (file, reason), group in groups.items():
+        named = []
+        for name, same in group_by(group, lambda item: item.name or "a computed name").items():
+            lines = dict.fromkeys(item.location.part or f"line {item.line}" for item in same)
+            named.append(f"{name} ({', '.join(lines)})")
+        yield file, f"{reason}: {', '.join(named)}"
 
 
 def describe_assumed(notes: Sequence[Note], cite: Callable[[str], str] = cite_script) -> list[str]:
     """Return the settings with flag defaults as comment lines."""
+    if not notes:
+        return []
     lines = [
         (
             f"{cite(note.setting.file)}:{note.setting.line}: {note.setting.key} = "
@@ -160,11 +152,7 @@ def describe_assumed(notes: Sequence[Note], cite: Callable[[str], str] = cite_sc
         )
         for note in notes
     ]
-    return (
-        ["", "Defaults of the command line, which a run may change:", *dict.fromkeys(lines)]
-        if lines
-        else []
-    )
+    return ["", "Defaults of the command line, which a run may change:", *dict.fromkeys(lines)]
 
 
 def escape_file_name(file: str) -> str:
@@ -181,45 +169,37 @@ def explain_nothing(
 
     ``users`` are the scripts that contain the settings of the file's functions.
     """
-    notes = [note for draft in drafts for note in draft.notes]
-    live = sum(not setting.commented for setting in imported.settings)
-    faults = [problem.message for problem in imported.problems if problem.severity != "info"]
-    others = (
-        "; ".join(text for _, text in group_others(imported.other_variables)) if is_named else ""
-    )
-    has_entry = any(site.surface == "session" for site in imported.sites)
-    reasons = (
-        _sum_up(notes) if notes else "",
-        imported.passed_over,
-        others and f"no setting of software for Ascend; {others}",
-        f"{format_count(live, 'setting')}, all of them None, which leaves them unset"
-        if live
-        else "",
-        f"{format_count(len(imported.settings), 'setting')}, commented out"
-        if imported.settings
-        else "",
-        *faults[:1],
-        "an optimizer entry without a setting"
-        if has_entry
-        else "no setting in it"
-        if is_named
-        else "",
-    )
-    return (
-        "" if any(draft.settings for draft in drafts) else users or next(filter(None, reasons), "")
-    )
+    if any(draft.settings for draft in drafts):
+        return ""
+    if users:
+        return users
+    if notes := [note for draft in drafts for note in draft.notes]:
+        return _summarize_notes(notes)
+    if imported.passed_over:
+        return imported.passed_over
+    if is_named and imported.other_variables:
+        groups = "; ".join(text for _, text in group_other_variables(imported.other_variables))
+        return f"no setting of software for Ascend; {groups}"
+    if live := sum(not setting.commented for setting in imported.settings):
+        return f"{format_count(live, 'setting')}, all of them None, which leaves them unset"
+    if imported.settings:
+        return f"{format_count(len(imported.settings), 'setting')}, commented out"
+    for problem in imported.problems:
+        if problem.severity != "info" and problem.message:
+            return problem.message
+    if any(site.surface == "session" for site in imported.sites):
+        return "an optimizer entry without a setting"
+    return "no setting in it" if is_named else ""
 
 
-def _sum_up(notes: Sequence[Note]) -> str:
+def _summarize_notes(notes: Sequence[Note]) -> str:
     reasons = list(dict.fromkeys(note.why for note in notes))
     more = f"; and for {len(reasons) - 2} more reasons" if len(reasons) > 2 else ""
     return f"{format_count(len(notes), 'setting')}: {'; '.join(reasons[:2])}{more}"
 
 
 def _format_written(value: object) -> str:
-    """Return a value as TOML, a string with quotation marks in its readable form:
-    ``'{"output":"/tmp"}'``.
-    """
+    """Return a value as TOML; strings with quotation marks are unescaped: ``'{"a":"b"}'``."""
     if isinstance(value, str) and '"' in value and "'" not in value and value.isprintable():
         return f"'{value}'"
     return format_toml_value(value)
@@ -236,18 +216,12 @@ def find_passed_over(imported: ImportedFile) -> str:
     Empty if nothing of Ascend is set there.
     """
     text = imported.text
-    if not imported.sites and (match := _NAMED.search(text)):
-        return (
-            f"{match[2]} in line {find_position(text, match.start(1))[0]} "
-            f"is not followed: {cut_text(match[1])}"
-        )
-    if (
-        "atc" in text
-        and not any(site.surface == "atc" for site in imported.sites)
-        and (match := _ATC.search(text))
-    ):
-        return (
-            f"atc is run in line {find_position(text, match.start(1))[0]} in a way that is not "
-            f"followed: {cut_text(match[1])}"
-        )
+    if not imported.sites and (match := _API_LINE.search(text)):
+        line, _ = find_position(text, match.start("line"))
+        return f"{match['api']} in line {line} is not followed: {cut_text(match['line'])}"
+    has_conversion = any(site.surface == "atc" for site in imported.sites)
+    # "atc" is searched for first: the pattern is slow in long files
+    if "atc" in text and not has_conversion and (match := _ATC_LINE.search(text)):
+        line, _ = find_position(text, match.start("line"))
+        return f"atc is run in line {line} in a way that is not followed: {cut_text(match['line'])}"
     return ""

@@ -1,5 +1,4 @@
-"""Creates presets from many scripts: a leaf for each distinct configuration, and bases with the
-settings that all leaves share.
+"""Creates presets from many scripts: leaves for distinct configurations, and shared bases.
 
 There is a base for each kind of leaf: sessions, environments, conversions. The result is
 independent of the order of scripts. Every leaf is resolved again and compared with its scripts'
@@ -11,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from npuprof import catalog
@@ -31,6 +30,7 @@ from npuprof.scripts.preset_text import (
     escape_file_name,
     format_preset,
 )
+from npuprof.scripts.script_records import ScriptSetting
 from npuprof.scripts.topics import describe_topics, join_topics
 
 _SCENARIO = "profile.scenario"
@@ -56,19 +56,24 @@ class Leaf:
         self.base = ""
         self.own = self.pairs
         self.settings = drafts[0].settings  #: by full key, without the scenario
-        self.sources = [
-            source for draft in drafts for source in draft.sources
-        ]  #: every configuration of a script that equals this one
-        plain = "environment" if all(key.startswith("env.") for key in self.settings) else "session"
-        self.kind = (
-            "conversion" if any("atc" in draft.surfaces for draft in drafts) else plain
-        )  #: the purpose of the settings
+        #: every configuration of a script that equals this one
+        self.sources = [source for draft in drafts for source in draft.sources]
+        self.kind = self._find_kind()
+
+    def _find_kind(self) -> str:
+        """Return the purpose of the settings, a key of ``_BASES``."""
+        if any("atc" in draft.surfaces for draft in self.drafts):
+            return "conversion"
+        is_environment = all(key.startswith("env.") for key in self.settings)
+        return "environment" if is_environment else "session"
+
+    def list_files(self) -> set[str]:
+        """Return the files of its scripts."""
+        return {draft.file for draft in self.drafts}
 
 
 class Family:
-    """The files of the presets by name, the leaves, the settings of each base, and conditional
-    settings.
-    """
+    """The files of the presets by name, the leaves, the bases, and the conditional settings."""
 
     def __init__(self) -> None:
         self.files: dict[str, str] = {}
@@ -87,36 +92,31 @@ def build_family(
     """
     result, drafts, known = Family(), list(drafts), dict(known or {})
     result.leaves = _find_distinct(draft for draft in drafts if draft.settings)
-    result.bases = _share_settings(
-        result.leaves, [name.removeprefix(folder) for name in known.values()]
-    )
+    used_names = [name.removeprefix(folder) for name in known.values()]
+    result.bases = _share_settings(result.leaves, used_names)
     _name_leaves(result.leaves, result.bases)
     result.leaves.sort(key=lambda leaf: leaf.name)
     switches = collect_switches(drafts)
     new = [switch for switch in switches if list_pairs(switch.facts) not in known]
-    result.switches = dict(
-        zip(
-            number_names([f"mixins/{join_topics(switch.facts.items())}" for switch in new]),
-            new,
-            strict=True,
-        )
-    )
-    names = known | {
-        list_pairs(switch.facts): f"{folder}{name}" for name, switch in result.switches.items()
+    names = number_names([f"mixins/{join_topics(switch.facts.items())}" for switch in new])
+    result.switches = dict(zip(names, new, strict=True))
+
+    mixin_of = dict(known)  # the name of a mix-in, by its settings
+    for name, switch in result.switches.items():
+        mixin_of[list_pairs(switch.facts)] = f"{folder}{name}"
+    mixin_of_note = {
+        id(note): mixin_of[list_pairs(switch.facts)] for switch in switches for note in switch.notes
     }
-    switched = {
-        id(note): names[list_pairs(switch.facts)] for switch in switches for note in switch.notes
-    }
+
     cite = _build_citation(result.leaves)
-    extended = Counter(leaf.base for leaf in result.leaves)
-    result.files = {
-        name: _format_base(facts, extended[name]) for name, facts in result.bases.items()
-    }
-    result.files |= {name: _format_mixin(switch, cite) for name, switch in result.switches.items()}
-    result.files |= {
-        leaf.name: _format_leaf(leaf, folder, cite, switched) for leaf in result.leaves
-    }
-    _prove_leaves(
+    dependents = Counter(leaf.base for leaf in result.leaves)
+    for name, facts in result.bases.items():
+        result.files[name] = _format_base(facts, dependents[name])
+    for name, switch in result.switches.items():
+        result.files[name] = _format_mixin(switch, cite)
+    for leaf in result.leaves:
+        result.files[leaf.name] = _format_leaf(leaf, folder, cite, mixin_of_note)
+    _verify_leaves(
         result.leaves, {f"{folder}{name}": text for name, text in result.files.items()}, folder
     )
     return result
@@ -141,16 +141,14 @@ def _share_settings(leaves: list[Leaf], taken: list[str]) -> dict[str, dict[str,
     bases = {}
     for kind, plain_name in _BASES.items():
         members = [leaf for leaf in leaves if leaf.kind == kind]
-        pairs = (
-            frozenset.intersection(*(leaf.pairs for leaf in members))
-            if len(members) > 1
-            else frozenset()
-        )
-        if len(pairs) >= _FEWEST_SHARED:
+        if len(members) < 2:
+            continue
+        shared = frozenset.intersection(*(leaf.pairs for leaf in members))
+        if len(shared) >= _FEWEST_SHARED:
             (name,) = number_names([plain_name], taken)
-            bases[name] = {key: members[0].facts[key] for key, _ in sorted(pairs)}
+            bases[name] = {key: members[0].facts[key] for key, _ in sorted(shared)}
             for leaf in members:
-                leaf.own, leaf.base = leaf.own - pairs, name
+                leaf.own, leaf.base = leaf.own - shared, name
     return bases
 
 
@@ -160,27 +158,24 @@ def _name_leaves(leaves: list[Leaf], taken: Iterable[str]) -> None:
     A leaf of one script has that script's name. A leaf of several is named after a folder with
     exactly these scripts, else after the topic of its settings.
     """
-    files = [sorted({draft.file for draft in leaf.drafts}) for leaf in leaves]
-    leaves_of = Counter(file for names in files for file in names)
-    name_all_drafts(
-        [leaf.drafts[0] for leaf, names in zip(leaves, files, strict=True) if len(names) == 1]
-    )
-    for leaf, names in zip(leaves, files, strict=True):
-        folder = (
-            name_covering_folder(names, leaves_of)
-            if all(leaves_of[file] == 1 for file in names)
-            else ""
-        )
-        own = [(key, leaf.facts[key]) for key in sorted({key for key, _ in leaf.own} or leaf.facts)]
-        leaf.name = leaf.drafts[0].name if len(names) == 1 else folder or join_topics(own)
-    order = sorted(
-        leaves, key=lambda leaf: len({draft.file for draft in leaf.drafts}) > 1
-    )  # the names of scripts go first
-    for leaf, name in zip(
-        order,
-        number_names([leaf.name for leaf in order], (*_BASES.values(), *taken, "mixins")),
-        strict=True,
-    ):
+    single = [leaf for leaf in leaves if len(leaf.list_files()) == 1]
+    several = [leaf for leaf in leaves if len(leaf.list_files()) > 1]
+    leaves_of_file = Counter(file for leaf in leaves for file in leaf.list_files())
+    name_all_drafts([leaf.drafts[0] for leaf in single])
+    for leaf in single:
+        leaf.name = leaf.drafts[0].name
+    for leaf in several:
+        files = sorted(leaf.list_files())
+        # a folder is no name for a leaf if one of its scripts has another leaf, too
+        if all(leaves_of_file[file] == 1 for file in files):
+            leaf.name = name_covering_folder(files, leaves_of_file)
+        if not leaf.name:
+            own = sorted({key for key, _ in leaf.own} or leaf.facts)
+            leaf.name = join_topics([(key, leaf.facts[key]) for key in own])
+    order = [*single, *several]  # the names of scripts go first
+    reserved = (*_BASES.values(), *taken, "mixins")
+    names = number_names([leaf.name for leaf in order], reserved)
+    for leaf, name in zip(order, names, strict=True):
         leaf.name = name
 
 
@@ -192,69 +187,60 @@ def _build_citation(leaves: list[Leaf]) -> Citation:
 
     def cite(file: str) -> str:
         cited = cite_script(file)
-        return (
-            cited
-            if os.path.dirname(cited) or len(files) == 1
-            else os.path.relpath(os.path.realpath(file), top)
-        )
+        if os.path.dirname(cited) or len(files) == 1:
+            return cited
+        return os.path.relpath(os.path.realpath(file), top)
 
     return cite
 
 
-def _format_leaf(leaf: Leaf, folder: str, cite: Citation, switched: dict[int, str]) -> str:
+def _format_leaf(leaf: Leaf, folder: str, cite: Citation, mixin_of_note: dict[int, str]) -> str:
     """Return a leaf as TOML: its scripts, and the omitted settings."""
     scripts = _list_scripts(leaf, cite)
-    shared = len(scripts) > 1
-    description = (
-        f"{describe_topics(leaf.facts.items())}, as {len(scripts)} scripts have it"
-        if shared
-        else f"imported from {scripts[0]}"
-    )
-    head = {
-        "description": escape_file_name(description),
-        **({"extends": [f"{folder}{leaf.base}"]} if leaf.base else {}),
-    }
-    cann = find_needed_releases(
-        leaf.settings, sorted(set().union(*(draft.surfaces for draft in leaf.drafts)))
-    )
+    comments: list[str] = []
+    if is_shared := len(scripts) > 1:
+        topics = describe_topics(leaf.facts.items())
+        description = f"{topics}, as {len(scripts)} scripts have it"
+        comments += ["", f"Imported from {len(scripts)} scripts:", *scripts]
+    else:
+        description = f"imported from {scripts[0]}"
+    head: dict[str, Any] = {"description": escape_file_name(description)}
+    if leaf.base:
+        head["extends"] = [f"{folder}{leaf.base}"]
     tests = dict.fromkeys(
         f"{cite(source.file)}:{source.line}: if {source.condition}"
         for source in leaf.sources
         if source.condition
     )
-    notes = [note for draft in leaf.drafts for note in draft.notes]
-    others = list(
-        dict.fromkeys(setting for draft in leaf.drafts for setting in draft.other_variables)
-    )
-    comments = [
-        *(["", f"Imported from {len(scripts)} scripts:", *scripts] if shared else []),
-        *(["", "Made only under a test:", *tests] if tests else []),
-        *describe_switched(notes, switched, cite),
-        *describe_assumed([note for draft in leaf.drafts for note in draft.assumed], cite),
-        *describe_notes(
-            [note for note in notes if not note.condition],
-            others,
-            _MOST_NOTES if shared else None,
-            cite,
-        ),
-    ]
-    return _format_facts(
-        head,
-        {key: leaf.facts[key] for key, _ in leaf.own},
-        {"cann": cann} if cann else {},
-        comments,
-    )
+    if tests:
+        comments += ["", "Made only under a test:", *tests]
+    notes: list[Note] = []
+    assumed: list[Note] = []
+    other_variables: dict[ScriptSetting, None] = {}
+    surfaces: set[str] = set()
+    for draft in leaf.drafts:
+        notes += draft.notes
+        assumed += draft.assumed
+        other_variables |= dict.fromkeys(draft.other_variables)
+        surfaces |= draft.surfaces
+    comments += describe_switched(notes, mixin_of_note, cite)
+    comments += describe_assumed(assumed, cite)
+    omitted = [note for note in notes if not note.condition]
+    most = _MOST_NOTES if is_shared else None
+    comments += describe_notes(omitted, list(other_variables), most, cite)
+    cann = find_needed_releases(leaf.settings, sorted(surfaces))
+    own = {key: leaf.facts[key] for key, _ in leaf.own}
+    return _format_facts(head, own, {"cann": cann} if cann else {}, comments)
 
 
 def _list_scripts(leaf: Leaf, cite: Citation) -> list[str]:
-    """Return the scripts of a leaf, without duplicates, with functions for scripts with several
-    configurations.
-    """
+    """Return the scripts of a leaf; those with several configurations have their functions."""
     functions_of: dict[str, dict[str, None]] = {}
     for draft in leaf.drafts:
         for source in draft.sources:
-            own = [f"{source.function}()"] if draft.is_one_of_several and source.function else []
-            functions_of.setdefault(cite(source.file), {}).update(dict.fromkeys(own))
+            functions = functions_of.setdefault(cite(source.file), {})
+            if draft.is_one_of_several and source.function:
+                functions[f"{source.function}()"] = None
     return [
         f"{file}: {', '.join(functions)}" if functions else file
         for file, functions in functions_of.items()
@@ -310,18 +296,17 @@ class _Drafts:
         """Return None."""
 
 
-def _prove_leaves(leaves: list[Leaf], files: dict[str, str], folder: str) -> None:
-    """Raise RuntimeError unless each leaf resolves to the settings and scenario of its
-    first draft.
-    """
+def _verify_leaves(leaves: list[Leaf], files: dict[str, str], folder: str) -> None:
+    """Raise RuntimeError unless each leaf resolves as its first draft."""
     profiles = {
         name: Profile(parse_document(name, f"{name}.toml", text)) for name, text in files.items()
     }
     resolver = Resolver(_Drafts(profiles))
-    configs = [resolver.resolve_profile(profiles[f"{folder}{leaf.name}"]) for leaf in leaves]
-    wanted = [(compute_digest(leaf.settings), leaf.drafts[0].scenario) for leaf in leaves]
-    if [(config.digest, config.scenario) for config in configs] != wanted:
-        raise RuntimeError("a leaf of the family does not resolve as before")
+    for leaf in leaves:
+        config = resolver.resolve_profile(profiles[f"{folder}{leaf.name}"])
+        has_same_settings = config.digest == compute_digest(leaf.settings)
+        if not has_same_settings or config.scenario != leaf.drafts[0].scenario:
+            raise RuntimeError("a leaf of the family does not resolve as before")
 
 
 def describe_family(family: Family) -> str:
@@ -340,26 +325,27 @@ def describe_family(family: Family) -> str:
 
 def build_family_fields(family: Family) -> dict[str, Any]:
     """Return the fields of the JSON form: the file of each preset, and for leaves all scripts."""
-    leaves = {
-        leaf.name: [
-            {key: text or None for key, text in place._asdict().items()} for place in leaf.sources
-        ]
-        for leaf in family.leaves
-    }
+    leaves = {leaf.name: leaf for leaf in family.leaves}
     presets = []
     for name, text in family.files.items():
-        kind = "leaf" if name in leaves else "base" if name in family.bases else "mix-in"
-        conditions = (
-            [note.condition for note in family.switches[name].notes]
-            if name in family.switches
-            else []
-        )
+        sources: list[dict[str, Any]] = []
+        conditions: list[str] = []
+        if name in leaves:
+            kind = "leaf"
+            for source in leaves[name].sources:
+                fields = source._asdict().items()
+                sources.append({field: value or None for field, value in fields})
+        elif name in family.bases:
+            kind = "base"
+        else:
+            kind = "mix-in"
+            conditions = [note.condition for note in family.switches[name].notes]
         presets.append(
             {
                 "name": name,
                 "kind": kind,
                 "conditions": conditions,
-                "sources": leaves.get(name, []),
+                "sources": sources,
                 "text": text,
             }
         )
@@ -367,8 +353,9 @@ def build_family_fields(family: Family) -> dict[str, Any]:
 
 
 class Switch(Record):
-    """Settings under a condition: ``facts`` by full key, and the first note of each condition in
-    each script.
+    """Settings under a condition: ``facts`` by full key.
+
+    ``notes`` are the first note of each condition in each script.
     """
 
     facts: dict[str, Any]
@@ -377,41 +364,48 @@ class Switch(Record):
 
 def collect_switches(drafts: Iterable[Draft]) -> list[Switch]:
     """Return the groups of settings under a common condition, most places first."""
-    switched: dict[frozenset[Pair], tuple[dict[str, Any], list[Note]]] = {}
+    facts_of: dict[frozenset[Pair], dict[str, Any]] = {}
+    notes_of: dict[frozenset[Pair], list[Note]] = {}
     for draft in drafts:
-        for notes in group_switched(draft.notes).values():
+        for notes in group_switched(draft.notes):
             facts = {note.setting.key: note.value for note in notes}
-            switched.setdefault(list_pairs(facts), (facts, []))[1].append(notes[0])
-    rows = sorted(switched.items(), key=lambda row: (-len(row[1][1]), sorted(row[0])))
-    return [
-        Switch(facts, tuple(sorted(notes, key=lambda note: (note.setting.file, note.setting.line))))
-        for _, (facts, notes) in rows
-    ]
+            pairs = list_pairs(facts)
+            facts_of.setdefault(pairs, facts)
+            notes_of.setdefault(pairs, []).append(notes[0])
+    order = sorted(notes_of, key=lambda pairs: (-len(notes_of[pairs]), sorted(pairs)))
+    switches = []
+    for pairs in order:
+        by_line = sorted(notes_of[pairs], key=lambda note: (note.setting.file, note.setting.line))
+        switches.append(Switch(facts_of[pairs], tuple(by_line)))
+    return switches
 
 
-def group_switched(notes: Sequence[Note]) -> dict[tuple[str, str, str], list[Note]]:
-    """Return the notes on settings that only a condition excludes: by file, configuration and
-    condition.
+def group_switched(notes: Sequence[Note]) -> Collection[list[Note]]:
+    """Return the notes on settings that only a condition excludes.
+
+    Those of one file, configuration and condition are together.
     """
-    return group_by(
+    groups = group_by(
         (note for note in notes if note.condition),
         lambda note: (note.setting.file, note.setting.scope, note.condition),
     )
+    return groups.values()
 
 
-def describe_switched(notes: Sequence[Note], names: dict[int, str], cite: Citation) -> list[str]:
+def describe_switched(
+    notes: Sequence[Note], mixin_of_note: dict[int, str], cite: Citation
+) -> list[str]:
     """Return the mix-ins for conditional settings of scripts as comments.
 
-    ``names`` by a group's first note.
-
-    Equal settings at several places are listed once: the mix-in lists all places.
+    ``mixin_of_note`` are names of mix-ins by the ``id`` of a group's first note. Equal settings of
+    several lines are listed once: the mix-in lists all lines.
     """
-    places_of: dict[str, list[str]] = {}
-    for first, *_ in group_switched(notes).values():
-        text = f"if {first.condition}: --with {names[id(first)]}"
-        places_of.setdefault(text, []).append(f"{cite(first.setting.file)}:{first.setting.line}")
-    lines = [f"{count_rest(places, 1)}: {text}" for text, places in places_of.items()]
-    return ["", "Under a condition:", *lines] if lines else []
+    lines_of: dict[str, list[str]] = {}
+    for first, *_ in group_switched(notes):
+        text = f"if {first.condition}: --with {mixin_of_note[id(first)]}"
+        lines_of.setdefault(text, []).append(f"{cite(first.setting.file)}:{first.setting.line}")
+    comments = [f"{count_rest(lines, 1)}: {text}" for text, lines in lines_of.items()]
+    return ["", "Under a condition:", *comments] if comments else []
 
 
 def find_needed_releases(settings: dict[str, Any], surfaces: Iterable[str] = ()) -> str:
@@ -424,20 +418,20 @@ def find_needed_releases(settings: dict[str, Any], surfaces: Iterable[str] = ())
     between, the script may be older.
     """
     known = releases.load_releases()
-    rows = []
+    histories = []  # one character for each release: "Y" if it reads the option or the value
     for key, value in settings.items():
         if option := catalog.find_option(key):
             states = {
                 option.surface_states.get(surface, option.states) for surface in surfaces
             } or {option.states}
-            rows += [row for row in states if "Y" in row and not row.startswith("Y")]
-            rows.append(_list_value_states(option, value, known))
-    start = max((len(row.rstrip("Y")) for row in rows), default=0)
-    return (
-        f">={known[start]}"
-        if 0 < start < len(known) and any(row[start - 1] == "." for row in rows)
-        else ""
-    )
+            histories += [row for row in states if "Y" in row and not row.startswith("Y")]
+            histories.append(_list_value_states(option, value, known))
+    start = max((len(history.rstrip("Y")) for history in histories), default=0)
+    is_limited = 0 < start < len(known)
+    # "?", an unknown state, before the first "Y" is no limit
+    if is_limited and any(history[start - 1] == "." for history in histories):
+        return f">={known[start]}"
+    return ""
 
 
 def _list_value_states(option: catalog.Option, value: Any, known: tuple[str, ...]) -> str:
