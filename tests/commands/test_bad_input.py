@@ -125,10 +125,9 @@ def test_a_bad_name_is_refused(name: str, store: Store, run: Run) -> None:
     for verb in ("show", "check"):
         result = run(verb, "--", name)
         told = result.out if verb == "check" else result.err
-        assert (result.code, "error NP" in told, "try: " in told) == (2, True, True), (
-            result.out,
-            result.err,
-        )
+        assert result.code == 2, told
+        assert "error NP" in told
+        assert "try: " in told
 
 
 def test_what_is_no_file_is_told_and_never_waited_for(
@@ -154,7 +153,8 @@ def test_what_is_no_file_is_told_and_never_waited_for(
         assert {name: re.search(rf"error (NP\d+): .*{name}", told)[1] for name in wanted} == wanted  # type: ignore[index]
     for name, code in wanted.items():
         result = run("render", name)
-        assert (result.code, result.out) == (2, "")
+        assert result.code == 2
+        assert result.out == ""
         assert code in result.err
         assert "try: " in result.err
         assert f"did you mean {name!r}" not in result.err
@@ -179,7 +179,8 @@ def test_a_store_that_is_none_is_told(words: list[str], run: Run) -> None:
     Path("file").write_text("")
     for verb in (["list"], ["show", "x"], ["render", "x"], ["check"]):
         result = run(*verb, *words)
-        assert (result.code, result.out) == (2, ""), words
+        assert result.code == 2, words
+        assert result.out == "", words
         assert "NP010" in result.err
 
 
@@ -202,12 +203,14 @@ def test_an_empty_argument_is_refused_by_name(
     for parameter in parameters.values():
         if parameter.flags and parameter.kind in ("text", "many"):
             result = run(*names, *needed, *flags, f"{parameter.flags[0]}=")
-            assert (result.code, result.out) == (2, ""), parameter
+            assert result.code == 2, parameter
+            assert result.out == "", parameter
             assert f"{parameter.flags[0]} is empty" in result.err
             judged += 1
         elif not parameter.flags and parameter.metavar != "CMD...":
             result = run(*names, "", *needed[1:], *flags)
-            assert (result.code, result.out) == (2, "")
+            assert result.code == 2
+            assert result.out == ""
             assert " is empty" in result.err
             judged += 1
     assert judged
@@ -382,7 +385,8 @@ def test_a_file_that_cannot_be_written_leaves_everything_as_it_was(store: Store,
     Path("file").write_text("x")
     for path in ("gone/deep/out.py", "file/out.py", "/proc/out.py", "/dev/full/x.py"):
         result = run("show", "good", "-o", path)
-        assert (result.code, result.out) == (2, ""), path
+        assert result.code == 2, path
+        assert result.out == "", path
         assert "NP012" in result.err
         assert "Nothing was" in result.err
         assert path.removesuffix("/out.py") in result.err
@@ -470,7 +474,8 @@ def test_what_is_no_utf8_is_never_exported(
     for name, value in environ.items():
         monkeypatch.setenv(name, value)
     result = run(*words)
-    assert (result.code, said in result.err) == (127 if words[0] == "run" else 0, True), result.err
+    assert result.code == (127 if words[0] == "run" else 0), result.err
+    assert said in result.err, result.err
     assert not re.search("[\ud800-\udfff]", result.out)
 
 

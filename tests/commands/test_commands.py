@@ -161,7 +161,8 @@ def test_every_verb_writes_to_a_file_what_it_would_print(run: Run) -> None:
     ):
         printed = run(*words)
         written = run(*words, "-o", f"{words[0]}.txt")
-        assert (written.code, written.out) == (printed.code, "")
+        assert written.code == printed.code
+        assert written.out == ""
         assert Path(f"{words[0]}.txt").read_bytes() == printed.out.encode()
 
 
@@ -221,7 +222,8 @@ def test_verbs_that_git_calls_have_a_help_for_who_asks_and_for_nobody_else(
 def test_a_misspelt_key_is_not_unset_in_silence(run: Run) -> None:
     for name in ("show", "render"):
         done = run(name, "leaf", "--unset", "precison_mode_v2")
-        assert (done.code, done.out) == (2, "")
+        assert done.code == 2
+        assert done.out == ""
         assert (
             "leaf does not set 'precison_mode_v2', and the catalogue does not know it" in done.err
         )
@@ -350,7 +352,8 @@ def test_render_check_tells_current_from_stale(run: Run) -> None:
     with open("out.py", "a") as file:
         file.write("# mine\n")
     result = run("render", "leaf", "--check", "out.py")
-    assert (result.code, result.out) == (1, "")
+    assert result.code == 1
+    assert result.out == ""
     assert "hand" in result.err
     assert run("render", "leaf", "--check", "gone.py").code == 2
 
@@ -487,7 +490,8 @@ def test_what_is_no_question_is_said_with_what_to_write(
     run: Run, where: str, what: str, hint: str
 ) -> None:
     done = run("list", "--where", where)
-    assert (done.code, done.out) == (2, "")
+    assert done.code == 2
+    assert done.out == ""
     assert what in done.err
     assert hint in done.err.partition("try:")[2]
 
@@ -516,7 +520,8 @@ def test_a_preset_can_be_composed_of_files(
         if value.isdigit():
             assert f"hccl_timeout = {value}\n" in result.out, result.err
         else:
-            assert (result.code, value in result.err) == (2, True), result.err
+            assert result.code == 2, result.err
+            assert value in result.err, result.err
 
 
 @pytest.mark.parametrize(

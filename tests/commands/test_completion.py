@@ -245,7 +245,8 @@ def test_what_cannot_be_completed_offers_nothing(
     environ: dict[str, str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert (completion.answer_shell("complete_bash", environ), capsys.readouterr()) == (0, ("", ""))
+    assert completion.answer_shell("complete_bash", environ) == 0
+    assert capsys.readouterr() == ("", "")
 
 
 def test_names_of_a_beginning_are_those_of_the_store(folder: Path) -> None:

@@ -13,11 +13,9 @@ from support.running import Run, Store
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_removed_verb_exits_with_2_and_names_its_replacement(verb: str, run: Run) -> None:
     done = run(verb)
-    assert (done.code, done.out, f"was removed in 0.2.0: use {VERBS[verb]}" in done.err) == (
-        2,
-        "",
-        True,
-    ), done.err
+    assert done.code == 2, done.err
+    assert done.out == "", done.err
+    assert f"was removed in 0.2.0: use {VERBS[verb]}" in done.err, done.err
 
 
 @pytest.mark.parametrize("words", FLAGS)
@@ -27,11 +25,9 @@ def test_a_removed_flag_exits_with_2_and_names_its_replacement(
     store({"a": "[options]\nhccl_timeout = 600\n"})
     for given in ([words[-1]], [f"{words[-1]}=1"]):
         done = run(*words[:-1], "a", *given)
-        assert (done.code, done.out, f"was removed in 0.2.0: use {FLAGS[words]}" in done.err) == (
-            2,
-            "",
-            True,
-        ), done.err
+        assert done.code == 2, done.err
+        assert done.out == "", done.err
+        assert f"was removed in 0.2.0: use {FLAGS[words]}" in done.err, done.err
 
 
 #: Words that are no verbs, and what is printed after the words that say so.
@@ -55,8 +51,6 @@ def test_a_word_that_is_no_verb_brings_the_verb_that_is_meant_or_one_spelt_almos
 ) -> None:
     done = run(*words.split(), "x")
     after = done.err.partition(f"Error: No such command {words.split()[-1]!r}.")[2]
-    assert (done.code, after.startswith(UNKNOWN[words]), after.count("Did you mean")) == (
-        2,
-        True,
-        UNKNOWN[words].count("Did you"),
-    ), done.err
+    assert done.code == 2, done.err
+    assert after.startswith(UNKNOWN[words]), done.err
+    assert after.count("Did you mean") == UNKNOWN[words].count("Did you"), done.err

@@ -64,9 +64,11 @@ def test_the_file_and_what_extends_it_have_the_new_name_and_all_else_stays(
 ) -> None:
     before, was = content(project), digests(project / "profiles")
     tried = run("rename", "base/old", "team/new", "--dry-run")
-    assert (tried.code, content(project)) == (0, before), tried.err
+    assert tried.code == 0, tried.err
+    assert content(project) == before, tried.err
     done = run("rename", "base/old", "team/new")
-    assert (done.code, done.out) == (0, tried.out)
+    assert done.code == 0
+    assert done.out == tried.out
     expected = {
         name: raw.replace(b"'base/old'", b'"team/new"').replace(b'"""base/old"""', b'"team/new"')
         for name, raw in before.items()
@@ -104,7 +106,8 @@ def test_what_cannot_be_renamed_is_refused(
     (project / "profiles" / "link.toml").symlink_to("mix.toml")
     before = content(project)
     said = run("rename", *words)
-    assert (said.code, code in said.err) == (2, True), said.err
+    assert said.code == 2, said.err
+    assert code in said.err, said.err
     assert content(project) == before
 
 
@@ -116,7 +119,8 @@ def test_the_file_of_the_project_is_no_preset_where_the_store_is_the_top(
 ) -> None:
     (repo.folder / "a.toml").write_text(BASE)
     said = run(*words, "--store", repo.folder)
-    assert (said.code, "NP004" in said.err) == (2, True), said.err
+    assert said.code == 2, said.err
+    assert "NP004" in said.err, said.err
     assert not (repo.folder / "npuprof.toml").exists()
 
 
@@ -125,9 +129,12 @@ def test_a_preset_that_cannot_be_read_stands_in_the_way_unless_it_is_left(
 ) -> None:
     (project / "profiles" / "broken.toml").write_text("[profile\n")
     said = run("rename", "mix", "new")
-    assert (said.code, "broken.toml" in said.err, "--no-check" in said.err) == (2, True, True)
+    assert said.code == 2
+    assert "broken.toml" in said.err
+    assert "--no-check" in said.err
     said = run("rename", "mix", "new", "--no-check")
-    assert (said.code, "broken.toml" in said.err) == (0, True)
+    assert said.code == 0
+    assert "broken.toml" in said.err
     assert (project / "profiles" / "new.toml").exists()
 
 
@@ -180,7 +187,9 @@ def test_a_preset_outside_the_store_is_not_renamed(project: Path, run: Run) -> N
     (project / "jobs/x/preset.toml").write_text(BASE)
     for words in (("jobs/x/preset", "elsewhere"), ("mix", "jobs/y/preset")):
         said = run("rename", *words)
-        assert (said.code, "NP920" in said.err, "git mv" in said.err) == (2, True, True)
+        assert said.code == 2
+        assert "NP920" in said.err
+        assert "git mv" in said.err
 
 
 SCRIPT = (
@@ -242,5 +251,6 @@ def test_what_cannot_be_copied_is_refused(
 ) -> None:
     before = content(project)
     said = run("copy", "--", *words)
-    assert (said.code, code in said.err) == (2, True), said.err
+    assert said.code == 2, said.err
+    assert code in said.err, said.err
     assert content(project) == before

@@ -53,7 +53,8 @@ def test_ajv_takes_each_schema_in_its_strict_mode() -> None:
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "", done.stderr
 
 
 def lint_with_taplo(folder: Path) -> dict[str, str]:
@@ -150,13 +151,15 @@ def test_the_schemas_of_a_store_are_told_to_be_old_and_written_anew(
     (tmp_path / "profiles/.schema.json").write_text("{}")
     (tmp_path / "profiles/.project.schema.json").unlink()
     said = run("schema", "--check")
-    assert (said.code, said.out) == (1, "")
+    assert said.code == 1
+    assert said.out == ""
     assert (
         "profiles/.schema.json, profiles/.project.schema.json: written by another npuprof; "
         "run npuprof schema --update"
     ) in said.err
     said = run("schema", "--update")
-    assert (said.code, said.out) == (0, "profiles/.schema.json\nprofiles/.project.schema.json\n")
+    assert said.code == 0
+    assert said.out == "profiles/.schema.json\nprofiles/.project.schema.json\n"
     assert (tmp_path / "profiles/.schema.json").read_text() == run("schema").out
     assert (tmp_path / "profiles/.project.schema.json").read_text() == run(
         "schema", "--of", "project"
@@ -168,7 +171,8 @@ def test_what_does_not_go_together_is_refused(run: Run) -> None:
     assert run("init").code == 0
     for words in (("--update", "--check"), ("--update", "-o", "x"), ("--check", "--of", "run")):
         said = run("schema", *words)
-        assert (said.code, "NP902" in said.err) == (2, True), words
+        assert said.code == 2, words
+        assert "NP902" in said.err, words
     assert "read-only" in run("schema", "--update", "--store", "builtin:").err
 
 

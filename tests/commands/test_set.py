@@ -111,7 +111,9 @@ def test_what_makes_no_list_is_refused(
     )
     before = (parent / "it.toml").read_text()
     said = run("set", "it", *words)
-    assert (said.code, code in said.err, hint in said.err) == (2, True, True), said.err
+    assert said.code == 2, said.err
+    assert code in said.err, said.err
+    assert hint in said.err, said.err
     assert (parent / "it.toml").read_text() == before
 
 
@@ -141,9 +143,11 @@ def test_all_presets_that_meet_a_condition_are_changed_but_for_what_they_inherit
 ) -> None:
     words = ("set", "--where", "hccl_timeout == 1836", "hccl_timeout=1700")
     tried = run(*words, "--dry-run")
-    assert (tried.code, texts(folder)) == (0, STORE)
+    assert tried.code == 0
+    assert texts(folder) == STORE
     said = run(*words, "--yes")
-    assert (said.code, said.out) == (0, tried.out), said.err
+    assert said.code == 0, said.err
+    assert said.out == tried.out, said.err
     changed = {name: STORE[name].replace("1836", "1700") for name in ("base", "own")}
     assert texts(folder) == {**STORE, **changed}
     assert "wrote 2 files of 3 presets that met the condition" in said.err
@@ -151,7 +155,8 @@ def test_all_presets_that_meet_a_condition_are_changed_but_for_what_they_inherit
 
 def test_nobody_to_ask_means_nothing_is_written(folder: Path, run: Run) -> None:
     said = run("set", "--where", "hccl_timeout == 1836", "hccl_timeout=1700")
-    assert (said.code, texts(folder)) == (1, STORE)
+    assert said.code == 1
+    assert texts(folder) == STORE
     assert "--- a/profiles/base.toml" in said.out
     assert "--yes" in said.err
 
@@ -173,7 +178,8 @@ def test_presets_that_inherit_the_change_without_meeting_the_condition_are_told(
 
 def test_what_would_break_any_preset_is_refused(folder: Path, run: Run) -> None:
     said = run("set", "--where", "hccl_timeout > 0", "precision_mode_v2=nonsense", "--yes")
-    assert (said.code, "NP203" in said.err) == (2, True), said.err
+    assert said.code == 2, said.err
+    assert "NP203" in said.err, said.err
     assert texts(folder) == STORE
     (folder / "lock.toml").write_text(
         '[profile]\nextends = ["base"]\nlocked = ["op_debug_level"]\n'
@@ -201,7 +207,8 @@ def test_a_condition_that_nothing_meets_is_an_error(
     where: str, code: str, folder: Path, run: Run
 ) -> None:
     said = run("set", "--where", where, "hccl_timeout=1")
-    assert (said.code, code in said.err) == (2, True), said.err
+    assert said.code == 2, said.err
+    assert code in said.err, said.err
 
 
 # -- values that an override changes --------------------------------------------------------------
@@ -242,8 +249,6 @@ def test_a_value_that_an_override_changes_is_noted(name: str, run: Run, store: S
     store({"a": text})
     for how in (("a", word, "--dry-run"), ("--where", "deterministic is unset", word, "--yes")):
         done = run("set", *how, "--no-check")
-        assert (done.code, "changed again" in done.err, said in done.err) == (
-            0,
-            bool(said),
-            True,
-        ), done.err
+        assert done.code == 0, done.err
+        assert ("changed again" in done.err) == bool(said), done.err
+        assert said in done.err, done.err

@@ -58,7 +58,8 @@ def test_what_an_heir_does_with_a_key_it_does_under_its_new_name(
     folder = store({"b": BASE, "heir": heir})
     done = run("migrate", "--all", "--cann", "9.0.0")
     texts = read_texts(folder)
-    assert (done.code, texts["b"]) == (0, f'[options]\n{NEW} = "mixed_float16"\n'), done.out
+    assert done.code == 0, done.out
+    assert texts["b"] == f'[options]\n{NEW} = "mixed_float16"\n', done.out
     assert texts["heir"] == after
     assert run("migrate", "--all", "--cann", "9.0.0").out == ""
 
@@ -93,7 +94,8 @@ def test_a_family_in_which_one_cannot_follow_stays_as_it_is(
     }
     folder = store(texts)
     done = run("migrate", "--all", "--cann", "9.0.0")
-    assert (done.code, said in done.out) == (1, True), done.out
+    assert done.code == 1, done.out
+    assert said in done.out, done.out
     assert read_texts(folder) == texts | dict.fromkeys(
         ("apart", "z"), f'[options]\n{NEW} = "mixed_float16"\n'
     )
@@ -106,11 +108,9 @@ def test_two_presets_that_have_a_part_each_of_what_becomes_one_option_stay(
     texts = {"b": both, "heir": f'{HEIR}[options]\noptypelist_for_implmode = "SoftmaxV2"\n'}
     folder = store(texts)
     done = run("migrate", "--all", "--cann", "9.0.0")
-    assert (done.code, "b and heir have a part of it each" in done.out, read_texts(folder)) == (
-        1,
-        True,
-        texts,
-    ), done.out
+    assert done.code == 1, done.out
+    assert "b and heir have a part of it each" in done.out, done.out
+    assert read_texts(folder) == texts, done.out
 
 
 def test_a_parent_that_is_fixed_at_a_version_keeps_a_family_as_it_is_and_the_hint_says_how_to_go_on(
@@ -122,7 +122,8 @@ def test_a_parent_that_is_fixed_at_a_version_keeps_a_family_as_it_is_and_the_hin
     text = f'[profile]\nextends = ["b@1.0.0"]\n\n[options]\n{OLD} = "force_fp32"\n'
     (folder / "heir.toml").write_text(text)
     done = run("migrate", "--all", "--cann", "9.0.0")
-    assert (read_texts(folder)["heir"], NEW in read_texts(folder)["b"]) == (text, True)
+    assert read_texts(folder)["heir"] == text
+    assert NEW in read_texts(folder)["b"]
     assert "migrate and release b, then move the pin" in done.out
 
 
@@ -136,11 +137,9 @@ def test_one_preset_is_not_moved_away_from_those_that_build_on_it(
     folder = store(texts)
     for words in ((), ("--dry-run",)):
         said = run("migrate", "b", "--cann", "9.0.0", *words)
-        assert (
-            said.code,
-            "npuprof migrate --all --cann 9.0.0" in said.err,
-            read_texts(folder),
-        ) == (2, True, texts)
+        assert said.code == 2
+        assert "npuprof migrate --all --cann 9.0.0" in said.err
+        assert read_texts(folder) == texts
     assert run("migrate", "b", "--cann", "9.0.0", "--no-check").code == 1
     assert NEW in read_texts(folder)["b"]
 
@@ -178,9 +177,11 @@ def test_a_team_rule_that_reads_a_migrated_key_is_reported(
     store({"b": MIGRATED})
     (tmp_path / "npuprof.toml").write_text(RULE + rule)
     done = run("migrate", preset, "--cann", "9.0.0", "--dry-run")
-    assert ("rule T-1" in done.out, said in done.out) == (bool(said), True), done.out
+    assert ("rule T-1" in done.out) == bool(said), done.out
+    assert said in done.out, done.out
     if said:
-        assert (done.code, "npuprof.toml:" in done.out) == (1, True)
+        assert done.code == 1
+        assert "npuprof.toml:" in done.out
     if NEW in said:
         assert f"write {NEW} in the rule" in done.out
 

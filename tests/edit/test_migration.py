@@ -83,7 +83,8 @@ def test_a_step_that_needs_a_person_changes_nothing_and_is_told(
     options: str, key: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, text = migrate(tmp_path, options, "--format", "json")
-    assert (code, text) == (1, options)
+    assert code == 1
+    assert text == options
     found = [
         finding
         for finding in json.loads(capsys.readouterr().out)["findings"]
@@ -107,7 +108,8 @@ def test_what_a_parent_sets_is_left_to_the_parent(
 ) -> None:
     write(tmp_path, {"profiles/base.toml": '[options]\nprecision_mode = "force_fp32"\n'})
     code, text = migrate(tmp_path, "use_off_line = true\n", head='extends = ["base"]\n')
-    assert (code, text) == (1, "use_off_line = true\n")
+    assert code == 1
+    assert text == "use_off_line = true\n"
     assert "NP513" in capsys.readouterr().out
 
 
@@ -317,7 +319,9 @@ def test_a_store_is_moved_parents_first_as_preset_after_preset_would_be(
     )
     assert "wrote 3 files" in done.err
     again = run("migrate", "--all", "--cann", "9.0.0")
-    assert (again.code, again.out, "nothing to change" in again.err) == (0, "", True)
+    assert again.code == 0
+    assert again.out == ""
+    assert "nothing to change" in again.err
 
 
 def test_what_is_left_to_decide_in_a_store_is_told_once_and_is_the_exit(
@@ -327,7 +331,8 @@ def test_what_is_left_to_decide_in_a_store_is_told_once_and_is_the_exit(
     said = run("migrate", "--all", "--cann", "9.0.0", "--format", "json")
     assert said.code == 1
     fields = json.loads(said.out)
-    assert (fields["schema"], fields["cann"]) == ("npuprof.migrate-store/1", "9.0.0")
+    assert fields["schema"] == "npuprof.migrate-store/1"
+    assert fields["cann"] == "9.0.0"
     assert fields["files"] == ["profiles/apart.toml", "profiles/zz-base.toml", "profiles/heir.toml"]
     assert {"apart", "zz-base", "heir", "plain"} == {
         preset["preset"] for preset in fields["presets"]
@@ -337,7 +342,9 @@ def test_what_is_left_to_decide_in_a_store_is_told_once_and_is_the_exit(
 def test_a_store_with_a_preset_that_cannot_be_read_is_not_moved(store: Store, run: Run) -> None:
     folder = store({**STORE, "broken": "[profile\n", "lost": "[profile]\nextends = ['nowhere']\n"})
     said = run("migrate", "--all", "--cann", "9.0.0")
-    assert (said.code, "broken.toml" in said.err, "nowhere" in said.err) == (2, True, True)
+    assert said.code == 2
+    assert "broken.toml" in said.err
+    assert "nowhere" in said.err
     assert store_texts(folder)["zz-base"] == STORE["zz-base"]
 
 
@@ -345,7 +352,8 @@ def test_a_store_with_a_preset_that_cannot_be_read_is_not_moved(store: Store, ru
 def test_a_preset_or_all_of_them_are_moved(words: tuple[str, ...], store: Store, run: Run) -> None:
     store(STORE)
     said = run("migrate", *words, "--cann", "9.0.0")
-    assert (said.code, "NP902" in said.err) == (2, True)
+    assert said.code == 2
+    assert "NP902" in said.err
 
 
 @pytest.mark.parametrize("words", [("old.py",), ("src",), ("train",)])
@@ -364,9 +372,8 @@ def test_scripts_are_rejected_with_the_scan_that_reports_what_breaks(
         },
     )
     said = run("migrate", *words, "--cann", "9.0.0")
-    assert (said.code, f"npuprof scan {words[-1]} --cann 9.0.0 reports" in said.err) == (2, True), (
-        said.err
-    )
+    assert said.code == 2, said.err
+    assert f"npuprof scan {words[-1]} --cann 9.0.0 reports" in said.err, said.err
     assert run("migrate", "p", "--cann", "9.0.0").code == 0, (
         "a preset wins over a folder of its name"
     )
