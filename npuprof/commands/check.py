@@ -25,7 +25,7 @@ from npuprof.commands.framework.parameters import (
 )
 from npuprof.commands.resolving import open_workspace
 from npuprof.document import Document
-from npuprof.model import Context, Finding, NpuprofError, build_error, build_usage_error
+from npuprof.model import Context, Finding, NpuprofError, Record, build_error, build_usage_error
 from npuprof.report import Answer
 from npuprof.report.findings import WITH_PLAIN_PATHS, format_findings, format_severity_counts
 from npuprof.report.text import format_count
@@ -36,6 +36,15 @@ from npuprof.system import PausedCollection
 
 #: Fixes may reveal further faults; the check is repeated at most this often.
 _MOST_ROUNDS = 5
+
+
+class _Fixes(Record):
+    """Documents before and after their fixes, by file path, and the findings that remain."""
+
+    before: dict[str, Document]
+    after: dict[str, Document]
+    count: int
+    outcome: Outcome
 
 
 class Check(JudgingVerb):
@@ -158,32 +167,29 @@ class Check(JudgingVerb):
         from npuprof.edit.preset_file import format_difference
         from npuprof.system import writing
 
-        self._refuse_to_fix()
-        before, after, number, outcome = self._fix_presets()
-        done = (
-            f"{format_count(number, 'finding')} in {format_count(len(after), 'file')}"
-            if number
-            else "nothing"
-        )
+        self._require_fixable()
+        fixes = self._fix_presets()
+        done = "nothing"
+        if fixes.count:
+            files = format_count(len(fixes.after), "file")
+            done = f"{format_count(fixes.count, 'finding')} in {files}"
         if self.diff:
             shown = "".join(
-                format_difference(old.source, old.text, after[path].text)
-                for path, old in before.items()
+                format_difference(old.source, old.text, fixes.after[path].text)
+                for path, old in fixes.before.items()
             )
-            return Answer(shown, (f"would fix {done}",), int(bool(number)))
+            return Answer(shown, (f"would fix {done}",), int(bool(fixes.count)))
         writing.write_planned_files(
-            [build_fixed_file(path, old, after[path]) for path, old in before.items()]
+            [build_fixed_file(path, old, fixes.after[path]) for path, old in fixes.before.items()]
         )
-        answer = self._answer_outcome(outcome, f"fixed {done}; ")
-        wrote = (f"wrote {', '.join(old.source for old in before.values())}",) if before else ()
-        return answer._replace(notes=(*answer.notes, *wrote)) if self.format == "text" else answer
+        answer = self._answer_outcome(fixes.outcome, f"fixed {done}; ")
+        if self.format != "text" or not fixes.before:
+            return answer
+        written = ", ".join(old.source for old in fixes.before.values())
+        return answer._replace(notes=(*answer.notes, f"wrote {written}"))
 
-    def _fix_presets(self) -> tuple[dict[str, Document], dict[str, Document], int, Outcome]:
-        """Return documents before and after fixing by file path, the number of fixes, and the
-        remaining findings.
-
-        Writes nothing. Raises NpuprofError.
-        """
+    def _fix_presets(self) -> _Fixes:
+        """Return the fixes of all presets. Writes nothing. Raises NpuprofError."""
         from npuprof.edit.fixing import fix_documents
         from npuprof.edit.preset_file import require_writable_store
 
@@ -196,21 +202,21 @@ class Check(JudgingVerb):
         outcome = self._check(checked)
         before: dict[str, Document] = {}
         after: dict[str, Document] = {}
-        number = 0
+        count = 0
         for _ in range(_MOST_ROUNDS):
             changed = fix_documents(outcome.settled.findings, checked.find_file)
             if not changed:
                 break
-            before = {path: old for path, (old, _, _) in changed.items()} | before
-            after |= {path: new for path, (_, new, _) in changed.items()}
-            number += sum(count for *_, count in changed.values())
+            before = {path: fixed.old for path, fixed in changed.items()} | before
+            after |= {path: fixed.new for path, fixed in changed.items()}
+            count += sum(fixed.count for fixed in changed.values())
             checked = self._open_store()
             for new in after.values():
                 checked.workspace.lay_over(new)
             outcome = self._check(checked)
-        return before, after, number, outcome
+        return _Fixes(before, after, count, outcome)
 
-    def _refuse_to_fix(self) -> None:
+    def _require_fixable(self) -> None:
         """Raise NpuprofError for presets that cannot be fixed, or options that exclude fixing."""
         what, hint = "", ""
         if self.rev is not None:

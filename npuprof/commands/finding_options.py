@@ -201,7 +201,7 @@ class JudgingVerb(Verb):
             from npuprof.edit.fixing import fix_documents
 
             fixable = sum(
-                number for *_, number in fix_documents(findings, outcome.checked.find_file).values()
+                fixed.count for fixed in fix_documents(findings, outcome.checked.find_file).values()
             )
             more = f", --fix corrects at least {fixable}{more}" if fixable else more
         found_now = format_severity_counts(findings) or "no findings"

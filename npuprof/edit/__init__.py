@@ -26,24 +26,24 @@ def apply_changes(text: str, changes: Iterable[PathChange]) -> str:
 
     ``text`` is valid TOML; its line endings are kept, and new lines use the most common one.
     """
-    wanted = list(changes)
+    requested = list(changes)
     newline = find_line_ending(text)
     complete = text if text.endswith("\n") or not text else text + newline
-    draft = Draft(complete, parse_toml_text(text), wanted, newline)
+    draft = Draft(complete, parse_toml_text(text), requested, newline)
     result = str(draft)
-    if (
-        complete != text
-        and result[result.rfind("\n", 0, -1) + 1 :] == complete[text.rfind("\n") + 1 :]
-    ):
-        result = result.removesuffix(newline)
+    if complete != text:
+        last_line_before = complete[text.rfind("\n") + 1 :]
+        last_line_after = result[result.rfind("\n", 0, -1) + 1 :]
+        if last_line_after == last_line_before:  # an untouched last line stays without an end
+            result = result.removesuffix(newline)
     with suppress(ValueError, RecursionError):
         if is_same_document(parse_toml_text(result), draft.data):
             return result
-    if len(wanted) > 1:  # one by one, so that the error names the failing change
-        for change in wanted:
+    if len(requested) > 1:  # one by one, so that the error names the failing change
+        for change in requested:
             text = apply_changes(text, [change])
         return text
-    raise _build_edit_error(wanted[0].path if wanted else ())
+    raise _build_edit_error(requested[0].path if requested else ())
 
 
 def _build_edit_error(path: Path) -> NpuprofError:

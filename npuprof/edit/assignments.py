@@ -15,15 +15,17 @@ from npuprof.store import assignment_arguments
 
 
 def locate_key(text: str) -> tuple[Path, str]:
-    """Return the document path of a user's key, and the full key of its setting ("" for
-    ``[profile]``).
+    """Return the document path of a user's key, and the full key of its setting.
+
+    A key of ``[profile]`` is no setting: its full key is empty.
     """
     segments = keys.split_dotted_key(text) or ()
     assignment_arguments.require_shallow_key(text)
     if len(segments) > 1 and segments[0] == "profile":
         return segments, ""
     if len(segments) > 2 and segments[0] == "append" and segments[1] in SECTIONS:
-        return segments, keys.format_full_key(segments[1], segments[2])
+        _, section, name, *_ = segments
+        return segments, keys.format_full_key(section, name)
     parsed = keys.parse_key(text)
     if parsed is None:
         raise build_error(
@@ -50,48 +52,63 @@ def parse_assignment(data: dict[str, Any], text: str) -> PathChange | None:
         key if len(path) == depth and path[0] != "append" else "", raw.strip()
     )
     if path[0] == "profile" and isinstance(value, str):
-        value = split_listed_words(path, value)
-    if (
-        path[0] == "env"
-        and isinstance(value, str)
-        and has_only_digits(value)
-        and len(value) < 19
-        and str(int(value)) == value
-    ):
-        value = int(value)  # as users write it; the process gets the same text
+        value = split_listed_names(path, value)
+    elif path[0] == "env":
+        value = _prefer_number(value)
+    change = _merge_into_text_value(data, PathChange(path, value), key, depth)
+    if values.is_same_typed_value(find_at_path(data, change.path), change.value):
+        return None
+    assign_at_path(data, change.path, change.value)
+    return change
+
+
+def _prefer_number(value: Any) -> Any:
+    """Return the value of a variable as an integer, as users write it, if its text stays equal.
+
+    TOML integers have 64 bits: longer numbers stay text.
+    """
+    if isinstance(value, str) and has_only_digits(value) and len(value) < 19:
+        number = int(value)
+        return number if str(number) == value else value
+    return value
+
+
+def _merge_into_text_value(
+    data: dict[str, Any], change: PathChange, key: str, depth: int
+) -> PathChange:
+    """Return a change that sets a whole value, if ``change`` sets a part of a value given as text.
+
+    Other changes are returned as they are. Raises NpuprofError for a part of a value that has none.
+    """
+    path = change.path
     for end in range(1, len(path)):
-        over = find_at_path(data, path[:end])
-        if over is MISSING or isinstance(over, dict):
+        above = find_at_path(data, path[:end])
+        if above is MISSING or isinstance(above, dict):
             continue
-        parsed = values.parse_structured_value(key, over) if end == depth and key else over
+        parsed = values.parse_structured_value(key, above) if end == depth and key else above
         if not isinstance(parsed, dict):
             shown = keys.format_key_path("", path[:end]).lstrip(".")
             what = (
-                f"{shown} is {keys.format_short_value(over)}, which has no "
+                f"{shown} is {keys.format_short_value(above)}, which has no "
                 f"{keys.format_key_segment(str(path[end]))}"
             )
             raise build_error(
                 "NP920", what, "Only a table has keys inside.", f"set {shown} as a whole"
             )
-        assign_at_path(parsed, path[end:], value)
-        path, value = path[:end], parsed
-        break
-    if values.is_same_typed_value(find_at_path(data, path), value):
-        return None
-    assign_at_path(data, path, value)
-    return PathChange(path, value)
+        assign_at_path(parsed, path[end:], change.value)
+        return PathChange(path[:end], parsed)
+    return change
 
 
-def split_listed_words(path: Path, value: str) -> Any:
-    """Return the elements of a comma-separated list of ``[profile]``:
-    ``profile.extends=base/a,base/b``.
+def split_listed_names(path: Path, value: str) -> Any:
+    """Return the elements of a comma-separated list of ``[profile]``, other values unchanged.
+
+    An example is ``profile.extends=base/a,base/b``.
     """
     key = PROFILE_KEYS.get(path[1])
-    return (
-        [word.strip() for word in value.split(",") if word.strip()]
-        if key and key.kind == NAMES
-        else value
-    )
+    if key is None or key.kind != NAMES:
+        return value
+    return [name.strip() for name in value.split(",") if name.strip()]
 
 
 def find_removals(
@@ -100,33 +117,41 @@ def find_removals(
     """Remove a key from ``data``, and yield the changes that remove it from a document."""
     path, key = locate_key(text)
     shown = format_written_key(text)
-    places = [(path, 1 if path[0] == "profile" else 2)]
+    paths_with_depth = [(path, 1 if path[0] == "profile" else 2)]
     if path[0] in SECTIONS:
-        places.append((("append", *path), 3))
-    for place, depth in places:
-        text_or_table = find_at_path(data, place[:depth])
-        if key and len(place) > depth and isinstance(text_or_table, str):
-            parsed = values.parse_structured_value(key, text_or_table)
-            if find_at_path(parsed, place[depth:]) is not MISSING:
-                assign_at_path(parsed, place[depth:], MISSING)
-                assign_at_path(data, place[:depth], parsed)
+        paths_with_depth.append((("append", *path), 3))
+    for full_path, depth in paths_with_depth:
+        value_path, inner_path = full_path[:depth], full_path[depth:]
+        written = find_at_path(data, value_path)
+        if key and inner_path and isinstance(written, str):
+            parsed = values.parse_structured_value(key, written)
+            if find_at_path(parsed, inner_path) is not MISSING:
+                assign_at_path(parsed, inner_path, MISSING)
+                assign_at_path(data, value_path, parsed)
                 notes.append(
-                    f"{keys.format_key_path('', place[:depth]).lstrip('.')} "
+                    f"{keys.format_key_path('', value_path).lstrip('.')} "
                     "was text and is written as a table now"
                 )
-                yield PathChange(place[:depth], parsed)
-        elif find_at_path(data, place) is not MISSING:
-            gone = place
-            while len(gone) > depth and len(find_at_path(data, gone[:-1])) == 1:
-                gone = gone[:-1]
-            assign_at_path(data, gone, MISSING)
+                yield PathChange(value_path, parsed)
+        elif find_at_path(data, full_path) is not MISSING:
+            removed = full_path
+            # a table that would become empty is removed with its last key
+            while len(removed) > depth and len(find_at_path(data, removed[:-1])) == 1:
+                removed = removed[:-1]
+            assign_at_path(data, removed, MISSING)
             notes.append(f"removed {shown} from {profile.document.source}")
-            yield PathChange(gone, MISSING)
+            yield PathChange(removed, MISSING)
+    if path[0] in SECTIONS:
+        notes += _describe_setting_overrides(data, path, shown)
+
+
+def _describe_setting_overrides(data: dict[str, Any], path: Path, shown: str) -> Iterator[str]:
+    """Yield a note for each override that still sets a removed key."""
     blocks = find_at_path(data, ("override",))
-    for index, block in enumerate(blocks if isinstance(blocks, list) else []):
-        if path[0] in SECTIONS and find_at_path(block, path) is not MISSING:
+    for number, block in enumerate(blocks if isinstance(blocks, list) else [], 1):
+        if find_at_path(block, path) is not MISSING:
             match = keys.format_short_value(block.get("match", {}))
-            notes.append(f"{shown} is still set by override {index + 1}, where {match} matches")
+            yield f"{shown} is still set by override {number}, where {match} matches"
 
 
 def find_inherited_keys(
@@ -135,18 +160,24 @@ def find_inherited_keys(
     written: Sequence[str],
     below: dict[str, Any] | None = None,
 ) -> list[str]:
-    """Return the effective keys that are set by a preset's parents, or by the preset below it
-    (``below``).
+    """Return the keys in ``written`` that a preset inherits.
+
+    ``below`` are the settings of the preset below a layer; without it, the parents decide.
     """
-    places = [
-        (text, path, key)
-        for text, (path, key) in zip(written, map(locate_key, written), strict=True)
-        if path[0] in SECTIONS
-    ]
-    settings = below if below is not None else resolve_inherited(profile, data) if places else {}
-    return [
-        text for text, path, key in places if values.find_setting_value(settings, key, path[2:])[0]
-    ]
+    setting_keys = []
+    for text in written:
+        path, _ = locate_key(text)
+        if path[0] in SECTIONS:
+            setting_keys.append(text)
+    if below is None:
+        below = resolve_inherited(profile, data) if setting_keys else {}
+    inherited = []
+    for text in setting_keys:
+        path, key = locate_key(text)
+        is_set, _ = values.find_setting_value(below, key, path[2:])
+        if is_set:
+            inherited.append(text)
+    return inherited
 
 
 def collect_cleared_keys(data: dict[str, Any], written: Sequence[str]) -> list[str]:
@@ -158,11 +189,13 @@ def collect_cleared_keys(data: dict[str, Any], written: Sequence[str]) -> list[s
     listed = find_at_path(data, path)
     if not isinstance(listed, list):
         return []
-    wanted = {keys.parse_key(format_written_key(text)) for text in written} - {None}
-    gone = [name for name in listed if isinstance(name, str) and keys.parse_key(name) in wanted]
-    if gone:
-        assign_at_path(data, path, [name for name in listed if name not in gone] or MISSING)
-    return gone
+    requested = {keys.parse_key(format_written_key(text)) for text in written} - {None}
+    removed = [
+        name for name in listed if isinstance(name, str) and keys.parse_key(name) in requested
+    ]
+    if removed:
+        assign_at_path(data, path, [name for name in listed if name not in removed] or MISSING)
+    return removed
 
 
 def resolve_inherited(profile: Profile, data: dict[str, Any]) -> dict[str, Any]:
@@ -172,18 +205,16 @@ def resolve_inherited(profile: Profile, data: dict[str, Any]) -> dict[str, Any]:
     """
     if not profile.extends:
         return {}
-    heir = Profile(profile.document, profile.key, profile.home)
+    cleared = set()
     listed = find_at_path(data, ("profile", "unset"))
-    known = (
-        {keys.parse_key(name) for name in listed if isinstance(name, str)}
-        if isinstance(listed, list)
-        else set()
+    if isinstance(listed, list):
+        cleared = {keys.parse_key(name) for name in listed if isinstance(name, str)}
+    child = Profile(profile.document, profile.key, profile.home)
+    child.steps = tuple(
+        step for step in child.steps if step.op == "unset" and (step.key, step.tail) in cleared
     )
-    heir.steps = tuple(
-        step for step in heir.steps if step.op == "unset" and (step.key, step.tail) in known
-    )
-    heir.overrides = ()
-    return dict(resolve_apart(heir).settings)
+    child.overrides = ()
+    return dict(resolve_apart(child).settings)
 
 
 def format_written_key(text: str) -> str:
@@ -197,17 +228,15 @@ def format_written_key(text: str) -> str:
 
 
 def build_nothing_finding(profile: Profile, text: str, name: str, own: bool) -> Finding:
-    """Return the finding for a key that the preset ``name`` does not set, in its file or a layer.
+    """Return the finding for a key that the preset ``name`` neither sets nor inherits.
 
-    With ``own``, not in itself.
+    With ``own``, only the preset's own file or layer was searched.
     """
-    tables = {section: profile.document.data.get(section) for section in SECTIONS}
-    known = [
-        keys.format_full_key(section, name)
-        for section, table in tables.items()
-        if isinstance(table, dict)
-        for name in table
-    ]
+    known: list[str] = []
+    for section in SECTIONS:
+        table = profile.document.data.get(section)
+        if isinstance(table, dict):
+            known += [keys.format_full_key(section, key) for key in table]
     shown = format_written_key(text)
     what = (
         f"{name} says nothing itself of {shown}"

@@ -1,5 +1,6 @@
-"""One edit of many presets: selected by a condition, checked and shown together, and written all or
-none.
+"""One edit of many presets that satisfy a condition.
+
+The edits are checked and shown together, and either all or none are written.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ from npuprof.system.locks import lock_folders
 
 
 class Bulk:
-    """An edit of all presets that satisfy a condition, parents first: values that a preset then
-    inherits are not written into it.
+    """An edit of all presets that satisfy a condition.
+
+    Parents come first: values that a preset then inherits are not written into it.
     """
 
     def __init__(
@@ -50,10 +52,10 @@ class Bulk:
         self._assignments = assignments
         self._appended = appended
         self._home = workspace.store
-        self._laid = ChangedStore(self._home)
+        self._changed_store = ChangedStore(self._home)
         self._before: dict[str, Config] = {}
         self._files: list[tuple[PresetFile, str]] = []
-        self._said: list[str] = []
+        self._notes: list[str] = []
 
     def answer(self, dry_run: bool, yes: bool, no_check: bool) -> Answer:
         """Return the changes as a unified diff, and write them if the user agrees, else exit 1.
@@ -71,8 +73,8 @@ class Bulk:
                 self._change_preset(name)
             after = self._resolve_changed()
             if not no_check:
-                self._judge(after)
-            notes = [*dict.fromkeys(self._said), *self._tell_reach(matched, after)]
+                self._require_no_new_errors(after)
+            notes = [*dict.fromkeys(self._notes), *self._describe_other_presets(matched, after)]
             count = (
                 f"{format_count(len(self._files), 'file')} of "
                 f"{format_count(len(matched), 'preset')} that met the condition"
@@ -87,7 +89,7 @@ class Bulk:
             if not yes and not confirm_on_terminal(answer, "text", f"write {count}?"):
                 return answer_refusal(answer, "written", shown=True)
             writing.write_planned_files([file.build_wanted(text) for file, text in self._files])
-        shown = answer if yes else Answer()  # the user has already seen it
+        shown = answer if yes else Answer()  # the question has already shown it
         return shown._replace(notes=(f"wrote {count}", *shown.notes))
 
     def _select(self) -> list[str]:
@@ -102,32 +104,32 @@ class Bulk:
     def _change_preset(self, name: str) -> None:
         """Apply the changes to the text of a preset, except values that it will inherit."""
         file = read_preset_file(self._home, name)
-        profile = self._laid.profile(name)
+        profile = self._changed_store.profile(name)
         data = deepcopy(profile.document.data)
         config = resolve_apart(profile)
-        wanted = [text for text in self._assignments if not _is_inherited(config, data, text)]
+        missing = [text for text in self._assignments if not _is_inherited(config, data, text)]
         text = edit.apply_changes(
-            file.text, find_changes(profile, data, wanted, self._appended, self._said)
+            file.text, find_changes(profile, data, missing, self._appended, self._notes)
         )
         if text != file.text:
-            self._said += describe_shadowing_overrides(file.profile, file.parse_changed(text))
+            self._notes += describe_shadowing_overrides(file.profile, file.parse_changed(text))
             self._files.append((file, text))
-            self._laid.set_text(name, file.source, text)
+            self._changed_store.set_text(name, file.source, text)
 
     def _resolve_changed(self) -> dict[str, Config | NpuprofError]:
         """Return the presets affected by the changed files, resolved."""
         changed = {file.profile.name for file, _ in self._files}
-        resolver = build_opener(self._laid)(self._workspace.resolver.context).resolver
+        resolver = build_opener(self._changed_store)(self._workspace.resolver.context).resolver
         resolved: dict[str, Config | NpuprofError] = {}
         for name, config in self._before.items():
             if changed.intersection(member.key for member in config.lineage):
                 try:
-                    resolved[name] = resolver.resolve_profile(self._laid.profile(name))
+                    resolved[name] = resolver.resolve_profile(self._changed_store.profile(name))
                 except NpuprofError as error:
                     resolved[name] = error
         return resolved
 
-    def _judge(self, after: dict[str, Config | NpuprofError]) -> None:
+    def _require_no_new_errors(self, after: dict[str, Config | NpuprofError]) -> None:
         """Raise NpuprofError for new errors in any preset, and print new warnings."""
         known = [finding for name in after for finding in checks.check_config(self._before[name])]
         findings: list[Finding] = []
@@ -137,10 +139,10 @@ class Bulk:
             )
         require_no_new_errors(known, checks.fold_findings(findings))
 
-    def _tell_reach(
+    def _describe_other_presets(
         self, matched: Sequence[str], after: dict[str, Config | NpuprofError]
     ) -> list[str]:
-        """Return notes on presets that inherit a change without satisfying the condition."""
+        """Return a note on presets that inherit a change without satisfying the condition."""
         others = [
             name
             for name, config in after.items()
@@ -148,40 +150,35 @@ class Bulk:
             and isinstance(config, Config)
             and config.digest != self._before[name].digest
         ]
+        if not others:
+            return []
         count = format_count(len(others), "preset")
-        return (
-            [f"{count} that did not meet it inherit the change: {count_rest(others, 5)}"]
-            if others
-            else []
-        )
+        return [f"{count} that did not meet it inherit the change: {count_rest(others, 5)}"]
 
 
 def _is_inherited(config: Config, data: dict[str, object], text: str) -> bool:
     """Return whether ``KEY=VALUE``, or a parent, is already inherited."""
-    if (change := parse_list_change(text)) is not None:
-        return (
-            change.adds
-            and change.key == "profile.extends"
-            and {*change.text.split(",")} <= {member.name for member in config.lineage[:-1]}
-        )
-    if "=" not in text:
+    list_change = parse_list_change(text)
+    if list_change is not None:
+        if not list_change.adds or list_change.key != "profile.extends":
+            return False
+        ancestors = {member.name for member in config.lineage[:-1]}
+        return {*list_change.text.split(",")} <= ancestors
+    name, equals, raw = text.partition("=")
+    if not equals:
         return False
-    name, _, raw = text.partition("=")
     path, key = locate_key(name.strip())
-    if (
-        not key
-        or path[0] == "append"
-        or find_at_path(data, path) is not MISSING
-        or key not in config.settings
-    ):
+    if not key or path[0] == "append" or key not in config.settings:
         return False
+    if find_at_path(data, path) is not MISSING:
+        return False  # set by the preset itself
     is_set, value = values.find_value(key, config.settings[key], path[2:])
-    assigned = assignment_arguments.parse_assigned_value(key if len(path) == 2 else "", raw.strip())
+    if not is_set:
+        return False
+    is_whole_value = len(path) == 2
+    assigned = assignment_arguments.parse_assigned_value(key if is_whole_value else "", raw.strip())
     if path[0] == "env":
-        return is_set and str(value) == str(assigned)
-    same = (
-        values.is_equivalent_setting(key, value, assigned)
-        if len(path) == 2
-        else values.is_same_typed_value(value, assigned)
-    )
-    return is_set and same
+        return str(value) == str(assigned)
+    if is_whole_value:
+        return values.is_equivalent_setting(key, value, assigned)
+    return values.is_same_typed_value(value, assigned)

@@ -42,8 +42,9 @@ class ChangedStore(Folder):
 
 
 def build_opener(home: Folder, texts: Texts | None = None) -> Callable[[Context], spec.Workspace]:
-    """Return a function that opens the changed store in a context, with other texts, reading
-    nothing again.
+    """Return a function that opens a store with changed texts in a context.
+
+    Unchanged presets are not read again.
     """
     changed = ChangedStore(home, texts) if texts else home
     return lambda context: spec.Workspace(None, context, opened=changed)
@@ -67,8 +68,8 @@ def find_faults(resolve: Callable[[], Config]) -> list[Finding]:
 
 def select_new_findings(known: Iterable[Finding], findings: Iterable[Finding]) -> list[Finding]:
     """Return the findings whose faults are not among the known ones."""
-    marks = set(map(checks.identify_finding, known))
-    return [finding for finding in findings if checks.identify_finding(finding) not in marks]
+    known_faults = set(map(checks.identify_finding, known))
+    return [finding for finding in findings if checks.identify_finding(finding) not in known_faults]
 
 
 def resolve_all(workspace: spec.Workspace, problems: list[Finding]) -> dict[str, Config]:

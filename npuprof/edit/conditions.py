@@ -37,9 +37,7 @@ class Conditions:
         return condition.evaluate_condition(self._tree, look_up) is True
 
     def require_known_names(self) -> None:
-        """Raise NpuprofError for a name that is neither in the catalogue nor set by a
-        tested preset.
-        """
+        """Raise NpuprofError for a name that no tested preset sets and the catalogue lacks."""
         if self._unset:
             raise NpuprofError(_build_unknown_name_finding(self._unset[0], self._keys))
 

@@ -21,8 +21,15 @@ from npuprof.system import group_pairs
 
 #: Why a preset cannot rename a key, by preset key and option name; an empty string if it can.
 Plan = dict[str, dict[str, str]]
+#: The steps of one rename, one for each condition.
 Ways = tuple[Step, ...]
-Family = tuple[dict[str, Profile], list[Config]]
+
+
+class Family(Record):
+    """Related presets that name an option, by preset key, and the configs that contain them."""
+
+    members: dict[str, Profile]
+    users: list[Config]
 
 
 class Mention(Record):
@@ -41,51 +48,63 @@ def plan_renames(
 ) -> Plan:
     """Return which options can be renamed, for every preset in the lineages of some configs.
 
-    Only ``movable`` presets can be changed. Presets that do not name such an option, or whose
-    relatives never set it, are omitted.
+    Only presets that satisfy ``is_movable`` can be changed. Presets that do not name such an
+    option, or whose relatives never set it, are omitted.
     """
     plan: Plan = {}
     listed = list(configs)
     moves = (step for step in steps if step.action in ("rename", "modes") and step.loss != "decide")
     groups = group_pairs(((step.option, step.to, step.action), step) for step in moves)
-    for ways in groups.values():
+    for steps_of_option in groups.values():
+        ways = tuple(steps_of_option)
         mentions: dict[str, list[Mention]] = {}
-        for members, users in _list_families(listed, tuple(ways), mentions):
-            if any(mention.kind == "set" for key in members for mention in mentions[key]):
-                hindrance = next(
-                    _list_hindrances(tuple(ways), members, users, mentions, is_movable), ""
-                )
-                for key in members:
-                    plan.setdefault(key, {})[ways[0].option] = hindrance
+        for family in _list_families(listed, ways, mentions):
+            if not any(
+                mention.kind == "set" for key in family.members for mention in mentions[key]
+            ):
+                continue
+            hindrance = next(_list_hindrances(ways, family, mentions, is_movable), "")
+            for key in family.members:
+                plan.setdefault(key, {})[ways[0].option] = hindrance
     return plan
 
 
 def list_mentions(profile: Profile, option: str) -> list[Mention]:
     """Return every place where a preset names an option."""
     data = profile.document.data
-    blocks: list[tuple[Path, Any]] = [
-        ((), data),
-        *((("override", n), block) for n, block in enumerate(data.get("override", []))),
-    ]
-    mentions = []
-    for base, block in blocks if profile.touches(option) else ():
-        options, appended = block.get("options"), block.get("append")
-        if isinstance(options, dict) and option in options:
-            mentions.append(Mention("set", base, (*base, "options", option)))
-        if isinstance(appended, dict) and option in (appended.get("options") or {}):
-            mentions.append(Mention("append", base, (*base, "append", "options", option)))
-    lists: list[tuple[str, Path, Path, Any]] = [
-        (name, (), ("profile", name), profile.table.get(name))
-        for name, key in PROFILE_KEYS.items()
-        if key.names_settings
-    ]
-    lists += [("unset", base, (*base, "unset"), block.get("unset")) for base, block in blocks[1:]]
-    for kind, base, path, names in lists:
-        for index, name in enumerate(names or ()):
-            parsed = keys.parse_key(name)
-            if parsed is not None and parsed[0] == option:
-                mentions.append(Mention("append" if parsed[1] else kind, base, (*path, index)))
+    overrides: dict[Path, Any] = {
+        ("override", number): block for number, block in enumerate(data.get("override", []))
+    }
+    mentions: list[Mention] = []
+    if profile.touches(option):
+        no_base: Path = ()
+        for base, block in {no_base: data, **overrides}.items():
+            options, appended = block.get("options"), block.get("append")
+            if isinstance(options, dict) and option in options:
+                mentions.append(Mention("set", base, (*base, "options", option)))
+            if isinstance(appended, dict) and option in (appended.get("options") or {}):
+                mentions.append(Mention("append", base, (*base, "append", "options", option)))
+    for name, key in PROFILE_KEYS.items():
+        if key.names_settings:
+            listed = Mention(name, (), ("profile", name))
+            mentions += _list_entry_mentions(listed, profile.table.get(name), option)
+    for base, block in overrides.items():
+        listed = Mention("unset", base, (*base, "unset"))
+        mentions += _list_entry_mentions(listed, block.get("unset"), option)
     return mentions
+
+
+def _list_entry_mentions(listed: Mention, names: Any, option: str) -> Iterator[Mention]:
+    """Yield the entries of a list of keys (at ``listed.path``) that name an option."""
+    for index, name in enumerate(names or ()):
+        parsed = keys.parse_key(name)
+        if parsed is None:
+            continue
+        key, inner_path = parsed
+        if key == option:
+            # the key of a part of the value cannot simply be renamed
+            kind = "append" if inner_path else listed.kind
+            yield Mention(kind, listed.base, (*listed.path, index))
 
 
 def _list_families(
@@ -95,68 +114,59 @@ def _list_families(
 
     Fills ``mentions``.
     """
-    olds = (
-        (ways[0].option, "optypelist_for_implmode")
-        if ways[0].action == "modes"
-        else (ways[0].option,)
-    )
+    old_names = [ways[0].option]
+    if ways[0].action == "modes":
+        old_names.append("optypelist_for_implmode")
     families: list[Family] = []
     for config in configs:
         for member in config.lineage:
             if member.key not in mentions:
                 mentions[member.key] = [
-                    mention for old in olds for mention in list_mentions(member, old)
+                    mention for name in old_names for mention in list_mentions(member, name)
                 ]
-        own, users = (
-            {member.key: member for member in config.lineage if mentions[member.key]},
-            [config],
-        )
-        apart: list[Family] = []
-        for family in families if own else ():
-            if own.keys() & family[0].keys():
-                own, users = family[0] | own, family[1] + users
+        members = {member.key: member for member in config.lineage if mentions[member.key]}
+        if not members:
+            continue
+        users = [config]
+        unrelated: list[Family] = []
+        for family in families:
+            if members.keys() & family.members.keys():  # a common preset joins two families
+                members, users = family.members | members, family.users + users
             else:
-                apart.append(family)
-        families = [*apart, (own, users)] if own else families
+                unrelated.append(family)
+        families = [*unrelated, Family(members, users)]
     return families
 
 
 def _list_hindrances(
     ways: Ways,
-    members: dict[str, Profile],
-    users: list[Config],
+    family: Family,
     mentions: dict[str, list[Mention]],
     is_movable: Callable[[Profile], bool],
 ) -> Iterator[str]:
-    """Yield the reasons why an option cannot be renamed in a group of presets, most
-    important first.
+    """Yield the reasons why an option cannot be renamed in a family, most important first.
 
     ``modes`` joins two options that one preset must set.
     """
     is_joined = ways[0].action == "modes"
-    yield from (
-        describe_fixed_parent(member) for member in members.values() if not is_movable(member)
-    )
+    members = family.members.values()
+    yield from (describe_fixed_parent(member) for member in members if not is_movable(member))
     if is_joined and len(members) > 1:
-        yield (
-            f"{' and '.join(sorted(member.name for member in members.values())[:2])} "
-            "have a part of it each"
-        )
-    for config in users:
+        first_two = sorted(member.name for member in members)[:2]
+        yield f"{' and '.join(first_two)} have a part of it each"
+    for config in family.users:
         for member in config.lineage:
             for mention in mentions[member.key]:
                 if reason := _judge_mention(ways, member, mention, config, is_joined):
                     yield f"{member.name}: {_name_block(mention.base)} {reason}"
-    for config in users:
+    for config in family.users:
         yield from _judge_new_names(config, ways[0].to, mentions)
 
 
 def _judge_mention(
     ways: Ways, member: Profile, mention: Mention, config: Config, is_joined: bool
 ) -> str:
-    """Return why a preset's use of an option would change under the new name, or an
-    empty string.
-    """
+    """Return why a preset's use of an option would change under the new name, or ""."""
     if mention.kind == "append":
         return "changes a part of it"
     if mention.kind != "set":
@@ -203,9 +213,7 @@ def _name_block(base: Path) -> str:
 
 
 def describe_fixed_parent(member: Profile) -> str:
-    """Return why a parent's key cannot be changed: it is pinned to a version, or must be migrated
-    first.
-    """
+    """Return why a parent's key cannot be changed: a pinned version, or a missing migration."""
     name, _, commit = member.key.partition("@")
     if commit:
         return (

@@ -10,25 +10,35 @@ from npuprof.checks import is_fixable
 from npuprof.document import Document
 from npuprof.edit.paths import MISSING, PathChange, find_at_path
 from npuprof.edit.preset_file import choose_cited_path, encode_like
-from npuprof.model import Finding, NpuprofError, Path
+from npuprof.model import Finding, NpuprofError, Path, Record
 from npuprof.system.files import read_file_content
 from npuprof.system.writing import PlannedWrite
 
 
+class FixedDocument(Record):
+    """A document before and after its fixes, and their number."""
+
+    old: Document
+    new: Document
+    count: int
+
+
 def fix_documents(
     findings: Iterable[Finding], find_file: Callable[[Document], str]
-) -> dict[str, tuple[Document, Document, int]]:
-    """Return documents before and after their fixes, with the number of fixes, by file path.
+) -> dict[str, FixedDocument]:
+    """Return the documents with at least one fix, by file path.
 
     ``find_file`` returns the path of a document's file, an empty string if it must not be changed.
     """
-    fixable: dict[str, tuple[Document, list[Finding]]] = {}
+    documents: dict[str, Document] = {}
+    fixable: dict[str, list[Finding]] = {}
     for finding in findings:
         read = finding.origin.document if finding.origin and is_fixable(finding) else None
         if isinstance(read, Document) and (path := find_file(read)):
-            fixable.setdefault(path, (read, []))[1].append(finding)
-    fixed = {path: (old, *_fix_document(old, faults)) for path, (old, faults) in fixable.items()}
-    return {path: change for path, change in fixed.items() if change[2]}
+            documents.setdefault(path, read)
+            fixable.setdefault(path, []).append(finding)
+    fixed = {path: _fix_document(documents[path], faults) for path, faults in fixable.items()}
+    return {path: change for path, change in fixed.items() if change.count}
 
 
 def build_fixed_file(path: str, old: Document, new: Document) -> PlannedWrite:
@@ -39,24 +49,27 @@ def build_fixed_file(path: str, old: Document, new: Document) -> PlannedWrite:
     )
 
 
-def _fix_document(old: Document, findings: Sequence[Finding]) -> tuple[Document, int]:
-    """Return a document with as many faults fixed as possible in one pass, and their number."""
+def _fix_document(old: Document, findings: Sequence[Finding]) -> FixedDocument:
+    """Return a document with as many faults fixed as possible in one pass.
+
+    Of two fixes at the same path, or one above the other, only the first is applied: the next run
+    reports the other one again.
+    """
     changes = []
-    taken: set[Path] = set()
-    above: set[Path] = set()
+    changed: set[Path] = set()
+    above_changed: set[Path] = set()
     for finding in findings:
         change = _build_change(old, finding)
-        if (
-            change is None
-            or change.path in above
-            or any(change.path[:end] in taken for end in range(len(change.path) + 1))
-        ):
-            continue  # the next run reports it again
+        if change is None or change.path in above_changed:
+            continue
+        above = {change.path[:end] for end in range(len(change.path))}
+        if change.path in changed or above & changed:
+            continue
         changes.append(change)
-        taken.add(change.path)
-        above |= {change.path[:end] for end in range(len(change.path))}
+        changed.add(change.path)
+        above_changed |= above
     text, count = _apply_most(old.text, changes)
-    return document.parse_document(old.name, old.source, text), count
+    return FixedDocument(old, document.parse_document(old.name, old.source, text), count)
 
 
 def _apply_most(text: str, changes: Sequence[PathChange]) -> tuple[str, int]:
@@ -77,13 +90,11 @@ def _build_change(old: Document, finding: Finding) -> PathChange | None:
     path, name = finding.origin.path, finding.fix.name
     if path[-1:] == (0,) and isinstance(find_at_path(old.data, path[:-1]), str):
         path = path[:-1]  # a single text is a list of one element
-    there = find_at_path(old.data, path)
-    if there is MISSING:
+    value = find_at_path(old.data, path)
+    if value is MISSING:
         return None
     if not name:
         return PathChange(path, finding.fix.value)
-    return (
-        PathChange(path, there, name)
-        if find_at_path(old.data, (*path[:-1], name)) is MISSING
-        else None
-    )
+    if find_at_path(old.data, (*path[:-1], name)) is not MISSING:
+        return None  # a rename must not overwrite a value
+    return PathChange(path, value, name)

@@ -20,35 +20,41 @@ def rewrite_value(source: str, old: Any, new: Any) -> str:
     from tomlkit.exceptions import TOMLKitError
 
     plain = source.replace("\r\n", "\n")
-    written = ""
     try:
-        document = _parse_value(plain)
-        _replace_parts(document, "v", old, new)
-        written = document["v"].as_string()
-        written = _keep_edges(plain, written) if isinstance(new, dict) else written
-        if (
-            "  " in written
-            and "  " not in plain
-            and values.is_same_typed_value(
-                parse_toml_value(single := " ".join(written.split("  "))), new
-            )
-        ):
-            written = single  # a removed key left its blank
-        good = values.is_same_typed_value(parse_toml_value(written), new)
+        written = _edit_value(plain, old, new)
+        is_correct = values.is_same_typed_value(parse_toml_value(written), new)
     except (TOMLKitError, AttributeError, LookupError, TypeError, ValueError, RecursionError):
-        good = False  # too deep or unsupported by tomlkit: only the layout is lost
-    if not good:
+        written, is_correct = "", False  # too deep or unsupported by tomlkit
+    if not is_correct:  # only the layout is lost
         written = format_long_value(new, "") if "\n" in plain else keys.format_toml_value(new)
     return written.replace("\n", "\r\n") if plain != source else written
 
 
-def _keep_edges(before: str, after: str) -> str:
+def _edit_value(source: str, old: Any, new: Any) -> str:
+    """Return the TOML of a list or a table, as edited by tomlkit.
+
+    Raises errors of tomlkit, and of Python in its code.
+    """
+    document = _parse_value(source)
+    _replace_parts(document, "v", old, new)
+    written: str = document["v"].as_string()
+    if isinstance(new, dict):
+        written = _restore_inner_blanks(source, written)
+    if "  " in written and "  " not in source:  # a removed key left its blank
+        single_spaced = " ".join(written.split("  "))
+        if values.is_same_typed_value(parse_toml_value(single_spaced), new):
+            return single_spaced
+    return written
+
+
+def _restore_inner_blanks(before: str, after: str) -> str:
     """Return an inline table with its original blanks at the braces: edits there move them."""
-    inside = before[1:-1]
-    if not inside.strip(" ") or not after[1:-1].strip(" ") or "\n" in before or "\n" in after:
+    inside_before, inside_after = before[1:-1], after[1:-1].strip(" ")
+    if not inside_before.strip(" ") or not inside_after or "\n" in before or "\n" in after:
         return after
-    head, tail = inside[: len(inside) - len(inside.lstrip(" "))], inside[len(inside.rstrip(" ")) :]
-    return f"{{{head}{after[1:-1].strip(' ')}{tail}}}"
+    head = inside_before[: len(inside_before) - len(inside_before.lstrip(" "))]
+    tail = inside_before[len(inside_before.rstrip(" ")) :]
+    return f"{{{head}{inside_after}{tail}}}"
 
 
 def format_long_value(value: Any, indent: str) -> str:
@@ -85,22 +91,22 @@ def _replace_elements(node: Any, old: list[Any], new: list[Any]) -> None:
     runs = find_differing_runs(
         [*map(keys.format_toml_value, old)], [*map(keys.format_toml_value, new)]
     )
-    moves = sum(
-        (first < end) + stop - start
-        for first, end, start, stop in runs
-        if end - first != stop - start
-    )
+    moves = 0
+    for run in runs:
+        if not run.has_equal_lengths:
+            deletions = 1 if run.old_start < run.old_end else 0
+            moves += deletions + run.new_end - run.new_start
     if moves * len(old) > _MAX_STEPS:
         raise ValueError
-    for first, end, start, stop in reversed(runs):
-        in_place = end - first == stop - start
-        if not in_place:
-            del node[first:end]
-        for place, item in enumerate(new[start:stop], first):
-            if in_place:
-                _replace_parts(node, place, old[place], item)
-            else:
-                node.insert(place, _build_item(item))
+    for run in reversed(runs):  # from the end: earlier indices stay valid
+        items = new[run.new_start : run.new_end]
+        if run.has_equal_lengths:
+            for index, item in enumerate(items, run.old_start):
+                _replace_parts(node, index, old[index], item)
+        else:
+            del node[run.old_start : run.old_end]
+            for index, item in enumerate(items, run.old_start):
+                node.insert(index, _build_item(item))
 
 
 def _build_item(value: Any) -> Any:

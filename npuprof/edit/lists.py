@@ -14,7 +14,7 @@ from npuprof.edit.assignments import (
     locate_key,
     parse_assignment,
     resolve_inherited,
-    split_listed_words,
+    split_listed_names,
 )
 from npuprof.edit.changed import resolve_apart
 from npuprof.edit.paths import MISSING, PathChange, assign_at_path, find_at_path
@@ -144,7 +144,7 @@ def _change_names(
     if not isinstance(before, list):
         raise _build_no_list_error(change.key, before)
     listed = assignment_arguments.parse_assigned_value("", change.text)
-    items = listed if isinstance(listed, list) else split_listed_words(path, change.text)
+    items = listed if isinstance(listed, list) else split_listed_names(path, change.text)
     if change.adds:
         new = _leave_out_known(items, before, change.key, notes)
         return [_put_list(data, path, [*before, *new])] if new else []

@@ -29,16 +29,26 @@ from npuprof.edit.toml_statements import (
 )
 from npuprof.model import SECTIONS, Path, Record
 
-#: A piece of text in our and their version, equal unless there is a conflict.
-Pair = tuple[str, str]
+
+class Pair(Record):
+    """A piece of text in our and their version, equal unless there is a conflict."""
+
+    ours: str
+    theirs: str
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether both sides have the same text."""
+        return self.ours == self.theirs
+
+
 #: The paths of the schema line, and of the lines after the last statement.
 _HEAD: Path = ("#:schema",)
 _END: Path = ()
 
 
 class Merged(Record):
-    """The merged text with its conflicts, our version of the text, the conflicts, and the paths
-    taken from theirs.
+    """A merge: its text, our version of that text, its conflicts, and the paths taken from theirs.
 
     ``is_undecided`` is set if the statements of both sides do not fit together: every difference is
     a conflict.
@@ -61,10 +71,15 @@ def merge_texts(
     newline = find_line_ending(ours)
     below, mine, rival = (normalize_line_endings(text) for text in (base, ours, theirs))
     merge = _Merge(_Layout(below), _Layout(mine), _Layout(rival), forced)
-    sides = ["".join(pair[side] for pair in merge.pairs) for side in (0, 1)]
-    if merge.is_undecided or any(
-        _list_paths(text) != merge.list_paths(side) for side, text in enumerate(sides)
-    ):
+    our_version = "".join(pair.ours for pair in merge.pairs)
+    their_version = "".join(pair.theirs for pair in merge.pairs)
+    # each version must contain exactly the statements that were merged
+    is_consistent = (
+        not merge.is_undecided
+        and _list_paths(our_version) == merge.list_our_paths()
+        and _list_paths(their_version) == merge.list_their_paths()
+    )
+    if not is_consistent:
         conflicts = ("conflict: both sides changed which tables and overrides there are",)
         return Merged(
             format_conflicts(mine, rival, size).replace("\n", newline),
@@ -75,15 +90,16 @@ def merge_texts(
     text = "".join(_format_pairs(merge.pairs, size))
     return Merged(
         text.replace("\n", newline),
-        sides[0].replace("\n", newline),
+        our_version.replace("\n", newline),
         tuple(merge.conflicts),
         tuple(merge.taken),
     )
 
 
 class _Layout:
-    """A text as statements, by paths that are stable across versions: overrides are identified by
-    their match.
+    """A text as statements, by paths that are stable across versions.
+
+    Overrides are identified by their match, not by their index.
     """
 
     def __init__(self, text: str) -> None:
@@ -101,11 +117,9 @@ class _Layout:
         self.order = list(self.rows)
 
     def _mark_path(self, path: Path) -> Path:
-        return (
-            ("override", self.marks[path[1]], *path[2:])
-            if path[0:1] == ("override",) and path[1:] and self.marks
-            else path
-        )
+        if path[:1] != ("override",) or len(path) == 1 or not self.marks:
+            return path
+        return ("override", self.marks[path[1]], *path[2:])
 
     def list_blocks(self) -> dict[Path, str]:
         """Return the texts of the override blocks, by path."""
@@ -121,19 +135,17 @@ def _mark_override_blocks(blocks: Any) -> list[str]:
 
     Empty for invalid blocks.
     """
+    if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
+        return []
     counts: Counter[str] = Counter()
     marks = []
-    for block in (
-        blocks
-        if isinstance(blocks, list) and all(isinstance(block, dict) for block in blocks)
-        else ()
-    ):
+    for block in blocks:
         match = block.get("match")
-        mark = keys.format_toml_value(
-            dict(sorted(match.items())) if isinstance(match, dict) else match
-        )
-        marks.append(f"{mark} {counts[mark]}")
-        counts[mark] += 1
+        if isinstance(match, dict):
+            match = dict(sorted(match.items()))
+        shown = keys.format_toml_value(match)
+        marks.append(f"{shown} {counts[shown]}")
+        counts[shown] += 1
     return marks
 
 
@@ -157,123 +169,146 @@ class _Merge:
         self._texts: dict[Path, Pair] = {}
         for path in {**ours.rows, **theirs.rows}:
             self._merge_row(path, *(side.rows.get(path) for side in (base, ours, theirs)))
-        self._keep_used_headers()
-        self._order = list(self._arrange())
-        self.pairs = [
-            pair for path in self._order for pair in (self._leads[path], self._texts[path])
-        ]
+        self._restore_used_headers()
+        self._order = list(self._arrange_paths())
+        self.pairs = []
+        for path in self._order:
+            self.pairs += [self._leads[path], self._texts[path]]
 
-    def list_paths(self, side: int) -> list[Path]:
-        """Return the paths of the statements in our (0) or their (1) version."""
-        return [path for path in self._order if self._texts[path][side]]
+    def list_our_paths(self) -> list[Path]:
+        """Return the paths of the statements in our version."""
+        return [path for path in self._order if self._texts[path].ours]
+
+    def list_their_paths(self) -> list[Path]:
+        """Return the paths of the statements in their version."""
+        return [path for path in self._order if self._texts[path].theirs]
 
     def _merge_row(
         self, path: Path, before: Statement | None, mine: Statement | None, rival: Statement | None
     ) -> None:
+        """Merge a statement as it was before, as we have it, and as they have it."""
         present = mine or rival
         assert present is not None, "a side has it"
         is_forced = any(path[:end] in self._forced for end in range(1, len(path) + 1))
-        if is_forced or (
-            before is not None and (mine is None or rival is None) and _is_changed(before, present)
-        ):
-            self._leads[path] = mine.lead if mine else "", rival.lead if rival else ""
-            self._texts[path] = mine.text if mine else "", rival.text if rival else ""
-            if self._texts[path][0] != self._texts[path][1]:
-                self._note_conflict(path)
+        is_on_one_side = mine is None or rival is None
+        if is_forced or (before is not None and is_on_one_side and _is_changed(before, present)):
+            self._leads[path] = Pair(mine.lead if mine else "", rival.lead if rival else "")
+            self._texts[path] = Pair(mine.text if mine else "", rival.text if rival else "")
+            if not self._texts[path].is_equal:
+                self._add_conflict(path)
         elif mine is None or rival is None:
-            lead, text = (present.lead, present.text) if before is None else ("", "")
-            self._leads[path], self._texts[path] = (lead, lead), (text, text)
-            self.taken += [path] if (mine is None) is (before is None) else []
+            is_added = before is None
+            lead, text = (present.lead, present.text) if is_added else ("", "")
+            self._leads[path], self._texts[path] = Pair(lead, lead), Pair(text, text)
+            if (mine is None) is is_added:  # they added it, or they removed it
+                self.taken.append(path)
         else:
             self._leads[path] = _merge_lead(before.lead if before else "", mine.lead, rival.lead)
             self._texts[path] = self._merge_text(path, before, mine, rival)
-            self.taken += [path] if self._texts[path][0] != mine.text else []
-        if (
-            self._leads[path][0] != self._leads[path][1]
-            and self._texts[path][0] == self._texts[path][1]
-        ):
-            self.conflicts.append(f"conflict in the comments of {_format_place(path)}")
+            if self._texts[path].ours != mine.text:
+                self.taken.append(path)
+        if not self._leads[path].is_equal and self._texts[path].is_equal:
+            self.conflicts.append(f"conflict in the comments of {_format_location(path)}")
 
-    def _note_conflict(self, path: Path) -> None:
-        sides = self._ours.values.get(path, MISSING), self._theirs.values.get(path, MISSING)
-        shown = ["gone" if value is MISSING else keys.format_short_value(value) for value in sides]
-        what = f"{_format_place(path)}: here {shown[0]}, there {shown[1]}"
-        self.conflicts.append(
-            "conflict in "
-            f"{what if shown[0] != shown[1] else f'the comments of {_format_place(path)}'}"
-        )
+    def _add_conflict(self, path: Path) -> None:
+        """Record a conflict between the values at a path, else between their comments."""
+        location = _format_location(path)
+        ours = _format_side(self._ours.values.get(path, MISSING))
+        theirs = _format_side(self._theirs.values.get(path, MISSING))
+        what = f"{location}: here {ours}, there {theirs}"
+        if ours == theirs:
+            what = f"the comments of {location}"
+        self.conflicts.append(f"conflict in {what}")
 
     def _merge_text(
         self, path: Path, before: Statement | None, mine: Statement, rival: Statement
     ) -> Pair:
         """Return our and their version of a statement that both sides have."""
         if rival.text in (mine.text, before.text if before else None):
-            return mine.text, mine.text
-        if (mine.header, mine.table) != (rival.header, rival.table):
+            return Pair(mine.text, mine.text)
+        if mine.header != rival.header or mine.table != rival.table:
             self.is_undecided = True
         if before is not None and mine.text == before.text:
-            return rival.text, rival.text
-        merged = (
-            MISSING
-            if mine.header
-            else merge_values(
-                path,
-                *(
-                    side.values.get(path, MISSING)
-                    for side in (self._base, self._ours, self._theirs)
-                ),
+            return Pair(rival.text, rival.text)
+        merged = MISSING
+        if not mine.header:
+            values_at_path = (
+                side.values.get(path, MISSING) for side in (self._base, self._ours, self._theirs)
             )
-        )
-        known, here, there = (
-            collect_comments(row.text) if row else Counter() for row in (before, mine, rival)
-        )
-        lines = _merge_lines(before.text, mine.text, rival.text) if before else ""
-        if merged is not MISSING and _does_set(lines, mine, merged):
-            return lines, lines
+            merged = merge_values(path, *values_at_path)
         if merged is not MISSING:
-            written = [
-                _write_value(row, side.values[path], merged)
-                for row, side in ((mine, self._ours), (rival, self._theirs))
-            ]
-            source = 0 if there in (known, here) else 1 if here == known else -1
-            if source >= 0 and collect_comments(written[source]) == (here, there)[source]:
-                return written[source], written[source]
-        self._note_conflict(path)
-        return mine.text, rival.text
+            text = self._write_merged_value(path, merged, before, mine, rival)
+            if text:
+                return Pair(text, text)
+        self._add_conflict(path)
+        return Pair(mine.text, rival.text)
 
-    def _keep_used_headers(self) -> None:
-        """Keep the headers of non-empty tables, on each side."""
+    def _write_merged_value(
+        self, path: Path, merged: Any, before: Statement | None, mine: Statement, rival: Statement
+    ) -> str:
+        """Return a statement with a merged value; empty if it would lose a comment."""
+        lines = _merge_lines(before.text, mine.text, rival.text) if before else ""
+        if _does_set(lines, mine, merged):
+            return lines
+        known = collect_comments(before.text) if before else Counter()
+        our_comments, their_comments = collect_comments(mine.text), collect_comments(rival.text)
+        if their_comments in (known, our_comments):
+            text = _write_value(mine, self._ours.values[path], merged)
+            return text if collect_comments(text) == our_comments else ""
+        if our_comments == known:
+            text = _write_value(rival, self._theirs.values[path], merged)
+            return text if collect_comments(text) == their_comments else ""
+        return ""  # both sides changed the comments
+
+    def _restore_used_headers(self) -> None:
+        """Restore the headers of tables that have statements, on each side."""
         for path, text in list(self._texts.items()):
             row = self._ours.rows.get(path) or self._theirs.rows[path]
             header = self._ours.rows.get(row.table) or self._theirs.rows.get(row.table)
-            if not row.header and header is not None and header.header:
-                shown = self._texts[row.table]
-                used = bool(shown[0] or text[0]), bool(shown[1] or text[1])
-                if used != (bool(shown[0]), bool(shown[1])):
-                    self._leads[row.table] = header.lead * used[0], header.lead * used[1]
-                    self._texts[row.table] = header.text * used[0], header.text * used[1]
+            if row.header or header is None or not header.header:
+                continue
+            shown = self._texts[row.table]
+            is_used_by_us = bool(shown.ours or text.ours)
+            is_used_by_them = bool(shown.theirs or text.theirs)
+            if is_used_by_us != bool(shown.ours) or is_used_by_them != bool(shown.theirs):
+                self._leads[row.table] = Pair(
+                    header.lead if is_used_by_us else "", header.lead if is_used_by_them else ""
+                )
+                self._texts[row.table] = Pair(
+                    header.text if is_used_by_us else "", header.text if is_used_by_them else ""
+                )
 
-    def _arrange(self) -> Iterator[Path]:
+    def _arrange_paths(self) -> Iterator[Path]:
         """Yield our paths in order, with new paths of theirs after their predecessors there."""
         order, theirs = self._ours.order, self._theirs.rows
-        place = {path: number for number, path in enumerate(order)}
-        added: dict[int, list[Path]] = {}
-        number, table = 0, _END
+        indices = {path: index for index, path in enumerate(order)}
+        added: dict[int, list[Path]] = {}  # by the index of the predecessor in ``order``
+        index, table = 0, _END
         for path, row in theirs.items():
-            if path in place:
-                number, table = place[path], row.table
+            if path in indices:
+                index, table = indices[path], row.table
                 continue
-            if not row.header and row.table != table and row.table in place:
-                number = place[row.table]
-            while (following := self._ours.rows[order[number + 1]]) is not self._ours.rows[
-                _END
-            ] and (following.path not in theirs if following.header is row.header else row.header):
-                number += 1
+            if not row.header and row.table != table and row.table in indices:
+                index = indices[row.table]
+            while self._is_before(order[index + 1], row):
+                index += 1
             table = row.table
-            added.setdefault(number, []).append(path)
-        for number, path in enumerate(order):
+            added.setdefault(index, []).append(path)
+        for index, path in enumerate(order):
             yield path
-            yield from added.get(number, ())
+            yield from added.get(index, ())
+
+    def _is_before(self, path: Path, row: Statement) -> bool:
+        """Return whether a new statement of theirs belongs after our statement at ``path``.
+
+        Our own new statements come first, and a new table comes after all pairs of another one.
+        """
+        if path == _END:
+            return False
+        following = self._ours.rows[path]
+        if following.header is row.header:
+            return following.path not in self._theirs.rows
+        return row.header
 
 
 def _list_torn_blocks(
@@ -288,12 +323,14 @@ def _list_torn_blocks(
 
 
 def _are_blocks_moved(base: _Layout, ours: _Layout, theirs: _Layout) -> bool:
-    """Return whether theirs has reordered the override blocks and also added or removed some: their
-    order matters.
+    """Return whether they changed the override blocks and have the common ones in another order.
+
+    The order of overrides matters: the last one that matches wins.
     """
     common = {*ours.marks} & {*theirs.marks}
-    mine, rival = ([mark for mark in side.marks if mark in common] for side in (ours, theirs))
-    return mine != rival and theirs.marks != base.marks
+    our_order = [mark for mark in ours.marks if mark in common]
+    their_order = [mark for mark in theirs.marks if mark in common]
+    return our_order != their_order and theirs.marks != base.marks
 
 
 def _is_changed(before: Statement, row: Statement) -> bool:
@@ -309,13 +346,13 @@ def _list_comments(lead: str) -> list[str]:
 
 def _merge_lead(before: str, mine: str, rival: str) -> Pair:
     """Return our and their version of the comments before a statement."""
-    known, here, there = map(_list_comments, (before, mine, rival))
-    if mine == before or (here == known and there != known):
-        return rival, rival
-    if there in (known, here):
-        return mine, mine
+    known, our_comments, their_comments = map(_list_comments, (before, mine, rival))
+    if mine == before or (our_comments == known and their_comments != known):
+        return Pair(rival, rival)
+    if their_comments in (known, our_comments):
+        return Pair(mine, mine)
     merged = _merge_lines(before, mine, rival)
-    return (merged, merged) if merged else (mine, rival)
+    return Pair(merged, merged) if merged else Pair(mine, rival)
 
 
 def _merge_lines(before: str, mine: str, rival: str) -> str:
@@ -351,15 +388,15 @@ def _list_paths(text: str) -> list[Path]:
         return [("not valid",)]
 
 
-def _format_place(path: Path) -> str:
-    head = (
-        f"override {str(path[1]).rpartition(' ')[0]}"
-        if path[:1] == ("override",) and len(path) > 1
-        else ""
-    )
-    return (
-        keys.format_key_path(head, path[2:] if head else path).lstrip(".") or "the end of the file"
-    )
+def _format_side(value: Any) -> str:
+    return "gone" if value is MISSING else keys.format_short_value(value)
+
+
+def _format_location(path: Path) -> str:
+    if path[:1] == ("override",) and len(path) > 1:
+        match, _, _ = str(path[1]).rpartition(" ")  # without the number of equal ones
+        return keys.format_key_path(f"override {match}", path[2:])
+    return keys.format_key_path("", path).lstrip(".") or "the end of the file"
 
 
 # -- values ---------------------------------------------------------------------------------------
@@ -390,11 +427,13 @@ def _merge_tables(
 ) -> Any:
     merged = {}
     for name in {**ours, **theirs}:
-        three = [side.get(name, MISSING) for side in (base, ours, theirs)]
-        value = merge_values((*path, name), *three)
+        before, mine, rival = (side.get(name, MISSING) for side in (base, ours, theirs))
+        value = merge_values((*path, name), before, mine, rival)
         if value is not MISSING:
             merged[name] = value
-        elif not any(values.is_same_typed_value(three[0], side) for side in three[1:]):
+        elif not (
+            values.is_same_typed_value(before, mine) or values.is_same_typed_value(before, rival)
+        ):
             return MISSING  # removed on one side and changed on the other
     return merged
 
@@ -410,11 +449,15 @@ def find_setting_key(path: Path) -> str:
 
 def _is_unordered_list(path: Path) -> bool:
     if path[0] == "profile" or path[-1] == "unset":
-        return (key := PROFILE_KEYS.get(path[-1])) is not None and key.unordered
-    inner = path[1:] if path[0] == "append" else path[2:] if path[0] == "override" else path
-    if len(inner) < 2 or inner[0] not in SECTIONS:
-        return inner[:1] == ("match",)
-    structure = values.find_structure(keys.format_full_key(inner[0], inner[1]))
+        key = PROFILE_KEYS.get(path[-1])
+        return key is not None and key.unordered
+    if path[0] == "append":
+        path = path[1:]
+    elif path[0] == "override":
+        path = path[2:]
+    if len(path) < 2 or path[0] not in SECTIONS:
+        return path[:1] == ("match",)
+    structure = values.find_structure(keys.format_full_key(path[0], path[1]))
     return structure is not None and structure.unordered
 
 
@@ -424,44 +467,43 @@ def _identify_value(value: Any) -> str:
 
 def merge_unordered_lists(base: list[Any], ours: list[Any], theirs: list[Any]) -> list[Any]:
     """Merge lists as sets: ours without their removals, then their additions."""
-    below, mine, rival = ({_identify_value(item) for item in side} for side in (base, ours, theirs))
-    remaining = [
-        item
-        for item in ours
-        if _identify_value(item) in rival or _identify_value(item) not in below
-    ]
-    return remaining + [
-        item
-        for item in theirs
-        if _identify_value(item) not in mine and _identify_value(item) not in below
-    ]
+    in_base, in_ours, in_theirs = (set(map(_identify_value, side)) for side in (base, ours, theirs))
+    removed = in_base - in_theirs
+    known = in_base | in_ours
+    remaining = [item for item in ours if _identify_value(item) not in removed]
+    return remaining + [item for item in theirs if _identify_value(item) not in known]
 
 
 def merge_ordered_lists(base: list[Any], ours: list[Any], theirs: list[Any]) -> Any:
     """Merge ordered lists; MISSING if both sides changed one place, or moved one element."""
-    marks = [[*map(_identify_value, side)] for side in (base, ours, theirs)]
-    mine, rival = (
-        {
-            (first, last): side[start:end]
-            for first, last, start, end in find_differing_runs(marks[0], other)
-        }
-        for side, other in ((ours, marks[1]), (theirs, marks[2]))
+    base_ids, our_ids, their_ids = (
+        [_identify_value(item) for item in side] for side in (base, ours, theirs)
     )
+    # the replaced part of the base as (start, end): the new elements
+    our_changes = {
+        (run.old_start, run.old_end): ours[run.new_start : run.new_end]
+        for run in find_differing_runs(base_ids, our_ids)
+    }
+    their_changes = {
+        (run.old_start, run.old_end): theirs[run.new_start : run.new_end]
+        for run in find_differing_runs(base_ids, their_ids)
+    }
     merged = []
     done = 0
-    for run in sorted({*mine, *rival}):
-        if run[0] < done or (
-            run in mine and run in rival and not values.is_same_typed_value(mine[run], rival[run])
-        ):
+    for replaced in sorted({*our_changes, *their_changes}):
+        start, end = replaced
+        mine, rival = our_changes.get(replaced), their_changes.get(replaced)
+        is_conflict = (
+            mine is not None and rival is not None and not values.is_same_typed_value(mine, rival)
+        )
+        if start < done or is_conflict:
             return MISSING
-        merged += [*base[done : run[0]], *(mine[run] if run in mine else rival[run])]
-        done = run[1]
+        merged += base[done:start]
+        merged += mine if mine is not None else rival or []
+        done = end
     merged += base[done:]
-    return (
-        MISSING
-        if Counter(map(_identify_value, merged)) - (Counter(marks[1]) | Counter(marks[2]))
-        else merged
-    )
+    surplus = Counter(map(_identify_value, merged)) - (Counter(our_ids) | Counter(their_ids))
+    return MISSING if surplus else merged  # an element that one side moved would be there twice
 
 
 # -- conflict markers -----------------------------------------------------------------------------
@@ -469,15 +511,15 @@ def merge_ordered_lists(base: list[Any], ours: list[Any], theirs: list[Any]) -> 
 
 def _format_pairs(pairs: Sequence[Pair], size: int) -> Iterator[str]:
     """Yield pieces of a text; differing ones between conflict markers, ours first."""
-    for is_equal, group in groupby(
-        (pair for pair in pairs if any(pair)), key=lambda pair: pair[0] == pair[1]
-    ):
-        mine, rival = map("".join, zip(*group, strict=True))
-        yield (
-            mine
-            if is_equal
-            else f"{'<' * size} ours\n{mine}{'=' * size}\n{rival}{'>' * size} theirs\n"
-        )
+    present = (pair for pair in pairs if pair.ours or pair.theirs)
+    for is_equal, group in groupby(present, key=lambda pair: pair.is_equal):
+        adjacent = list(group)
+        mine = "".join(pair.ours for pair in adjacent)
+        if is_equal:
+            yield mine
+        else:
+            rival = "".join(pair.theirs for pair in adjacent)
+            yield f"{'<' * size} ours\n{mine}{'=' * size}\n{rival}{'>' * size} theirs\n"
 
 
 def format_conflicts(ours: str, theirs: str, size: int = 7) -> str:
@@ -486,13 +528,14 @@ def format_conflicts(ours: str, theirs: str, size: int = 7) -> str:
     mine, rival = (split_lines(normalize_line_endings(text)) for text in (ours, theirs))
     pairs = []
     done = 0
-    for first, last, start, end in find_differing_runs(mine, rival):
-        pairs += [
-            *((line, line) for line in mine[done:first]),
-            ("".join(mine[first:last]), "".join(rival[start:end])),
-        ]
-        done = last
-    pairs += [(line, line) for line in mine[done:]]
+    for run in find_differing_runs(mine, rival):
+        common = "".join(mine[done : run.old_start])
+        pairs.append(Pair(common, common))
+        replaced, new = mine[run.old_start : run.old_end], rival[run.new_start : run.new_end]
+        pairs.append(Pair("".join(replaced), "".join(new)))
+        done = run.old_end
+    rest = "".join(mine[done:])
+    pairs.append(Pair(rest, rest))
     return "".join(_format_pairs(pairs, size)).replace("\n", newline)
 
 
@@ -501,21 +544,25 @@ def split_conflicts(text: str) -> tuple[str, str] | None:
 
     The markers may be longer than usual: git writes longer ones into a base that it merged itself.
     """
-    sides: tuple[list[str], list[str]] = ([], [])
-    state = ""
+    ours: list[str] = []
+    theirs: list[str] = []
+    part = ""  # of a conflict
     conflicts = 0
     for line in split_lines(text):
-        mark, _, label = line.rstrip("\r\n").partition(" ")
-        kind = mark[:1] if len(mark) >= 7 and mark == mark[:1] * len(mark) else ""
-        if not state and kind == "<" and label:
-            state = "ours"
-        elif state == "ours" and kind == "|" and label:
-            state = "base"
-        elif state in ("ours", "base") and kind == "=" and not label:
-            state = "theirs"
-        elif state == "theirs" and kind == ">" and label:
-            state, conflicts = "", conflicts + 1
-        elif state != "base":
-            for side in (0, 1) if not state else (state == "theirs",):
-                sides[side].append(line)
-    return ("".join(sides[0]), "".join(sides[1])) if conflicts and not state else None
+        marker, _, label = line.rstrip("\r\n").partition(" ")
+        kind = marker[:1] if len(marker) >= 7 and marker == marker[:1] * len(marker) else ""
+        if not part and kind == "<" and label:
+            part = "ours"
+        elif part == "ours" and kind == "|" and label:
+            part = "base"
+        elif part in ("ours", "base") and kind == "=" and not label:
+            part = "theirs"
+        elif part == "theirs" and kind == ">" and label:
+            part = ""
+            conflicts += 1
+        else:
+            if part in ("", "ours"):
+                ours.append(line)
+            if part in ("", "theirs"):
+                theirs.append(line)
+    return ("".join(ours), "".join(theirs)) if conflicts and not part else None

@@ -4,31 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from npuprof.model import Record
+
 #: The maximum product of lengths passed to difflib, which takes up to cubic time.
 _MAX_PAIRS = 200 * 200
 
 
-def find_differing_runs(
-    before: Sequence[str], after: Sequence[str]
-) -> list[tuple[int, int, int, int]]:
-    """Return the differing runs of two sequences, in order: start and end in the first, and in the
-    second.
+class Run(Record):
+    """The indices of elements of an old sequence that a new one replaces, each with its end."""
+
+    old_start: int
+    old_end: int
+    new_start: int
+    new_end: int
+
+    @property
+    def has_equal_lengths(self) -> bool:
+        """Whether as many elements are new as are replaced."""
+        return self.old_end - self.old_start == self.new_end - self.new_start
+
+
+def find_differing_runs(old: Sequence[str], new: Sequence[str]) -> list[Run]:
+    """Return the differing runs of two sequences, in order.
 
     In long sequences, everything between the first and the last difference is one run.
     """
-    shorter = min(len(before), len(after))
-    head = next((size for size in range(shorter) if before[size] != after[size]), shorter)
-    tail = next(
-        (size for size in range(shorter - head) if before[~size] != after[~size]), shorter - head
-    )
-    old, new = before[head : len(before) - tail], after[head : len(after) - tail]
-    if len(old) * len(new) > _MAX_PAIRS:
-        return [(head, len(before) - tail, head, len(after) - tail)]
+    shorter = min(len(old), len(new))
+    head = next((size for size in range(shorter) if old[size] != new[size]), shorter)
+    rest = shorter - head
+    tail = next((size for size in range(rest) if old[~size] != new[~size]), rest)
+    old_end, new_end = len(old) - tail, len(new) - tail
+    if (old_end - head) * (new_end - head) > _MAX_PAIRS:
+        return [Run(head, old_end, head, new_end)]
     from difflib import SequenceMatcher
 
-    codes = SequenceMatcher(None, old, new, False).get_opcodes()
+    matcher = SequenceMatcher(None, old[head:old_end], new[head:new_end], False)
     return [
-        (head + first, head + last, head + start, head + end)
-        for tag, first, last, start, end in codes
+        Run(head + first, head + last, head + start, head + end)
+        for tag, first, last, start, end in matcher.get_opcodes()
         if tag != "equal"
     ]
