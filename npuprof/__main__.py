@@ -180,8 +180,9 @@ def script() -> None:
             getattr(sys, name) is None
         ):  # the caller closed it: reads and writes fail, messages are dropped
             setattr(sys, name, os.fdopen(os.open(os.devnull, way), "r" if name == "stdin" else "w"))
-    code = main()
+    code = 0
     try:
+        code = main()
         sys.stdout.flush()
         sys.stderr.flush()
     except BrokenPipeError:

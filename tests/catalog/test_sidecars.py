@@ -236,6 +236,18 @@ def test_code_that_needs_a_file_names_the_option_that_is_the_file(store: Store, 
     assert "why: op_precision_mode is written out in the preset." in said
 
 
+@pytest.mark.parametrize("entry", ["A,B", " A", "A "])
+def test_an_operator_that_the_list_to_debug_cannot_hold_is_a_fault(
+    entry: str, store: Store, run: Run
+) -> None:
+    lists = f'{{ op_debug_config = ["oom"], op_debug_list = ["Conv2D", "{entry}"] }}'
+    store({"leaf": f"[options]\nop_debug_config = {lists}\n"})
+    done = run("check", "leaf")
+    fault = f"op_debug_config.op_debug_list[1]: {entry!r} cannot be written in the list"
+    assert done.out.startswith(f"profiles/leaf.toml:2:75: error NP204: {fault}\n")
+    assert done.out.count("error NP204") == 1
+
+
 def test_explain_says_where_each_operator_ends(store: Store, run: Run) -> None:
     text = """\
 [options]

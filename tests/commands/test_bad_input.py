@@ -353,8 +353,33 @@ def test_a_reader_that_leaves_early_is_no_error_to_talk_about(store: Store) -> N
     )
     first, code = result.stdout.splitlines()
     assert first.split() == [b"p0", b"-", b"-", b"-", b"-"]
-    assert code in (b"141", b"0")
+    assert code in (b"141", b"0"), "0 if all was written before"
     assert result.stderr == b""
+
+
+@pytest.mark.parametrize(
+    ("words", "stream"),
+    [
+        *((words, "stdout") for words in ("list", "show good", "options", "--help", "list -h")),
+        *((words, "stderr") for words in ("check", "show no", "list --no-such-flag")),
+    ],
+)
+def test_what_nobody_reads_ends_with_the_code_of_sigpipe(
+    words: str, stream: str, store: Store
+) -> None:
+    store({"good": GOOD})
+    reading, writing = os.pipe()
+    os.close(reading)
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, stream: writing}
+    done = subprocess.run(
+        [sys.executable, "-m", "npuprof", *words.split()],
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        check=False,
+        **streams,
+    )
+    os.close(writing)
+    assert done.returncode == 141
+    assert not done.stderr
 
 
 def test_a_closed_input_is_told() -> None:

@@ -304,6 +304,36 @@ def test_explain_names_winner_losers_default_and_rules(run: Run, store: Store) -
     assert "1 at [0]: base (profiles/base.toml:7)" in out
 
 
+@pytest.mark.parametrize(
+    ("scenario", "key", "product", "default"),
+    [
+        ("training", "enable_small_channel", "atlas-a2", "0"),
+        ("online-inference", "enable_small_channel", "atlas-a2", "1"),
+        ("training", "precision_mode", "atlas-a2", '"must_keep_origin_dtype"'),
+        ("training", "precision_mode", "atlas-training", '"allow_fp32_to_fp16"'),
+        ("online-inference", "precision_mode", "atlas-training", '"force_fp16"'),
+    ],
+)
+def test_explain_prints_the_default_of_the_scenario_and_the_product(
+    scenario: str, key: str, product: str, default: str, run: Run, store: Store
+) -> None:
+    store({"a": f'[profile]\nscenario = "{scenario}"\n'})
+    lines = run("explain", "a", key, "--product", product).out.splitlines()
+    assert f"  default      {default}" in lines
+
+
+def test_annotations_of_github_escape_what_ends_them(run: Run, store: Store) -> None:
+    store({"a": "[options]\n'a%0A:,b' = 1\n"})
+    Path("a,b:100%.sh").write_text("export HCCL_BUFSIZE=1\n")
+    head = "::error file=profiles/a.toml,line=2,col=1,title=npuprof NP201"
+    assert run("check", "a", "--format", "github").out.startswith(
+        f"{head}::unknown option 'a%250A:,b'%0AWhy: "
+    )
+    assert run("scan", "a,b:100%.sh", "--format", "github").out.startswith(
+        "::warning file=a%2Cb%3A100%25.sh,line=1,col=8,title=npuprof NP206::"
+    )
+
+
 def test_list_shows_parents_and_filters_on_resolved_values(run: Run) -> None:
     assert run("list").out.splitlines() == [
         "base      abstract  -  -     for all",

@@ -485,6 +485,39 @@ def test_a_value_on_which_a_shell_acts_is_rejected_until_it_is_trusted(
     assert run("env", "c", "--no-check").code == 2, "trusted with exactly this value"
 
 
+def test_trusted_variables_are_listed_in_the_order_of_their_reasons_names_and_values(
+    store: Store, run: Run
+) -> None:
+    store(
+        {
+            "a": '[env]\nZED = "1"\nABLE = "2"\nLD_PRELOAD = "b.so"\nPYTHONPATH = "x y"\n',
+            "b": '[env]\nMID = "1"\nABLE = "3"\nLD_PRELOAD = "a.so"\nZED = "1"\n',
+        }
+    )
+    assert run("trust").out == (
+        "trusted by name: not in the catalogue\n"
+        "  ABLE  (profiles/a.toml:3, profiles/b.toml:3)\n"
+        "  MID  (profiles/b.toml:2)\n"
+        "  ZED  (profiles/a.toml:2, profiles/b.toml:5)\n"
+        "trusted with this value: Python takes code from it\n"
+        '  PYTHONPATH = "x y"  (profiles/a.toml:5)\n'
+        "trusted with this value: the dynamic linker or the C library loads or obeys it in every "
+        "program\n"
+        '  LD_PRELOAD = "a.so"  (profiles/b.toml:4)\n'
+        '  LD_PRELOAD = "b.so"  (profiles/a.toml:4)\n'
+    )
+    answer = json.loads(run("trust", "--dry-run", "--format", "json").out)
+    pairs = [("LD_PRELOAD", "a.so"), ("LD_PRELOAD", "b.so"), ("PYTHONPATH", "x y")]
+    assert [row["variable"] for row in answer["names"]] == ["ABLE", "MID", "ZED"]
+    assert [(row["variable"], row["value"]) for row in answer["pairs"]] == pairs
+    (kept,) = json.loads(Path(find_trust_file()).read_text())["stores"].values()
+    assert kept == {"names": ["ABLE", "MID", "ZED"], "pairs": [list(pair) for pair in pairs]}
+    (Path("list.json")).write_text(json.dumps({**answer, "names": [], "pairs": []}))
+    assert "does not list ABLE, LD_PRELOAD, MID, PYTHONPATH, ZED," in (
+        run("trust", "--from", "list.json").err
+    )
+
+
 def test_a_fact_of_a_launcher_is_no_text_on_which_a_shell_acts(store: Store, run: Run) -> None:
     store(
         {

@@ -369,11 +369,11 @@ MISUSE: list[tuple[Callable[[Any, Any], object], type[Exception], str]] = [
         TypeError,
         "store must be the result of open_store",
     ),
-    (lambda store, config: npuprof.open_store(""), NpuprofError, "path is empty"),
+    (lambda store, config: npuprof.open_store(""), NpuprofError, "error NP010: path is empty"),
     (
         lambda store, config: npuprof.open_store("empty"),
         NpuprofError,
-        "there is no preset in empty",
+        "error NP010: there is no preset in empty",
     ),
 ]
 

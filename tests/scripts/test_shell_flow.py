@@ -97,6 +97,8 @@ GIVING = [
     "nohup ssh -o StrictHostKeyChecking=no $host HCCL_CONNECT_TIMEOUT=9000 python t.py &",
     "ssh node1 'bash -c \"export HCCL_CONNECT_TIMEOUT=9000\"'",
 ]
+#: What may precede a command that is read.
+BEFORE_COMMANDS = ["nohup", "time", "exec", "sudo", "env", "command", "builtin", "!", "sudo env"]
 NOT_GIVING = [
     "docker run -e HCCL_CONNECT_TIMEOUT img",
     "docker run img -e",
@@ -122,6 +124,12 @@ def test_what_a_launch_line_gives_is_judged(line: str) -> None:
     assert line not in GIVING or may_hold_settings("launch.sh", line.encode()), (
         "scan reads no file that fails this test of its text"
     )
+
+
+@pytest.mark.parametrize("words", BEFORE_COMMANDS)
+def test_a_command_is_read_behind_words_that_start_it(words: str) -> None:
+    found = findings(f"{words} atc --model=a --framework=9\n", "a.sh")
+    assert [(one.code, one.key) for one in found] == [("NP203", "atc.framework")]
 
 
 def test_variables_of_torch_npu_are_carried_over_and_a_slip_in_one_is_told() -> None:

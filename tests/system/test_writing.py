@@ -373,6 +373,24 @@ def test_a_file_that_is_read_only_is_not_replaced(
     assert run(*words).code == 0
 
 
+@pytest.mark.parametrize(
+    ("mask", "mode"), [(0o000, 0o666), (0o022, 0o644), (0o027, 0o640), (0o077, 0o600)]
+)
+def test_a_new_file_has_the_mode_of_the_umask(
+    mask: int, mode: int, tmp_path: Path, run: Run, store: Store
+) -> None:
+    folder = store({"good": PRESET})
+    before = os.umask(mask)
+    try:
+        assert run("new", "fresh").code == 0
+        assert run("show", "good", "-o", "shown.toml").code == 0
+        Tree(str(tmp_path)).write_file("written", b"x")
+    finally:
+        os.umask(before)
+    paths = [folder / "fresh.toml", tmp_path / "shown.toml", tmp_path / "written"]
+    assert [oct(path.stat().st_mode & 0o7777) for path in paths] == [oct(mode)] * 3
+
+
 def test_mode_and_owner_stay(run: Run, store: Store) -> None:
     path = store({"good": PRESET}) / "good.toml"
     os.chmod(path, 0o640)

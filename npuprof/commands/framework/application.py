@@ -130,6 +130,8 @@ def run_words(words: list[str], runner: Runner) -> int:
         )
     except typer.Exit as stop:
         return stop.exit_code
+    except SystemExit:  # Typer's answer to a closed pipe
+        raise BrokenPipeError from None
     except Exception as error:
         if isinstance(error, (KeyError, ValueError)) and "_NPUPROF_COMPLETE" in os.environ:
             what = "the shell requests a completion without the command line"
