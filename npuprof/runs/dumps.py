@@ -16,9 +16,9 @@ from npuprof.runs.log_values import (
     SAME,
     TOO_LATE,
     UNSURE,
+    ExpectedSetting,
     Outcome,
     Verdict,
-    Wanted,
     join_outcomes,
     list_dumped,
     merge,
@@ -44,10 +44,10 @@ def judge_unknown(name: str, process: Process) -> Verdict:
     )
 
 
-def complete(verdict: Verdict, wanted: Wanted, process: Process) -> Verdict:
+def complete(verdict: Verdict, expected: ExpectedSetting, process: Process) -> Verdict:
     """Return a verdict, completed by the dumps of the process."""
-    wire, name = wanted.wire, verdict.setting
-    dumped = _judge_dumps(wanted, process)
+    wire, name = expected.wire, verdict.setting
+    dumped = _judge_dumps(expected, process)
     only_starts = wire.init and not wire.session
     if verdict.state == CHANGED and only_starts and dumped is not None and dumped.says == SAME:
         return Verdict(
@@ -69,7 +69,7 @@ def complete(verdict: Verdict, wanted: Wanted, process: Process) -> Verdict:
         dumped is None or dumped.says == OTHER
     ):  # another session, or init_resource, may have started the engine with it
         return verdict._replace(note=_NOT_ASKED, tell=_BLOCKS)
-    is_default = wanted.is_default(())
+    is_default = expected.is_default(())
     if dumped is None:
         note = "the graph dump has no attribute of it"
         return (
@@ -78,7 +78,7 @@ def complete(verdict: Verdict, wanted: Wanted, process: Process) -> Verdict:
             else Verdict(name, ABSENT, (), note)
         )
     if dumped.says == OTHER and not (
-        dumped.texts == ("",) and is_default and not _is_given_badly(wanted, process)
+        dumped.texts == ("",) and is_default and not _is_given_badly(expected, process)
     ):
         return Verdict(name, CHANGED, dumped.texts, "by the graph dump")
     if dumped.says == SAME and wire.init:
@@ -88,27 +88,27 @@ def complete(verdict: Verdict, wanted: Wanted, process: Process) -> Verdict:
     return Verdict(name, DEFAULT_OR_SET if is_default else IN_FORCE, (), "by the graph dump")
 
 
-def _judge_dumps(wanted: Wanted, process: Process) -> Outcome | None:
+def _judge_dumps(expected: ExpectedSetting, process: Process) -> Outcome | None:
     """Return the joint outcome of all dumps, None if none has an attribute of the option."""
     outcomes = [
         merge(
-            [Outcome(_judge(wanted, name, text), (text.text,)) for name, text in texts.items()],
+            [Outcome(_judge(expected, name, text), (text.text,)) for name, text in texts.items()],
             dump,
         )
-        for dump, texts in list_dumped(wanted.wire, process)
+        for dump, texts in list_dumped(expected.wire, process)
         if texts
     ]
     return join_outcomes(outcomes) if outcomes else None
 
 
-def _is_given_badly(wanted: Wanted, process: Process) -> bool:
+def _is_given_badly(expected: ExpectedSetting, process: Process) -> bool:
     """Return whether an empty text came in a wrong field of the map: an unset option
     has another text.
 
     An option that depends on another one is only read if that one is on.
     """
-    wire = wanted.wire
-    if wire.form != "text" or not wanted.unset or "" in wanted.unset:
+    wire = expected.wire
+    if wire.form != "text" or not expected.unset or "" in expected.unset:
         return False
     needed = [
         attribute
@@ -124,9 +124,9 @@ def _is_given_badly(wanted: Wanted, process: Process) -> bool:
     )
 
 
-def _judge(wanted: Wanted, name: str, text: Text) -> str:
+def _judge(expected: ExpectedSetting, name: str, text: Text) -> str:
     """Return the outcome of an attribute: a short name may have the user's own text."""
-    says = wanted.judge(name.removeprefix("_"), text)
-    if says == OTHER and isinstance(wanted.value, str) and text.text == wanted.value:
+    says = expected.judge(name.removeprefix("_"), text)
+    if says == OTHER and isinstance(expected.value, str) and text.text == expected.value:
         return SAME
     return says

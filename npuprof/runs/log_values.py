@@ -1,4 +1,4 @@
-"""Compares logged texts of an option with a wanted value (same, other, unsure), and
+"""Compares logged texts of an option with an expected value (same, other, unsure), and
 derives verdicts.
 """
 
@@ -14,7 +14,7 @@ from npuprof.catalog.wire import NO_KEY, STAGES, Wire, write_text
 from npuprof.renderers import encode_field_value
 from npuprof.runs.evidence import Map, Process, Text, Values
 
-#: The result of comparing a text with the wanted one.
+#: The result of comparing a text with the expected one.
 SAME, OTHER, UNSURE = "same", "other", "unsure"
 
 _LARGEST_FUSION = 33554432
@@ -28,7 +28,7 @@ _UNREADABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\udc80-\udcff]")
 _HOLE = re.compile(rf"{_UNREADABLE.pattern}|\ufffd|\.\.\.|\.\.$|…|\W*truncated\W*$")
 
 
-class Wanted:
+class ExpectedSetting:
     """A preset's value as logged texts.
 
     ``plain`` is None if it has none, and ``why`` is the reason.
@@ -79,20 +79,20 @@ class Wanted:
     def judge(self, key: str, shown: Text) -> str:
         """Return the result of comparing a key's text with the value."""
         form = self.wire.key_forms.get(key, self.wire.form)
-        wanted, flags = self._spell(form), _FLAGS if form in ("flag", "inverted") else {}
+        spellings, flags = self._spell(form), _FLAGS if form in ("flag", "inverted") else {}
         # the session adapter's format: init_resource passes Python's text of a value
         text = (
             ""
-            if shown.text == "None" and "None" not in wanted
+            if shown.text == "None" and "None" not in spellings
             else flags.get(shown.text, shown.text)
         )
         if (
-            not wanted or _is_unclosed(text) or (shown.text and not text and self.is_default(()))
+            not spellings or _is_unclosed(text) or (shown.text and not text and self.is_default(()))
         ):  # unset may equal the default
             return UNSURE
         is_word = form in _ONE_WORD
         is_open = shown.cut or (shown.followed and not is_word)
-        if not is_open and self._is_same(text, wanted, form):
+        if not is_open and self._is_same(text, spellings, form):
             return SAME
         hole = _HOLE.search(shown.text)
         start = shown.text[: hole.start()] if is_open and hole is not None else shown.text
@@ -101,11 +101,11 @@ class Wanted:
             str, option.choices
         )  # complete even if another value begins with it
         is_whole = not is_open and (is_word or self.is_unset(key, shown.text) or is_choice)
-        spelled = [*wanted, *(word for word, flag in flags.items() if flag in wanted)]
+        spelled = [*spellings, *(word for word, flag in flags.items() if flag in spellings)]
         may_be = not is_whole and any(_begins(spelling, start) for spelling in spelled)
         may_lead_there = (
             form == "folder" and text and text not in self.unset
-        )  # the real path, if the wanted one contains a link
+        )  # the real path, if the expected one contains a link
         return UNSURE if may_be or may_lead_there or (hole is not None and not is_open) else OTHER
 
     def is_unset(self, key: str, text: str) -> bool:
@@ -159,11 +159,11 @@ class Wanted:
         assert form == "closed"
         return (f"{self.plain};{_CLOSING}" if self.plain else _CLOSING,)
 
-    def _is_same(self, text: str, wanted: tuple[str, ...], form: str) -> bool:
-        if text in wanted:
+    def _is_same(self, text: str, spellings: tuple[str, ...], form: str) -> bool:
+        if text in spellings:
             return True
         if form == "folder":
-            return text.rstrip("/") == wanted[0].rstrip("/") != ""
+            return text.rstrip("/") == spellings[0].rstrip("/") != ""
         if form == "text" and isinstance(self.value, (str, dict, list)) and text:
             return values.is_equivalent_setting(self.wire.name, self.value, text)
         return False
@@ -197,16 +197,16 @@ def find_texts(wire: Wire, stage: str, texts: Values) -> dict[str, Text]:
     return {key: texts[key] for key in keys if key in texts}
 
 
-def _begins(wanted: str, text: str) -> bool:
-    """Return whether a wanted text starts with another one, up to an incomplete or hard-to-encode
+def _begins(expected: str, text: str) -> bool:
+    """Return whether an expected text starts with another one, up to an incomplete or hard-to-encode
     character.
     """
-    if wanted.encode("utf-8", "surrogateescape").startswith(
+    if expected.encode("utf-8", "surrogateescape").startswith(
         text.encode("utf-8", "surrogateescape")
     ):
         return True
-    return not wanted.isascii() and text.startswith(
-        re.split(r"[^\x00-\x7f]", wanted, maxsplit=1)[0]
+    return not expected.isascii() and text.startswith(
+        re.split(r"[^\x00-\x7f]", expected, maxsplit=1)[0]
     )
 
 
@@ -230,7 +230,7 @@ NOT_IN_FORCE = (CHANGED, TOO_LATE, ABSENT)
 
 
 class Verdict(NamedTuple):
-    """A verdict on a setting: its state, the texts ``found`` instead of the wanted one, the reason,
+    """A verdict on a setting: its state, the texts ``found`` instead of the expected one, the reason,
     and the variable that would log it.
     """
 
@@ -242,7 +242,7 @@ class Verdict(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The outcome for a wanted text at one place: ``unset`` if the text is that of an
+    """The outcome for an expected text at one place: ``unset`` if the text is that of an
     unset option.
     """
 
@@ -253,14 +253,14 @@ class Outcome(NamedTuple):
     engine: bool = False
 
 
-def judge_text(wanted: Wanted, key: str, text: Text) -> Outcome:
-    """Return the outcome of a key's text for a wanted value."""
-    says = wanted.judge(key, text)
+def judge_text(expected: ExpectedSetting, key: str, text: Text) -> Outcome:
+    """Return the outcome of a key's text for an expected value."""
+    says = expected.judge(key, text)
     note = ""
     if says == UNSURE:
         note = (
             "the log has the real path"
-            if wanted.wire.form == "folder"
+            if expected.wire.form == "folder"
             else "its line may be cut, or go on in the next ones"
         )
         note = (
@@ -268,12 +268,12 @@ def judge_text(wanted: Wanted, key: str, text: Text) -> Outcome:
             if text.text == "None"
             else note
         )
-    named = f"{key} = " if key in wanted.wire.key_forms else ""
+    named = f"{key} = " if key in expected.wire.key_forms else ""
     return Outcome(
         says,
         () if says == SAME else (f"{named}{text.text}",),
         note,
-        wanted.is_unset(key, text.text),
+        expected.is_unset(key, text.text),
     )
 
 

@@ -14,8 +14,8 @@ from npuprof.runs.log_values import (
     IN_FORCE,
     OTHER,
     SAME,
+    ExpectedSetting,
     Verdict,
-    Wanted,
     find_forcing,
     judge_text,
 )
@@ -25,20 +25,20 @@ SHOWN = "TF_CPP_MIN_LOG_LEVEL=0"
 _APART = "a launcher that labels lines keeps them apart (mpirun -tag-output, srun -l)"
 
 
-def judge(wanted: Wanted, process: Process) -> Verdict:
+def judge(expected: ExpectedSetting, process: Process) -> Verdict:
     """Return the verdict on a setting, also if another option forces its value."""
     blocks = [block for epoch in process.epochs for block in epoch.blocks("init")]
     block = blocks[0] if len(blocks) == 1 else None
-    verdict = _judge_alone(wanted, process, block)
+    verdict = _judge_alone(expected, process, block)
     if process.is_truncated and verdict.state in (ABSENT, CHANGED):
         note = "lines of this log are truncated, lost, or interleaved, which may explain it"
         return verdict._replace(state=CANNOT_TELL, note=note, tell=SHOWN)
-    wire = wanted.wire
+    wire = expected.wire
     if not wire.forced or block is None or verdict.state not in (IN_FORCE, DEFAULT_OR_SET):
         return verdict
     if not (by := find_forcing(wire, block.values)):
         return verdict
-    if wanted.plain == wire.forced:
+    if expected.plain == wire.forced:
         return verdict._replace(state=DEFAULT_OR_SET)
     state = (
         CANNOT_TELL if wire.lines else CHANGED
@@ -46,14 +46,14 @@ def judge(wanted: Wanted, process: Process) -> Verdict:
     return Verdict(wire.name, state, (wire.forced,), f"{by} = {wire.forced_by[by]} forces it")
 
 
-def _judge_alone(wanted: Wanted, process: Process, block: Map | None) -> Verdict:
+def _judge_alone(expected: ExpectedSetting, process: Process, block: Map | None) -> Verdict:
     """Return the verdict on a setting: by the block, else by the warnings."""
-    wire = wanted.wire
+    wire = expected.wire
     unknown, absent = (partial(Verdict, wire.name, state, ()) for state in (CANNOT_TELL, ABSENT))
     if not wire.tf2:
         return unknown("global_options() of TensorFlow 2 has no such attribute")
-    if wanted.plain is None:
-        return unknown(wanted.why)
+    if expected.plain is None:
+        return unknown(expected.why)
     single = process.generation is not None and process.generation.maps == 1
     if any(epoch.doubtful for epoch in process.epochs):
         return unknown(f"the blocks of several processes are interleaved: {_APART}")
@@ -63,7 +63,7 @@ def _judge_alone(wanted: Wanted, process: Process, block: Map | None) -> Verdict
         if block is not None
         else []
     ):
-        return _conclude(wanted, *texts[0], single)
+        return _conclude(expected, *texts[0], single)
     warned = process.warned.get(wire.tf2["leaf"], [])
     if single and block is not None:
         if warned:
@@ -91,7 +91,7 @@ def _judge_alone(wanted: Wanted, process: Process, block: Map | None) -> Verdict
     if process.warnings_mixed or len(warned) > 1:
         return unknown(f"it is not known which of several processes warned: {_APART}")
     if warned:
-        return _conclude(wanted, wire.tf2["leaf"], warned[0], single)
+        return _conclude(expected, wire.tf2["leaf"], warned[0], single)
     if (
         block is not None
         and "unset" not in wire.tf2
@@ -101,16 +101,17 @@ def _judge_alone(wanted: Wanted, process: Process, block: Map | None) -> Verdict
     return unknown("", SHOWN)
 
 
-def _conclude(wanted: Wanted, key: str, text: Text, single: bool) -> Verdict:
-    outcome = judge_text(wanted, key, text)
-    name = wanted.wire.name
+def _conclude(expected: ExpectedSetting, key: str, text: Text, single: bool) -> Verdict:
+    outcome = judge_text(expected, key, text)
+    name = expected.wire.name
     if outcome.says == SAME:
         defaults = (
-            wanted.wire.tf2.get("unset"),
-            *(wanted.wire.unset_in.values() if single else ()),
+            expected.wire.tf2.get("unset"),
+            *(expected.wire.unset_in.values() if single else ()),
         )
         return Verdict(
-            name, DEFAULT_OR_SET if wanted.plain in defaults or wanted.is_default(()) else IN_FORCE
+            name,
+            DEFAULT_OR_SET if expected.plain in defaults or expected.is_default(()) else IN_FORCE,
         )
     return Verdict(
         name, CHANGED if outcome.says == OTHER else CANNOT_TELL, outcome.texts, outcome.note

@@ -32,9 +32,9 @@ from npuprof.runs.log_values import (
     SAME,
     TOO_LATE,
     UNSURE,
+    ExpectedSetting,
     Outcome,
     Verdict,
-    Wanted,
     find_forcing,
     find_texts,
     join_outcomes,
@@ -52,17 +52,17 @@ def _judge_setting(name: str, value: Any, process: Process) -> Verdict:
     wire = find_wire(name)
     if wire is None:
         return dumps.judge_unknown(name, process)
-    wanted = Wanted(wire, value, process.tf2)
+    expected = ExpectedSetting(wire, value, process.tf2)
     if process.tf2:
-        return tf2verdicts.judge(wanted, process)
-    if wanted.plain is None:
-        return Verdict(name, CANNOT_TELL, _show_texts(wire, process), wanted.why)
+        return tf2verdicts.judge(expected, process)
+    if expected.plain is None:
+        return Verdict(name, CANNOT_TELL, _show_texts(wire, process), expected.why)
     if wire.proves == "nothing" and not wire.init:
         return Verdict(name, CANNOT_TELL, (), "nothing of it is written down anywhere")
     # without sessions, an epoch proves nothing about session options
     stages = ("session", "graph", "add graph", "single session", "partition", "operator")
     verdicts = [
-        _judge_epoch(wanted, epoch, process)
+        _judge_epoch(expected, epoch, process)
         for epoch in process.epochs
         if wire.init or epoch.has(*stages)
     ]
@@ -72,7 +72,7 @@ def _judge_setting(name: str, value: Any, process: Process) -> Verdict:
         else Verdict(name, CANNOT_TELL, (), "", adapters.find_logging_switch(wire, process))
     )
     verdict = _weigh_damage(verdict, wire, process)
-    return dumps.complete(verdict, wanted, process) if process.dumps else verdict
+    return dumps.complete(verdict, expected, process) if process.dumps else verdict
 
 
 def _weigh_damage(verdict: Verdict, wire: Wire, process: Process) -> Verdict:
@@ -91,12 +91,12 @@ def _weigh_damage(verdict: Verdict, wire: Wire, process: Process) -> Verdict:
     )
 
 
-def _judge_epoch(wanted: Wanted, epoch: Epoch, process: Process) -> Verdict:
-    wire = wanted.wire
+def _judge_epoch(expected: ExpectedSetting, epoch: Epoch, process: Process) -> Verdict:
+    wire = expected.wire
     found = {
-        "init": _judge_init(wanted, epoch),
-        "session": _judge_sessions(wanted, epoch, process),
-        "graph": _judge_graphs(wanted, epoch),
+        "init": _judge_init(expected, epoch),
+        "session": _judge_sessions(expected, epoch, process),
+        "graph": _judge_graphs(expected, epoch),
     }
     stages = {stage: outcome for stage, outcome in found.items() if outcome is not None}
     says, joined = {outcome.says for outcome in stages.values()}, join_outcomes([*stages.values()])
@@ -116,10 +116,10 @@ def _judge_epoch(wanted: Wanted, epoch: Epoch, process: Process) -> Verdict:
             wire.name, CANNOT_TELL, joined.texts, note, adapters.DUMPS if "cut" in note else ""
         )
     if not stages:
-        state, note = _explain_silence(wanted, epoch, process)
+        state, note = _explain_silence(expected, epoch, process)
     else:
         state, note = (_explain_same if joined.says == SAME else _explain_other)(
-            wanted, epoch, process, stages.keys(), joined
+            expected, epoch, process, stages.keys(), joined
         )
     tell = adapters.find_logging_switch(wire, process) if state == CANNOT_TELL else ""
     if (
@@ -134,27 +134,27 @@ def _judge_epoch(wanted: Wanted, epoch: Epoch, process: Process) -> Verdict:
     return Verdict(wire.name, state, joined.texts, note, tell)
 
 
-def _explain_silence(wanted: Wanted, epoch: Epoch, process: Process) -> tuple[str, str]:
+def _explain_silence(expected: ExpectedSetting, epoch: Epoch, process: Process) -> tuple[str, str]:
     """Return the state of an option that no stage has, and why."""
-    wire = wanted.wire
+    wire = expected.wire
     if not _is_left_out(wire, epoch, process):
         return CANNOT_TELL, adapters.explain_missing(wire, epoch)
     note = "an otherwise complete block has no line of it, as if it were unset"
-    if wanted.is_default(()):
+    if expected.is_default(()):
         return DEFAULT_OR_SET, note
-    if _came_too_late(wanted, epoch):
+    if _came_too_late(expected, epoch):
         return TOO_LATE, epoch.late
     return ABSENT if adapters.logs_unset_options(wire, process) else CHANGED, note
 
 
 def _explain_other(
-    wanted: Wanted, epoch: Epoch, process: Process, stages: Set[str], joined: Outcome
+    expected: ExpectedSetting, epoch: Epoch, process: Process, stages: Set[str], joined: Outcome
 ) -> tuple[str, str]:
     """Return the state of an option with another value in all stages that have it, and why."""
-    wire = wanted.wire
+    wire = expected.wire
     if adapters.passes_no_options(wire, process, epoch):
         return CHANGED, "this adapter never passes it on"
-    if "init" in stages and "session" not in stages and _came_too_late(wanted, epoch):
+    if "init" in stages and "session" not in stages and _came_too_late(expected, epoch):
         return TOO_LATE, epoch.late
     if stages == {"graph"} and wire.init and not (wire.session or wire.graph or wire.lines):
         return (
@@ -174,10 +174,10 @@ def _explain_other(
 
 
 def _explain_same(
-    wanted: Wanted, epoch: Epoch, process: Process, stages: Set[str], joined: Outcome
+    expected: ExpectedSetting, epoch: Epoch, process: Process, stages: Set[str], joined: Outcome
 ) -> tuple[str, str]:
-    """Return the state of an option with the wanted value in all stages that have it, and why."""
-    wire = wanted.wire
+    """Return the state of an option with the expected value in all stages that have it, and why."""
+    wire = expected.wire
     if wire.init and "init" not in stages and (process.generation or not epoch.has("single init")):
         return CANNOT_TELL, "the sessions have it; with what the engine was started is not there"
     if (
@@ -188,17 +188,17 @@ def _explain_same(
     ):
         return CANNOT_TELL, "the engine was started with it; what its sessions got is not there"
     is_default = (
-        wanted.is_default(adapters.find_names(process, epoch))
-        or _is_forced(wanted, epoch)
-        or _is_tf2_default(wanted, process)
+        expected.is_default(adapters.find_names(process, epoch))
+        or _is_forced(expected, epoch)
+        or _is_tf2_default(expected, process)
     )
     return DEFAULT_OR_SET if is_default else IN_FORCE, joined.note
 
 
-def _is_forced(wanted: Wanted, epoch: Epoch) -> bool:
+def _is_forced(expected: ExpectedSetting, epoch: Epoch) -> bool:
     """Return whether another option forces the value in any case."""
-    wire = wanted.wire
-    if not wire.forced or wanted.plain != wire.forced:
+    wire = expected.wire
+    if not wire.forced or expected.plain != wire.forced:
         return False
     return any(
         find_forcing(wire, block.values) for block in epoch.blocks("session", "graph", "operator")
@@ -227,11 +227,11 @@ def _is_left_out(wire: Wire, epoch: Epoch, process: Process) -> bool:
     return len(wire.keys(stages[0])) * len({block.engine for block in maps}) > 1
 
 
-def _is_tf2_default(wanted: Wanted, process: Process) -> bool:
+def _is_tf2_default(expected: ExpectedSetting, process: Process) -> bool:
     """Return whether the adapter may be that of TensorFlow 2, which has other defaults: the
     engine's lines do not name it.
     """
-    unset = wanted.wire.tf2.get("unset")
+    unset = expected.wire.tf2.get("unset")
     if unset is None or process.generation:
         return False
     seen = [
@@ -243,34 +243,34 @@ def _is_tf2_default(wanted: Wanted, process: Process) -> bool:
     ]
     if not seen or any(not keys.isdisjoint(load_known_keys()["tf1"]) for keys in seen):
         return False
-    as_tf2 = Wanted(wanted.wire, wanted.value, tf2=True)
-    return unset in (wanted.plain, as_tf2.plain) or as_tf2.is_default(())
+    as_tf2 = ExpectedSetting(expected.wire, expected.value, tf2=True)
+    return unset in (expected.plain, as_tf2.plain) or as_tf2.is_default(())
 
 
-def _judge_stage(wanted: Wanted, epoch: Epoch, stage: str) -> list[Outcome]:
+def _judge_stage(expected: ExpectedSetting, epoch: Epoch, stage: str) -> list[Outcome]:
     """Return the outcomes of an option in a stage's blocks.
 
     If no block has it, those of its single lines.
     """
-    name = wanted.wire.name
-    known = _judge_blocks(wanted, stage, epoch.blocks(stage))
+    name = expected.wire.name
+    known = _judge_blocks(expected, stage, epoch.blocks(stage))
     return known or [
-        judge_text(wanted, name, text) for text in epoch.texts(name, f"single {stage}")
+        judge_text(expected, name, text) for text in epoch.texts(name, f"single {stage}")
     ]
 
 
-def _judge_blocks(wanted: Wanted, stage: str, blocks: Iterable[Map]) -> list[Outcome]:
+def _judge_blocks(expected: ExpectedSetting, stage: str, blocks: Iterable[Map]) -> list[Outcome]:
     """Return the outcome of each block that has the option under a key of a stage."""
-    texts = ((find_texts(wanted.wire, stage, block.values).items(), block) for block in blocks)
+    texts = ((find_texts(expected.wire, stage, block.values).items(), block) for block in blocks)
     return [
-        merge([judge_text(wanted, key, text) for key, text in pairs], block)
+        merge([judge_text(expected, key, text) for key, text in pairs], block)
         for pairs, block in texts
         if pairs
     ]
 
 
-def _judge_init(wanted: Wanted, epoch: Epoch) -> Outcome | None:
-    known = _judge_stage(wanted, epoch, "init")
+def _judge_init(expected: ExpectedSetting, epoch: Epoch) -> Outcome | None:
+    known = _judge_stage(expected, epoch, "init")
     if not known:
         return None
     joined = join_outcomes(known)
@@ -284,7 +284,7 @@ def _judge_init(wanted: Wanted, epoch: Epoch) -> Outcome | None:
     return joined
 
 
-def _judge_sessions(wanted: Wanted, epoch: Epoch, process: Process) -> Outcome | None:
+def _judge_sessions(expected: ExpectedSetting, epoch: Epoch, process: Process) -> Outcome | None:
     """Return the outcome of the sessions.
 
     If each has its own block, one with the unset text was not created for this preset.
@@ -294,10 +294,10 @@ def _judge_sessions(wanted: Wanted, epoch: Epoch, process: Process) -> Outcome |
     apart = process.pid is not None and (
         process.generation is None or process.generation.per == "start"
     )
-    known = _judge_stage(wanted, epoch, "session")
+    known = _judge_stage(expected, epoch, "session")
     if not known:
         return None
-    known += _judge_lacking(wanted, epoch)
+    known += _judge_lacking(expected, epoch)
     joined = join_outcomes(known)
     rest = [outcome for outcome in known if outcome.says != SAME]
     if (
@@ -310,17 +310,17 @@ def _judge_sessions(wanted: Wanted, epoch: Epoch, process: Process) -> Outcome |
     return joined
 
 
-def _judge_lacking(wanted: Wanted, epoch: Epoch) -> list[Outcome]:
+def _judge_lacking(expected: ExpectedSetting, epoch: Epoch) -> list[Outcome]:
     """Return the outcomes of sessions without an option's line that others have: unset
     there, or lost.
     """
     maps = epoch.blocks("session")
-    having = [bool(find_texts(wanted.wire, "session", block.values)) for block in maps]
+    having = [bool(find_texts(expected.wire, "session", block.values)) for block in maps]
     engine = {block.engine for block, has in zip(maps, having, strict=True) if has}
     lacking = [
         block for block, has in zip(maps, having, strict=True) if not has and block.engine in engine
     ]
-    unset = set(wanted.wire.keys("session").values()) == {NO_KEY}
+    unset = set(expected.wire.keys("session").values()) == {NO_KEY}
     if unset and all(block.whole for block in lacking):
         return [
             Outcome(OTHER, ("",), "one of its sessions has no line of it", unset=True)
@@ -332,20 +332,20 @@ def _judge_lacking(wanted: Wanted, epoch: Epoch) -> list[Outcome]:
     ]
 
 
-def _judge_graphs(wanted: Wanted, epoch: Epoch) -> Outcome | None:
-    wire = wanted.wire
-    outcomes = _judge_blocks(wanted, "graph", epoch.blocks("graph"))
+def _judge_graphs(expected: ExpectedSetting, epoch: Epoch) -> Outcome | None:
+    wire = expected.wire
+    outcomes = _judge_blocks(expected, "graph", epoch.blocks("graph"))
     if wire.graph and not wire.init and not wire.session:  # early adapters passed it to the session
-        outcomes += _judge_blocks(wanted, "graph", epoch.blocks("session"))
+        outcomes += _judge_blocks(expected, "graph", epoch.blocks("session"))
     for stage, name in wire.lines.items():
         texts = epoch.texts(name, stage)
         outcomes += [
-            judge_text(wanted, wire.name, text) for text in texts if text.text or not wire.needs
+            judge_text(expected, wire.name, text) for text in texts if text.text or not wire.needs
         ]  # empty: its requirement is off
     if wire.any_operator and epoch.has(
         "session", "graph", "operator", "add graph", "single session"
     ):
-        says = SAME if wanted.plain == wire.any_operator else OTHER
+        says = SAME if expected.plain == wire.any_operator else OTHER
         outcomes.append(
             Outcome(
                 says,
@@ -385,21 +385,21 @@ def _join_epochs(verdicts: list[Verdict]) -> Verdict:
     )
 
 
-def _came_too_late(wanted: Wanted, epoch: Epoch) -> bool:
+def _came_too_late(expected: ExpectedSetting, epoch: Epoch) -> bool:
     """Return whether a setting for the engine start arrived after it.
 
     For adapters that do not log this, any session counts.
     """
-    if not wanted.wire.init or wanted.wire.session or not epoch.late:
+    if not expected.wire.init or expected.wire.session or not epoch.late:
         return False
     if not epoch.requested:
         return epoch.joined
     texts = [
         item
         for block in epoch.requested
-        for item in find_texts(wanted.wire, "init", block.values).items()
+        for item in find_texts(expected.wire, "init", block.values).items()
     ]
-    return any(judge_text(wanted, key, text).says == SAME for key, text in texts)
+    return any(judge_text(expected, key, text).says == SAME for key, text in texts)
 
 
 def _find_outdone(wire: Wire, epoch: Epoch) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from npuprof import catalog
 from npuprof.catalog import wire
 from npuprof.catalog.wire import NO_KEY, STAGES, load_wires
-from npuprof.runs.log_values import Wanted
+from npuprof.runs.log_values import ExpectedSetting
 
 #: Options of the catalogue that no adapter we hold the source of has read.
 UNREAD = {"op_tune_mode", "es_cluster_config", "mstune_mode"}
@@ -67,7 +67,7 @@ def test_a_default_of_the_catalogue_is_what_stands_there_unset() -> None:
         }
         if option is None or option.default is None or not texts or row.form == "folder":
             continue
-        if Wanted(row, option.default).plain not in texts:
+        if ExpectedSetting(row, option.default).plain not in texts:
             odd.append((name, option.default, texts))
     assert odd == []
 
