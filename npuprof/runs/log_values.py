@@ -1,26 +1,26 @@
-"""Compares logged texts of an option with an expected value (same, other, unsure), and
-derives verdicts.
-"""
+"""Comparison of an option's logged texts with an expected value: same, other or unsure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.catalog.wire import NO_KEY, STAGES, Wire, write_text
+from npuprof.model import Record
 from npuprof.renderers import encode_field_value
 from npuprof.runs.evidence import Map, Process, Text, Values
 
-#: The result of comparing a text with the expected one.
+#: The results of comparing a text with the expected one.
 SAME, OTHER, UNSURE = "same", "other", "unsure"
 
+#: The largest ``input_fusion_size`` in bytes: the adapter (``npu_attrs.cc``) bounds greater values.
 _LARGEST_FUSION = 33554432
 _FLAGS = {"true": "1", "True": "1", "false": "0", "False": "0"}
-#: Forms whose lines cannot continue on a line without a head.
-_ONE_WORD = frozenset(("flag", "number", "mode", "word", "clamped", "inverted"))
+#: Forms whose texts contain no line break, so that a line without a head never continues them.
+_UNBROKEN_FORMS = frozenset(("flag", "number", "mode", "word", "clamped", "inverted"))
 _CLOSING = "forbidden_close_pass:on"
 #: Bytes that no intended value contains.
 _UNREADABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\udc80-\udcff]")
@@ -31,7 +31,8 @@ _HOLE = re.compile(rf"{_UNREADABLE.pattern}|\ufffd|\.\.\.|\.\.$|…|\W*truncated
 class ExpectedSetting:
     """A preset's value as logged texts.
 
-    ``plain`` is None if it has none, and ``why`` is the reason.
+    ``plain`` is None if no log has its text; ``why`` is the reason then. ``unset`` are the texts of
+    an unset option.
     """
 
     def __init__(self, wire: Wire, value: Any, tf2: bool = False) -> None:
@@ -40,16 +41,21 @@ class ExpectedSetting:
         self.tf2 = tf2
         self.why = ""
         self.plain = self._write(value)
-        if tf2:
-            self.unset = {wire.tf2["unset"]} if "unset" in wire.tf2 else set()
-        else:
-            known = [item for stage in STAGES for item in wire.keys(stage).items()]
-            self.unset = {
-                text for key, text in known if text != NO_KEY and key not in wire.key_forms
-            }
-            self.unset |= {wire.unset} if wire.unset is not None else set()
+        self.unset = self._list_unset_texts()
+
+    def _list_unset_texts(self) -> set[str]:
+        wire = self.wire
+        if self.tf2:
+            return {wire.tf2["unset"]} if "unset" in wire.tf2 else set()
+        texts = {wire.unset} if wire.unset is not None else set()
+        for stage in STAGES:
+            for key, text in wire.keys(stage).items():
+                if text != NO_KEY and key not in wire.key_forms:
+                    texts.add(text)
+        return texts
 
     def _write(self, value: Any) -> str | None:
+        """Return the text of a value, or None, and set ``why``."""
         name = self.wire.name
         encoded = encode_field_value(name, value)
         if isinstance(encoded, (dict, list)):
@@ -64,11 +70,8 @@ class ExpectedSetting:
                 self.why = "global_options() cannot have this value"
                 return None
             return str(int(written)) if isinstance(written, bool) else str(written)
-        if (
-            self.wire.form == "clamped"
-            and isinstance(encoded, int)
-            and not 0 <= encoded <= _LARGEST_FUSION
-        ):
+        is_clamped = self.wire.form == "clamped" and isinstance(encoded, int)
+        if is_clamped and not 0 <= encoded <= _LARGEST_FUSION:
             self.why = (
                 f"the adapter bounds it to 0 to {_LARGEST_FUSION}, "
                 "so that many values have the same text"
@@ -79,42 +82,45 @@ class ExpectedSetting:
     def judge(self, key: str, shown: Text) -> str:
         """Return the result of comparing a key's text with the value."""
         form = self.wire.key_forms.get(key, self.wire.form)
-        spellings, flags = self._spell(form), _FLAGS if form in ("flag", "inverted") else {}
+        spellings = self._spell(form)
+        flags = _FLAGS if form in ("flag", "inverted") else {}
+        text = flags.get(shown.text, shown.text)
         # the session adapter's format: init_resource passes Python's text of a value
-        text = (
-            ""
-            if shown.text == "None" and "None" not in spellings
-            else flags.get(shown.text, shown.text)
-        )
-        if (
-            not spellings or _is_unclosed(text) or (shown.text and not text and self.is_default(()))
-        ):  # unset may equal the default
+        if shown.text == "None" and "None" not in spellings:
+            text = ""
+        is_missing = shown.text and not text  # None
+        if not spellings or _is_unclosed(text) or (is_missing and self.is_default(())):
             return UNSURE
-        is_word = form in _ONE_WORD
-        is_open = shown.cut or (shown.followed and not is_word)
+        is_unbroken = form in _UNBROKEN_FORMS
+        is_open = shown.cut or (shown.followed and not is_unbroken)
         if not is_open and self._is_same(text, spellings, form):
             return SAME
         hole = _HOLE.search(shown.text)
-        start = shown.text[: hole.start()] if is_open and hole is not None else shown.text
+        if hole is not None and not is_open:
+            return UNSURE
+        # the real path of a folder differs if the expected one contains a link
+        if form == "folder" and text and text not in self.unset:
+            return UNSURE
+        is_complete = not is_open and (
+            is_unbroken or self.is_unset(key, shown.text) or self._is_choice(text)
+        )
+        if is_complete:
+            return OTHER
+        start = shown.text[: hole.start()] if hole is not None else shown.text
+        all_spellings = [*spellings, *(name for name, flag in flags.items() if flag in spellings)]
+        return UNSURE if any(_begins(spelling, start) for spelling in all_spellings) else OTHER
+
+    def _is_choice(self, text: str) -> bool:
+        """Return whether a text is a choice: complete, even if another choice begins with it."""
         option = catalog.find_option(self.wire.name)
-        is_choice = option is not None and text in map(
-            str, option.choices
-        )  # complete even if another value begins with it
-        is_whole = not is_open and (is_word or self.is_unset(key, shown.text) or is_choice)
-        spelled = [*spellings, *(word for word, flag in flags.items() if flag in spellings)]
-        may_be = not is_whole and any(_begins(spelling, start) for spelling in spelled)
-        may_lead_there = (
-            form == "folder" and text and text not in self.unset
-        )  # the real path, if the expected one contains a link
-        return UNSURE if may_be or may_lead_there or (hole is not None and not is_open) else OTHER
+        return option is not None and text in map(str, option.choices)
 
     def is_unset(self, key: str, text: str) -> bool:
         """Return whether a text is that of an unset option."""
-        texts = (
-            {self.wire.tf2.get("unset")}
-            if self.tf2
-            else {self.wire.keys(stage).get(key) for stage in STAGES}
-        )
+        if self.tf2:
+            texts = {self.wire.tf2.get("unset")}
+        else:
+            texts = {self.wire.keys(stage).get(key) for stage in STAGES}
         return text in texts or text in ("", "None") or (key not in texts and text in self.unset)
 
     def is_default(self, generation: tuple[str, ...]) -> bool:
@@ -125,33 +131,24 @@ class ExpectedSetting:
         texts = set(old) if old and len(old) == len(generation) else self.unset | set(old)
         if not texts and not self.tf2:
             return self.plain == ""
-        spelled = (
-            set()
-            if self.tf2
-            else {write_text("text", self.value)}
-            if isinstance(self.value, str)
-            else set()
-        )
-        return bool(({self.plain} | spelled) & texts) or any(
-            isinstance(self.value, str)
-            and values.is_equivalent_setting(self.wire.name, self.value, text)
-            for text in texts
-        )
+        if self.plain in texts:
+            return True
+        value = self.value
+        if not isinstance(value, str):
+            return False
+        if not self.tf2 and value in texts:
+            return True
+        return any(values.is_equivalent_setting(self.wire.name, value, text) for text in texts)
 
     def _spell(self, form: str) -> tuple[str, ...]:
+        """Return the texts of the value in a form, none if no log has its text."""
         if self.plain is None:
             return ()
         if self.tf2:
-            more = (
-                write_text(self.wire.form, self.value)
-                if not isinstance(self.value, (dict, list))
-                else None
-            )
-            return (
-                (self.plain,)
-                if more is None or self.wire.form not in ("mode", "word")
-                else (self.plain, more)
-            )
+            if isinstance(self.value, (dict, list)) or self.wire.form not in ("mode", "word"):
+                return (self.plain,)
+            other = write_text(self.wire.form, self.value)
+            return (self.plain,) if other is None else (self.plain, other)
         if form == self.wire.form:
             return (self.plain,)
         if form == "inverted":
@@ -174,10 +171,10 @@ def find_forcing(wire: Wire, values: Values) -> str:
 
     Empty if there is none.
     """
-    return next(
-        (key for key, text in wire.forced_by.items() if key in values and values[key].text == text),
-        "",
-    )
+    for key, text in wire.forced_by.items():
+        if key in values and values[key].text == text:
+            return key
+    return ""
 
 
 def list_dumped(wire: Wire, process: Process) -> Iterator[tuple[Map, dict[str, Text]]]:
@@ -197,17 +194,18 @@ def find_texts(wire: Wire, stage: str, texts: Values) -> dict[str, Text]:
     return {key: texts[key] for key in keys if key in texts}
 
 
-def _begins(expected: str, text: str) -> bool:
-    """Return whether an expected text starts with another one, up to an incomplete or hard-to-encode
-    character.
+def _begins(spelling: str, text: str) -> bool:
+    """Return whether a spelling of a value starts with a text.
+
+    The text may end with an incomplete or hard-to-encode character.
     """
-    if expected.encode("utf-8", "surrogateescape").startswith(
-        text.encode("utf-8", "surrogateescape")
-    ):
+    raw = spelling.encode("utf-8", "surrogateescape")
+    if raw.startswith(text.encode("utf-8", "surrogateescape")):
         return True
-    return not expected.isascii() and text.startswith(
-        re.split(r"[^\x00-\x7f]", expected, maxsplit=1)[0]
-    )
+    if spelling.isascii():
+        return False
+    ascii_start = re.split(r"[^\x00-\x7f]", spelling, maxsplit=1)[0]
+    return text.startswith(ascii_start)
 
 
 def is_unreadable(text: str) -> bool:
@@ -216,8 +214,9 @@ def is_unreadable(text: str) -> bool:
 
 
 def _is_unclosed(text: str) -> bool:
-    """Return whether a text has an unclosed bracket: its continuation lines, which have no heads,
-    may be lost.
+    """Return whether a text has an unclosed bracket.
+
+    Its continuation lines, which have no heads, may be lost.
     """
     return any(text.count(opening) > text.count(closing) for opening, closing in ("{}", "[]"))
 
@@ -227,11 +226,13 @@ DEFAULT_OR_SET, CANNOT_TELL = "default or set", "cannot tell"
 #: All states, worst first.
 STATES = (CHANGED, TOO_LATE, ABSENT, CANNOT_TELL, DEFAULT_OR_SET, IN_FORCE)
 NOT_IN_FORCE = (CHANGED, TOO_LATE, ABSENT)
+EFFECTIVE = (IN_FORCE, DEFAULT_OR_SET)
 
 
-class Verdict(NamedTuple):
-    """A verdict on a setting: its state, the texts ``found`` instead of the expected one, the reason,
-    and the variable that would log it.
+class Verdict(Record):
+    """A verdict on a setting: its state and reason.
+
+    ``found`` are the texts instead of the expected one, ``tell`` is the variable that would log it.
     """
 
     setting: str
@@ -241,9 +242,10 @@ class Verdict(NamedTuple):
     tell: str = ""
 
 
-class Outcome(NamedTuple):
-    """The outcome for an expected text at one place: ``unset`` if the text is that of an
-    unset option.
+class Outcome(Record):
+    """The result of comparing texts with an expected value in one stage or block.
+
+    ``unset`` if the text is that of an unset option, ``engine`` if the engine itself logged it.
     """
 
     says: str
@@ -256,41 +258,37 @@ class Outcome(NamedTuple):
 def judge_text(expected: ExpectedSetting, key: str, text: Text) -> Outcome:
     """Return the outcome of a key's text for an expected value."""
     says = expected.judge(key, text)
-    note = ""
-    if says == UNSURE:
-        note = (
-            "the log has the real path"
-            if expected.wire.form == "folder"
-            else "its line may be cut, or go on in the next ones"
-        )
-        note = (
-            "init_resource was not given it, so that the engine has a default of its own"
-            if text.text == "None"
-            else note
-        )
-    named = f"{key} = " if key in expected.wire.key_forms else ""
+    prefix = f"{key} = " if key in expected.wire.key_forms else ""
     return Outcome(
         says,
-        () if says == SAME else (f"{named}{text.text}",),
-        note,
+        () if says == SAME else (f"{prefix}{text.text}",),
+        _explain_unsure(expected, text) if says == UNSURE else "",
         expected.is_unset(key, text.text),
     )
 
 
-def join_outcomes(known: list[Outcome]) -> Outcome:
-    """Return the joint outcome of several places: unsure unless all are equal."""
-    says = {outcome.says for outcome in known}
-    texts = tuple(dict.fromkeys(text for outcome in known for text in outcome.texts))
-    note = next((outcome.note for outcome in known if outcome.note), "")
+def _explain_unsure(expected: ExpectedSetting, text: Text) -> str:
+    if text.text == "None":
+        return "init_resource was not given it, so that the engine has a default of its own"
+    if expected.wire.form == "folder":
+        return "the log has the real path"
+    return "its line may be cut, or go on in the next ones"
+
+
+def join_outcomes(outcomes: list[Outcome]) -> Outcome:
+    """Return the joint outcome: unsure unless all are equal, and for an empty list."""
+    says = {outcome.says for outcome in outcomes}
+    texts = dict.fromkeys(text for outcome in outcomes for text in outcome.texts)
+    note = next((outcome.note for outcome in outcomes if outcome.note), "")
     return Outcome(
         says.pop() if len(says) == 1 else UNSURE,
-        texts,
+        tuple(texts),
         note,
-        all(outcome.unset for outcome in known),
+        all(outcome.unset for outcome in outcomes),
     )
 
 
-def merge(outcomes: list[Outcome], of: Map) -> Outcome:
+def merge(outcomes: list[Outcome], block: Map) -> Outcome:
     """Return the joint outcome of an option's lines in a block; unsure lines do not count."""
     joined = join_outcomes([outcome for outcome in outcomes if outcome.says != UNSURE] or outcomes)
-    return joined._replace(unset=all(outcome.unset for outcome in outcomes), engine=of.engine)
+    return joined._replace(unset=all(outcome.unset for outcome in outcomes), engine=block.engine)

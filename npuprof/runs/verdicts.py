@@ -8,34 +8,30 @@ would be worse than no verdict.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from npuprof.catalog.wire import (
     NO_KEY,
+    STAGES,
     Wire,
     find_wire,
-    list_standing_keys,
-    load_generations,
-    load_known_keys,
 )
 from npuprof.runs import adapters, dumps, tf2verdicts
+from npuprof.runs.epoch_rules import EpochCase, judge_case
 from npuprof.runs.evidence import Epoch, Map, Process
 from npuprof.runs.log_values import (
     ABSENT,
     CANNOT_TELL,
     CHANGED,
-    DEFAULT_OR_SET,
-    IN_FORCE,
+    EFFECTIVE,
     NOT_IN_FORCE,
     OTHER,
     SAME,
-    TOO_LATE,
     UNSURE,
     ExpectedSetting,
     Outcome,
     Verdict,
-    find_forcing,
     find_texts,
     join_outcomes,
     judge_text,
@@ -56,7 +52,7 @@ def _judge_setting(name: str, value: Any, process: Process) -> Verdict:
     if process.tf2:
         return tf2verdicts.judge(expected, process)
     if expected.plain is None:
-        return Verdict(name, CANNOT_TELL, _show_texts(wire, process), expected.why)
+        return Verdict(name, CANNOT_TELL, _list_texts(wire, process), expected.why)
     if wire.proves == "nothing" and not wire.init:
         return Verdict(name, CANNOT_TELL, (), "nothing of it is written down anywhere")
     # without sessions, an epoch proves nothing about session options
@@ -66,185 +62,37 @@ def _judge_setting(name: str, value: Any, process: Process) -> Verdict:
         for epoch in process.epochs
         if wire.init or epoch.has(*stages)
     ]
-    verdict = (
-        _join_epochs(verdicts)
-        if verdicts
-        else Verdict(name, CANNOT_TELL, (), "", adapters.find_logging_switch(wire, process))
-    )
+    if verdicts:
+        verdict = _join_epochs(verdicts)
+    else:
+        switch = adapters.find_logging_switch(wire, process)
+        verdict = Verdict(name, CANNOT_TELL, (), "", switch)
     verdict = _weigh_damage(verdict, wire, process)
     return dumps.complete(verdict, expected, process) if process.dumps else verdict
 
 
 def _weigh_damage(verdict: Verdict, wire: Wire, process: Process) -> Verdict:
     """Return a verdict, or "cannot tell" if the log is damaged."""
-    note = ""
     if verdict.state in NOT_IN_FORCE and process.is_truncated:
         note = "lines of this log are cut, or run into each other"
-    elif verdict.state in (IN_FORCE, DEFAULT_OR_SET) and not process.keys_without_header.isdisjoint(
-        (*wire.keys("init"), *wire.keys("session"))
-    ):
+        return verdict._replace(state=CANNOT_TELL, note=note)
+    keys = (*wire.keys("init"), *wire.keys("session"))
+    if verdict.state in EFFECTIVE and not process.keys_without_header.isdisjoint(keys):
         note = "the log has lines of a block whose title is lost"
-    return (
-        Verdict(verdict.setting, CANNOT_TELL, verdict.found, note, verdict.tell)
-        if note
-        else verdict
-    )
+        return verdict._replace(state=CANNOT_TELL, note=note)
+    return verdict
 
 
 def _judge_epoch(expected: ExpectedSetting, epoch: Epoch, process: Process) -> Verdict:
-    wire = expected.wire
-    found = {
+    """Return the verdict on a setting in one epoch, by the stages that have it."""
+    outcomes = {
         "init": _judge_init(expected, epoch),
         "session": _judge_sessions(expected, epoch, process),
         "graph": _judge_graphs(expected, epoch),
     }
-    stages = {stage: outcome for stage, outcome in found.items() if outcome is not None}
-    says, joined = {outcome.says for outcome in stages.values()}, join_outcomes([*stages.values()])
-    if wire.overridden_by and SAME in says and (outdone := _find_outdone(wire, epoch)):
-        state = (
-            CHANGED if process.generation else CANNOT_TELL
-        )  # the adapter of TensorFlow 2 passes both
-        return Verdict(
-            wire.name,
-            state,
-            (f"{wire.overridden_by} = {outdone}",),
-            f"where {wire.overridden_by} is set it wins",
-        )
-    if stages and joined.says == UNSURE:
-        note = joined.note or ("its places in the log do not agree" if len(says) > 1 else "")
-        return Verdict(
-            wire.name, CANNOT_TELL, joined.texts, note, adapters.DUMPS if "cut" in note else ""
-        )
-    if not stages:
-        state, note = _explain_silence(expected, epoch, process)
-    else:
-        state, note = (_explain_same if joined.says == SAME else _explain_other)(
-            expected, epoch, process, stages.keys(), joined
-        )
-    tell = adapters.find_logging_switch(wire, process) if state == CANNOT_TELL else ""
-    if (
-        state in (IN_FORCE, DEFAULT_OR_SET)
-        and stages
-        and not epoch.crowded.isdisjoint(("session", "graph", *wire.lines))
-    ):
-        state, note = (
-            CANNOT_TELL,
-            "there are more kinds of sessions or graphs than npuprof keeps apart",
-        )
-    return Verdict(wire.name, state, joined.texts, note, tell)
-
-
-def _explain_silence(expected: ExpectedSetting, epoch: Epoch, process: Process) -> tuple[str, str]:
-    """Return the state of an option that no stage has, and why."""
-    wire = expected.wire
-    if not _is_left_out(wire, epoch, process):
-        return CANNOT_TELL, adapters.explain_missing(wire, epoch)
-    note = "an otherwise complete block has no line of it, as if it were unset"
-    if expected.is_default(()):
-        return DEFAULT_OR_SET, note
-    if _came_too_late(expected, epoch):
-        return TOO_LATE, epoch.late
-    return ABSENT if adapters.logs_unset_options(wire, process) else CHANGED, note
-
-
-def _explain_other(
-    expected: ExpectedSetting, epoch: Epoch, process: Process, stages: Set[str], joined: Outcome
-) -> tuple[str, str]:
-    """Return the state of an option with another value in all stages that have it, and why."""
-    wire = expected.wire
-    if adapters.passes_no_options(wire, process, epoch):
-        return CHANGED, "this adapter never passes it on"
-    if "init" in stages and "session" not in stages and _came_too_late(expected, epoch):
-        return TOO_LATE, epoch.late
-    if stages == {"graph"} and wire.init and not (wire.session or wire.graph or wire.lines):
-        return (
-            CANNOT_TELL,
-            (
-                "graphs have another, as a mode of training may "
-                "demand; with what the engine was started is not there"
-            ),
-        )
-    if wire.needs:
-        return CHANGED, joined.note or f"it is read only where {' or '.join(wire.needs)} is on"
-    if joined.unset and joined.texts == ("",):
-        return ABSENT if adapters.logs_unset_options(
-            wire, process
-        ) else CHANGED, joined.note or adapters.EMPTY
-    return CHANGED, joined.note
-
-
-def _explain_same(
-    expected: ExpectedSetting, epoch: Epoch, process: Process, stages: Set[str], joined: Outcome
-) -> tuple[str, str]:
-    """Return the state of an option with the expected value in all stages that have it, and why."""
-    wire = expected.wire
-    if wire.init and "init" not in stages and (process.generation or not epoch.has("single init")):
-        return CANNOT_TELL, "the sessions have it; with what the engine was started is not there"
-    if (
-        wire.init
-        and wire.session
-        and "session" not in stages
-        and (epoch.joined or not epoch.has("single session"))
-    ):
-        return CANNOT_TELL, "the engine was started with it; what its sessions got is not there"
-    is_default = (
-        expected.is_default(adapters.find_names(process, epoch))
-        or _is_forced(expected, epoch)
-        or _is_tf2_default(expected, process)
-    )
-    return DEFAULT_OR_SET if is_default else IN_FORCE, joined.note
-
-
-def _is_forced(expected: ExpectedSetting, epoch: Epoch) -> bool:
-    """Return whether another option forces the value in any case."""
-    wire = expected.wire
-    if not wire.forced or expected.plain != wire.forced:
-        return False
-    return any(
-        find_forcing(wire, block.values) for block in epoch.blocks("session", "graph", "operator")
-    )
-
-
-def _is_left_out(wire: Wire, epoch: Epoch, process: Process) -> bool:
-    """Return whether complete blocks show that an option was not set: two of its lines are missing.
-
-    A single line may be lost without a trace.
-    """
-    newest = load_generations()[0]
-    stages = [stage for stage in ("init", "session") if wire.keys(stage)]
-    if (
-        len(stages) != 1
-        or process.generation not in (None, newest)
-        or set(wire.keys(stages[0]).values()) != {NO_KEY}
-    ):
-        return False
-    standing = set(list_standing_keys(newest.name, stages[0]))
-    maps = epoch.blocks(stages[0])
-    if stages[0] in epoch.crowded or not all(
-        block.whole and standing <= block.values.keys() for block in maps
-    ):
-        return False
-    return len(wire.keys(stages[0])) * len({block.engine for block in maps}) > 1
-
-
-def _is_tf2_default(expected: ExpectedSetting, process: Process) -> bool:
-    """Return whether the adapter may be that of TensorFlow 2, which has other defaults: the
-    engine's lines do not name it.
-    """
-    unset = expected.wire.tf2.get("unset")
-    if unset is None or process.generation:
-        return False
-    seen = [
-        block.values.keys()
-        for epoch in process.epochs
-        for maps in epoch.maps.values()
-        for block in maps
-        if block.engine
-    ]
-    if not seen or any(not keys.isdisjoint(load_known_keys()["tf1"]) for keys in seen):
-        return False
-    as_tf2 = ExpectedSetting(expected.wire, expected.value, tf2=True)
-    return unset in (expected.plain, as_tf2.plain) or as_tf2.is_default(())
+    logged = {stage: outcome for stage, outcome in outcomes.items() if outcome is not None}
+    joined = join_outcomes([*logged.values()])
+    return judge_case(EpochCase(expected, epoch, process, logged, joined))
 
 
 def _judge_stage(expected: ExpectedSetting, epoch: Epoch, stage: str) -> list[Outcome]:
@@ -261,165 +109,123 @@ def _judge_stage(expected: ExpectedSetting, epoch: Epoch, stage: str) -> list[Ou
 
 def _judge_blocks(expected: ExpectedSetting, stage: str, blocks: Iterable[Map]) -> list[Outcome]:
     """Return the outcome of each block that has the option under a key of a stage."""
-    texts = ((find_texts(expected.wire, stage, block.values).items(), block) for block in blocks)
-    return [
-        merge([judge_text(expected, key, text) for key, text in pairs], block)
-        for pairs, block in texts
-        if pairs
-    ]
+    outcomes = []
+    for block in blocks:
+        texts = find_texts(expected.wire, stage, block.values)
+        if texts:
+            by_key = [judge_text(expected, key, text) for key, text in texts.items()]
+            outcomes.append(merge(by_key, block))
+    return outcomes
 
 
 def _judge_init(expected: ExpectedSetting, epoch: Epoch) -> Outcome | None:
-    known = _judge_stage(expected, epoch, "init")
-    if not known:
+    """Return the outcome of the engine start, None if it is not in the log."""
+    outcomes = _judge_stage(expected, epoch, "init")
+    if not outcomes:
         return None
-    joined = join_outcomes(known)
-    if joined.says == UNSURE and any(outcome.engine and outcome.says == OTHER for outcome in known):
-        joined = join_outcomes([outcome for outcome in known if outcome.engine])
+    joined = join_outcomes(outcomes)
+    by_engine = [outcome for outcome in outcomes if outcome.engine]
+    # the engine logs last, after everything that the adapter adds
+    if joined.says == UNSURE and any(outcome.says == OTHER for outcome in by_engine):
+        joined = join_outcomes(by_engine)
     if epoch.doubtful:
-        return joined._replace(
-            says=UNSURE,
-            note="nothing says whether this block was in force, or came when the engine was running",
-        )
+        note = "nothing says whether this block was in force, or came when the engine was running"
+        return joined._replace(says=UNSURE, note=note)
     return joined
 
 
 def _judge_sessions(expected: ExpectedSetting, epoch: Epoch, process: Process) -> Outcome | None:
-    """Return the outcome of the sessions.
+    """Return the outcome of the sessions, None if no session has the option.
 
-    If each has its own block, one with the unset text was not created for this preset.
-
-    The blocks are not apart if they may belong to several processes.
+    If each session has its own block, one with the unset text was not created for this preset. The
+    blocks may belong to several processes if lines have no process number.
     """
-    apart = process.pid is not None and (
-        process.generation is None or process.generation.per == "start"
-    )
-    known = _judge_stage(expected, epoch, "session")
-    if not known:
+    outcomes = _judge_stage(expected, epoch, "session")
+    if not outcomes:
         return None
-    known += _judge_lacking(expected, epoch)
-    joined = join_outcomes(known)
-    rest = [outcome for outcome in known if outcome.says != SAME]
-    if (
-        joined.says == UNSURE
-        and apart
-        and len(rest) < len(known)
-        and all(outcome.says == OTHER and outcome.unset for outcome in rest)
-    ):
+    outcomes += _judge_lacking(expected, epoch)
+    joined = join_outcomes(outcomes)
+    generation = process.generation
+    is_apart = process.pid is not None and (generation is None or generation.per == "start")
+    others = [outcome for outcome in outcomes if outcome.says != SAME]
+    are_others_unset = all(outcome.says == OTHER and outcome.unset for outcome in others)
+    if joined.says == UNSURE and is_apart and len(others) < len(outcomes) and are_others_unset:
         return Outcome(SAME, joined.texts, "not in all of its sessions; in the others it is unset")
     return joined
 
 
 def _judge_lacking(expected: ExpectedSetting, epoch: Epoch) -> list[Outcome]:
-    """Return the outcomes of sessions without an option's line that others have: unset
-    there, or lost.
+    """Return the outcomes of sessions without a line of the option, if other sessions have one.
+
+    It is unset there, or the line was lost.
     """
-    maps = epoch.blocks("session")
-    having = [bool(find_texts(expected.wire, "session", block.values)) for block in maps]
-    engine = {block.engine for block, has in zip(maps, having, strict=True) if has}
-    lacking = [
-        block for block, has in zip(maps, having, strict=True) if not has and block.engine in engine
-    ]
-    unset = set(expected.wire.keys("session").values()) == {NO_KEY}
-    if unset and all(block.whole for block in lacking):
-        return [
-            Outcome(OTHER, ("",), "one of its sessions has no line of it", unset=True)
-            for block in lacking
-        ]
-    return [
-        Outcome(UNSURE, (), "one of its sessions has no line of it, which may be lost")
-        for block in lacking
-    ]
+    without: list[Map] = []
+    writers = set()  # adapter and engine: only blocks of the same writer are alike
+    for block in epoch.blocks("session"):
+        if find_texts(expected.wire, "session", block.values):
+            writers.add(block.engine)
+        else:
+            without.append(block)
+    lacking = [block for block in without if block.engine in writers]
+    is_unlogged = set(expected.wire.keys("session").values()) == {NO_KEY}  # if it is unset
+    if is_unlogged and all(block.whole for block in lacking):
+        outcome = Outcome(OTHER, ("",), "one of its sessions has no line of it", unset=True)
+    else:
+        outcome = Outcome(UNSURE, (), "one of its sessions has no line of it, which may be lost")
+    return [outcome] * len(lacking)
 
 
 def _judge_graphs(expected: ExpectedSetting, epoch: Epoch) -> Outcome | None:
+    """Return the outcome of graphs and operators, None if none has the option."""
     wire = expected.wire
     outcomes = _judge_blocks(expected, "graph", epoch.blocks("graph"))
     if wire.graph and not wire.init and not wire.session:  # early adapters passed it to the session
         outcomes += _judge_blocks(expected, "graph", epoch.blocks("session"))
     for stage, name in wire.lines.items():
-        texts = epoch.texts(name, stage)
-        outcomes += [
-            judge_text(expected, wire.name, text) for text in texts if text.text or not wire.needs
-        ]  # empty: its requirement is off
-    if wire.any_operator and epoch.has(
-        "session", "graph", "operator", "add graph", "single session"
-    ):
-        says = SAME if expected.plain == wire.any_operator else OTHER
-        outcomes.append(
-            Outcome(
-                says,
-                () if says == SAME else (wire.any_operator,),
-                "an operator was made, which is not done without it",
-            )
-        )
+        for text in epoch.texts(name, stage):
+            if text.text or not wire.needs:  # empty: the option that it needs is off
+                outcomes.append(judge_text(expected, wire.name, text))
+    operator_stages = ("session", "graph", "operator", "add graph", "single session")
+    if wire.any_operator and epoch.has(*operator_stages):
+        note = "an operator was made, which is not done without it"
+        if expected.plain == wire.any_operator:
+            outcomes.append(Outcome(SAME, (), note))
+        else:
+            outcomes.append(Outcome(OTHER, (wire.any_operator,), note))
     return join_outcomes(outcomes) if outcomes else None
 
 
 def _join_epochs(verdicts: list[Verdict]) -> Verdict:
-    """Return the joint verdict of all epochs of a process: a setting must be effective in each of
-    them.
-    """
+    """Return the joint verdict of all epochs: a setting must be effective in each of them."""
     first = verdicts[0]
-    if all(verdict[:4] == first[:4] for verdict in verdicts):
+    if all(verdict._replace(tell=first.tell) == first for verdict in verdicts):
         return first
     for states in (NOT_IN_FORCE, (CANNOT_TELL,)):
         numbers = [number for number, verdict in enumerate(verdicts, 1) if verdict.state in states]
         if numbers:
-            verdict = verdicts[numbers[0] - 1]
-            where = f"at start {', '.join(map(str, numbers))} of {len(verdicts)} of the engine"
-            state = (
-                CHANGED if verdict.state == ABSENT else verdict.state
-            )  # it arrived at another start
-            return verdict._replace(
-                state=state, note=f"{where}: {verdict.note}" if verdict.note else where
-            )
-    number, noted = next(
-        ((number, verdict) for number, verdict in enumerate(verdicts, 1) if verdict.note),
-        (0, first),
-    )
-    return (
-        noted._replace(note=f"at start {number} of {len(verdicts)} of the engine: {noted.note}")
-        if number
-        else first
-    )
+            verdict = _name_starts(verdicts[numbers[0] - 1], numbers, len(verdicts))
+            # it arrived at another start
+            return verdict._replace(state=CHANGED) if verdict.state == ABSENT else verdict
+    for number, verdict in enumerate(verdicts, 1):
+        if verdict.note:
+            return _name_starts(verdict, [number], len(verdicts))
+    return first
 
 
-def _came_too_late(expected: ExpectedSetting, epoch: Epoch) -> bool:
-    """Return whether a setting for the engine start arrived after it.
-
-    For adapters that do not log this, any session counts.
-    """
-    if not expected.wire.init or expected.wire.session or not epoch.late:
-        return False
-    if not epoch.requested:
-        return epoch.joined
-    texts = [
-        item
-        for block in epoch.requested
-        for item in find_texts(expected.wire, "init", block.values).items()
-    ]
-    return any(judge_text(expected, key, text).says == SAME for key, text in texts)
+def _name_starts(verdict: Verdict, numbers: list[int], count: int) -> Verdict:
+    """Return a verdict with the engine starts that it is about in its note."""
+    starts = f"at start {', '.join(map(str, numbers))} of {count} of the engine"
+    return verdict._replace(note=f"{starts}: {verdict.note}" if verdict.note else starts)
 
 
-def _find_outdone(wire: Wire, epoch: Epoch) -> str:
-    """Return the text of an option that overrides another, empty if it is not set."""
-    winner = find_wire(wire.overridden_by)
-    assert winner is not None
-    maps = [(stage, block.values) for stage in ("init", "graph") for block in epoch.blocks(stage)]
-    texts = [
-        text.text for stage, values in maps for text in find_texts(winner, stage, values).values()
-    ]
-    return next((text for text in texts if text not in ("", "None")), "")
-
-
-def _show_texts(wire: Wire, process: Process) -> tuple[str, ...]:
-    texts = (
-        text.text
-        for epoch in process.epochs
-        for stage, maps in epoch.maps.items()
-        if stage in ("init", "session", "graph")
-        for block in maps
-        for text in find_texts(wire, stage, block.values).values()
-    )
-    return tuple(dict.fromkeys(texts))
+def _list_texts(wire: Wire, process: Process) -> tuple[str, ...]:
+    """Return the different texts of an option in all blocks of a process."""
+    texts: dict[str, None] = {}
+    for epoch in process.epochs:
+        for stage, blocks in epoch.maps.items():
+            if stage not in STAGES:
+                continue
+            for block in blocks:
+                for text in find_texts(wire, stage, block.values).values():
+                    texts[text.text] = None
+    return tuple(texts)
