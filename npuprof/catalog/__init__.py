@@ -381,5 +381,5 @@ def load_excuses() -> dict[tuple[str, str], Any]:
 @cache
 def load_env_twins() -> dict[str, tuple[str, ...]]:
     """Return the equivalent environment variables of each option."""
-    twins: dict[str, tuple[str, ...]] = load_built_part("rules")["twins"]
-    return twins
+    equivalents: dict[str, tuple[str, ...]] = load_built_part("rules")["equivalents"]
+    return equivalents

@@ -17,6 +17,7 @@ from npuprof.catalog.records import (
     KINDS,
     Axis,
     Packed,
+    Rule,
     Setting,
     parse_framework_version,
     parse_release_version,
@@ -56,36 +57,14 @@ def build_parts() -> dict[str, Any]:
     releases = history["release"]
     frameworks = _read_frameworks()
     described = _describe_sections(frameworks)
-    sections = {
-        "options": _read_options(releases),
-        "env": _list_variables(frameworks),
-        "atc": _read_toml_file("atc.toml"),
-        "estimator": _read_toml_file("estimator.toml"),
-    }
-    sections |= {
-        name: files.get("settings", {}) for name, files in frameworks.items() if name in described
-    }
+    sections = _read_sections(releases, frameworks, described)
     options = sections["options"]
-    for release in releases:
-        for section in ("env", "atc", "estimator"):
-            for name, change in release.get(section, {}).items():
-                sections[section][name] = _merge_fields(sections[section].get(name, {}), change)
-    _pair_flags(sections["atc"], options)
     parts: dict[str, Any] = {"texts": {}}
     for section, records in sections.items():
-        known = KINDS.get(section, Setting)._fields
-        kept, texts = {}, {}
-        for name, record in records.items():
-            fields = {_RENAMED_FIELDS.get(field, field): value for field, value in record.items()}
-            kept[name] = {
-                field: _freeze_lists(value) for field, value in fields.items() if field in known
-            }
-            texts[name] = {field: value for field, value in fields.items() if field not in known}
-        parts[section], parts["texts"][section] = _pack_records(kept), _pack_records(texts)
-    parts |= {
-        name: _freeze_lists(_read_toml_file(f"{name}.toml"))
-        for name in ("classes", "wire", "attributes", "reads")
-    }
+        fields, texts = _split_texts(section, records)
+        parts[section], parts["texts"][section] = _pack_records(fields), _pack_records(texts)
+    for name in ("classes", "wire", "attributes", "reads"):
+        parts[name] = _freeze_lists(_read_toml_file(f"{name}.toml"))
     parts["axes"] = {
         "first": _find_first_releases(options),
         "products": _read_toml_file("products.toml"),
@@ -101,39 +80,20 @@ def build_parts() -> dict[str, Any]:
         for name, habits in file.items()
         if habits
     }
+    sections_first = sorted(frameworks.items(), key=lambda item: "section" not in item[1])
     parts["frameworks"] = {
         name: _index_framework(files["framework"])
-        for name, files in sorted(
-            frameworks.items(), key=lambda item: "section" not in item[1]
-        )  # those with a section come first
+        for name, files in sections_first
         if "releases" in files["framework"]
     }
     parts["titles"] = {name: files["framework"]["title"] for name, files in frameworks.items()}
     parts["pages"] = _read_toml_file("pages.toml")
     others = _read_toml_file("variables.toml")
-    calls = {
-        name: (row["of"], row["call"].replace("NAME", name))
-        for row in others["options"]
-        for name in row["names"]
+    parts["variables"] = {
+        **_index_variables(others["variables"]),
+        "complete_prefixes": tuple(others["complete_prefixes"]),
+        "option_calls": _list_option_calls(others["options"], sections, described),
     }
-    calls |= {
-        name: (section, row["option_call"].replace("NAME", name))
-        for section, row in described.items()
-        for name, record in sorted(sections[section].items())
-        if "option_call" in row
-        and name.startswith("ACL_")
-        and "call" not in record
-        and name not in sections["env"]
-    }
-    rows = others["variables"]
-    forms = {name: row["form"] for row in rows if "form" in row for name in row["names"]}
-    parts["variables"] = (
-        *_index_variables(rows),
-        tuple(others["complete_prefixes"]),
-        calls,
-        forms,
-        _index_protections(rows),
-    )
     names = {"product", "scenario"}.union(
         keys.format_full_key(section, name.partition(".")[0])
         for section, records in sections.items()
@@ -148,11 +108,69 @@ def build_parts() -> dict[str, Any]:
     parts["rules"], parts["rule_texts"] = _build_rules(
         _read_toml_file("rules.toml"), options, sections["env"], names, axes
     )
-    parts["severities"] = {
-        code: page["severity"]
-        for code, page in (parts["pages"] | parts["rule_texts"]["rules"]).items()
-    }
+    pages = parts["pages"] | parts["rule_texts"]["rules"]
+    parts["severities"] = {code: page["severity"] for code, page in pages.items()}
     return parts
+
+
+def _read_sections(
+    releases: list[dict[str, Any]],
+    frameworks: dict[str, dict[str, Any]],
+    described: dict[str, dict[str, Any]],
+) -> dict[str, dict[str, Any]]:
+    """Return the records of each section by name, with the changes of all releases applied."""
+    sections = {
+        "options": _read_options(releases),
+        "env": _list_variables(frameworks),
+        "atc": _read_toml_file("atc.toml"),
+        "estimator": _read_toml_file("estimator.toml"),
+    }
+    for name, files in frameworks.items():
+        if name in described:
+            sections[name] = files.get("settings", {})
+    for release in releases:
+        for section in ("env", "atc", "estimator"):
+            records = sections[section]
+            for name, change in release.get(section, {}).items():
+                records[name] = _merge_fields(records.get(name, {}), change)
+    _pair_flags(sections["atc"], sections["options"])
+    return sections
+
+
+def _split_texts(section: str, records: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the fields that the records of a section have in code, and their other fields."""
+    known = KINDS.get(section, Setting)._fields
+    fields: dict[str, Any] = {}
+    texts: dict[str, Any] = {}
+    for name, record in records.items():
+        fields[name], texts[name] = {}, {}
+        for toml_name, value in record.items():
+            field = _RENAMED_FIELDS.get(toml_name, toml_name)
+            if field in known:
+                fields[name][field] = _freeze_lists(value)
+            else:
+                texts[name][field] = value
+    return fields, texts
+
+
+def _list_option_calls(
+    rows: list[dict[str, Any]],
+    sections: dict[str, dict[str, Any]],
+    described: dict[str, dict[str, Any]],
+) -> dict[str, tuple[str, str]]:
+    """Return the section and the call of each option that scripts export without effect."""
+    calls = {
+        name: (row["of"], row["call"].replace("NAME", name))
+        for row in rows
+        for name in row["names"]
+    }
+    for section, fields in described.items():
+        if "option_call" not in fields:
+            continue
+        for name, record in sorted(sections[section].items()):
+            if name.startswith("ACL_") and "call" not in record and name not in sections["env"]:
+                calls[name] = section, fields["option_call"].replace("NAME", name)
+    return calls
 
 
 def _read_toml_file(name: str) -> dict[str, Any]:
@@ -163,9 +181,8 @@ def _read_toml_file(name: str) -> dict[str, Any]:
 
 
 def _pack_records(records: dict[str, Any]) -> Packed:
-    """Return records as bytes that every Python version unpacks one by one, equal for equal
-    records; a command needs few records.
-    """
+    """Return records as bytes that can be unpacked one by one, equal for equal records."""
+    # version 2 is the newest without references, which depend on what else refers to an object
     packed = [marshal.dumps(record, 2) for record in records.values()]
     return (
         " ".join(records),
@@ -175,9 +192,7 @@ def _pack_records(records: dict[str, Any]) -> Packed:
 
 
 def _read_frameworks() -> dict[str, dict[str, Any]]:
-    """Return the files of each framework by name without suffix, in output order: ``framework``,
-    ``settings`` and so on.
-    """
+    """Return the files of each framework by stem (``framework``, ``settings``), in output order."""
     files: dict[str, dict[str, Any]] = {}
     for path in sorted((HERE / "frameworks").glob("*/*.toml")):
         files.setdefault(path.parent.name, {})[path.stem] = _read_toml_file(
@@ -201,9 +216,7 @@ def _describe_sections(frameworks: dict[str, dict[str, Any]]) -> dict[str, dict[
 
 
 def _list_variables(frameworks: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """Return the environment variables of all frameworks, each with the first framework
-    that reads it.
-    """
+    """Return the variables of all frameworks, each with the first framework that reads it."""
     return {
         name: {**record, "framework": framework}
         for framework, files in frameworks.items()
@@ -227,52 +240,40 @@ def _index_framework(record: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _index_variables(
-    rows: list[dict[str, Any]],
-) -> tuple[tuple[tuple[str, str], ...], dict[str, str], tuple[str, ...]]:
-    """Return how variables affect code execution, an empty string if they do not: with their names,
-    and by prefix.
+def _index_variables(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what ``variables.toml`` has on variables of other programs, as ``execution`` reads it.
 
-    The third element lists variables with numbers. A prefix never makes a name harmless.
+    ``effects`` pairs each effect on code execution, empty for none, with its names;
+    ``effects_by_prefix`` is by prefix: a prefix never makes a name harmless. ``numbers`` are
+    variables with numbers, ``forms`` patterns by name. ``protections`` has what is lost and the
+    values that keep it, by name; ``protections_by_suffix`` has suffixes in capitals.
     """
-    exact = tuple(
-        (row["executes"] or "", " ".join(name for name in row["names"] if "*" not in name))
-        for row in rows
-    )
-    beginnings = {
-        name[:-1]: row["executes"]
-        for row in rows
-        if row["executes"]
-        for name in row["names"]
-        if name[-1] == "*"
+    effects = []
+    index: dict[str, Any] = {
+        "effects_by_prefix": {},
+        "numbers": [],
+        "forms": {},
+        "protections": {},
+        "protections_by_suffix": {},
     }
-    return (
-        exact,
-        beginnings,
-        tuple(name for row in rows if row.get("number") for name in row["names"]),
-    )
-
-
-def _index_protections(rows: list[dict[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what variables protect the user from, with the values that keep the protection: by
-    name, and by ending.
-    """
-    by_name = {
-        name: (row["protects"], tuple(row.get("kept_by", ())))
-        for row in rows
-        if "protects" in row
-        for name in row["names"]
-    }
-    endings = {
-        name[1:]: row for name, row in by_name.items() if name[0] == "*"
-    }  # in capitals, for any letter case
-    return {name: row for name, row in by_name.items() if name[0] != "*"}, endings
+    for row in rows:
+        effects.append((row["executes"] or "", " ".join(n for n in row["names"] if "*" not in n)))
+        for name in row["names"]:
+            if row["executes"] and name.endswith("*"):
+                index["effects_by_prefix"][name.removesuffix("*")] = row["executes"]
+            if row.get("number"):
+                index["numbers"].append(name)
+            if "form" in row:
+                index["forms"][name] = row["form"]
+            if "protects" in row:
+                by = "protections_by_suffix" if name.startswith("*") else "protections"
+                index[by][name.removeprefix("*")] = row["protects"], row.get("kept_by", ())
+    frozen: dict[str, Any] = _freeze_lists({"effects": effects, **index})
+    return frozen
 
 
 def _find_first_releases(options: dict[str, Any]) -> dict[str, int]:
-    """Return the index of the first release in which each surface with states of its own may read
-    an option.
-    """
+    """Return, by surface with states of its own, the first release that may read an option."""
     first: dict[str, int] = {}
     for record in options.values():
         for surface, states in record["surface_states"].items():
@@ -284,24 +285,22 @@ def _find_first_releases(options: dict[str, Any]) -> dict[str, int]:
 def _freeze_lists(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(map(_freeze_lists, value))
-    return (
-        {key: _freeze_lists(item) for key, item in value.items()}
-        if isinstance(value, dict)
-        else value
-    )
+    if isinstance(value, dict):
+        return {key: _freeze_lists(item) for key, item in value.items()}
+    return value
 
 
 def _read_options(releases: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the options page by page, with the changes of all releases applied."""
     pages = {page: _read_toml_file(f"options/{page}.toml") for page in PAGES}
-    homes = {name: page for page, records in pages.items() for name in records}
+    page_by_name = {name: page for page, records in pages.items() for name in records}
     for release in releases:
         for name, change in release.get("options", {}).items():
-            if name in homes:
-                _change_option(pages[homes[name]][name], release["name"], dict(change))
+            if name in page_by_name:
+                _change_option(pages[page_by_name[name]][name], release["name"], dict(change))
             elif "page" in change:
-                homes[name] = change["page"]
-                pages[homes[name]][name] = {**change, "since": release["name"]}
+                page_by_name[name] = change["page"]
+                pages[change["page"]][name] = {**change, "since": release["name"]}
             else:
                 raise ValueError(
                     f"releases.toml: {release['name']} changes "
@@ -377,33 +376,28 @@ def _merge_fields(record: dict[str, Any], change: dict[str, Any]) -> dict[str, A
 
 
 def _compute_release_states(record: dict[str, Any], releases: list[dict[str, Any]]) -> str:
-    """Return a letter for each release: ``Y`` if the adapter reads the key, ``.`` if not, ``?`` if
-    unknown.
-    """
+    """Return one letter per release: ``Y`` if it reads the key, ``.`` if not, ``?`` if unknown."""
     names = [release["name"] for release in releases]
     if "field" not in record and "removed_in" not in record:
         return "." * len(names)
-    first = names.index(record["since"]) if "since" in record else names.index("9.0.0")
-    unknown = (
-        names.index(record["absent_in"]) + 1
-        if "absent_in" in record
-        else first
-        if "since" in record
-        else 0
-    )
+    first = names.index(record.get("since", "9.0.0"))
+    if "absent_in" in record:
+        unknown = names.index(record["absent_in"]) + 1
+    else:
+        unknown = first if "since" in record else 0
     last = names.index(record["removed_in"]) if "removed_in" in record else len(names)
     letters = []
-    for place, release in enumerate(releases):
+    for index, release in enumerate(releases):
         name = release["name"]
-        if name in record.get("missing_in", ()) or place >= last or place < min(unknown, first):
-            known = "."
-        elif place < first:
-            known = "?"
+        if name in record.get("missing_in", ()) or index >= last or index < min(unknown, first):
+            letter = "."
+        elif index < first:
+            letter = "?"
         else:
-            known = "Y" if release["code"] or last == len(names) else "?"
-        if known == "." and name.startswith(f"{record.get('since')}.alpha"):
-            known = "?"
-        letters.append(known)
+            letter = "Y" if release["code"] or last == len(names) else "?"
+        if letter == "." and name.startswith(f"{record.get('since')}.alpha"):
+            letter = "?"
+        letters.append(letter)
     return "".join(letters)
 
 
@@ -415,92 +409,105 @@ def _build_rules(
     axes: dict[str, Axis],
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the rules as checks use them and, separately, their texts."""
-    by_code: dict[str, Any] = {}
-    required, texts = {}, {}
     facts = {"product", "scenario", *axes}
+    rules: list[Rule] = []
+    required = {}
     for record in source["rule"]:
-        place = f"rules.toml: {record['code']}"
-        when = parse_condition(record["when"], place, names, axes)
-        needs = parse_condition(record["needs"], place, names, axes) if "needs" in record else None
-        trees = [when, needs] if needs else [when]
-        read = _list_names(*trees)
-        varied = read & facts - {"scenario"} | {
-            "product" for name in read if "default_by_product" in options.get(name, {})
-        }
-        atc = record.get("atc", "" if record["enforced"] == "adapter" else record["why"])
-        by_code[record["code"]] = (
-            record["code"],
-            record["name"],
-            tuple(record["options"]),
-            when,
-            needs,
-            record["what"],
-            record["why"],
-            record["hint"],
-            tuple(sorted(read - facts)),
-            tuple(sorted(_list_names(when) - facts)),
-            tuple(sorted(varied)),
-            tuple(sorted(_list_compared_names(trees) - facts)),
-            atc,
-        )
-        required[record["code"]] = tuple(sorted(_find_required(when, options) - facts))
-        texts[record["code"]] = record
+        rule = _build_rule(record, options, names, axes)
+        rules.append(rule)
+        required[rule.code] = tuple(sorted(_find_required(rule.when, options) - facts))
     advice = tuple(source.get("advice", ()))
     for record in advice:
-        parse_condition(
-            record.get("when", "true"), f"rules.toml: advice on {record['options'][0]}", names, {}
-        )
-    twins = group_pairs(
+        location = f"rules.toml: advice on {record['options'][0]}"
+        parse_condition(record.get("when", "true"), location, names, {})
+    equivalents = group_pairs(
         (record["session_option"], name)
         for name, record in variables.items()
         if record.get("session_option") and (record.get("twin_direct") or record.get("twin_values"))
     )
-    excuses = {
-        (name, code): parse_condition(
-            record[field],
-            f"options/{record['page']}.toml: {name}"
-            if "page" in record
-            else f"frameworks/{record['framework']}/variables.toml: {name}",
-            names,
-            {},
-        )
-        for name, record in (
-            *options.items(),
-            *((f"env.{name}", record) for name, record in variables.items()),
-        )
-        for field, code in (
-            ("deprecated_unless", "NP501"),
-            ("empty_unless", "NP203"),
-            ("unread_while", "NP203"),
-            ("unread_while", "NP205"),
-        )
-        if field in record
-    }
-    outside = tuple(
-        name for name, record in variables.items() if record.get("freeze") in ("never", "launcher")
-    )
+    codes_by_trigger = group_pairs((key, rule.code) for rule in rules for key in rule.triggers)
     index = {
-        "rules": _pack_records(by_code),
-        "twins": _freeze_lists(twins),
-        "excuses": excuses,
-        "outside": outside,
-    }
-    index |= {
-        "reads": {code: rule[8] for code, rule in by_code.items()},
-        "codes_by_trigger": _freeze_lists(
-            group_pairs((key, code) for code, rule in by_code.items() for key in rule[9])
+        # rows in the order of the fields: `find_rule` makes them records again
+        "rules": _pack_records({rule.code: tuple(rule._asdict().values()) for rule in rules}),
+        "equivalents": _freeze_lists(equivalents),
+        "excuses": _build_excuses(options, variables, names),
+        "outside": tuple(
+            name
+            for name, record in variables.items()
+            if record.get("freeze") in ("never", "launcher")
         ),
+        "reads": {rule.code: rule.reads for rule in rules},
+        "codes_by_trigger": _freeze_lists(codes_by_trigger),
         "required": required,
     }
+    texts = {record["code"]: record for record in source["rule"]}
     return index, {"rules": texts, "advice": advice}
 
 
-def parse_condition(text: str, place: str, names: set[str], axes: dict[str, Axis]) -> Any:
+def _build_rule(
+    record: dict[str, Any], options: dict[str, Any], names: set[str], axes: dict[str, Axis]
+) -> Rule:
+    """Return a rule with its parsed conditions, and with what they read."""
+    facts = {"product", "scenario", *axes}
+    location = f"rules.toml: {record['code']}"
+    when = parse_condition(record["when"], location, names, axes)
+    needs = parse_condition(record["needs"], location, names, axes) if "needs" in record else None
+    trees = [when, needs] if needs else [when]
+    read = _list_names(*trees)
+    varied = read & facts - {"scenario"}
+    if any("default_by_product" in options.get(name, {}) for name in read):
+        varied.add("product")
+    return Rule(
+        code=record["code"],
+        name=record["name"],
+        options=tuple(record["options"]),
+        when=when,
+        needs=needs,
+        what=record["what"],
+        why=record["why"],
+        hint=record["hint"],
+        reads=tuple(sorted(read - facts)),
+        triggers=tuple(sorted(_list_names(when) - facts)),
+        axes=tuple(sorted(varied)),
+        compares=tuple(sorted(_list_compared_names(trees) - facts)),
+        atc=record.get("atc", "" if record["enforced"] == "adapter" else record["why"]),
+    )
+
+
+#: Fields of options and variables with the condition of an excuse, and the codes that it excuses.
+_EXCUSES = {
+    "deprecated_unless": ("NP501",),
+    "empty_unless": ("NP203",),
+    "unread_while": ("NP203", "NP205"),
+}
+
+
+def _build_excuses(
+    options: dict[str, Any], variables: dict[str, Any], names: set[str]
+) -> dict[tuple[str, str], Any]:
+    """Return, by key and code, the condition under which a setting is not reported."""
+    excuses = {}
+    for key, record in (
+        *options.items(),
+        *((f"env.{name}", record) for name, record in variables.items()),
+    ):
+        if "page" in record:
+            location = f"options/{record['page']}.toml: {key}"
+        else:
+            location = f"frameworks/{record['framework']}/variables.toml: {key}"
+        for field, codes in _EXCUSES.items():
+            if field in record:
+                excuse = parse_condition(record[field], location, names, {})
+                excuses.update({(key, code): excuse for code in codes})
+    return excuses
+
+
+def parse_condition(text: str, location: str, names: set[str], axes: dict[str, Axis]) -> Any:
     """Return a condition of a record, with the releases that it selects.
 
     Only rules are evaluated for releases.
 
-    Raises ValueError with the place of the record for unknown names and releases.
+    Raises ValueError with the location of the record for unknown names and releases.
     """
     try:
         tree = _list_releases(condition.parse_condition(text), axes)
@@ -510,7 +517,7 @@ def parse_condition(text: str, place: str, names: set[str], axes: dict[str, Axis
                 f"{did_you_mean(name, sorted(names.union(axes)), 'no name is similar')}"
             )
     except (ValueError, SyntaxError) as error:
-        raise ValueError(f"{place}: {error}") from None
+        raise ValueError(f"{location}: {error}") from None
     return tree
 
 
@@ -522,96 +529,79 @@ def _list_releases(tree: Any, axes: dict[str, Axis]) -> Any:
     Raises ValueError for any other use of an axis, and for a comparison that is true for no
     release.
     """
-    word, *parts = tree
-    if word in ("and", "or", "not"):
-        return (word, *(_list_releases(part, axes) for part in parts))
+    operator, *parts = tree
+    if operator in ("and", "or", "not"):
+        return (operator, *(_list_releases(part, axes) for part in parts))
     match parts:
         case ("value", (name,)), ("const", str() | tuple() as bound) if axis := axes.get(name):
-            ordered = word in ("<", "<=", ">", ">=")
-            bounds = bound if isinstance(bound, tuple) else (bound,)
-            selected = (
-                axis.find_releases_in_range(f"{word}{bound}")
-                if ordered
-                else tuple(map(axis.find_release, bounds))
-            )
+            selected: tuple[str | None, ...] | None
+            if operator in ("<", "<=", ">", ">="):
+                selected = axis.find_releases_in_range(f"{operator}{bound}")
+            else:
+                bounds = bound if isinstance(bound, tuple) else (bound,)
+                selected = tuple(map(axis.find_release, bounds))
             if selected and None not in selected:
-                return "not in" if word in ("!=", "not in") else "in", parts[0], ("const", selected)
-    if odd := _list_names(tree).intersection(axes):
-        raise ValueError(f"{', '.join(odd)} is not compared with known releases")
+                membership = "not in" if operator in ("!=", "not in") else "in"
+                return membership, parts[0], ("const", selected)
+    if uncompared := _list_names(tree).intersection(axes):
+        raise ValueError(f"{', '.join(uncompared)} is not compared with known releases")
     return tree
 
 
 def _find_required(tree: Any, options: dict[str, Any]) -> set[str]:
-    """Return names that must be set for a condition to be true, in any scenario and on
-    any product.
-    """
-    if tree[0] == "and":
-        return {name for child in tree[1:] for name in _find_required(child, options)}
+    """Return the names that must be set for a condition to be true, in any scenario and product."""
+    operator, *parts = tree
+    if operator == "and":
+        return {name for part in parts for name in _find_required(part, options)}
     names = _list_names(tree)
     if len(names) != 1:
         return set()
-    option = options.get("".join(names), {})
-    vague = any(name.startswith("default_") and name != "default_note" for name in option)
-    if tree[0] != "set" and (
-        vague
-        or condition.evaluate_condition(tree, lambda path: (False, option.get("default"))) is True
-    ):
+    if operator == "set":
+        return names
+    # the default of an unset option may make the condition true
+    (name,) = names
+    option = options.get(name, {})
+    if any(field.startswith("default_") and field != "default_note" for field in option):
         return set()
-    return names
+    truth = condition.evaluate_condition(tree, lambda path: (False, option.get("default")))
+    return set() if truth is True else names
 
 
 def _build_migrations(history: dict[str, Any], names: set[str]) -> dict[str, Any]:
     """Return the migrations from release to release: steps in the order of their rules."""
-    steps = [
-        (
-            row["rule"],
-            row["option"],
-            parse_condition(row["when"], f"releases.toml: {row['rule']}", names, {}),
-            release["name"],
-            row["loss"],
-            row["action"],
-            row.get("to", ""),
-            tuple(row.get("values", {}).items()),
-            tuple(row.get("scenarios", ())),
-            row["why"],
-            row["decide"],
-            row["source"],
-        )
-        for release in history["release"]
-        for row in release.get("step", ())
-    ]
-    steps.sort(key=lambda step: int(step[0].removeprefix("M")))
-    defaults = tuple(
-        (
-            row["option"],
-            row.get("unless", ""),
-            release["name"],
-            row["before"],
-            row["after"],
-            row.get("surface", ""),
-        )
-        for release in history["release"]
-        for row in release.get("default", ())
-    )
-    return {"steps": tuple(steps), "defaults": defaults}
+    steps, defaults = [], []
+    for release in history["release"]:
+        for row in release.get("step", ()):
+            step = {
+                "to": "",
+                "scenarios": (),
+                **row,
+                "when": parse_condition(row["when"], f"releases.toml: {row['rule']}", names, {}),
+                "since": release["name"],
+                "values": tuple(row.get("values", {}).items()),
+            }
+            steps.append(_freeze_lists(step))
+        for row in release.get("default", ()):
+            change = {"unless": "", "surface": "", **row, "since": release["name"]}
+            del change["source"]
+            defaults.append(change)
+    steps.sort(key=lambda step: int(step["rule"].removeprefix("M")))
+    return {"steps": tuple(steps), "defaults": tuple(defaults)}
 
 
 def _list_names(*trees: Any) -> set[str]:
     """Return the settings in conditions, and the facts about the job."""
-    return {
-        condition.find_key(path)[0]
-        for tree in trees
-        for path in condition.collect_condition_paths(tree)
-    }
+    paths = (path for tree in trees for path in condition.collect_condition_paths(tree))
+    return {condition.find_key(path)[0] for path in paths}
 
 
 def _list_compared_names(trees: list[Any]) -> set[str]:
     """Return the names whose values conditions compare; others are only tested for being set."""
-    compared = {path for tree in trees for path in condition.collect_compared_paths(tree)}
-    members = (
-        path
-        for tree in trees
-        for path in condition.collect_condition_paths(tree)
-        if condition.find_key(path)[1]
-    )
-    return {condition.find_key(path)[0] for path in (*compared, *members)}
+    names = set()
+    for tree in trees:
+        compared = condition.collect_compared_paths(tree)
+        for path in condition.collect_condition_paths(tree):
+            key, path_inside = condition.find_key(path)
+            if path in compared or path_inside:
+                names.add(key)
+    return names

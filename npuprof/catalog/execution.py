@@ -42,21 +42,16 @@ def find_execution(name: str) -> str:
         return str(record.executes or "")
     if (effect := _list_effects().get(name)) is not None:
         return effect
-    return next(
-        (
-            does
-            for beginning, does in load_built_part("variables")[1].items()
-            if name.startswith(beginning)
-        ),
-        "",
-    )
+    for prefix, effect in load_built_part("variables")["effects_by_prefix"].items():
+        if name.startswith(prefix):
+            return str(effect)
+    return ""
 
 
 @cache
 def _list_effects() -> dict[str, str]:
-    return {
-        name: effect for effect, names in load_built_part("variables")[0] for name in names.split()
-    }
+    rows = load_built_part("variables")["effects"]
+    return {name: effect for effect, names in rows for name in names.split()}
 
 
 def find_weakening(name: str, text: str = "") -> str:
@@ -64,8 +59,8 @@ def find_weakening(name: str, text: str = "") -> str:
 
     Without a text, what an ``unset`` does.
     """
-    reason, kept = _find_protection(name)
-    return "" if text.lower() in kept else reason
+    loss, kept_by = _find_protection(name)
+    return "" if text.lower() in kept_by else loss
 
 
 @cache
@@ -77,10 +72,15 @@ def _find_protection(name: str) -> tuple[str, tuple[str, ...]]:
     record = find_variable(name)
     if record is not None:
         return record.protects, record.kept_by
-    exact, endings = load_built_part("variables")[6]
-    return exact.get(name) or next(
-        (row for ending, row in endings.items() if name.upper().endswith(ending)), ("", ())
-    )
+    protections: dict[str, tuple[str, tuple[str, ...]]]
+    protections = load_built_part("variables")["protections"]
+    if name in protections:
+        return protections[name]
+    protections = load_built_part("variables")["protections_by_suffix"]
+    for suffix, protection in protections.items():
+        if name.upper().endswith(suffix):  # programs read such names in any letter case
+            return protection
+    return "", ()
 
 
 def find_value_execution(name: str, text: str) -> str:
@@ -102,11 +102,10 @@ def find_text_effect(name: str, text: str) -> str:
     if "NPUPROF_" in text:
         return "in a calculation, it stands for the text of an option"
     record = find_variable(name)
-    is_number = (
-        record.framework != "cann" and record.kind == "int"
-        if record
-        else name in load_built_part("variables")[2]
-    )
+    if record:
+        is_number = record.framework != "cann" and record.kind == "int"
+    else:
+        is_number = name in load_built_part("variables")["numbers"]
     active = find_active_part(text)
     if not active and not is_number:
         return ""
@@ -130,29 +129,30 @@ def find_active_part(text: str) -> str:
     A path may begin with ``~/``.
     """
     path = text.removeprefix("~/")
-    active = (char for char in path if char in _ACTIVE or char.isspace() or not char.isprintable())
-    return next(active, "") if path[:1] != "-" else "-"
+    if path.startswith("-"):
+        return "-"
+    for char in path:
+        if char in _ACTIVE or char.isspace() or not char.isprintable():
+            return char
+    return ""
 
 
 def _has_form(record: Variable | None, name: str, text: str) -> bool:
-    """Return whether a text has the documented form of a variable, a form that leaves no room for
-    other text.
-    """
-    form = record.form if record is not None else load_built_part("variables")[5].get(name, "")
-    if form or record is None:
+    """Return whether a text has the form of a variable, if that form excludes other texts."""
+    if record is None:
+        form = load_built_part("variables")["forms"].get(name, "")
         return bool(form) and re.fullmatch(form, text) is not None
+    if record.form:
+        return re.fullmatch(record.form, text) is not None
     if record.kind == "pairs":
         return _has_plain_pairs(record, text)
     if record.structure:
-        structure = load_form(
-            record.structure
-        )  # JSON; a key that occurs twice hides its first value from the parser
+        structure = load_form(record.structure)
         value = structure.parse(text)
-        return (
-            value is not None
-            and not structure.faults(value)
-            and not any(map(find_active_part, _JSON_STRING.findall(text)))
-        )
+        if value is None or structure.faults(value):
+            return False
+        # of a key that occurs twice in JSON, the parsed value has the last one only
+        return not any(map(find_active_part, _JSON_STRING.findall(text)))
     if record.pattern and not record.choices and _OPEN_PART.search(record.pattern):
         return False
     return bool(record.choices or record.pattern) and is_documented(record, text)
@@ -168,13 +168,15 @@ def _has_plain_pairs(record: Variable, text: str) -> bool:
     pairs = parse_pairs(record, text)
     if pairs is None or find_pair_faults(record, text) or " ".join(text.split()) != text:
         return False
-    known = all(
-        key in record.items or (is_known_key(record, key) and not find_active_part(key))
-        for key in pairs
-    )
-    texts = map(str, pairs.values())
-    plain = (value[1:-1] if value[:1] == "[" and value[-1:] == "]" else value for value in texts)
-    return known and not any(map(find_active_part, plain))
+    for key, value in pairs.items():
+        if key not in record.items and (not is_known_key(record, key) or find_active_part(key)):
+            return False
+        value_text = str(value)
+        if value_text.startswith("[") and value_text.endswith("]"):
+            value_text = value_text[1:-1]
+        if find_active_part(value_text):
+            return False
+    return True
 
 
 def format_exported_text(name: str, value: Any) -> str | None:
@@ -184,18 +186,14 @@ def format_exported_text(name: str, value: Any) -> str | None:
         return pairs.format(value) if pairs else None
     if isinstance(value, bool):
         record = find_variable(name)
-        return (
-            str(int(value))
-            if record is not None and "1" in map(str, record.choices)
-            else str(value).lower()
-        )
+        if record is not None and "1" in map(str, record.choices):
+            return str(int(value))
+        return str(value).lower()
     return str(value)
 
 
 def is_unknown_variable(name: str) -> bool:
-    """Return whether a valid variable name is neither npuprof's own nor in any table of
-    the catalogue.
-    """
+    """Return whether a valid variable name is neither npuprof's own nor in the catalogue."""
     return (
         name.isascii()
         and name.isidentifier()
@@ -206,29 +204,24 @@ def is_unknown_variable(name: str) -> bool:
 
 @cache
 def is_known_variable(name: str) -> bool:
-    """Return whether a variable is in the catalogue, in its table of other programs' variables, or
-    set by a launcher.
-    """
-    if find_variable(name) is not None:
+    """Return whether the catalogue has a variable, also one of other programs or of launchers."""
+    if find_variable(name) is not None or name in _list_effects():
         return True
     from npuprof.catalog.launchers import FACTS
 
-    known = (_list_effects(), *FACTS.values())
-    return any(name in names for names in known) or name.startswith(
-        tuple(load_built_part("variables")[1])
-    )
+    if any(name in names for names in FACTS.values()):
+        return True
+    return name.startswith(tuple(load_built_part("variables")["effects_by_prefix"]))
 
 
 def has_complete_prefix(name: str) -> bool:
     """Return whether the catalogue has every variable with a name's prefix."""
-    return name.startswith(load_built_part("variables")[3])
+    return name.startswith(load_built_part("variables")["complete_prefixes"])
 
 
 def list_option_calls() -> dict[str, tuple[str, str]]:
-    """Return, by name, the options that no program reads as variables: the API that takes the
-    option, and the call that sets it.
-    """
-    calls: dict[str, tuple[str, str]] = load_built_part("variables")[4]
+    """Return the options that no program reads as variables, by name: their API and the call."""
+    calls: dict[str, tuple[str, str]] = load_built_part("variables")["option_calls"]
     return calls
 
 
@@ -240,25 +233,24 @@ def list_ascend_names() -> tuple[str, ...]:
     )
 
 
-def _sort_words(name: str) -> tuple[str, ...]:
-    """Return the words of a name with doubled letters merged.
-
-    Words of three or more letters are sorted.
-    """
-    words = re.sub(r"([A-Z_])\1", r"\1", name).split("_")
-    return tuple(sorted(words) if len(words) > 2 else words)
+def _sort_name_parts(name: str) -> tuple[str, ...]:
+    """Return the parts of a name with doubled letters merged, sorted if there are three or more."""
+    parts = re.sub(r"([A-Z_])\1", r"\1", name).split("_")
+    return tuple(sorted(parts) if len(parts) > 2 else parts)
 
 
 @cache
-def _index_words() -> dict[tuple[str, ...], str]:
-    return {_sort_words(name): name for name in list_ascend_names() if "_" in name}
+def _index_sorted_parts() -> dict[tuple[str, ...], str]:
+    return {_sort_name_parts(name): name for name in list_ascend_names() if "_" in name}
 
 
 def find_rewritten_name(name: str) -> str:
-    """Return the variable whose words match an unknown name in another order, or with other doubled
-    letters; else an empty string.
+    """Return the variable that an unknown name misspells by the order of parts or doubled letters.
+
+    Empty if there is none.
     """
-    known = "" if is_known_variable(name) else _index_words().get(_sort_words(name), "")
-    return (
-        known if known and not name.startswith(known) else ""
-    )  # with a suffix it is the script's own variable
+    if is_known_variable(name):
+        return ""
+    known = _index_sorted_parts().get(_sort_name_parts(name), "")
+    # with a suffix it is the script's own variable
+    return "" if not known or name.startswith(known) else known

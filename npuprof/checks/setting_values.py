@@ -338,21 +338,17 @@ def _suggest_renamed_value(option: Option, value: Any) -> str:
 
     Empty for other values.
     """
-    for _, old, _, _, _, action, new, new_values, *_ in catalog.load_built_part("migrations")[
-        "steps"
-    ]:
-        if action == "rename" and new == option.name and value in dict(new_values):
-            return (
-                f"write {format_short_value(dict(new_values)[value])}, which replaces {old} = "
-                f"{format_short_value(value)}"
-            )
-        if (
-            action == "rename"
-            and old == option.name
-            and (named := catalog.find_option(new))
-            and value in named.choices
-        ):
-            return f"write {new} = {format_short_value(value)} instead of {old}"
+    text = format_short_value(value)
+    for step in catalog.load_built_part("migrations")["steps"]:
+        if step["action"] != "rename":
+            continue
+        old, new, new_values = step["option"], step["to"], dict(step["values"])
+        if new == option.name and value in new_values:
+            return f"write {format_short_value(new_values[value])}, which replaces {old} = {text}"
+        if old == option.name:
+            renamed = catalog.find_option(new)
+            if renamed is not None and value in renamed.choices:
+                return f"write {new} = {text} instead of {old}"
     return ""
 
 

@@ -302,7 +302,7 @@ def list_changed_defaults(
     ``surfaces`` are the surfaces in use, None if unknown.
     """
     first, now = releases.release_index(before), releases.release_index(release)
-    rows = [ChangedDefault(*row) for row in load_built_part("migrations")["defaults"]]
+    rows = [ChangedDefault(**row) for row in load_built_part("migrations")["defaults"]]
     rows = [row for row in rows if surfaces is None or not row.surface or row.surface in surfaces]
     return [row for row in rows if first < releases.release_index(row.since) <= now]
 

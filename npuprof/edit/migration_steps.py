@@ -36,7 +36,7 @@ def load_migration_steps(release: str) -> list[Step]:
     now = releases.release_index(release)
     return [
         step
-        for step in (Step(*row) for row in load_built_part("migrations")["steps"])
+        for step in (Step(**row) for row in load_built_part("migrations")["steps"])
         if releases.release_index(step.since) <= now
     ]
 
