@@ -224,9 +224,10 @@ def check_opened_store(library: Library) -> StoreReport:
 def diff(before: Config, after: Config) -> Changes:
     """Return the changes from one config to another, in catalogue order.
 
-    Notebooks show the list as a table. Each change has key, kind (added, removed, changed), before and after (None if unset), unit,
-    risk, and origins (before, after). Values are compared in their structured form and by type:
-    ``true`` is not ``1``, ``2`` is not ``2.0``. Raises TypeError for other types.
+    Notebooks show the list as a table. Each change has key, kind (added, removed, changed), before
+    and after (None if unset), unit, risk, and origins (before, after). Values are compared in their
+    structured form and by type: ``true`` is not ``1``, ``2`` is not ``2.0``. Raises TypeError for
+    other types.
 
     >>> before, after = (loads(f"options.hccl_timeout = {seconds}") for seconds in (1, 2))
     >>> [str(change.key) for change in diff(before, after)]

@@ -1,5 +1,4 @@
-"""Core records shared by all packages: origins, findings, contexts, steps, errors and did-you-mean
-hints.
+"""Core records of all packages: origins, findings, contexts, steps, errors, hints.
 
 They are records, not dataclasses: importing ``dataclasses`` alone takes as long as
 ``npuprof render`` spends after reading its files.
@@ -17,9 +16,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol, Self, TypeAlias, dataclass_transform
 
     class SourceText(Protocol):
-        """The text that values come from: its name, the path to cite, the commit it was read at,
-        and its content.
-        """
+        """The text that values come from: name, path to cite, commit, and content."""
 
         name: str
         source: str
@@ -36,8 +33,9 @@ if TYPE_CHECKING:
 else:
 
     def dataclass_transform(**_: object) -> Callable[[type], type]:
-        """Return a decorator that changes nothing: the real one is for type checkers, and importing
-        ``typing`` takes too long.
+        """Return a decorator that changes nothing, in place of the one of ``typing``.
+
+        Type checkers see the real one; importing ``typing`` takes too long.
         """
         return lambda decorated: decorated
 
@@ -55,8 +53,9 @@ TomlTable = dict[str, TomlValue]
 
 
 def _list_framework_sections() -> tuple[str, ...]:
-    """Return the frameworks that presets have a section for, by name: the folders of
-    ``catalog/frameworks`` that describe one.
+    """Return the frameworks that presets have a section for, by name.
+
+    They are the folders of ``catalog/frameworks`` with a section.
     """
     folder = os.path.join(os.path.dirname(__file__), "catalog", "frameworks")
     names = sorted(
@@ -160,7 +159,8 @@ class Record:
             for name, value in self._asdict().items()
             if value is not getattr(type(self), name, self)
         }
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in fields.items())})"
+        arguments = [f"{name}={value!r}" for name, value in fields.items()]
+        return f"{type(self).__name__}({', '.join(arguments)})"
 
     def _asdict(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self._fields}
@@ -183,8 +183,9 @@ def _explain_fields(cls: type[Record]) -> str:
 
 
 def _is_same_value(one: Any, other: Any) -> bool:
-    """Return whether two field values are equal at any depth: ``1`` and ``true`` differ, and NaN
-    equals NaN.
+    """Return whether two field values are equal at any depth.
+
+    ``1`` and ``true`` differ, and NaN equals NaN.
     """
     if isinstance(one, (bool, int, float)) and isinstance(other, (bool, int, float)):
         return type(one) is type(other) and (one == other or (one != one and other != other))
@@ -233,8 +234,9 @@ class Origin(Record):
 
     @property
     def file(self) -> str:
-        """The path to cite: relative to the repository root at a revision, ``--set`` on the command
-        line, ``set`` in Python.
+        """The path to cite, or ``--set`` on the command line, ``set`` in Python.
+
+        At a revision, it is relative to the repository root.
         """
         return self.document.source
 
@@ -271,9 +273,7 @@ class Place(Record):
 
 
 class Fix(Record):
-    """The edit of a safe hint: a new value for the setting that a finding points at, or a new
-    ``name`` for its key.
-    """
+    """The edit of a safe hint: a new value for a setting, or a new ``name`` for its key."""
 
     value: TomlValue = None
     name: str = ""
@@ -289,8 +289,9 @@ _LONGEST_TEXT = 6000
 
 
 def shorten_values(text: str, longest: int = _LONGEST_IN_TALK) -> str:
-    """Return a message with long words, quoted texts and bracketed lists cut, and everything after
-    6,000 characters.
+    """Return a message with long words, quoted texts and bracketed lists cut.
+
+    It ends after 6,000 characters.
     """
     if len(text) <= longest:
         return text
@@ -299,7 +300,8 @@ def shorten_values(text: str, longest: int = _LONGEST_IN_TALK) -> str:
 
 @lru_cache(256)  # a command that renders many presets builds the same messages again and again
 def _cut_values(text: str, longest: int) -> str:
-    long_value = rf"""(?<!\w)"[^"]{{{longest},}}"|(?<!\w)'[^']{{{longest},}}'|\[[^\[\]]{{{longest},}}\]|\S{{{longest},}}"""
+    more = f"{{{longest},}}"
+    long_value = rf"""(?<!\w)"[^"]{more}"|(?<!\w)'[^']{more}'|\[[^\[\]]{more}\]|\S{more}"""
     text = re.sub(long_value, lambda match: match[0][:_SHORTENED] + "...", text)
     return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}..."
 
@@ -394,8 +396,9 @@ class Finding(Record):
 
 
 class Context(Record):
-    """The context of a resolution: a CANN release, a product, a render target, releases of
-    frameworks. None means any.
+    """The context of a resolution: CANN release, product, render target, framework releases.
+
+    None means any.
     """
 
     cann: str | None = None
@@ -407,9 +410,7 @@ class Context(Record):
         return hash((self.cann, self.product, self.target, self.versions))
 
     def find_value(self, axis: str) -> str | None:
-        """Return the requested value of an axis: ``cann``, ``product``, ``target`` or a
-        framework.
-        """
+        """Return the requested value of an axis: CANN, product, target or a framework."""
         return dict(self.versions).get(axis) or {
             "cann": self.cann,
             "product": self.product,
@@ -417,8 +418,9 @@ class Context(Record):
         }.get(axis)
 
     def describe(self) -> str:
-        """Return the context without its target: ``cann 9.0.0, product atlas-a2, torch_npu 7.3.0``,
-        or ``any``.
+        """Return the context without its target, ``any`` if nothing is requested.
+
+        An example is ``cann 9.0.0, product atlas-a2, torch_npu 7.3.0``.
         """
         requested = ("cann", self.cann), ("product", self.product), *self.versions
         return ", ".join(f"{name} {value}" for name, value in requested if value) or "any"
@@ -617,8 +619,9 @@ def find_nearest_names(
 
 
 def suggest_name(word: str, names: Iterable[str], otherwise: str = "") -> tuple[str, Fix | None]:
-    """Return the did-you-mean hint for a word, with the fix if the names differ only in case,
-    dashes and underscores.
+    """Return the did-you-mean hint for a name, and a fix if only its spelling differs.
+
+    Spelling is case, dashes and underscores.
     """
     known = tuple(names)
     same = find_same_name(word, known)
@@ -628,9 +631,7 @@ def suggest_name(word: str, names: Iterable[str], otherwise: str = "") -> tuple[
 
 
 def find_same_name(word: str, names: Iterable[str]) -> str:
-    """Return the single name that differs only in case, dashes and underscores, else an
-    empty string.
-    """
+    """Return the single name that differs only in case, dashes and underscores, else ""."""
     plain = _fold_name(word)
     same = [name for name in names if _fold_name(name) == plain]
     return same[0] if len(same) == 1 and same[0] != word else ""
@@ -641,8 +642,9 @@ def _fold_name(name: str) -> str:
 
 
 def did_you_mean(word: str, names: Iterable[str], otherwise: str = "") -> str:
-    """Return ``did you mean 'a' or 'b'?``, or ``otherwise`` if no name is similar or the comparison
-    budget is spent.
+    """Return ``did you mean 'a' or 'b'?``, or ``otherwise`` if no name is similar.
+
+    It is also returned if the comparison budget is spent.
     """
     global _hint_budget
     known = tuple(names) if _hint_budget > 0 else ()
@@ -666,8 +668,9 @@ def fail_read(finding: Finding) -> NpuprofError:
 
 
 def renew_hints() -> None:
-    """Reset the comparison budget of hints, at the start of a command or before a preset is read or
-    checked.
+    """Reset the comparison budget of hints.
+
+    A command starts with it, and so does each preset that is read or checked.
     """
     global _hint_budget
     _hint_budget = _HINT_BUDGET

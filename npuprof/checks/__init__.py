@@ -73,8 +73,9 @@ def judge_config(config: Config, notes: bool = True, everywhere: bool = True) ->
 
 
 def _check_steps_and_parents(view: View) -> tuple[Finding, ...]:
-    """Return the findings about steps and parents of a preset, cached for all contexts with equal
-    settings.
+    """Return the findings about steps and parents of a preset.
+
+    Contexts with equal settings share them.
     """
     return view.config.remember(
         "steps and parents",
@@ -128,11 +129,11 @@ def require_exportable(config: Config) -> list[Finding]:
 def find_clean_contexts(
     config: Config, findings: Iterable[Finding], requested: tuple[Context, ...]
 ) -> tuple[tuple[str, ...] | None, ...]:
-    """Return for each context, none of which names a target: ``()`` if a preset has neither errors
-    nor warnings there.
+    """Return for each context whether a preset has neither errors nor warnings there.
 
-    If the preset does not support the context, return the codes that report it; if only a check can
-    tell, None. ``findings`` are those of the preset in its own context.
+    No context names a target. ``()`` means that it has none. If the preset does not support the
+    context, return the codes that report it; if only a check can tell, None. ``findings`` are those
+    of the preset in its own context.
     """
     view = View(config)
     if view.requested != Context() or view.find_acceptance() is not None:

@@ -1,8 +1,8 @@
-"""Accepted findings: entries with a reason in a preset, or in npuprof.toml for presets that match a
-glob.
+"""Accepted findings: entries of ``ignore``, each with a reason.
 
-An entry of a preset covers values set by the preset or its ancestors, also in dependents. Values
-set by a dependent, a mix-in, a consumer of a source or the command line are still reported.
+They are in a preset, or in npuprof.toml for presets that match a glob. An entry of a preset covers
+values set by the preset or its ancestors, also in dependents. Values set by a dependent, a mix-in,
+a consumer of a source or the command line are still reported.
 """
 
 from __future__ import annotations
@@ -92,8 +92,9 @@ class Acceptance:
 
 
 def _collect_ignores(config: Config) -> Iterator[tuple[Profile, Ignore]]:
-    """Yield the entries for a preset, each with the member of its lineage that contains it, or that
-    npuprof.toml matches.
+    """Yield the entries for a preset, each with the member of its lineage that it applies to.
+
+    An entry of npuprof.toml applies to each member that its glob matches.
     """
     own = config.lineage[-1]
     for member in config.lineage:

@@ -1,6 +1,4 @@
-"""Combinations of ATC flags: the flags of ``[atc]``, and the session options with an
-equivalent flag.
-"""
+"""Combinations of ATC flags: those of ``[atc]``, and options with an equivalent flag."""
 
 from __future__ import annotations
 
@@ -61,8 +59,9 @@ def check_flags(view: View, about: KeyFilter) -> Iterator[Finding]:
 
 
 def _list_conflicts(flag: Flag | None) -> list[tuple[str, str]]:
-    """Return the flags that exclude a flag, each with the only excluded value, empty
-    for any value.
+    """Return the flags that exclude a flag, each with the excluded value.
+
+    The value is empty if any value is excluded.
     """
     if flag is None:
         return []
@@ -74,8 +73,9 @@ def _list_conflicts(flag: Flag | None) -> list[tuple[str, str]]:
 
 @cache
 def list_flag_reads() -> tuple[frozenset[str], ...]:
-    """Return the groups of settings that are read together: flags that may be set twice, conflicts
-    and requirements.
+    """Return the groups of settings that are read together.
+
+    These are flags that may be set twice, conflicts and requirements.
     """
     setters = _list_setters()
     groups = {frozenset(both) for both in setters.values() if len(both) == 2}
@@ -110,8 +110,9 @@ def _list_setters() -> dict[str, list[str]]:
 
 
 class Term(Record):
-    """One alternative of a requirement: a flag with any value, with one of ``values``, or, if
-    ``barred``, with none of them.
+    """One alternative of a requirement: a flag, with or without certain values.
+
+    Without ``values``, any value meets it; if ``barred``, any value except those.
     """
 
     name: str
@@ -229,9 +230,7 @@ def _check_conflict(
 
 
 def _check_chip(view: View, about: KeyFilter) -> Iterator[Finding]:
-    """Yield the finding for a conversion whose chip belongs to none, or not all, of the selected
-    products.
-    """
+    """Yield the finding for a conversion whose chip does not belong to all selected products."""
     chip = find_chip(view.settings) if view.named else None
     if chip is None or not about((chip[0],)):
         return
@@ -280,9 +279,7 @@ def _list_sized_pairs() -> tuple[tuple[str, str], ...]:
 
 
 def _find_size_fault(flag: Flag, text: str, counted: Flag, named: str) -> Fault | None:
-    """Return the fault of two flags if the first does not have as many elements as the second
-    requires.
-    """
+    """Return the fault of two flags if the first lacks elements that the second requires."""
     count = flag.filled.get(counted.name)
     if count is not None:
         where = _DIMENSIONS[count]

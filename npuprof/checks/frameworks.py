@@ -1,5 +1,6 @@
-"""Faults of framework settings: [torch_npu], [vllm_ascend], and [vllm], whose arguments are passed
-through.
+"""Faults of framework settings: [torch_npu], [vllm_ascend] and [vllm].
+
+Arguments of [vllm] are passed through.
 """
 
 from __future__ import annotations
@@ -101,9 +102,7 @@ def _find_item_faults(section: str, name: str, path: Path, value: Any) -> list[F
 
 
 def check_settings(view: View, about: KeyFilter) -> Iterator[Finding]:
-    """Yield the framework settings that contradict another setting, or have no effect
-    without it.
-    """
+    """Yield the framework settings that contradict another one, or need it to have an effect."""
     pairs: set[frozenset[str]] = set()
     for key in view.settings:
         section, name = keys.split_section_and_name(key)
@@ -218,8 +217,9 @@ def _convert(record: catalog.Setting, value: Any, partner: str) -> Any:
 def _build_counterpart_fault(
     section: str, record: catalog.Setting, value: Any, partner: str, partner_value: Any
 ) -> Fault:
-    """Return the fault for a setting that contradicts its counterpart, with the counterpart's
-    matching value, if any.
+    """Return the fault of a setting that contradicts its counterpart.
+
+    The hint is the counterpart's matching value, if there is one.
     """
     agreeing = record.counterparts[partner]
     choices = getattr(catalog.find_key_record(partner), "choices", ())
@@ -252,8 +252,9 @@ def _build_counterpart_fault(
 
 
 def _build_unknown_fault(section: str, dotted: str) -> Fault:
-    """Return the fault for an unknown framework setting, with a similar name or another section as
-    the hint.
+    """Return the fault of an unknown framework setting.
+
+    The hint is a similar name, or the section that has the name.
     """
     sections = catalog.load_sections()
     group = dotted.rpartition(".")[0]

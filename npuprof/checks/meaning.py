@@ -114,8 +114,9 @@ _BYTES = {
 
 
 def strip_noise(value: Any) -> Any:
-    """Return a value without surrounding syntax of other files: a comment, a comma, quotes, an
-    assignment operator.
+    """Return a value without surrounding syntax of other files.
+
+    Examples are a comment, a comma, quotes, and an assignment operator.
     """
     if not isinstance(value, str) or len(value) > _LONGEST_NOISY:
         return value
@@ -217,9 +218,7 @@ def guess_choice(value: Any, choices: Sequence[Any], numbered: bool = False) -> 
 
 
 def guess_plain_value(value: Any, kind: str, unit: str = "") -> Any:
-    """Return a value converted to ``bool``, ``int``, ``float`` or ``str``, ``UNKNOWN`` if that has
-    no meaning.
-    """
+    """Return a value as ``bool``, ``int``, ``float`` or ``str``; ``UNKNOWN`` if none fits."""
     value = strip_noise(value) if kind in ("bool", "int", "float") else value
     if kind == "bool":
         truth = read_truth(value)
@@ -263,8 +262,9 @@ def find_near_choices(value: str, choices: Sequence[str], count: int = 2) -> lis
 
 
 def _list_words(text: str) -> set[str]:
-    """Return the words of a value, number types by short name: ``mixed`` and ``bf16`` of
-    ``mixed_bfloat16``.
+    """Return the parts of a value: ``mixed`` and ``bf16`` of ``mixed_bfloat16``.
+
+    Number types have their short names.
     """
     return set(
         re.split(
@@ -311,8 +311,7 @@ def suggest_choice(
     listed: Sequence[Any] = (),
     numbered: bool = False,
 ) -> tuple[str, Fix | None]:
-    """Return the hint for an invalid choice: the intended choice, similar ones, or all ``listed``
-    ones.
+    """Return the hint for an invalid choice: the intended one, similar ones, or all ``listed``.
 
     Only an intended choice has a fix.
     """

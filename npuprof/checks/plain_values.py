@@ -117,8 +117,9 @@ def find_chip_faults(setting: str, value: str) -> list[Fault]:
 
 
 def find_path_faults(key: str, path: str, characters: str = "") -> list[Fault]:
-    """Return the faults of a path: unexpanded variables, and characters outside the manual's set,
-    if there is one.
+    """Return the faults of a path: unexpanded variables and undocumented characters.
+
+    Manuals allow a set of characters for some paths.
     """
     if word := find_shell_word(path):
         what = f"{key} = {format_short_value(path)} contains {word}, which nothing expands"

@@ -1,5 +1,6 @@
-"""Restrictions of surfaces, product families and releases: ATC flags, the classes of TF 2, narrower
-forms of values.
+"""Restrictions of surfaces, product families and releases.
+
+Examples are ATC flags, the classes of TF 2, and narrower forms of values.
 """
 
 from __future__ import annotations
@@ -39,9 +40,7 @@ def is_taken_by_flag(scope: Scope, option: Option, value: Any) -> bool:
 
 
 def has_form_of_flag(scope: Scope, option: Option, value: Any) -> bool:
-    """Return whether a text has the form that the ATC compiler requires, if that differs from the
-    session's.
-    """
+    """Return whether a text has the form that ATC requires, if a session requires another one."""
     flag = find_twin_flag(scope, option)
     from npuprof.catalog import readers
 
@@ -54,9 +53,7 @@ def has_form_of_flag(scope: Scope, option: Option, value: Any) -> bool:
 
 
 def encode_flag_value(option: Option, value: Any) -> Any:
-    """Return an option's value as ATC reads it: a structured value as its text, except
-    for files.
-    """
+    """Return an option's value as ATC reads it: structured values as text, except for files."""
     if (
         isinstance(value, (dict, list))
         and (structure := values.find_structure(option.name))
@@ -107,8 +104,9 @@ def find_unwritable_faults(scope: Scope, key: str, value: Any) -> Iterator[Setti
 
 @cache
 def _find_late_fault(scope: Scope, name: str, target: str) -> Fault | None:
-    """Return the fault for releases that read an option in a session, but not yet where a target
-    writes it.
+    """Return the fault of an option that a target cannot write yet in some releases.
+
+    A session of these releases reads it.
     """
     option, surface = catalog.find_option(name), targets.find_surface(target)
     assert option is not None
@@ -308,8 +306,9 @@ def find_family_faults(
 def find_count_faults(
     record: Option | Flag, families: tuple[str, ...], count: int, what: str
 ) -> list[Fault]:
-    """Return the fault of a list with fewer or more elements than the engine takes, on the first of
-    some families.
+    """Return the fault of a list with too few or too many elements for the engine.
+
+    The first of some families that rejects it counts.
     """
     if limits := record.default_count:
         for family in families or ("",):

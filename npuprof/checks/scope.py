@@ -61,8 +61,10 @@ def check_late_options(view: View) -> Iterator[Finding]:
 
 
 def is_fault_excused(settings: dict[str, Any], key: str, fault: Fault) -> bool:
-    """Return whether another setting excuses a fault: a needed deprecated option, an unread text,
-    or one of two similar names.
+    """Return whether another setting excuses a fault.
+
+    Examples: a deprecated option that is needed, a text that nothing reads, one of two similar
+    names.
     """
     if fault.meant and f"env.{fault.meant}" in settings:
         return True
@@ -94,8 +96,9 @@ def find_scope_faults(scope: Scope, key: str, value: Any) -> Iterator[Fault]:
 def follow_advice(
     faults: Iterable[Fault], scoped: Iterable[Fault]
 ) -> tuple[list[Fault], list[Fault]]:
-    """Return the faults of a value and its setting with a single hint: advice about the setting
-    comes before its value.
+    """Return the faults of a value and its setting with a single hint.
+
+    Advice about the setting has precedence over advice about its value.
     """
     of_value, of_setting = list(faults), list(scoped)
     advice = (
@@ -132,8 +135,9 @@ def check_profile_claims(view: View) -> Iterator[Finding]:
 def _find_context_faults(
     ranges: tuple[tuple[str, str], ...], meant: tuple[str, ...], requested: Context
 ) -> tuple[tuple[str, Fault], ...]:
-    """Return the faults of a context that a preset does not support, each with its key in
-    ``[profile]``.
+    """Return the faults of a context that a preset does not support.
+
+    Each has its key in ``[profile]``.
     """
     faults = []
     for axis, named in ranges:
@@ -345,9 +349,7 @@ def _find_target_fault(name: str, why: str) -> Fault | None:
 
 @cache
 def _find_unread_releases(scope: Scope, name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the releases of the scope that do not read an option, and those for which that is
-    unknown.
-    """
+    """Return the releases of the scope that do not read an option, and those that may not."""
     option = catalog.find_option(name)
     assert option is not None
     states = option.surface_states.get(scope.surface, option.states)
@@ -447,9 +449,7 @@ def _find_product_faults(scope: Scope, option: Option, value: Any) -> Iterator[F
 def _find_value_product_faults(
     scope: Scope, option: Option, allowed: dict[str, tuple[str, ...]], value: Any
 ) -> Iterator[Fault]:
-    """Yield the values, and members of structured values, that a product family does
-    not support.
-    """
+    """Yield the values, and parts of them, that a product family does not support."""
     for path, item in list_leaves(option, value) if allowed and scope.families else ():
         works = allowed.get(str(item)) if isinstance(item, (str, int)) else None
         barred = [family for family in scope.families if family not in works] if works else []

@@ -36,7 +36,9 @@ _BAD_VALUE = {
 }
 #: What the adapter does with a value in the wrong protobuf field, by ``Option.on_wrong_field``.
 WRONG_FIELD = {
-    "aborts": "Stored in another protobuf field it reads as empty, and the adapter aborts the process.",
+    "aborts": (
+        "Stored in another protobuf field it reads as empty, and the adapter aborts the process."
+    ),
     "fails": "Stored in another protobuf field, it is rejected at the first session run.",
     "ignored": "Stored in another protobuf field it is ignored without a message.",
     "zero": "Stored in another protobuf field it silently reads as 0, False or an empty text.",
@@ -49,9 +51,7 @@ _FIELD_KINDS = {"b": "bool", "i": "int", "s": "str"}
 
 
 def find_value_faults(scope: Scope, key: str, value: Any) -> Iterator[Fault]:
-    """Yield the faults of a setting's value, except those that the selected releases
-    still accept.
-    """
+    """Yield the faults of a value, except those that the selected releases accept."""
     for fault in find_setting_faults(key, value):
         if scope.scenario == OFFLINE and fault.why in _OF_ADAPTER:
             stops = fault.code == "NP203" and _is_read_by_atc(scope, key)
@@ -72,8 +72,9 @@ def _is_read_by_atc(scope: Scope, key: str) -> bool:
 
 
 def _is_accepted_there(scope: Scope, key: str, value: Any) -> bool:
-    """Return whether a value that today's session rejects is accepted by the selected older
-    releases, or by ATC.
+    """Return whether ATC, or the selected older releases, accept a value.
+
+    Today's session rejects it.
     """
     option = catalog.find_option(key) if isinstance(value, (str, int)) else None
     if option is not None and is_taken_by_flag(scope, option, value):
@@ -87,9 +88,7 @@ def _is_accepted_there(scope: Scope, key: str, value: Any) -> bool:
 
 
 def _is_sure_for_flag(scope: Scope, key: str, value: Any) -> bool:
-    """Return whether ATC documents a form, or accepts a choice without a warning, that is doubtful
-    in a session.
-    """
+    """Return whether ATC certainly accepts a form or choice that is doubtful in a session."""
     option = catalog.find_option(key)
     if option is None:
         return False
@@ -469,8 +468,9 @@ def _list_empty_lists(value: Any, path: Path) -> Iterator[Path]:
 
 
 def _find_undocumented_form_faults(option: Option, names: Any) -> list[Fault]:
-    """Return the faults of values that the adapter accepts but that are undocumented or probably
-    unintended: odd names, a missing ratio.
+    """Return the faults of values that the adapter accepts and no manual has.
+
+    They are probably unintended: odd names, a missing ratio.
     """
     form = values.load_form(option.structure)
     from npuprof.catalog import caveats

@@ -1,5 +1,6 @@
-"""Content that does not belong in a shared preset: facts of one process, redundant values, changes
-to locked keys.
+"""Content that does not belong in a shared preset.
+
+Examples are facts of one process, redundant values, and changes to locked keys.
 """
 
 from __future__ import annotations
@@ -157,10 +158,10 @@ def _build_execution_fault(what: str) -> Fault:
 def list_lost_protections(
     config: Config, in_every_context: bool = False
 ) -> Iterator[tuple[Profile, Step, str]]:
-    """Yield the steps that unset a variable which protects the user and is not set again, each with
-    its profile and the loss.
+    """Yield the steps that unset a variable which protects the user, with profile and loss.
 
-    Only overrides that match the config's context count, unless ``in_every_context``.
+    Variables that are set again do not count. Only overrides that match the config's context count,
+    unless ``in_every_context``.
     """
     for profile in config.lineage:
         if "unset" not in profile.table and not profile.overrides:
@@ -182,9 +183,7 @@ def list_lost_protections(
 
 
 def check_lost_protections(view: View) -> Iterator[Finding]:
-    """Yield the steps of a preset and its ancestors that unset a variable which
-    protects the user.
-    """
+    """Yield the steps of a lineage that unset a variable which protects the user."""
     for profile, step, loss in list_lost_protections(view.config, in_every_context=True):
         fault = _build_execution_fault(f"unset {step.key} removes a protection: {loss}")
         yield view.build_finding(fault, step.key, profile.origin(*step.path))
@@ -247,8 +246,9 @@ def _is_same_setting(key: str, tail: Path, before: tuple[bool, Any], now: tuple[
 
 
 def _find_own_value(view: View, profile: Profile, key: str, tail: Path) -> tuple[bool, Any]:
-    """Return the value at a path of a profile without its dependents, even if an ancestor is
-    composed over it again.
+    """Return the value at a path of a profile without its dependents.
+
+    It also holds if an ancestor is composed over the profile again.
     """
     try:
         own = view.resolver.fold_lineage(
@@ -276,8 +276,7 @@ def _check_unknown_lock(view: View, profile: Profile, key: str, index: int) -> I
 
 
 def check_parents(view: View) -> Iterator[Finding]:
-    """Yield the problems of the presets that a profile extends, each at the reference in the store
-    that leads there.
+    """Yield the problems of the presets that a profile extends, each at its reference.
 
     Presets behind a version or in a source cannot be edited here: the finding is placed at the
     reference.
@@ -315,8 +314,9 @@ def _list_ancestors(start: str, list_parents: Callable[[str], Iterable[str]]) ->
 
 
 def _find_deprecated_parents(lineage: tuple[Profile, ...]) -> Iterator[tuple[int, Fault]]:
-    """Yield the deprecated presets that a profile extends, including those reached through a
-    source, which is not checked here.
+    """Yield the deprecated presets that a profile extends.
+
+    Those reached through a source, which is not checked here, count too.
     """
     own, members = lineage[-1], {member.name: member for member in lineage[:-1]}
     reasons = {
@@ -353,8 +353,9 @@ def _find_deprecated_parents(lineage: tuple[Profile, ...]) -> Iterator[tuple[int
 
 
 def _find_yanked_parents(view: View, member: Profile) -> Iterator[tuple[int, Fault]]:
-    """Yield the yanked versions that a member of the store extends, directly or through presets of
-    other stores.
+    """Yield the yanked versions that a member of the store extends.
+
+    It may reach them through presets of other stores.
     """
     lineage, list_parent_keys = view.config.lineage, view.resolver.lineages.list_parent_keys
     own, members = lineage[-1], {profile.key: profile for profile in lineage}
@@ -387,8 +388,9 @@ def _find_yanked_parents(view: View, member: Profile) -> Iterator[tuple[int, Fau
 
 
 def _find_unshared_parents(own: Profile) -> Iterator[tuple[int, Fault]]:
-    """Yield the parents that other users of the store lack: another vendored release, or a path
-    outside the folder.
+    """Yield the parents that other users of the store lack.
+
+    They are another vendored release, or a path outside the folder.
     """
     home = own.home
     for index, reference in enumerate(own.extends):
@@ -471,8 +473,9 @@ def _build_idle_unset(view: View, profile: Profile, step: Step, before: Iterable
 
 
 def _is_host_variable(section: str, name: str) -> bool:
-    """Return whether a setting is a variable that ``unset`` also removes from the environment of a
-    run, and is not misspelt.
+    """Return whether ``unset`` also removes a setting from the environment of a run.
+
+    It is a variable, and not misspelt.
     """
     from npuprof.catalog.execution import is_own_variable
     from npuprof.checks.variables import is_misspelt
@@ -485,8 +488,9 @@ def _is_host_variable(section: str, name: str) -> bool:
 
 
 def _collect_overridden_keys(lineage: tuple[Profile, ...]) -> set[str]:
-    """Return the keys that ancestors' overrides set: a value that looks redundant overrides them in
-    other contexts.
+    """Return the keys that ancestors' overrides set.
+
+    A value that looks redundant overrides them in other contexts.
     """
     return {
         step.key
@@ -497,9 +501,7 @@ def _collect_overridden_keys(lineage: tuple[Profile, ...]) -> set[str]:
 
 
 def _check_idle_overrides(view: View, profile: Profile, moving: set[str]) -> Iterator[Finding]:
-    """Yield override values that are already effective without the override, on every product and
-    release.
-    """
+    """Yield override values that are effective without the override in every context."""
     plain = dict(view.resolver.fold_lineage(view.config.lineage[:-1], view.scenario))
     apply_layers(plain, profile, [("values", profile.steps)], None)
     for override in profile.overrides:

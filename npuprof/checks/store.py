@@ -1,5 +1,6 @@
-"""The check of a whole store: what the library returns, and what ``check``, ``review``, the hooks
-and the site show.
+"""The check of a whole store.
+
+The library returns it; ``check``, ``review``, the hooks and the site show it.
 """
 
 from __future__ import annotations
@@ -61,8 +62,7 @@ if TYPE_CHECKING:
             """Return a finding for each folder below the store that is itself a store."""
 
         def find_source_faults(self) -> list[Finding]:
-            """Return edits of the lock and of vendored copies, and why the team policy
-            cannot be read.
+            """Return edits of the lock and of vendored copies, and faults of the team policy.
 
             Without it, presets are judged by the store's own part of it. Raises NpuprofError for an
             invalid lock.
@@ -145,8 +145,9 @@ class StoreReport(Record):
 
     @property
     def unresolved(self) -> int:
-        """The number of files that could not be read, resolved or judged: no statement about all is
-        possible with any.
+        """The number of files that could not be read, resolved or judged.
+
+        With any, no statement about all presets is possible.
         """
         unfit = sum(
             finding.severity == "error" for finding in self.copies
@@ -155,9 +156,7 @@ class StoreReport(Record):
 
     @cached_property
     def coverage(self) -> Coverage:
-        """The number of known settings of all resolved presets, and the names of
-        unknown variables.
-        """
+        """The number of known settings of all resolved presets, and unknown variables."""
         numbers = Counter(
             key
             for preset in self.presets
@@ -266,8 +265,9 @@ def _check_preset(store: CheckedStore, name: str, notes: bool) -> PresetReport:
 
 
 def _is_whole(error: NpuprofError) -> bool:
-    """Return whether all settings of an unresolvable preset are known: the faults are only in its
-    metadata.
+    """Return whether all settings of an unresolvable preset are known.
+
+    Then the faults are only in its metadata.
     """
     return all(
         finding.code in ("NP006", "NP007", "NP009")
@@ -279,8 +279,9 @@ def _is_whole(error: NpuprofError) -> bool:
 
 
 def _find_duplicates(store: CheckedStore, names: Sequence[str]) -> Iterator[Finding]:
-    """Yield a finding for each preset whose name differs from another's only in letter case: some
-    file systems ignore case.
+    """Yield a finding for each preset whose name differs from another's only in letter case.
+
+    Some file systems ignore case.
     """
     first: dict[str, str] = {}
     for name in names:
@@ -302,9 +303,7 @@ def _find_duplicates(store: CheckedStore, names: Sequence[str]) -> Iterator[Find
 
 
 def _find_idle_entries(store: CheckedStore, presets: Sequence[PresetReport]) -> Iterator[Finding]:
-    """Yield a note for each entry of ``ignore``, and each glob of the store's own npuprof.toml,
-    that has no effect.
-    """
+    """Yield a note for each entry of ``ignore``, and each own glob, that has no effect."""
     from npuprof.checks.accepted import find_idle_globs, find_idle_ignores
 
     configs = [preset.config for preset in presets if preset.config is not None]

@@ -260,8 +260,9 @@ def _describe_wanted_text(variable: catalog.Variable | None) -> str:
 
 
 def build_misspelt_fault(name: str, hint: str, fix: Fix | None = None, meant: str = "") -> Fault:
-    """Return the fault of a name similar to a known variable: an error if the catalogue is complete
-    for its prefix.
+    """Return the fault of a name similar to a known variable.
+
+    It is an error if the catalogue is complete for its prefix.
     """
     severity, what = (
         "error" if has_complete_prefix(name) else "warning",
@@ -314,8 +315,7 @@ def is_misspelt(name: str) -> bool:
 
 @cache
 def _suggest_variable(name: str) -> tuple[str, Fix | None, str]:
-    """Return the hint for a misspelt variable, its fix if that is safe, and a name that only looks
-    similar.
+    """Return the hint for a misspelt variable, its safe fix if any, and a lookalike.
 
     All are empty if no name is similar.
     """
@@ -365,8 +365,9 @@ def _find_number_faults(name: str, text: str, variable: catalog.Variable) -> lis
 
 
 def _find_pairs_faults(variable: catalog.Variable, value: str | dict[str, Any]) -> list[Fault]:
-    """Return the faults of key-value pairs: errors if the reader rejects them or no text can
-    express them, else warnings.
+    """Return the faults of key-value pairs.
+
+    They are errors if the reader rejects them or no text can express them, else warnings.
     """
     from npuprof.catalog.key_value_pairs import find_pair_faults
 

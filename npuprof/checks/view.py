@@ -163,7 +163,7 @@ def list_chip_settings() -> tuple[str, ...]:
 
 
 def find_chip(settings: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return the setting that selects the chip of a conversion, with its family, None if unknown."""
+    """Return the setting that selects the chip of a conversion, and the chip's family, or None."""
     from npuprof.catalog import products
 
     for key in list_chip_settings():

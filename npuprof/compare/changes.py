@@ -47,9 +47,7 @@ class Change(Record):
 
     @property
     def cause(self) -> Origin | None:
-        """The cited place: an edited ``extends``, else the origin after the change, else the origin
-        before it.
-        """
+        """The cited place: an edited ``extends``, else the origin after or before the change."""
         return self.extends or self.origins[1] or self.origins[0]
 
     @property
@@ -58,9 +56,7 @@ class Change(Record):
         return SIGNS[self.kind]
 
     def compare_elements(self) -> list[tuple[str, str, Any, Any]]:
-        """Return the changes inside a list: kind, index (``[2]``), element before,
-        element after.
-        """
+        """Return the changes inside a list: kind, index (``[2]``), element before and after."""
         if not (isinstance(self.before, list) and isinstance(self.after, list)):
             return []
         from npuprof.compare import differences
@@ -172,9 +168,7 @@ def _find_kind(before: Any, after: Any) -> str:
 def build_one_sided_changes(
     settings: Mapping[str, Any], kind: str, find_origin: Callable[[str], Origin | None]
 ) -> list[Change]:
-    """Return all settings of a config that the other side lacks: all ``added``, or all
-    ``removed``.
-    """
+    """Return the settings that only one config has: all ``added``, or all ``removed``."""
     if kind == "added":
         return [
             build_setting_change(key, None, value, None, find_origin(key))
@@ -224,8 +218,9 @@ def read_both_sides(key: str, before: Config, after: Config) -> tuple[Any, Any]:
 
 
 def _pair_entries(old: dict[str, Any], new: dict[str, Any]) -> dict[Path, tuple[Any, Any]]:
-    """Return the differences between two documents by path: entries of tables that both have, else
-    top-level keys.
+    """Return the differences between two documents by path.
+
+    Tables that both have are compared by entry, everything else by top-level key.
     """
     pairs: dict[Path, tuple[Any, Any]] = {}
     for name in {**old, **new}:

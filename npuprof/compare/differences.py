@@ -1,9 +1,9 @@
-"""The differences between two values by path: DeepDiff over a form in which all relevant
-differences are visible.
+"""The differences between two values by path.
 
-On its own, DeepDiff treats ``true`` as ``1`` and ``1`` as ``1.0``, ignores keys that begin with
-``__``, does not compare tables that share few keys, and takes quadratic time for long lists. In the
-form, leaves are texts with their type, and unordered lists are tables of their elements.
+DeepDiff compares a form of them in which all relevant differences are visible. On its own, DeepDiff
+treats ``true`` as ``1`` and ``1`` as ``1.0``, ignores keys that begin with ``__``, does not compare
+tables that share few keys, and takes quadratic time for long lists. In the form, leaves are texts
+with their type, and unordered lists are tables of their elements.
 """
 
 from __future__ import annotations
@@ -56,8 +56,7 @@ class _Elements(dict[str, "Any"]):
 def compare_pairs(
     pairs: dict[Path, tuple[Any, Any]], unordered: Container[Path] = ()
 ) -> Iterator[tuple[Path, Difference]]:
-    """Yield the differences of each pair of values with their paths, pair by pair, in the order of
-    the sides.
+    """Yield the differences of each pair of values with their paths, in the order of the sides.
 
     The two values of a pair differ; None is a missing side. The lists at the paths in ``unordered``
     are compared without order; any other list is one value. A value that is replaced by another
@@ -200,11 +199,10 @@ def _build_form(value: Any, unordered: bool = False, opened: bool = False) -> Fo
 
 
 def _write_typed_text(value: Any) -> str:
-    """Return a text that is equal for two values exactly if
-    ``values.is_same_typed_value`` is true.
-    """
+    """Return a text that is equal for two values if ``is_same_typed_value`` is true for them."""
     if isinstance(value, dict):
-        return f"{{{','.join(f'{name!r}:{_write_typed_text(value[name])}' for name in sorted(value))}}}"
+        pairs = [f"{name!r}:{_write_typed_text(value[name])}" for name in sorted(value)]
+        return f"{{{','.join(pairs)}}}"
     if isinstance(value, list):
         return f"[{','.join(map(_write_typed_text, value))}]"
     if isinstance(value, float):
@@ -231,10 +229,10 @@ def _count_common(left: list[Form], right: list[Form]) -> int:
 
 
 def _find_levels(forms: Sequence[Form], aligned: bool = True) -> list[tuple[str, DiffLevel]]:
-    """Return DeepDiff's differences with their kinds: in the order of the first side, then the
-    additions of the second.
+    """Return DeepDiff's differences with their kinds.
 
-    With ``aligned``, list elements move up if one is removed; else equal positions are compared.
+    They are in the order of the first side; additions of the second follow. With ``aligned``, list
+    elements move up if one is removed; else equal positions are compared.
     """
     from deepdiff import (
         DeepDiff,
@@ -255,8 +253,9 @@ def _find_levels(forms: Sequence[Form], aligned: bool = True) -> list[tuple[str,
 
 
 def _find_position(level: DiffLevel, ranks: dict[int, dict[Any, int]]) -> list[int]:
-    """Return the sort position of a difference: list indexes, and for keys their rank among those
-    of both sides.
+    """Return the sort position of a difference.
+
+    Indexes sort by number, keys by their rank among those of both sides.
     """
     position = []
     for part, parent in zip(level.path(output_format="list"), _list_parents(level), strict=True):

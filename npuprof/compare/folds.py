@@ -1,6 +1,4 @@
-"""Shared by all formats of changes: merging of equal changes, sentences, causes, counts, commit
-subjects.
-"""
+"""What all formats of changes share: merging, sentences, causes, counts, commit subjects."""
 
 from __future__ import annotations
 
@@ -34,8 +32,9 @@ def identify_change(change: Change) -> str:
 
 
 def identify_lasting_change(change: Change) -> str:
-    """Return the identity of a change without revisions, for presets compared with their own
-    revisions.
+    """Return the identity of a change without revisions.
+
+    Presets are compared with their own revisions by it.
     """
     return repr(
         (
@@ -103,10 +102,8 @@ def format_change_sentence(change: Change) -> str:
     """Return a change without sign and cause: ``hccl_timeout 1800 → 600 s``."""
     scope = f"({change.scope}) " if change.scope else ""
     if change.kind != "changed":
-        return (
-            f"{scope}{change.key} "
-            f"{format_change_value(change, change.after if change.kind == 'added' else change.before)}"
-        )
+        value = change.after if change.kind == "added" else change.before
+        return f"{scope}{change.key} {format_change_value(change, value)}"
     return (
         f"{scope}{change.key} {keys.format_toml_value(change.before)} → "
         f"{format_change_value(change, change.after)}"
@@ -247,8 +244,6 @@ def _list_changes(touched: Sequence[Pair]) -> list[str]:
     changes += [f"Rename {pair.was} to {pair.name}" for pair in touched if pair.was]
     for fold in fold_changes(touched):
         reach = fold.presets[0] if len(fold.presets) == 1 else f"{len(fold.presets)} presets"
-        changes.append(
-            f"{reach}: "
-            f"{fold.change.sign + ' ' if fold.change.kind != 'changed' else ''}{format_change_sentence(fold.change)}"
-        )
+        sign = "" if fold.change.kind == "changed" else f"{fold.change.sign} "
+        changes.append(f"{reach}: {sign}{format_change_sentence(fold.change)}")
     return changes

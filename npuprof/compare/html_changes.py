@@ -36,7 +36,8 @@ def format_survey_html(survey: Survey) -> str:
             (
                 *_list_cells(fold.change),
                 Markup(
-                    f"<details><summary>{len(fold.presets)}</summary>{escape_html(', '.join(fold.presets))}</details>"
+                    f"<details><summary>{len(fold.presets)}</summary>"
+                    f"{escape_html(', '.join(fold.presets))}</details>"
                 ),
             )
             for fold in wide

@@ -22,8 +22,9 @@ def format_survey_json(
     single: bool = False,
     more: Mapping[str, Any] = MappingProxyType({}),
 ) -> str:
-    """Return a survey as JSON: every preset with its changes, and the merged changes with their
-    presets; ``more`` are further fields.
+    """Return a survey as JSON: every preset's changes, and merged ones with their presets.
+
+    ``more`` are further fields.
     """
     touched = list(survey.pairs) if everything else survey.touched_pairs
     fields: dict[str, Any] = {

@@ -98,10 +98,10 @@ def format_change_table(changes: Sequence[Change], page: Page) -> str:
 def _format_table(
     changes: Sequence[Change], page: Page, room: int | None, title: str = ""
 ) -> tuple[str, int]:
-    """Return a table of as many changes as fit in ``room`` characters, and the number
-    of omitted ones.
+    """Return a table of the changes that fit, and the number of omitted ones.
 
-    The cause column is omitted if all causes equal the ``title`` of the block.
+    ``room`` is the space in characters. The cause column is omitted if all causes equal the
+    ``title`` of the block.
     """
     causes = [_show_cause(change, page) for change in changes]
     columns = _COLUMNS[:-1] if set(causes) == {title} else _COLUMNS
@@ -131,8 +131,9 @@ def _rank_change(change: Change) -> int:
 
 
 def _list_pieces(survey: Survey, page: Page) -> list[_Piece]:
-    """Return the parts after the head, highest risk first: shared changes, then each preset's own,
-    folded.
+    """Return the parts after the head, highest risk first.
+
+    Shared changes come first, then each preset's own, folded.
     """
     touched = survey.touched_pairs
     wide, shared = fold_shared_changes(touched)
@@ -266,8 +267,9 @@ def count_survey(survey: Survey, more: Sequence[str]) -> str:
 
 
 def count_risks(survey: Survey) -> str:
-    """Return the number of changed presets for each risk, highest first:
-    ``numerics 25, distributed 24``; empty without risks.
+    """Return the number of changed presets by risk, such as ``numerics 25, distributed 24``.
+
+    Highest risk first; empty without risks.
     """
     risks = Counter(
         risk for pair in survey.touched_pairs for risk in _list_risks(pair, pair.changes)
@@ -301,8 +303,9 @@ def is_broken(pair: Pair) -> bool:
 
 
 def format_head(survey: Survey, page: Page) -> str:
-    """Return the head of a page, at most about nine tenths of its room: faults take half of it,
-    each other list a tenth.
+    """Return the head of a page, at most about nine tenths of its room.
+
+    Faults take half of it, each other list a tenth.
     """
     sides = f"{format_listed_span(survey.before)} → {format_listed_span(survey.after)}"
     totals = format_survey_totals(survey, format_listed_span).partition(";")[0]
@@ -360,8 +363,9 @@ def _list_broken(pairs: Iterable[Pair], page: Page) -> list[_Fault]:
 
 
 def _list_accepted_faults(pairs: Iterable[Pair], page: Page) -> list[_Fault]:
-    """Return the newly accepted findings with their reasons, which are cut: a long one would take
-    the room of the others.
+    """Return the newly accepted findings with their reasons.
+
+    Reasons are cut: a long one would take the room of the others.
     """
     faults = []
     for name, one in list_accepted(pairs):

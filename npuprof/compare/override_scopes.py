@@ -11,8 +11,7 @@ from npuprof.resolve.config import Config
 
 
 def compare_with_scopes(before: Config, after: Config, trace: bool = True) -> list[Change]:
-    """Return the changes between two configs, and those caused only by an ``[[override]]``, with
-    their ``scope``.
+    """Return the changes between two configs, with those that only an override causes.
 
     Compares at one product, release and target for each that an override of either side matches.
     Configs that were resolved for a context have no other scopes.
@@ -29,8 +28,9 @@ def compare_with_scopes(before: Config, after: Config, trace: bool = True) -> li
 def compare_scopes(
     before: Config, after: Config, key: str, compare: Callable[[Config, Config], list[Change]]
 ) -> Iterator[tuple[str, list[Change]]]:
-    """Yield the changes in each context that an override of a key matches on either side, with a
-    description of the context.
+    """Yield the changes in each context that an override of a key matches, with its name.
+
+    Overrides of either side count.
     """
     for context, scope in list_override_scopes((after, before), key).items():
         old, new = (contexts.resolve_elsewhere(config, context) for config in (before, after))
@@ -39,9 +39,7 @@ def compare_scopes(
 
 
 def resolve_scopes(config: Config, key: str) -> Iterator[tuple[Config, str]]:
-    """Yield a config in each context that its overrides of a key match, with a description of the
-    context.
-    """
+    """Yield a config in each context that its overrides of a key match, with its name."""
     for context, scope in list_override_scopes((config,), key).items():
         if there := contexts.resolve_elsewhere(config, context):
             yield there, scope

@@ -1,6 +1,4 @@
-"""Owners of presets: ``owner`` in ``[profile]``, and the CODEOWNERS file as GitHub and
-GitLab read it.
-"""
+"""Owners of presets: ``owner`` in ``[profile]``, and CODEOWNERS as GitHub and GitLab do."""
 
 from __future__ import annotations
 

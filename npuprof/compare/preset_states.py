@@ -120,9 +120,7 @@ def build_resolved_pair(
 
 
 def _list_untold(side: Config | NpuprofError | None) -> tuple[Finding, ...]:
-    """Return the findings about sources missing on this machine, which make a side of a preset
-    unknown.
-    """
+    """Return the findings about sources missing here, without which a side is unknown."""
     return (
         tuple(finding for finding in side.findings if finding.code in UNTOLD)
         if isinstance(side, NpuprofError)
@@ -154,9 +152,7 @@ def compare_raw_preset(old: StoreSide, new: StoreSide, name: str, was: str) -> P
 
 
 def _read_document(side: StoreSide, name: str) -> tuple[Document | None, tuple[Finding, ...]]:
-    """Return a preset's file, None if it is missing or cannot be read, and the faults
-    of reading it.
-    """
+    """Return a preset's file, None if it cannot be read, and the faults of reading it."""
     try:
         return side.store.profile(name).document if name in side.names else None, ()
     except NpuprofError as error:

@@ -67,8 +67,9 @@ def match_renamed_presets(old: Texts, new: Texts, gone: set[str], come: set[str]
 def _match_equal_files(
     before: dict[str, Counter[bytes]], after: dict[str, Counter[bytes]]
 ) -> dict[str, str]:
-    """Return the new names of files with equal lines: first by equal last name segments, then in
-    order.
+    """Return the new names of files with equal lines.
+
+    Equal last segments match first, the rest in order.
     """
     known = group_pairs(
         (frozenset(before[was].items()), was) for was in sorted(before) if before[was]

@@ -1,6 +1,4 @@
-"""Parts of a Markdown page: code spans, places with links to lines, lists of names,
-shortened values.
-"""
+"""Parts of a Markdown page: code spans, links to lines, lists of names, shortened values."""
 
 from __future__ import annotations
 
@@ -34,8 +32,7 @@ class Faults(NamedTuple):
 
 
 class Page(NamedTuple):
-    """The context of a page of changes: the repository URL, owners of presets, ``faults`` found
-    elsewhere.
+    """The context of a page of changes: repository URL, owners, ``faults`` found elsewhere.
 
     ``revisions`` are the compared commits, if known: a place in another commit, as of a pinned
     parent, is cited with its commit. ``command`` prints what does not fit in ``limit`` characters.
@@ -121,7 +118,8 @@ def build_link(origin: Origin, address: str) -> str:
     between = (
         "/-/blob/" if "gitlab" in address.split("/")[2] or address.endswith("/-") else "/blob/"
     )
-    return f"{address.removesuffix('/-').rstrip('/')}{between}{origin.revision}/{quote(origin.file)}#L{origin.line}"
+    repository = address.removesuffix("/-").rstrip("/")
+    return f"{repository}{between}{origin.revision}/{quote(origin.file)}#L{origin.line}"
 
 
 #: The maximum number of characters of a value in a row, and of the common prefix of both sides.

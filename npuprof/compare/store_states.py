@@ -17,11 +17,10 @@ from npuprof.store.gitstore.revisions import Revision
 def compare_revisions(
     store: Folder, rev: str, context: Context, names: Sequence[str] = (), raw: bool = False
 ) -> Survey:
-    """Return the differences between ``A..B``, ``A...B`` (from their merge base), or ``A`` and the
-    work tree.
+    """Return the differences between two revisions, or a revision and the work tree.
 
-    With ``names``, only of these presets; with ``raw``, of the files as written. Raises
-    NpuprofError.
+    ``A..B`` compares both, ``A...B`` the merge base with B, and ``A`` the work tree. With
+    ``names``, only of these presets; with ``raw``, of the files as written. Raises NpuprofError.
     """
     repository = store.repository
     left, dots, right = _split_range(rev)
@@ -53,8 +52,7 @@ def compare_revisions(
 
 
 def build_page(survey: Survey, command: str, link: str | None) -> Page:
-    """Return the context of a page of changes: links to lines, owners of presets, the command that
-    prints everything.
+    """Return the context of a page of changes: links, owners, and the command for everything.
 
     Only revisions have links and owners. Raises NpuprofError.
     """

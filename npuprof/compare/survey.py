@@ -196,9 +196,7 @@ def find_reached_presets(old: StoreSide, new: StoreSide, changed: set[str]) -> s
 
 
 def have_moved_ranges(before: Revision | Folder, after: Revision | Folder) -> bool:
-    """Return whether an @ reference may resolve differently in two states although no
-    file differs.
-    """
+    """Return whether a reference with @ may resolve differently although no file differs."""
     if not isinstance(before, Revision) or not before.commit or not has_release_tags(before.root):
         return False
     if before.release or after.release:

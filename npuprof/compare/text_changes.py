@@ -28,8 +28,9 @@ _VERDICT_COLOURS = {"breaks": "31", "warns": "33", "accepts": "33"}
 
 
 def format_survey_text(survey: Survey, everything: bool = False, coloured: bool = False) -> str:
-    """Return a survey as blocks of text: newly accepted findings, shared changes, each preset's
-    own, headlines, and the totals.
+    """Return a survey as blocks of text.
+
+    These are newly accepted findings, shared changes, each preset's own, headlines, and totals.
     """
     touched = survey.touched_pairs
     shared_changes, known = fold_shared_changes(touched)
@@ -126,10 +127,11 @@ def format_survey_stat(survey: Survey) -> str:
 
 def format_verdict_lines(verdicts: Iterable[str], indent: str, coloured: bool) -> list[str]:
     """Return the lines for new, fixed and accepted findings."""
-    return [
-        f"{indent}{paint_text('! ' + escape_controls(line), _VERDICT_COLOURS.get(line.partition(' ')[0], '32'), coloured)}"
-        for line in verdicts
-    ]
+    lines = []
+    for verdict in verdicts:
+        colour = _VERDICT_COLOURS.get(verdict.partition(" ")[0], "32")
+        lines.append(indent + paint_text(f"! {escape_controls(verdict)}", colour, coloured))
+    return lines
 
 
 def format_change_lines(

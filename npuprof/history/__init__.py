@@ -1,3 +1,1 @@
-"""History of presets: the log of resolved values, blame, and the contents of commits
-and releases.
-"""
+"""History of presets: log of resolved values, blame, contents of commits and releases."""

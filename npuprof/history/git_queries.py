@@ -1,6 +1,4 @@
-"""What several modules ask git for: paths in its folder, settings, and lists of paths on standard
-input.
-"""
+"""Questions to git of several modules: paths in its folder, settings, long lists of paths."""
 
 from __future__ import annotations
 

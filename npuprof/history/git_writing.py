@@ -44,8 +44,9 @@ class ExpectedCommit(NamedTuple):
 
 
 def require_no_pending_merge(repository: Repository) -> None:
-    """Raise NpuprofError during a merge or cherry-pick, in which git would commit everything or
-    nothing.
+    """Raise NpuprofError during a merge or cherry-pick.
+
+    Git would then commit everything or nothing.
     """
     for name, deed in (("MERGE_HEAD", "a merge"), ("CHERRY_PICK_HEAD", "a cherry-pick")):
         if repository.git.read_objects([name])[0] is not None:
@@ -146,11 +147,11 @@ def commit_paths(
 
 
 def _write_editor(seen: str, expected: ExpectedCommit) -> str:
-    """Return a command that git starts as the message editor: it fails unless the commit is the
-    expected one.
+    """Return a command that git starts as the message editor.
 
-    The editor runs after the hook that may change the commit, as the last step before the message
-    is final. The observed commit is written to the file ``seen``.
+    It fails unless the commit is the expected one. The editor runs after the hook that may change
+    the commit, as the last step before the message is final. The observed commit is written to the
+    file ``seen``.
     """
     actual = '"$(git rev-parse --quiet --verify HEAD)" "$(git write-tree)"'
     file = shlex.quote(seen)
@@ -212,9 +213,7 @@ def _create_refs(repository: Repository, transaction: bytes) -> None:
 
 
 def _open_git_beside(repository: Repository, folder: str, length: int) -> git.Git:
-    """Return git in a new, empty repository that shares another one's objects, identity and signing
-    settings.
-    """
+    """Return git in a new, empty repository with another one's objects, identity and signing."""
     kind = ["--object-format=sha256"] if length == 64 else []
     repository.git.run_command("init", "--quiet", "--bare", "--template=", *kind, folder)
     person = repository.git.run_command("var", "GIT_COMMITTER_IDENT").decode(
@@ -239,8 +238,7 @@ def _open_git_beside(repository: Repository, folder: str, length: int) -> git.Gi
 
 
 def open_git_commands(repository: Repository) -> git.Git:
-    """Return git at the top of the repository, as its user would run it: with hooks, filters and
-    signing.
+    """Return git at the top of the repository as its user runs it, with hooks and signing.
 
     Raises NpuprofError (NP941) if it would write through links out of its folder.
     """
@@ -312,8 +310,9 @@ def _explain_refusal(output: str, folder: str) -> Finding:
 
 @contextmanager
 def _hold_in_temporary_file(content: bytes) -> Iterator[str]:
-    """Create a temporary file, as command lines limit the number of paths and the
-    length of a message.
+    """Create a temporary file for a list of paths or a message.
+
+    Command lines limit their length.
     """
     with tempfile.NamedTemporaryFile(prefix="npuprof-") as file:
         file.write(content)

@@ -17,8 +17,9 @@ _RECORD = re.compile(r"^(?:Digest|Preset-Digest|Digest-Form|Parent):", re.MULTIL
 
 
 def format_release_notes(plan: ReleasePlan) -> str:
-    """Return the release notes of a plan: shared changes by cause, presets with their own changes,
-    then their dependents.
+    """Return the release notes of a plan.
+
+    Shared changes come first, by cause, then presets with changes of their own, then dependents.
     """
     alone = plan.releases[0] if len(plan.releases) == 1 and not plan.store else None
     title = (

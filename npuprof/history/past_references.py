@@ -11,9 +11,7 @@ from npuprof.store.sources.opening import Sources
 
 
 class PastLookups(Lookups):
-    """Lookups in which the snapshots of a history are a store with sources and released
-    versions.
-    """
+    """Lookups in the snapshots of a history, as in a store with sources and releases."""
 
     def __init__(self, snapshots: Snapshots) -> None:
         super().__init__()
@@ -24,8 +22,9 @@ class PastLookups(Lookups):
         return self._snapshots.sources if home is self._snapshots else super().find_sources(home)
 
     def find_pin(self, home: ProfileSource, reference: str, requested: Origin | None) -> Pin:
-        """Return the target of ``NAME@REV`` in the history before the current commit, or of another
-        store. Raises NpuprofError.
+        """Return the target of ``NAME@REV`` before the current commit, or in another store.
+
+        Raises NpuprofError.
         """
         return (
             self._snapshots.pin_parent(reference, requested)

@@ -1,5 +1,6 @@
-"""Recognises edits of plain values by their lines, so that most of a long history need not be
-resolved.
+"""Edits of plain values, recognised by their lines.
+
+Most of a long history then need not be resolved.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from npuprof.system import lazy_pattern
 
 #: A line that sets a plain value.
 _PLAIN = lazy_pattern(
-    rb"""[ \t]*([A-Za-z0-9_-]+)[ \t]*=[ \t]*(true|false|[+-]?(?:0|[1-9][0-9]{0,17})|"[ !#-\[\]-~]*")[ \t]*(?:#[\t -~]*)?\r?"""
+    rb"[ \t]*([A-Za-z0-9_-]+)[ \t]*=[ \t]*"
+    rb'(true|false|[+-]?(?:0|[1-9][0-9]{0,17})|"[ !#-\[\]-~]*")'
+    rb"[ \t]*(?:#[\t -~]*)?\r?"
 )
 #: The headers below which such lines are compared.
 _SECTIONS = {b"[options]": "options", b"[env]": "env", b"[atc]": "atc", b"[estimator]": "estimator"}

@@ -1,5 +1,6 @@
-"""The plan of a release of several presets: names, order and version numbers, before anything is
-tagged.
+"""The plan of a release of several presets, before anything is tagged.
+
+It has names, order and version numbers.
 """
 
 from __future__ import annotations
@@ -115,8 +116,7 @@ def plan_releases(
     number: VersionText | None = None,
     uncompared: bool = False,
 ) -> ReleasePlan:
-    """Return what to release at a commit: presets that changed since their last release, parents
-    first.
+    """Return what to release at a commit: presets that have changed, parents first.
 
     With ``everything``, also presets that were never released, and the whole store, under
     ``number`` if given. Planned versions count for all later presets: ranges may select them. An
@@ -393,9 +393,7 @@ def format_plan(plan: ReleasePlan) -> str:
 
 
 def format_store_message(plan: ReleasePlan) -> str:
-    """Return the tag message of the whole store: the reason for its number, and the presets
-    released with it.
-    """
+    """Return the tag message of the whole store: why its number, and which presets."""
     assert plan.store is not None, "there is a version to describe"
     reasons = "".join(f"{reason}\n" for reason in plan.store.proposal.reasons)
     changes = format_plan(plan._replace(store=None)) or "no preset has a new version\n"

@@ -1,6 +1,4 @@
-"""The next version number of a preset, proposed from its changes in all contexts since the last
-version.
-"""
+"""The next version number of a preset, proposed from its changes in all contexts."""
 
 from __future__ import annotations
 
@@ -26,8 +24,7 @@ _STEPS = ("first", "major", "minor", "patch", "none")
 
 
 class Proposal(Record):
-    """The next number, its step (``major``, ``minor``, ``patch``, ``first``, ``none``), and the
-    reasons.
+    """The next number, its step (``major``, ``minor``, ``patch``, ``first``, ``none``), and why.
 
     ``former`` is the name and number of the last version if the preset was renamed since;
     ``untold`` is why the changes since then are unknown, if they are.
@@ -55,11 +52,11 @@ def propose_version(
     is_asked: bool = True,
     uncompared: bool = False,
 ) -> tuple[Pair | None, Proposal]:
-    """Return the changes since the last version, and the resulting number, skipping
-    ``taken`` numbers.
+    """Return the changes since the last version, and the number that follows from them.
 
-    Raises NpuprofError if the last version cannot be read here, unless the number is not needed
-    (``is_asked``), or the version may count as a breaking change (``uncompared``).
+    It skips ``taken`` numbers. Raises NpuprofError if the last version cannot be read here, unless
+    the number is not needed (``is_asked``), or the version may count as a breaking change
+    (``uncompared``).
     """
     if last is None:
         return None, _build_proposal("first", (0, 0, 0), ["the first release"], taken)
@@ -109,8 +106,9 @@ def find_unreadable(error: NpuprofError) -> list[Finding]:
 
 
 def _propose_uncompared(config: Config, last: Version, taken: frozenset[VersionNumber]) -> Proposal:
-    """Return the number after an unreadable version: the same if its tag has the current digest,
-    else a major step.
+    """Return the number after an unreadable version.
+
+    It stays if its tag has the current digest, else the step is major.
     """
     record = last.record
     if (
@@ -153,8 +151,9 @@ def choose_step(
 def _build_proposal(
     step: str, last: VersionNumber, reasons: list[str], taken: frozenset[VersionNumber]
 ) -> Proposal:
-    """Return the number after the last one, or the next free one: another branch may
-    have used it.
+    """Return the number after the last one, or the next free one.
+
+    Another branch may have used it.
     """
     place = 0 if step in ("first", "major") else 1 if step == "minor" else 2
     number = _raise_number(last, place)

@@ -23,8 +23,7 @@ def load_last_commit(repository: StoreRepository) -> Revision:
 def propose_commit(
     repository: StoreRepository, head: str, paths: Sequence[str]
 ) -> Iterator[ProposedRevision]:
-    """Yield the store as a commit after ``head`` would contain it, with these paths taken from the
-    work tree.
+    """Yield the store as a commit after ``head`` with these paths of the work tree has it.
 
     Filters and line endings are git's: the files are added to a copy of the index of the last
     commit. The repository is not modified. Raises NpuprofError with git's reason.
@@ -86,8 +85,9 @@ def _open_beside(repository: StoreRepository, index: str) -> Iterator[Git]:
 
 
 def _find_index(repository: StoreRepository) -> str:
-    """Return the index of a repository: the one that git passes to a hook, if it belongs to this
-    repository.
+    """Return the index of a repository.
+
+    It is the one that git passes to a hook, if that belongs to this repository.
     """
     own = find_git_path(repository, "index")
     named = os.path.abspath(os.environ.get("GIT_INDEX_FILE") or own)

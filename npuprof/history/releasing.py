@@ -17,10 +17,9 @@ from npuprof.store.versions import ParentRecord, ReleaseRecord, Version
 def list_earlier_versions(
     repository: Repository, names: set[str], head: str
 ) -> dict[str, list[Version]]:
-    """Return the versions of presets that are ancestors of a commit, oldest first, including those
-    under former names.
+    """Return the versions of presets that are ancestors of a commit, oldest first.
 
-    The history is read once. Raises NpuprofError.
+    Those under former names count. The history is read once. Raises NpuprofError.
     """
     versions_of = {name: list(repository.load_reachable_versions(name, head)) for name in names}
     if repository.list_tag_refs():
@@ -64,8 +63,9 @@ def digest_store(committed: Revision) -> str:
 
 
 def list_pinned_parents(config: Config) -> Iterator[ParentRecord]:
-    """Yield what each pinned parent, and each parent from a source, resolves to at the preset's
-    commit. Raises NpuprofError.
+    """Yield what pinned parents, and parents from sources, resolve to at the preset's commit.
+
+    Raises NpuprofError.
     """
     lookups = Lookups()
     waiting = [("", config.lineage[-1].home, config.lineage[-1].name)]

@@ -1,6 +1,4 @@
-"""The state of a preset at a commit (resolved, unresolvable, missing), and differences
-between states.
-"""
+"""The state of a preset at a commit (resolved, unresolvable, missing), and differences."""
 
 from __future__ import annotations
 
@@ -38,9 +36,7 @@ PresetState = Config | NpuprofError | None
 
 
 def is_untold_state(state: PresetState) -> bool:
-    """Return whether the state of a preset is unknown because a source is missing on
-    this machine.
-    """
+    """Return whether the state of a preset is unknown as a source is missing here."""
     from npuprof.store import problems
 
     return isinstance(state, NpuprofError) and problems.is_untold(state.findings)
@@ -58,8 +54,9 @@ def find_member_names(config: Config) -> frozenset[str]:
 
 @lru_cache(1024)  # called with the same references at each commit
 def is_moving_reference(reference: str) -> bool:
-    """Return whether a parent may change between commits: the newest version in a range, or a
-    source's preset.
+    """Return whether a parent may change between commits.
+
+    It does for the newest version in a range, and for a source's preset.
     """
     if is_source_reference(reference):
         return True
@@ -73,8 +70,9 @@ def is_moving_reference(reference: str) -> bool:
 
 
 def find_moving_references(config: Config) -> frozenset[str]:
-    """Return the references of a config's profiles that any commit may change, without those of
-    pinned profiles.
+    """Return the references of a config that any commit may change.
+
+    Those of pinned profiles do not count.
     """
     if "ranges" not in config.memo:
         own = [profile for profile in config.lineage if profile.document.revision is None]
@@ -121,9 +119,7 @@ def _replace_step(history: list[Event], key: str, leaf: values.Leaf) -> list[Eve
 def compare_states(
     then: Config, now: Config, path: SettingPath, trace: bool = True
 ) -> list[Change]:
-    """Return the changes between two states: all, or those at a path, inside it, or of a value that
-    contains it.
-    """
+    """Return the changes between two states: all, or those at or around a path."""
     if not path.everywhere:
         return _compare_asked_settings(then, now, path, trace)
     from npuprof.compare import override_scopes
@@ -161,9 +157,7 @@ def _compare_asked_settings(
 
 
 def build_added_changes(config: Config, path: SettingPath) -> list[Change]:
-    """Return the settings of a config as added, and those that only an override sets, with their
-    scope.
-    """
+    """Return the settings of a config as added, with those that only an override sets."""
     changes = _build_asked_changes(config, path)
     if not path.everywhere:
         return changes

@@ -1,5 +1,6 @@
-"""Reasons for the step of a store's next version: changes of presets, team rules, and the required
-npuprof.
+"""Reasons for the step of a store's next version.
+
+They are changes of presets, of team rules, and of the required npuprof.
 """
 
 from __future__ import annotations
@@ -91,8 +92,9 @@ def explain_presets(
 
 
 def list_removed_presets(store: Folder, committed: Revision) -> tuple[str, ...]:
-    """Return the released presets that are gone at a commit, with their last versions, unless the
-    store's last version lacks them.
+    """Return the released presets that are gone at a commit, with their last versions.
+
+    Those that the store's last version lacks do not count.
     """
     repository = committed.repository
     released = {
@@ -166,8 +168,9 @@ def _read_rules(home: Revision) -> dict[str, TeamRule]:
 
 
 def _explain_rules(before: dict[str, TeamRule], after: dict[str, TeamRule]) -> Iterator[Reason]:
-    """Yield a reason per rule: a new possible error is major, as in a consumer that
-    adopts the rules.
+    """Yield a reason per rule: a new possible error is major.
+
+    A consumer that adopts the rules gets it too.
     """
     for code in sorted({*before, *after}):
         was, now = before.get(code), after.get(code)

@@ -64,8 +64,9 @@ class StoreState(Record):
 
 
 class _MovingParentMetError(Exception):
-    """Raised if a preset depends on references that any commit may change, by a tag or the lock,
-    while only store commits are walked.
+    """Raised if a preset depends on references that any commit may change.
+
+    Walking only the commits of the store would then miss changes.
     """
 
 

@@ -28,8 +28,7 @@ class PendingValue(NamedTuple):
 
 
 class BlamedValue(Record):
-    """One value of a preset: its place, its origin, and the commit that wrote it (None: not
-    committed yet).
+    """One value of a preset: place, origin, and the commit that wrote it (None: not committed).
 
     For a value in a vendored copy whose history is missing, only the ``copied`` commit is known.
     """
@@ -88,8 +87,9 @@ def blame_config_values(repository: StoreRepository, config: Config) -> list[Bla
 def _group_by_start(
     repository: StoreRepository, origins: list[tuple[int, Origin]]
 ) -> dict[str, dict[int, Origin]]:
-    """Return the origins of the values, by number, grouped by commit: the last one, or the one they
-    are pinned to.
+    """Return the origins of the values, by index, grouped by commit.
+
+    That is the last commit, or the one they are pinned to.
     """
     starts: dict[str, dict[int, Origin]] = {}
     head = ""
@@ -208,8 +208,7 @@ def _find_origin_name(origin: Origin, layout: Layout) -> str | None:
 
 
 def find_earlier_path(path: Path, new: TomlValue, old: TomlValue) -> Path | None:
-    """Return the path in ``old`` of the value at a path of ``new``, or None if it is missing or
-    differs.
+    """Return the path in ``old`` of a value of ``new``, None if it is missing or differs.
 
     List elements are found even if elements before them were added or removed.
     """

@@ -1,5 +1,6 @@
-"""Verification of released versions: resolved again and compared with the records in their tags,
-and tag signatures.
+"""Verification of released versions: resolved again and compared with their tags.
+
+Tag signatures are verified on request.
 """
 
 from __future__ import annotations
@@ -48,9 +49,7 @@ class VerifiedVersion(Record):
 
 
 class Verifier:
-    """Compares the released versions of a store with their tags, and checks ``signatures`` if
-    requested.
-    """
+    """Compares the released versions of a store with their tags and, if asked, ``signatures``."""
 
     def __init__(self, workspace: spec.Workspace, signatures: bool = False) -> None:
         self._workspace = workspace
@@ -150,8 +149,9 @@ class Verifier:
             )
 
     def _concerns_store(self, ref: TagRef, commit: str) -> bool:
-        """Return whether a tag is about a preset, now or at its commit: other things have versions
-        too.
+        """Return whether a tag is about a preset, now or at its commit.
+
+        Other things have versions too.
         """
         if ref.name in self._names:
             return True
@@ -335,8 +335,10 @@ _UNABLE = (
 
 
 def requires_signatures(repository: Repository) -> bool:
-    """Return whether tags should be signed: ``tag.gpgSign``, or any ``gpg.*`` setting unless that
-    is false. Raises NpuprofError.
+    """Return whether tags should be signed.
+
+    They should with ``tag.gpgSign``, or any ``gpg.*`` setting unless that is false. Raises
+    NpuprofError.
     """
     configured = dict(read_settings(repository, r"^(tag\.gpgsign|gpg\..*)$"))
     return (

@@ -29,9 +29,7 @@ _EXAMPLES = 4
 
 
 class Asked(Record):
-    """The request for a site: the release of the upgrade matrix, further specs to compare, the
-    release's effects on scripts.
-    """
+    """The request for a site: release of the upgrade matrix, further specs, scripts to survey."""
 
     release: str
     also: tuple[str, ...] = ()
@@ -121,8 +119,9 @@ class _Building:
         }
 
     def _list_sides(self, names: tuple[str, ...]) -> dict[str, Any]:
-        """Return the sides of comparisons, and examples: presets with one of their parents, then
-        presets with the same parents.
+        """Return the sides of comparisons, with examples.
+
+        Presets with a parent come first, then presets with the same parents.
         """
         runnable = [
             preset

@@ -1,6 +1,4 @@
-"""The catalogue for the pages: a row per option, variable, flag and rule, and the changes of each
-release.
-"""
+"""The catalogue for the pages: options, variables, flags, rules, and changes by release."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Compatibility matrices: the releases and products on which each preset works, and the effects of
-another release.
-"""
+"""Compatibility matrices: where each preset works, and the effects of another release."""
 
 from __future__ import annotations
 
@@ -30,9 +28,7 @@ _ORDER = ("error", "warning", "quiet", "ok")
 
 
 class Cell(NamedTuple):
-    """One preset on one platform: the numbers of errors and warnings, their codes, and whether the
-    preset supports it.
-    """
+    """One preset on one platform: numbers of errors and warnings, codes, and support."""
 
     errors: int
     warnings: int
@@ -41,9 +37,7 @@ class Cell(NamedTuple):
 
     @property
     def state(self) -> str:
-        """``error``, ``warning``, ``ok``, or ``quiet`` if the preset does not support
-        the platform.
-        """
+        """``error``, ``warning``, ``ok``, or ``quiet`` if the preset does not support it."""
         return (
             "quiet"
             if not self.meant
@@ -129,9 +123,7 @@ def judge_everywhere(config: Config, findings: Iterable[Finding]) -> tuple[Cell,
 
 
 def build_matrices(cells: Mapping[str, tuple[Cell, ...]]) -> list[Matrix]:
-    """Return the matrices of releases and products, from the cells of
-    ``judge_everywhere`` by preset.
-    """
+    """Return the matrices of releases and products, from ``judge_everywhere`` by preset."""
     shown, families = _list_columns()
     count = len(shown)
     return [

@@ -133,8 +133,9 @@ def _find_depths(parents: Parents) -> tuple[Parents, dict[str, int]]:
 
 
 def _place_branches(tops: list[_Branch], depth: Mapping[str, int]) -> tuple[list[Box], int, int]:
-    """Return the positioned boxes, and the size of the picture: each box is centred on the branches
-    to its right.
+    """Return the positioned boxes, and the size of the picture.
+
+    Each box is centred on the branches to its right.
     """
     layers = [tops]
     while below := [branch for above in layers[-1] for branch in above.below]:

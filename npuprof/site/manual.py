@@ -1,6 +1,4 @@
-"""The documentation as pages: Markdown converted to HTML within the content policy, with links
-between pages.
-"""
+"""The documentation as pages: Markdown as HTML within the content policy, with links."""
 
 from __future__ import annotations
 

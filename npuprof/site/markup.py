@@ -1,7 +1,6 @@
-"""HTML that a site contains thousands of times, formatted without a template: paths, origins, rows
-of settings.
+"""HTML that a site contains thousands of times, formatted without a template.
 
-Every value goes through ``escape_text``.
+Examples are paths, origins, and rows of settings. Every value goes through ``escape_text``.
 """
 
 from __future__ import annotations

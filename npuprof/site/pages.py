@@ -265,9 +265,7 @@ def _find_kind(preset: Preset) -> str:
 
 
 def _list_kinds(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the rows by kind, the columns that are not entirely empty, and the choices of the
-    filters.
-    """
+    """Return the rows by kind, the columns that are not empty, and the choices of filters."""
     values = {
         "scenario": {row["preset"].head["scenario"] for row in rows},
         "framework": {name for row in rows for name in row["preset"].head["frameworks"]},
@@ -350,9 +348,7 @@ def build_catalogue(set_by: Mapping[str, int]) -> dict[str, Any]:
 
 
 def _fold_spans(states: str) -> str:
-    """Return the releases that read an option as places in the list of releases: ``3-20 22-30``, or
-    ``none``.
-    """
+    """Return the releases that read an option as indexes: ``3-20 22-30``, or ``none``."""
     return " ".join(f"{span.start()}-{span.end() - 1}" for span in _READ.finditer(states)) or "none"
 
 

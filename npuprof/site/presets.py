@@ -1,6 +1,4 @@
-"""Each preset of a store for the pages: its claims, settings with origins, findings, and rendered
-texts.
-"""
+"""Each preset of a store for the pages: claims, settings, findings, rendered texts."""
 
 from __future__ import annotations
 
@@ -169,8 +167,9 @@ def build_details(
 
 
 def _render_all(config: Config, has_errors: bool) -> Iterable[RenderedText]:
-    """Yield the output of ``render`` and ``env`` for a preset, or why it is rejected, with the
-    sidecar files.
+    """Yield the output of ``render`` and ``env`` for a preset, or why it is rejected.
+
+    Sidecar files come with it.
     """
     if config.abstract:
         return

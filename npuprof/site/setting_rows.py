@@ -1,5 +1,6 @@
-"""The settings of a preset for pages and comparisons: a row per path of a table, with origins and
-overridden values.
+"""The settings of a preset for pages and comparisons: a row per path of a table.
+
+Rows have origins and overridden values.
 """
 
 from __future__ import annotations
@@ -89,9 +90,7 @@ def build_settings(config: Config, inherited: dict[Any, Setting]) -> tuple[Setti
 
 
 def build_rows_of_key(config: Config, key: str, all_traced: Any) -> Iterator[SettingRow]:
-    """Yield the paths of one setting, from its traced value ``all_traced``, leaf by
-    leaf with origins.
-    """
+    """Yield the paths of one setting with origins, leaf by leaf, from its traced value."""
     for place, (tail, traced) in enumerate(_list_places(all_traced, ())):
         section, name = catalog.find_record_place(key, tail)
         unit, risk, meaning = _describe_setting(key, name)
@@ -167,8 +166,9 @@ def format_value(value: object) -> str:
 
 
 def list_scopes(config: Config) -> Iterator[tuple[str, list[Change]]]:
-    """Yield the changes by overrides of a preset and its ancestors, each with its product, release
-    or target.
+    """Yield the changes by overrides of a preset and its ancestors, with their context.
+
+    That is a product, a release or a target.
     """
     for there, words in resolve_scopes(config, ""):
         if changes := compare_configs(config, there):
@@ -179,8 +179,7 @@ def list_scopes(config: Config) -> Iterator[tuple[str, list[Change]]]:
 
 
 def build_compared_fields(config: Config, settings: Iterable[Setting]) -> list[list[Any]]:
-    """Return the claims and settings of a preset, and the settings changed by overrides, with their
-    scopes.
+    """Return the claims and settings of a preset, and what overrides change, with scopes.
 
     A row of an override with an empty value means unset.
     """
@@ -197,8 +196,9 @@ def build_compared_fields(config: Config, settings: Iterable[Setting]) -> list[l
 
 
 def build_fields(row: SettingRow) -> list[Any]:
-    """Return a row for a script: key, value, origins, risks, description, unit, scope, without
-    empty fields at the end.
+    """Return a row for a script, without empty fields at the end.
+
+    Fields are key, value, origins, risks, description, unit and scope.
     """
     authors = ", ".join(f"{part} {origin}".lstrip() for origin, part in row.authors)
     fields: list[Any] = [

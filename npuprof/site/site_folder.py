@@ -40,11 +40,10 @@ class Written(Record):
 
 
 def write_site(folder: str, files: Mapping[str, bytes]) -> Written:
-    """Write the files of a site, by path, and remove those of an earlier site that git
-    does not track.
+    """Write the files of a site, by path, and remove those of an earlier one.
 
-    Raises NpuprofError, and writes nothing, if the folder contains a file that npuprof did not
-    write (NP980), or a link (NP941).
+    Files that git tracks stay. Raises NpuprofError, and writes nothing, if the folder contains a
+    file that npuprof did not write (NP980), or a link (NP941).
     """
     make_folder(folder)
     tree, git, record = Tree(folder), Git(folder), _find_record(folder)
@@ -83,10 +82,9 @@ def write_site(folder: str, files: Mapping[str, bytes]) -> Written:
 def _compare_files(
     tree: Tree, files: Mapping[str, bytes], listed: Collection[str], known: Collection[str]
 ) -> tuple[set[str], dict[str, str], dict[str, str]]:
-    """Return the unchanged files, npuprof's files with their record lines, and all others with
-    their digests.
+    """Return unchanged files, npuprof's files with their record lines, and all others.
 
-    Raises NpuprofError (NP941) if a site contains a link.
+    The others have digests. Raises NpuprofError (NP941) if a site contains a link.
     """
     same: set[str] = set()
     proven = {}
