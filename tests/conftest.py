@@ -150,7 +150,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run the command in this process: ``run("show", "leaf", stdin=b"")``."""
     from npuprof.__main__ import main
 
-    def command(*words: str | Path, stdin: bytes = b"") -> Result:
+    def command(*arguments: str | Path, stdin: bytes = b"") -> Result:
         out, err = io.BytesIO(), io.BytesIO()
         with monkeypatch.context() as patch:
             patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8"))
@@ -160,7 +160,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
                 "stderr",
                 io.TextIOWrapper(err, encoding="utf-8", newline="\n", errors="backslashreplace"),
             )
-            code = main([str(word) for word in words])
+            code = main([str(argument) for argument in arguments])
             sys.stdout.flush()
             sys.stderr.flush()
             return Result(
@@ -181,9 +181,9 @@ def trusting_run(run: Run) -> Run:
     Tests use it for variables that the catalogue does not contain.
     """
 
-    def command(*words: str | Path, stdin: bytes = b"") -> Result:
-        more = ["--trust"] if words[0] in EXPORTING else []
-        return run(words[0], *more, *words[1:], stdin=stdin)
+    def command(*arguments: str | Path, stdin: bytes = b"") -> Result:
+        more = ["--trust"] if arguments[0] in EXPORTING else []
+        return run(arguments[0], *more, *arguments[1:], stdin=stdin)
 
     return command
 

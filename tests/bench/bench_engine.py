@@ -131,7 +131,11 @@ from functools import lru_cache
 from npuprof import document
 from npuprof.__main__ import main
 parses, known = Counter(), document._load_text_once
-document._load_text_once = lru_cache(**known.cache_parameters())(lambda text: (parses.update([text]), known.__wrapped__(text))[1])
+@lru_cache(**known.cache_parameters())
+def load(text):
+    parses[text] += 1
+    return known.__wrapped__(text)
+document._load_text_once = load
 main(["rename", "base", "common"])
 print(max(number for text, number in parses.items() if "[profile]" in text))
 """
@@ -159,11 +163,11 @@ def main() -> int:
         npuprof = str(_environment(folder / "venv", [f"{_wheel(folder)}[site]"]) / "npuprof")
         repository = _clone(folder / "repository")
         rows = [
-            (f"{line} / bare", _ratio(repository, [npuprof, *line.split()], BARE_RUN), hold, False)
+            Row(f"{line} / bare", _ratio(repository, [npuprof, *line.split()], BARE_RUN), hold)
             for line, hold in _COMMANDS
         ]
         rows += [
-            (f"TAB: {what} / bare", _complete(repository, npuprof, line), 4.2, False)
+            Row(f"TAB: {what} / bare", _complete(repository, npuprof, line), 4.2)
             for what, line in _COMPLETIONS
         ]
         rows += _measure_stores(folder, npuprof)
@@ -204,47 +208,42 @@ def _measure_stores(folder: Path, npuprof: str) -> list[Row]:
         f"{npuprof} set base hccl_timeout=$((2000 + $$ % 5000))",
     ]  # another value each time
     sizes = [_many(folder / f"n{number}", presets=number) for number in (625, 2_500)]
-    times = [min(_time(store, check) for _ in range(3)) for store in (*sizes, many)]
+    least, four, sixteen = (_time_best(store, check) for store in (*sizes, many))
     count = subprocess.run(
         [python, "-c", _COUNT_PARSES], cwd=renamed, capture_output=True, text=True, check=True
     ).stdout
     checked, made = _measure_site(python, _many(folder / "site", presets=1_000))
     return [
-        (
+        Row(
             f"TAB: preset of {MANY:,} / bare",
             _complete(many, npuprof, "npuprof show job77"),
             5.5,
-            False,
         ),
-        (
+        Row(
             f"render, {MANY:,} presets in the store / 5",
             _ratio(many, render, render, other=small),
             1.1,
-            False,
         ),
-        (f"check of {MANY:,} / tomllib alone", _ratio(many, check, parse, 5), 2.5, False),
-        ("the same, each with a warning", _ratio(warned, check, parse, 5), 3, False),
-        (
+        Row(f"check of {MANY:,} / tomllib alone", _ratio(many, check, parse, 5), 2.5),
+        Row("the same, each with a warning", _ratio(warned, check, parse, 5), 3),
+        Row(
             "set on a base, 3,000 dependents / 1,000",
             _ratio(base, change, change, 3, few),
             3.5,
-            False,
         ),
-        (
+        Row(
             "rename of a base with 1,000 dependents: parses of a file",
             float(count.split()[-1]),
             1,
-            False,
         ),
-        ("site of 1,000 / resolving and checking them", made / checked, 4, False),
-        (
+        Row("site of 1,000 / resolving and checking them", made / checked, 4),
+        Row(
             "check, growth from n to 4n and 16n presets / n",
-            max(times[1] / times[0] / 4, times[2] / times[0] / 16),
+            max(four / least / 4, sixteen / least / 16),
             2.5,
-            False,
         ),
-        ("render, peak MiB", _peak(small, render), 16, False),
-        (f"check of {MANY:,}, peak MiB", _peak(many, check), 120, False),
+        Row("render, peak MiB", _peak(small, render), 16),
+        Row(f"check of {MANY:,}, peak MiB", _peak(many, check), 120),
     ]
 
 
@@ -400,6 +399,10 @@ def _time(folder: Path, words: Sequence[str]) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+def _time_best(folder: Path, words: Sequence[str], rounds: int = 3) -> float:
+    return min(_time(folder, words) for _ in range(rounds))
+
+
 def _peak(folder: Path, words: Sequence[str]) -> float:
     """Return the peak memory of a command in MiB, the least of three runs."""
     runs = [
@@ -422,7 +425,9 @@ def _peers(folder: Path, small: Path, repository: Path, npuprof: str) -> list[Ro
     ):
         if commands := _install_peer(folder, package):
             home, words = make(folder / f"{package}-files", commands)
-            rows.append((f"{title} / render", _ratio(home, words, render, 9, small), hold, True))
+            rows.append(
+                Row(f"{title} / render", _ratio(home, words, render, 9, small), hold, more=True)
+            )
     presets = [str(path) for path in sorted((repository / "profiles").rglob("*.toml"))]
     schema, module = folder / "schema.json", folder / "module.py"
     for path, words in ((schema, ["schema"]), (module, ["render", "bert-training"])):
@@ -439,11 +444,11 @@ def _peers(folder: Path, small: Path, repository: Path, npuprof: str) -> list[Ro
     for package, words in checkers.items():
         if commands := _install_peer(folder, package):
             rows.append(
-                (
+                Row(
                     f"{package} / check",
                     _ratio(repository, [str(commands / package), *words], check, 5),
                     None,
-                    True,
+                    more=True,
                 )
             )
     return rows
@@ -458,10 +463,11 @@ def _install_peer(folder: Path, package: str) -> Path | None:
 
 
 def _pairs() -> dict[str, list[tuple[str, str]]]:
-    return {
-        name: [tuple(line.split(" = ", 1)) for line in text.split("\n") if line]
-        for name, text in _OPTIONS.items()
-    }  # type: ignore[misc]
+    pairs: dict[str, list[tuple[str, str]]] = {}
+    for name, text in _OPTIONS.items():
+        lines = [line.partition(" = ") for line in text.split("\n") if line]
+        pairs[name] = [(key, value) for key, _, value in lines]
+    return pairs
 
 
 def _hydra(folder: Path, commands: Path) -> tuple[Path, list[str]]:

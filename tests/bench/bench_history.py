@@ -54,52 +54,46 @@ def measure_rows() -> list[Row]:
             [*NPUPROF, "diff", "--rev", "HEAD~1"],
         )
         rows: list[Row] = [
-            (
+            Row(
                 "diff --rev, 50 of 1,000 presets / git diff --stat",
                 _ratio(many, rev, ["git", "diff", "--stat", "HEAD~1..HEAD"]),
                 40,
-                False,
             ),
-            ("git processes of that diff", _processes(many, rev), 4, False),
-            (
+            Row("git processes of that diff", _processes(many, rev), 4),
+            Row(
                 "the same against the work tree",
                 _ratio(many, tree, ["git", "diff", "--stat", "HEAD~1"]),
                 40,
-                False,
             ),
         ]
         log = [*NPUPROF, "log", "p7", "hccl_timeout"]
         for name in ("p7", "base/b1"):
             title = f"log SPEC KEY, 10,000 commits to 200 presets / git log --follow -p of {name}"
-            rows.append(
-                (title, _ratio(wide, log, [*_FOLLOW, f"profiles/{name}.toml"], 3), 4, False)
-            )
+            rows.append(Row(title, _ratio(wide, log, [*_FOLLOW, f"profiles/{name}.toml"], 3), 4))
         follow = [*_FOLLOW, "profiles/base.toml"]
         for key, title in (
             ("hccl_timeout", "each changes it"),
             ("deterministic", "none changes it"),
         ):
             title = f"log SPEC KEY, 10,000 commits to one file, {title} / git log --follow -p"
-            rows.append((title, _ratio(long, [*NPUPROF, "log", "leaf", key], follow, 3), 4, False))
+            rows.append(Row(title, _ratio(long, [*NPUPROF, "log", "leaf", key], follow, 3), 4))
         for repo, name, what, other in (
             (long, "leaf", "one file", "base"),
             (wide, "p7", "200 presets", "p7"),
         ):
             log, follow = [*NPUPROF, "log", name], [*_FOLLOW, f"profiles/{other}.toml"]
             rows.append(
-                (
+                Row(
                     f"log SPEC, 10,000 commits to {what} / git log --follow -p",
                     _ratio(repo, log, follow, 3),
                     8,
-                    False,
                 )
             )
             rows.append(
-                (
+                Row(
                     "the first line of it on a terminal / bare",
                     _measure_first_line(repo, log) / _median(repo, bare),
                     40,
-                    False,
                 )
             )
     return rows
@@ -201,9 +195,8 @@ def _wide(folder: Path) -> Repo:
     timeouts = [600] * 10
 
     def base(number: int) -> dict[str, str]:
-        return {
-            f"base/b{number}": f"[profile]\nabstract = true\n[options]\nhccl_timeout = {timeouts[number]}\n"
-        }
+        options = f"[options]\nhccl_timeout = {timeouts[number]}\n"
+        return {f"base/b{number}": f"[profile]\nabstract = true\n{options}"}
 
     def leaf(number: int) -> dict[str, str]:
         text = _preset(number, loops[number]).replace(

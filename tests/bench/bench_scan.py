@@ -32,7 +32,8 @@ def make_config(args):
     custom_op.parameter_map["precision_mode"].s = tf.compat.as_bytes("allow_mix_precision")
     if args.profiling:
         custom_op.parameter_map["profiling_mode"].b = True
-        custom_op.parameter_map["profiling_options"].s = tf.compat.as_bytes('{{"output":"/tmp/p{0}"}}')
+        options = '{{"output":"/tmp/p{0}"}}'
+        custom_op.parameter_map["profiling_options"].s = tf.compat.as_bytes(options)
     custom_op.parameter_map["hccl_timeout"].i = {0} + 600
     config.graph_options.rewrite_options.remapping = RewriterConfig.OFF
     return config
@@ -88,25 +89,30 @@ def measure_tree(folder: str, npuprof: str) -> list[Row]:
 
     They compare ``scan`` of an installed npuprof with ``ast.parse`` of the Python files.
     """
-    what = (
-        f"scan of a tree with {sum(1 for _ in Path(folder).rglob('*.py')):,} "
-        "Python files / ast.parse of them"
-    )
-    commands = [npuprof, "scan", folder], [sys.executable, "-c", _AST, folder]
-    taken = {"by the clock": [min(_take(words) for _ in range(3)) for words in commands]}
+    count = len(list(Path(folder).rglob("*.py")))
+    what = f"scan of a tree with {count:,} Python files / ast.parse of them"
+    scan, parse = [npuprof, "scan", folder], [sys.executable, "-c", _AST, folder]
+    by_clock = _time_best(scan) / _time_best(parse)
     cores = os.sched_getaffinity(0)
-    os.sched_setaffinity(
-        0, {max(cores)}
-    )  # busy cores slow each other down; for the same reason in turns
-    taken["by processor time"] = [
-        min(each)
-        for each in zip(*([best(words, 1)[0] for words in commands] for _ in range(4)), strict=True)
-    ]
+    # Busy cores slow each other down: one core is used, and the commands take turns on it.
+    os.sched_setaffinity(0, {max(cores)})
+    turns = [(best(scan, 1), best(parse, 1)) for _ in range(4)]
     os.sched_setaffinity(0, cores)
-    return [(f"{what}, {how}", scan / parsed, 1.3, False) for how, (scan, parsed) in taken.items()]
+    by_processor = min(seconds for (seconds, _), _ in turns) / min(
+        seconds for _, (seconds, _) in turns
+    )
+    return [
+        Row(f"{what}, by the clock", by_clock, 1.3),
+        Row(f"{what}, by processor time", by_processor, 1.3),
+    ]
 
 
-def _take(command: list[str]) -> float:
+def _time_best(command: list[str]) -> float:
+    """Return the least time of three runs in seconds."""
+    return min(_time_command(command) for _ in range(3))
+
+
+def _time_command(command: list[str]) -> float:
     start = time.perf_counter()
     subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return time.perf_counter() - start
@@ -126,19 +132,17 @@ def main() -> None:
             parsed, _ = best([sys.executable, "-c", _AST, folder])
         lines = (0.6, 1.0) if share > 1 else (None, None)
         kept.append(
-            (
+            Row(
                 f"scan of {NUMBER:,} scripts in a folder, {title} / ast.parse of them",
                 scan / parsed,
                 lines[0],
-                False,
             )
         )
         kept.append(
-            (
+            Row(
                 f"scan of {NUMBER:,} scripts, each named, {title} / ast.parse of them",
                 named / parsed,
                 lines[1],
-                False,
             )
         )
         ratio = (

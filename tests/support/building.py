@@ -67,14 +67,14 @@ def toml(document: Mapping[str, Any]) -> str:
     return "\n".join([*lines, ""])
 
 
-def resolve(folder: Path, presets: Mapping[str, str], spec: str, **requested: Any) -> Config:
+def resolve(folder: Path, presets: Mapping[str, str], spec: str, **context: Any) -> Config:
     """Return a spec of a store made of ``presets``, resolved through the library."""
-    return npuprof.open_store(str(build_store(folder, presets))).resolve(spec, **requested)
+    return npuprof.open_store(str(build_store(folder, presets))).resolve(spec, **context)
 
 
-def config(text: str, **requested: Any) -> Config:
+def config(text: str, **context: Any) -> Config:
     """Return one preset that stands alone, resolved."""
-    return npuprof.loads(text, **requested)
+    return npuprof.loads(text, **context)
 
 
 def options(**named: Any) -> Config:
@@ -97,14 +97,14 @@ def apply_unchecked(config: Config, config_proto: Any, folder: str | None = None
     return npuprof.apply(config, config_proto, folder, check=False)
 
 
-def findings(text: str, **requested: Any) -> list[Finding]:
+def findings(text: str, **context: Any) -> list[Finding]:
     """Return what the checks find in one preset that stands alone."""
-    return checks.check_config(config(text, **requested))
+    return checks.check_config(config(text, **context))
 
 
-def codes(text: str, **requested: Any) -> list[str]:
+def codes(text: str, **context: Any) -> list[str]:
     """Return the codes the checks find in one preset that stands alone."""
-    return sorted({finding.code for finding in findings(text, **requested)})
+    return sorted({finding.code for finding in findings(text, **context)})
 
 
 class Checkout:
@@ -118,16 +118,16 @@ class Checkout:
             REPOSITORY / "npuprof", self.package, ignore=shutil.ignore_patterns("_built")
         )
 
-    def run(self, *words: str, code: int = 0, stdin: str = "") -> str:
+    def run(self, *arguments: str, code: int = 0, stdin: str = "") -> str:
         """Return what the copy's command prints, errors included."""
-        done = self.start(*words, stdin=stdin)
+        done = self.start(*arguments, stdin=stdin)
         assert done.returncode == code, done.stdout
         return done.stdout
 
-    def start(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    def start(self, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         """Run the copy's command; errors go where the answer goes."""
         return subprocess.run(
-            [sys.executable, "-m", "npuprof", *words],
+            [sys.executable, "-m", "npuprof", *arguments],
             cwd=self.folder,
             env={**os.environ, "PYTHONPATH": str(self.folder)},
             input=stdin,

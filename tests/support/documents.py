@@ -41,7 +41,9 @@ _COMMIT = "git add . && git commit -qm 'Add the presets'"
 WORLDS = {
     "in an empty folder": "true",
     "in an empty git repository": "git init -q -b main",
-    "in a git repository that `npuprof init` set up": f"git init -q -b main && npuprof init >/dev/null 2>&1 && {_COMMIT}",
+    "in a git repository that `npuprof init` set up": (
+        f"git init -q -b main && npuprof init >/dev/null 2>&1 && {_COMMIT}"
+    ),
     "in a git repository with the presets of npuprof": f"{_PRESETS} && {_COMMIT}",
 }
 
@@ -75,10 +77,10 @@ def list_blocks(page: str, language: str) -> list[str]:
 
 def find_world(text: str) -> str | None:
     """Return the setup of the world of a page, None if the page names no world."""
-    said = " ".join(text.split()).lower()
-    found = [made for phrase, made in WORLDS.items() if phrase in said]
-    assert len(found) <= 1, "a page has one world"
-    return found[0] if found else None
+    prose = " ".join(text.split()).lower()
+    setups = [setup for phrase, setup in WORLDS.items() if phrase in prose]
+    assert len(setups) <= 1, "a page has one world"
+    return setups[0] if setups else None
 
 
 #: A commit id, full or short, in what git and npuprof print.
@@ -270,16 +272,11 @@ def _format_usage(parameter: Any) -> str:
 
 def format_table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     """Return a table in Markdown, on lines of its own."""
-    cells = [[cell.replace("|", r"\|") for cell in row] for row in rows]
-    return "\n".join(
-        [
-            "",
-            *(f"| {' | '.join(row)} |" for row in (head,)),
-            f"|{'---|' * len(head)}",
-            *(f"| {' | '.join(row)} |" for row in cells),
-            "",
-        ]
-    )
+    lines = ["", f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
+    for row in rows:
+        cells = [cell.replace("|", r"\|") for cell in row]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join([*lines, ""])
 
 
 def format_profile_keys() -> str:
@@ -331,9 +328,11 @@ GENERATED: dict[str, Callable[[], str]] = {
     "library": format_library,
     **generated.PARTS,
 }
-PART = re.compile(r"(<!-- generated: ([a-z-]+) -->)(.*?)(<!-- end -->)", re.DOTALL)
+PART = re.compile(
+    r"(?P<begin><!-- generated: (?P<name>[a-z-]+) -->).*?(?P<end><!-- end -->)", re.DOTALL
+)
 
 
 def fill_generated_parts(text: str) -> str:
     """Return a page with its generated parts as they have to be."""
-    return PART.sub(lambda match: f"{match[1]}{GENERATED[match[2]]()}{match[4]}", text)
+    return PART.sub(lambda part: f"{part['begin']}{GENERATED[part['name']]()}{part['end']}", text)

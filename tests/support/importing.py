@@ -32,24 +32,23 @@ def imported(text: str | bytes, name: str = "x.py") -> ImportedFile:
 def settings(text: str | bytes, name: str = "x.py") -> dict[str, Any]:
     """Return the values found, by key; where there is none in force, the reason."""
     found = [
-        (one, one.reason or (one.unused if one.surface == "env" else ""))
-        for one in imported(text, name).settings
-        if not one.commented
+        (setting, setting.reason or (setting.unused if setting.surface == "env" else ""))
+        for setting in imported(text, name).settings
+        if not setting.commented
     ]
-    return {one.key or "?": f"<{why}>" if why else one.value for one, why in found}
+    return {setting.key or "?": f"<{why}>" if why else setting.value for setting, why in found}
 
 
 def import_setting(text: str, name: str = "x.py") -> ScriptSetting:
-    found = [found for found in imported(text, name).settings if not found.commented]
-    assert len(found) == 1
-    return found[0]
+    (setting,) = [found for found in imported(text, name).settings if not found.commented]
+    return setting
 
 
-def findings(text: str | bytes, name: str = "x.py", **requested: str) -> list[Finding]:
-    return check_script(imported(text, name), Context(**requested))
+def findings(text: str | bytes, name: str = "x.py", **context: str) -> list[Finding]:
+    return check_script(imported(text, name), Context(**context))
 
 
-def locate_findings(lines: str, **requested: str) -> list[tuple[str, int]]:
+def locate_findings(lines: str, **context: str) -> list[tuple[str, int]]:
     """Return code and line of the findings in a script with these lines in the middle.
 
     Lines are counted in ``lines``; notes are left out.
@@ -57,7 +56,7 @@ def locate_findings(lines: str, **requested: str) -> list[tuple[str, int]]:
     text = f"{HEAD}{lines}{TAIL}"
     return [
         (f.code, f.line - HEAD.count("\n"))
-        for f in findings(text, **requested)
+        for f in findings(text, **context)
         if f.severity != "info"
     ]
 

@@ -10,21 +10,30 @@ from __future__ import annotations
 import json
 import re
 from ast import literal_eval
-from typing import Any
+from typing import Any, NamedTuple
 
 from support.recorders import ADAPTERS_OWN, ARGUMENTS, LEAVES, NESTED, read_table
 
-#: For each option the adapter reads: its protobuf field, its values (none: any of the type), the
-#: lowest and the highest, its format.
-SESSION: dict[str, tuple[str, tuple[Any, ...], int | None, int | None, str]] = {
-    name: (
+
+class SessionOption(NamedTuple):
+    """What the adapter takes for an option; without choices, any value of the type."""
+
+    field: str
+    choices: tuple[Any, ...]
+    lowest: int | None
+    highest: int | None
+    form: str
+
+
+SESSION = {
+    name: SessionOption(
         field,
-        tuple(literal_eval(taken or "[]")),
-        int(low) if low else None,
-        int(high) if high else None,
-        form,
+        choices=tuple(literal_eval(choices or "[]")),
+        lowest=int(lowest) if lowest else None,
+        highest=int(highest) if highest else None,
+        form=form,
     )
-    for name, field, taken, low, high, form in read_table("session.txt")
+    for name, field, choices, lowest, highest, form in read_table("session.txt")
 }
 
 #: Arguments that are stored without asking whether they are None.
@@ -92,7 +101,7 @@ def takes_field(field: str, value: Any) -> bool:
 
 def takes_parameter(name: str, field: str, value: Any) -> bool:
     """Return whether a line ``parameter_map[name].field = value`` does what it says."""
-    if name not in SESSION or SESSION[name][0] != field or not takes_field(field, value):
+    if name not in SESSION or SESSION[name].field != field or not takes_field(field, value):
         return False
     return _is_known_value(name, value.decode() if isinstance(value, bytes) else value)
 

@@ -29,7 +29,8 @@ _SCHEMES = {
     },
 }
 _TOKENS = re.compile(
-    r"""(?P<quiet>^\#.*)|(?P<prompt>^\$ )|(?P<text>"[^"]*"|'[^']*')|(?P<name>^\[[^\]]+\]|^export|^[A-Za-z0-9_.]+(?=\ =))""",
+    r"""(?P<quiet>^\#.*)|(?P<prompt>^\$ )|(?P<text>"[^"]*"|'[^']*')
+    |(?P<name>^\[[^\]]+\]|^export|^[A-Za-z0-9_.]+(?=\ =))""",
     re.VERBOSE,
 )
 

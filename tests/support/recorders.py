@@ -353,8 +353,9 @@ def adapter(tf: Any) -> Iterator[Journal]:
         Session=lambda config=None: _opened(journal, config),
         app=types.SimpleNamespace(run=lambda: sys.exit(0)),
     )
-    fake.compat = types.SimpleNamespace(as_bytes=tf.compat.as_bytes, v1=v1)  # type: ignore[attr-defined]
-    fake.estimator = types.SimpleNamespace(RunConfig=RunConfig)  # type: ignore[attr-defined]
+    compat = types.SimpleNamespace(as_bytes=tf.compat.as_bytes, v1=v1)
+    estimator = types.SimpleNamespace(RunConfig=RunConfig)
+    vars(fake).update(compat=compat, estimator=estimator)
     sys.modules.update({**modules, "tensorflow": fake})
     try:
         yield journal

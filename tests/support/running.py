@@ -18,7 +18,7 @@ class Result(NamedTuple):
 class Run(Protocol):
     """``run("show", "leaf", stdin=b"")``."""
 
-    def __call__(self, *words: str | Path, stdin: bytes = b"") -> Result: ...
+    def __call__(self, *arguments: str | Path, stdin: bytes = b"") -> Result: ...
 
 
 class Store(Protocol):
@@ -27,9 +27,10 @@ class Store(Protocol):
     def __call__(self, presets: Mapping[str, str | bytes]) -> Path: ...
 
 
-def expect(result: Result, code: int, *said: str) -> str:
+def expect(result: Result, code: int, *texts: str) -> str:
     """Return the output of a command, blanks as one, after checking its code and texts."""
-    told = " ".join(f"{result.out}\n{result.err}".split())
-    missing = [words for words in said if " ".join(words.split()) not in told]
-    assert (result.code, missing) == (code, []), told
-    return told
+    output = " ".join(f"{result.out}\n{result.err}".split())
+    assert result.code == code, output
+    missing = [text for text in texts if " ".join(text.split()) not in output]
+    assert missing == [], output
+    return output

@@ -10,7 +10,10 @@ from typing import Any, NamedTuple
 
 FOLDER = Path(__file__).parent
 #: What the adapter puts in place of an empty profiling_options.
-PROFILING = '{"output":"./","training_trace":"on","task_time":"on","hccl":"on","aicpu":"on","aic_metrics":"PipeUtilization","msproftx":"off"}'
+PROFILING = (
+    '{"output":"./","training_trace":"on","task_time":"on","hccl":"on","aicpu":"on",'
+    '"aic_metrics":"PipeUtilization","msproftx":"off"}'
+)
 #: Folders that are links on the machine that is played.
 LINKS = {"/data/link/dump": "/mnt/disk1/dump", "/data/link/work": "/mnt/disk1/work"}
 CLOSE = "forbidden_close_pass:on"
