@@ -119,7 +119,7 @@ def test_the_schema_of_the_project_is_one() -> None:
 def test_what_npuprof_toml_cannot_mean_is_refused_by_npuprof_and_by_the_schema(text: str) -> None:
     assert not PROJECT.is_valid(tomllib.loads(text))
     if "NP999" not in text:  # said as a warning, where it counts
-        with pytest.raises(NpuprofError):
+        with pytest.raises(NpuprofError, match=r"^npuprof\.toml:\d+:\d+: error NP0\d\d: "):
             parse_project("npuprof.toml", text.replace("url = 'u'", "url = 'file:///u'").encode())
 
 

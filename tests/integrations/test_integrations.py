@@ -138,7 +138,7 @@ def test_absl_refuses_what_is_not_there_as_it_does_any_flag(
 
 
 def test_the_help_of_a_script_tells_the_flags(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
+    with pytest.raises(SystemExit, match=r"^0$"):
         parse(["--help"], preset="50%")
     said = capsys.readouterr().out
     assert "Default: 50%." in said

@@ -309,7 +309,7 @@ def test_a_fault_of_the_file_is_told_where_presets_are_looked_for(team: Repo, ru
     write(team.folder, {"npuprof.toml": "presets = [\n"})
     for words in (("show", "base"), ("list",), ("show", "jobs/x/preset")):
         assert (run(*words).code, "npuprof.toml" in run(*words).err) == (2, True)
-    with pytest.raises(NpuprofError):
+    with pytest.raises(NpuprofError, match="error NP008: no preset 'jobs/x/preset'"):
         Folder("profiles").profile("jobs/x/preset")
 
 

@@ -616,12 +616,12 @@ def test_what_a_run_started_ends_with_it_or_is_waited_for(
 ) -> None:
     monkeypatch.setenv("NPUPROF_TIMEOUT", "30")
     url = f"ssh://git@hang{hub}"
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number, code in ((signal.SIGTERM, 128 + signal.SIGTERM), (signal.SIGINT, -signal.SIGINT)):
         ended = start_fetch(url)
         wait_for(lambda: list_living(tmp_path))
         ended.send_signal(number)
         ended.communicate()
-        assert ended.returncode != 0
+        assert ended.returncode == code
         wait_for(lambda: not list_living(tmp_path))
         (tmp_path / "pids").unlink()
 

@@ -875,10 +875,13 @@ def test_a_text_that_was_kept_and_is_not_whole_is_read_again(
     damage: bytes, app: Repo, run: Run
 ) -> None:
     assert run("show", "job").code == 0
-    for path in Path(os.environ["XDG_CACHE_HOME"], "npuprof", "presets").rglob("*"):
-        if path.is_file():
-            path.write_bytes(damage)
+    folder = Path(os.environ["XDG_CACHE_HOME"], "npuprof", "presets")
+    kept = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    assert kept
+    for path in kept:
+        path.write_bytes(damage)
     assert "hccl_timeout = 600\n" in run("show", "job").out
+    assert [path for path, text in kept.items() if text and path.read_bytes() == text]
 
 
 def test_the_store_of_a_source_is_listed_shown_and_checked(app: Repo, run: Run) -> None:
