@@ -130,7 +130,7 @@ class Migrate(Verb):
             "json": lambda: fields | _build_fields(outcome),
         }
         return self._build_answer(
-            context, forms, [outcome], outcome.left, (f"{done} {file.source}", *notes)
+            context, forms, [outcome], outcome.decisions, (f"{done} {file.source}", *notes)
         )
 
     def _migrate_all(self, context: Context) -> Answer:
@@ -151,7 +151,7 @@ class Migrate(Verb):
             "text": lambda: _format_plan(plan, self.coloured),
             "json": lambda: _build_plan_fields(plan, str(context.cann)),
         }
-        return self._build_answer(context, forms, plan.outcomes, plan.left, (summary, *notes))
+        return self._build_answer(context, forms, plan.outcomes, plan.decisions, (summary, *notes))
 
     def _build_answer(
         self,
@@ -209,7 +209,7 @@ def _format_outcome(outcome: Outcome, coloured: bool) -> str:
         for line in text_changes.format_change_lines(change, "", coloured)
     ]
     return "".join(f"{line}\n" for line in [*lines, *_format_steps(outcome)]) + format_findings(
-        outcome.left, coloured
+        outcome.decisions, coloured
     )
 
 
@@ -246,7 +246,7 @@ def _build_fields(outcome: Outcome) -> dict[str, Any]:
             {"option": carried.step.option, "to": carried.step.to, "path": list(carried.path)}
             for carried in outcome.moved.carried
         ],
-        "findings": [build_finding_dict(finding) for finding in outcome.left],
+        "findings": [build_finding_dict(finding) for finding in outcome.decisions],
     }
 
 
@@ -258,7 +258,7 @@ def _format_plan(plan: StoreMigration, coloured: bool) -> str:
         for line in _format_steps(outcome)
     ]
     shown = [format_difference(file.source, file.text, text) for file, text in plan.files]
-    return "".join([*steps, *shown]) + format_findings(plan.left, coloured)
+    return "".join([*steps, *shown]) + format_findings(plan.decisions, coloured)
 
 
 def _build_plan_fields(plan: StoreMigration, release: str) -> dict[str, Any]:

@@ -1,5 +1,6 @@
-"""Changes of lists: ``KEY+=VALUE`` and ``KEY-=VALUE``, in the list itself or in what is appended to
-the inherited one.
+"""Changes of lists: ``KEY+=VALUE`` and ``KEY-=VALUE``.
+
+They concern the list itself, or the elements that a preset appends to the inherited list.
 """
 
 from __future__ import annotations
@@ -23,9 +24,7 @@ from npuprof.store import assignment_arguments
 
 
 class ListChange(Record):
-    """The elements to add to a key's list, or to remove from it (if ``adds`` is false), as the user
-    wrote them.
-    """
+    """The elements to add to a key's list, or to remove from it, as the user wrote them."""
 
     key: str
     text: str
@@ -36,11 +35,10 @@ def parse_list_change(text: str) -> ListChange | None:
     """Return ``KEY+=VALUE`` or ``KEY-=VALUE`` parsed; None for other texts."""
     name, equals, raw = text.partition("=")
     name = name.rstrip()
-    return (
-        ListChange(name[:-1].rstrip(), raw.strip(), name[-1] == "+")
-        if equals and name[-1:] in ("+", "-") and name[:-1].strip()
-        else None
-    )
+    key, sign = name[:-1].rstrip(), name[-1:]
+    if not equals or not key or sign not in ("+", "-"):
+        return None
+    return ListChange(key, raw.strip(), sign == "+")
 
 
 def parse_appended(text: str) -> ListChange:
@@ -101,33 +99,36 @@ def find_list_changes(
     if path[0] == "append":
         path = path[1:]
     inherited = below if below is not None else resolve_inherited(profile, data)
-    is_inherited, there = values.find_setting_value(inherited, key, path[2:])
-    there = values.parse_structured_value(key, there) if len(path) == 2 else there
     own = find_at_path(data, path)
-    added = find_at_path(data, ("append", *path))
-    for value in (own, added, there if is_inherited and own is MISSING else MISSING):
+    appended = find_at_path(data, ("append", *path))
+    base = MISSING  # the inherited list, unless the preset's own list replaces it
+    is_inherited, inherited_value = values.find_setting_value(inherited, key, path[2:])
+    if is_inherited and own is MISSING:
+        is_whole_value = len(path) == 2
+        base = (
+            values.parse_structured_value(key, inherited_value)
+            if is_whole_value
+            else inherited_value
+        )
+    for value in (own, appended, base):
         if value is not MISSING and not isinstance(value, list):
             raise _build_no_list_error(change.key, value)
-    lists: dict[str, list[Any] | None] = {
-        "own": own if own is not MISSING else None,
-        "added": added if added is not MISSING else None,
-    }
-    known = [
-        item
-        for listed in (there if own is MISSING and is_inherited else [], *lists.values())
-        for item in listed or []
-    ]
+    known = [item for part in (base, own, appended) if part is not MISSING for item in part]
     items = _read_items(change.text, known)
+    # by the document path of each list that the preset has itself
+    lists: dict[Path, list[Any]] = {
+        path: [] if own is MISSING else own,
+        ("append", *path): [] if appended is MISSING else appended,
+    }
     if change.adds:
         new = _leave_out_known(items, known, change.key, notes)
         if not new:
             return []
-        name = "added" if lists["added"] is not None or (own is MISSING and is_inherited) else "own"
-        lists[name] = [*(lists[name] or []), *new]
-    else:
-        name = _find_holder(lists, items, known, change.key)
-        lists[name] = [item for item in lists[name] or [] if not _is_among(item, items)]
-    return [_put_list(data, path if name == "own" else ("append", *path), lists[name] or [])]
+        target = path if appended is MISSING and base is MISSING else ("append", *path)
+        return [_put_list(data, target, [*lists[target], *new])]
+    target = _find_list_with(items, lists, known, change.key)
+    remaining = [item for item in lists[target] if not _is_among(item, items)]
+    return [_put_list(data, target, remaining)]
 
 
 def _change_names(
@@ -140,7 +141,11 @@ def _change_names(
     own = find_at_path(data, path)
     if own is MISSING and known.inherited:  # its own list replaces the inherited one
         own = list(resolve_apart(profile).products)
-    before = [] if own is MISSING else [own] if isinstance(own, str) else own
+    before: Any = own
+    if own is MISSING:
+        before = []
+    elif isinstance(own, str):
+        before = [own]
     if not isinstance(before, list):
         raise _build_no_list_error(change.key, before)
     listed = assignment_arguments.parse_assigned_value("", change.text)
@@ -148,7 +153,7 @@ def _change_names(
     if change.adds:
         new = _leave_out_known(items, before, change.key, notes)
         return [_put_list(data, path, [*before, *new])] if new else []
-    _find_holder({"own": before}, items, before, change.key)
+    _find_list_with(items, {path: before}, before, change.key)
     return [_put_list(data, path, [item for item in before if not _is_among(item, items)])]
 
 
@@ -160,11 +165,8 @@ def _read_items(text: str, known: list[Any]) -> list[Any]:
     value = assignment_arguments.parse_assigned_value("", text)
     if not isinstance(value, list):
         return [value]
-    if (
-        known
-        and all(isinstance(item, list) for item in known)
-        and not all(isinstance(item, list) for item in value)
-    ):
+    is_list_of_lists = bool(known) and all(isinstance(item, list) for item in known)
+    if is_list_of_lists and not all(isinstance(item, list) for item in value):
         return [value]
     return value
 
@@ -183,16 +185,18 @@ def _leave_out_known(items: list[Any], known: list[Any], key: str, notes: list[s
     return new
 
 
-def _find_holder(lists: dict[str, Any], items: list[Any], known: list[Any], key: str) -> str:
-    """Return which of the document's own lists contains all elements to remove.
+def _find_list_with(
+    items: list[Any], lists: dict[Path, list[Any]], known: list[Any], key: str
+) -> Path:
+    """Return the path of the document's list that contains all elements to remove.
 
     Raises NpuprofError if none does.
     """
-    for name, listed in lists.items():
+    for path, listed in lists.items():
         if listed and all(_is_among(item, listed) for item in items):
-            return name
-    lost = next((item for item in items if not _is_among(item, known)), None)
-    if lost is None:
+            return path
+    missing = next((item for item in items if not _is_among(item, known)), None)
+    if missing is None:
         shown = ", ".join(map(keys.format_short_value, items))
         what, hint = (
             f"{shown} in {key} is inherited, at least in part",
@@ -202,7 +206,7 @@ def _find_holder(lists: dict[str, Any], items: list[Any], known: list[Any], key:
             "NP924", what, "Only elements in a preset's own list can be removed individually.", hint
         )
     hint = f"it is {keys.format_short_value(known)}" if known else ""
-    raise build_error("NP924", f"{key} has no {keys.format_short_value(lost)}", "", hint)
+    raise build_error("NP924", f"{key} has no {keys.format_short_value(missing)}", "", hint)
 
 
 def _put_list(data: dict[str, Any], path: Path, listed: list[Any]) -> PathChange:

@@ -5,20 +5,19 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from npuprof import catalog, checks
 from npuprof.catalog.written_condition import list_team_reads
 from npuprof.edit.changed import build_opener
 from npuprof.edit.merge import Merged, find_setting_key
-from npuprof.model import Context, Finding, NpuprofError, Path
+from npuprof.model import Context, Finding, NpuprofError, Path, Record
 from npuprof.store.folder import Folder
 from npuprof.store.sources.lookups import Lookups
 
-_DEEDS = {"error": "break", "warning": "bring the warning"}
+_EFFECTS = {"error": "break", "warning": "bring the warning"}
 
 
-class Unfit(NamedTuple):
+class Unfit(Record):
     """Their changes that must become conflicts, and the findings caused by both sides together."""
 
     forced: list[Path]
@@ -26,62 +25,68 @@ class Unfit(NamedTuple):
 
 
 def find_unfit_changes(result: Merged, texts: Sequence[str], path: str) -> Unfit:
-    """Return their changes that cause errors neither side has alone; new warnings become notes."""
+    """Return their changes that cause errors neither side has alone; new warnings become notes.
+
+    ``texts`` are the base, ours and theirs.
+    """
     forced: list[Path] = []
     notes: list[str] = []
     home = _find_home(path)
     if home is None:
         return Unfit(forced, notes)
-    before = [_find_faults(*home, text) for text in texts[1:]]
-    now, resolved = _find_faults(*home, result.ours)
-    if resolved and not all(whole for _, whole in before):
+    known: set[tuple[str, str, str]] = set()
+    are_sides_resolved = True
+    for text in texts[1:]:
+        findings, is_resolved = _find_faults(*home, text)
+        known.update(map(_identify_fault, findings))
+        are_sides_resolved &= is_resolved
+    now, is_merge_resolved = _find_faults(*home, result.ours)
+    if is_merge_resolved and not are_sides_resolved:
         return Unfit(forced, notes)  # a side that cannot be resolved may hide existing errors
-    known = {_identify_fault(finding) for findings, _ in before for finding in findings}
     for finding in now:
         if finding.severity == "info" or _identify_fault(finding) in known:
             continue
         notes.append(
-            f"together, both sides {_DEEDS[finding.severity]} {finding.code}: {finding.message}"
+            f"together, both sides {_EFFECTS[finding.severity]} {finding.code}: {finding.message}"
         )
         if finding.severity == "error":
-            rule = next((rule for rule in catalog.load_rules() if rule.code == finding.code), None)
-            reads = rule.reads if rule else _list_team_reads(*home, finding.code)
-            concerned = {*reads, finding.key, finding.key.partition(".")[0]}
-            forced += [
-                taken for taken in result.taken if _concerns_setting(taken, concerned)
-            ] or result.taken
+            section = finding.key.split(".")[0]
+            keys = {*_list_read_keys(*home, finding.code), finding.key, section} - {""}
+            concerned = [taken for taken in result.taken if _concerns_setting(taken, keys)]
+            forced += concerned or result.taken
     return Unfit(forced, notes)
 
 
-def _list_team_reads(folder: Folder, name: str, code: str) -> tuple[str, ...]:
-    """Return the settings that a team rule reads; empty if there is no such rule."""
+def _list_read_keys(folder: Folder, name: str, code: str) -> tuple[str, ...]:
+    """Return the settings that a rule of the catalogue or the team reads; empty for other codes."""
+    for rule in catalog.load_rules():
+        if rule.code == code:
+            return rule.reads
     policy = Lookups().load_policy(folder)
-    return next(
-        (
-            list_team_reads(rule)
-            for rule in (policy.select(name).rules if policy else ())
-            if rule.code == code
-        ),
-        (),
-    )
+    for team_rule in policy.select(name).rules if policy else ():
+        if team_rule.code == code:
+            return list_team_reads(team_rule)
+    return ()
 
 
-def _concerns_setting(path: Path, concerned: set[str]) -> bool:
-    return any(
-        key in concerned for end in range(2, len(path) + 1) if (key := find_setting_key(path[:end]))
-    )
+def _concerns_setting(path: Path, keys: set[str]) -> bool:
+    """Return whether a path is at or below the path of one of some settings."""
+    return any(find_setting_key(path[:end]) in keys for end in range(2, len(path) + 1))
 
 
 def _find_home(path: str) -> tuple[Folder, str] | None:
-    """Return the store of a work tree file, and its preset's name: ``$NPUPROF_STORE``, or the
-    nearest parent store.
+    """Return the store of a work tree file, and its preset's name.
+
+    The store is ``$NPUPROF_STORE``, else the nearest one above the file.
     """
-    parts = path.split("/")
     variable = os.environ.get("NPUPROF_STORE")
-    roots = [
-        os.path.join(".", *parts[:depth], "profiles") for depth in range(len(parts) - 1, -1, -1)
-    ]
-    for root in [variable] if variable else roots:
+    if variable:
+        roots = [variable]
+    else:
+        parts = path.split("/")
+        depths = range(len(parts) - 1, -1, -1)
+        roots = [os.path.join(".", *parts[:depth], "profiles") for depth in depths]
+    for root in roots:
         folder = Folder(root)
         folder.is_implied = True
         if name := folder.locate_file(os.path.abspath(path)):

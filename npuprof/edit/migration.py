@@ -1,9 +1,8 @@
-"""Migration of a preset's text to another release: applies the lossless steps of
-``catalog/releases.toml``.
+"""Migration of a preset's text to another release, by the steps of ``catalog/releases.toml``.
 
-Text in, text and findings out. A step is applied if its condition is certain for the file's own
-values. Steps that concern inherited values or need a decision become findings, and so do team rules
-that read a migrated key.
+Text in, text and findings out. A lossless step is applied if its condition is certain for the
+file's own values. Steps that concern inherited values or need a decision become findings, and so do
+team rules that read a migrated key.
 """
 
 from __future__ import annotations
@@ -37,9 +36,7 @@ from npuprof.resolve.config import Config
 
 
 class MadeStep(Record):
-    """An applied step: its rule, the path of the old value, and the new value (None if
-    there is none).
-    """
+    """An applied step, the path of the old value, and both values; ``after`` may be None."""
 
     step: Step
     path: Path
@@ -57,26 +54,20 @@ class MadeStep(Record):
 
 
 class CarriedName(Record):
-    """A parent's renamed key in a preset's ``unset`` or ``locked`` list, updated to the
-    new name.
-    """
+    """A parent's renamed key in a preset's ``unset`` or ``locked`` list, with its new name."""
 
     step: Step
     path: Path
 
     def __str__(self) -> str:
-        where = (
-            f"{self.path[-2]} of override {self.path[1] + 1}"
-            if self.path[0] == "override"
-            else self.path[-2]
-        )
+        where = self.path[-2]
+        if self.path[0] == "override":
+            where = f"{where} of override {self.path[1] + 1}"
         return f"{where} names {self.step.to} in place of {self.step.option}"
 
 
 class Migration(Record):
-    """The result of a migration: the new text, its steps, the renamed list entries, and the
-    remaining decisions.
-    """
+    """A migrated text: its steps, the renamed list entries, and the remaining decisions."""
 
     text: str
     made: tuple[MadeStep, ...] = ()
@@ -94,82 +85,64 @@ def migrate_profile(
     ``plan`` lists the keys that are renamed in all related presets; without it, the profile is
     migrated alone. Raises NpuprofError.
     """
-    made = []
-    changes = []
-    findings = []
-    gone: set[tuple[Path, str]] = set()
     data = profile.document.data
-    bases: list[Path] = [
-        (),
-        *((("override", number)) for number in range(len(data.get("override", [])))),
-    ]
     steps = load_migration_steps(release)
     if plan is None:
         plan = plan_renames([config], steps, lambda member: member.document is profile.document)
     hindrances = plan.get(profile.key, {})
+    bases: list[Path] = [()]
+    bases += [("override", index) for index in range(len(data.get("override", [])))]
+    made: list[MadeStep] = []
+    changes: list[PathChange] = []
+    findings: list[Finding] = []
+    renamed_keys: set[Path] = set()  # a later step must not apply to the old key
     for step in steps:
         for base in bases:
-            table = find_at_path(data, (*base, "options"))
-            if (
-                not isinstance(table, dict)
-                or step.option not in table
-                or (base, step.option) in gone
-            ):
+            path = (*base, "options", step.option)
+            table = find_at_path(data, path[:-1])
+            if not isinstance(table, dict) or step.option not in table or path in renamed_keys:
                 continue
             if not is_step_due(step, table, config):
                 continue
-            path: Path = (*base, "options", step.option)
-            done, stopped = None, ""
+            step_changes, hindrance = None, ""
             if is_step_certain(step, config, base, data):
-                stopped = hindrances.get(step.option, "") if step.to else ""
-                done = None if stopped else _find_step_changes(step, path, table)
-            if done is None:
-                findings.append(
-                    _build_decision_finding(step, profile.origin(*path), profile.name, stopped)
-                )
-            else:
-                changes += done
-                made.append(
-                    MadeStep(
-                        step,
-                        path,
-                        table[step.option],
-                        None if done[0].value is MISSING else done[0].value,
-                    )
-                )
-                gone |= {(base, step.option)} if step.to else set()
+                hindrance = hindrances.get(step.option, "") if step.to else ""
+                step_changes = None if hindrance else _find_step_changes(step, path, table)
+            if step_changes is None:
+                origin = profile.origin(*path)
+                findings.append(_build_decision_finding(step, origin, profile.name, hindrance))
+                continue
+            changes += step_changes
+            value = step_changes[0].value
+            after = None if value is MISSING else value
+            made.append(MadeStep(step, path, table[step.option], after))
+            if step.to:
+                renamed_keys.add(path)
         findings += _check_inherited_value(step, profile, config)
-    carried, renamed = _carry_names(
-        profile, steps, {option for option, hindrance in hindrances.items() if not hindrance}
-    )
-    changes += renamed
+    movable = {option for option, hindrance in hindrances.items() if not hindrance}
+    carried, list_changes = _carry_names(profile, steps, movable)
+    changes += list_changes
     findings += check_changed_defaults(config, release, since)
     changes += _find_range_change(profile, release, made)
-    return Migration(
-        edit.apply_changes(profile.document.text, changes),
-        tuple(made),
-        tuple(findings),
-        tuple(carried),
-    )
+    text = edit.apply_changes(profile.document.text, changes)
+    return Migration(text, tuple(made), tuple(findings), tuple(carried))
 
 
 def _find_step_changes(step: Step, path: Path, table: dict[str, Any]) -> list[PathChange] | None:
     """Return one step as changes, the replacement first; None if the step is impossible."""
-    old = table[step.option]
     if step.action == "drop":
         return [PathChange(path, MISSING)]
     if step.action == "modes":
         return _find_mode_changes(step, path, table)
-    known = dict(step.values)
-    mark = format_plain_value(old)
-    return (
-        [PathChange(path, known[mark], step.to if step.action == "rename" else "")]
-        if mark in known
-        else None
-    )
+    new_values = dict(step.values)
+    old = format_plain_value(table[step.option])
+    if old not in new_values:
+        return None
+    return [PathChange(path, new_values[old], step.to if step.action == "rename" else "")]
 
 
 def _find_mode_changes(step: Step, path: Path, table: dict[str, Any]) -> list[PathChange] | None:
+    """Return the changes that join a mode and its list of operators into one option."""
     listed = values.parse_structured_value(
         "optypelist_for_implmode", table.get("optypelist_for_implmode")
     )
@@ -216,29 +189,21 @@ def _check_inherited_value(step: Step, profile: Profile, config: Config) -> list
     return [build_finding("NP513", what, step.why, hint, origin, step.option, (profile.name,))]
 
 
-def check_heirs(made: tuple[MadeStep, ...], heirs: list[Profile], release: str) -> list[Finding]:
+def check_dependents(
+    made: tuple[MadeStep, ...], dependents: list[Profile], release: str
+) -> list[Finding]:
     """Return the places where dependents of the migrated preset still use a renamed key."""
     findings = []
-    steps = {change.step.option: change.step for change in made if change.step.to}
-    for heir in heirs:
-        for step in steps.values():
-            for mention in list_mentions(heir, step.option):
-                what = f"{step.rule}: {heir.name} names {step.option}, and inherits {step.to} now"
-                why = (
-                    "It overrode, cleared or locked the value "
-                    "of this preset; now both keys are set."
-                )
-                hint = f"npuprof migrate --all --cann {release} carries it over"
+    renames = {change.step.option: change.step for change in made if change.step.to}
+    why = "It overrode, cleared or locked the value of this preset; now both keys are set."
+    hint = f"npuprof migrate --all --cann {release} carries it over"
+    for child in dependents:
+        for option, step in renames.items():
+            what = f"{step.rule}: {child.name} names {option}, and inherits {step.to} now"
+            for mention in list_mentions(child, option):
+                origin = child.origin(*mention.path)
                 findings.append(
-                    build_finding(
-                        "NP513",
-                        what,
-                        why,
-                        hint,
-                        heir.origin(*mention.path),
-                        step.option,
-                        (heir.name,),
-                    )
+                    build_finding("NP513", what, why, hint, origin, option, (child.name,))
                 )
     return findings
 
@@ -249,19 +214,20 @@ def _carry_names(
     """Return the list entries that follow renamed options of related presets, and the changes."""
     carried: list[CarriedName] = []
     lists: dict[Path, list[str]] = {}
-    ways = {
+    renames = {
         step.option: step
-        for step in reversed(steps)
+        for step in reversed(steps)  # the first step of an option counts
         if step.option in options and step.action == "rename"
     }
-    for option, step in ways.items():
+    for option, step in renames.items():
         for mention in list_mentions(profile, option):
             if mention.kind not in ("unset", "locked"):
                 continue
-            names = lists.setdefault(
-                mention.path[:-1], list(find_at_path(profile.document.data, mention.path[:-1]))
-            )
-            names[mention.path[-1]] = step.to
+            *list_path, index = mention.path
+            path = tuple(list_path)
+            if path not in lists:
+                lists[path] = list(find_at_path(profile.document.data, path))
+            lists[path][index] = step.to
             carried.append(CarriedName(step, mention.path))
     return carried, [PathChange(path, list(dict.fromkeys(names))) for path, names in lists.items()]
 
@@ -308,45 +274,48 @@ def list_changed_defaults(
 
 
 def check_changed_defaults(config: Config, release: str, since: str = "") -> list[Finding]:
-    """Return the defaults that changed between the oldest release of a preset and the
-    requested one.
-    """
-    within = (
-        releases.find_releases_in_range(config.cann) if config.cann else (since,) if since else None
-    )
-    if not within:
+    """Return the defaults that changed between a preset's oldest release and the requested one."""
+    oldest = since
+    if config.cann:
+        within = releases.find_releases_in_range(config.cann)
+        oldest = within[0] if within else ""
+    if not oldest:
         return []
     origin = config.find_profile_origin("cann") or config.lineage[-1].origin()
     return [
         row.build_finding()._replace(origin=origin, profiles=(config.name,))
-        for row in list_changed_defaults(within[0], release)
+        for row in list_changed_defaults(oldest, release)
         if row.option not in config.settings and row.unless not in config.settings
     ]
 
 
 def _find_range_change(profile: Profile, release: str, made: list[MadeStep]) -> list[PathChange]:
-    """Return the change that makes ``cann`` include the release, and no release that lacks the
-    current settings.
+    """Return the change that makes ``cann`` fit the migrated settings, if it is needed.
+
+    The new range includes the release, and no release that lacks a renamed option.
     """
     spec = profile.table.get("cann")
     within = releases.find_releases_in_range(spec) if spec else None
     if not spec or within is None:
         return []
-    came = [
-        option
-        for name in {change.step.to for change in made}
-        if (option := catalog.find_option(name)) is not None
-    ]
-    unknown = any(
-        option.states[releases.release_index(name)] == "." for option in came for name in within
-    )
-    if release in within and not unknown:
+    new_names = {change.step.to for change in made}
+    if release in within and not any(_is_option_missing(name, within) for name in new_names):
         return []
-    upper = [clause.strip() for clause in spec.split(",") if clause.strip().startswith("<")]
-    remaining = [
-        clause for clause in upper if release in (releases.find_releases_in_range(clause) or ())
+    upper_bounds = [
+        clause
+        for clause in map(str.strip, spec.split(","))
+        if clause.startswith("<") and release in (releases.find_releases_in_range(clause) or ())
     ]
-    return [PathChange(profile.locate_range("cann"), ",".join([f">={release}", *remaining]))]
+    new_range = ",".join([f">={release}", *upper_bounds])
+    return [PathChange(profile.locate_range("cann"), new_range)]
+
+
+def _is_option_missing(name: str, within: Iterable[str]) -> bool:
+    """Return whether one of some releases lacks an option of the catalogue."""
+    option = catalog.find_option(name)
+    return option is not None and any(
+        option.states[releases.release_index(release)] == "." for release in within
+    )
 
 
 _WHY = (
@@ -375,26 +344,21 @@ def check_rules(policy: Policy | None, made: Mapping[str, Iterable[MadeStep]]) -
 
 
 def _build_rule_finding(rule: TeamRule, step: Step) -> Finding:
-    now = (
-        f"which is {step.to} now"
-        if step.to
-        else "which is not set any more"
-        if step.action == "drop"
-        else "whose values are others now"
-    )
-    hint = (
-        f"take {step.option} out of the rule"
-        if step.action == "drop"
-        else f"write {step.to or step.option} in the rule"
-    )
-    in_when = rule.when is not None and step.option in map(
-        ".".join, condition.collect_condition_paths(rule.when[1])
-    )
-    origin = (
-        rule.origin._replace(path=(*rule.origin.path, "when" if in_when else "require"))
-        if rule.origin
-        else None
-    )
+    if step.to:
+        now = f"which is {step.to} now"
+    elif step.action == "drop":
+        now = "which is not set any more"
+    else:
+        now = "whose values are others now"
+    hint = f"write {step.to or step.option} in the rule"
+    if step.action == "drop":
+        hint = f"take {step.option} out of the rule"
+    field = "require"
+    if rule.when is not None:
+        _, tree = rule.when
+        if step.option in map(".".join, condition.collect_condition_paths(tree)):
+            field = "when"
+    origin = rule.origin and rule.origin._replace(path=(*rule.origin.path, field))
     return build_finding(
         "NP511", f"rule {rule.code} reads {step.option}, {now}", _WHY, hint, origin, step.option
     )

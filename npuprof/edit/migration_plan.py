@@ -27,7 +27,7 @@ class Outcome(Record):
     moved: Migration
     before: Config
     after: Config
-    left: list[Finding]
+    decisions: list[Finding]
 
 
 def migrate_file(file: PresetFile, context: Context, since: str = "") -> Outcome:
@@ -41,61 +41,54 @@ def migrate_file(file: PresetFile, context: Context, since: str = "") -> Outcome
     after = resolve_apart(file.parse_changed(moved.text), context)
     findings = list(moved.findings)
     if isinstance(profile.home, Folder) and moved.made:
-        heirs = [profile.home.profile(name) for name in find_dependents(profile.home, profile.name)]
-        findings += migration.check_heirs(moved.made, heirs, release)
+        dependents = [
+            profile.home.profile(name) for name in find_dependents(profile.home, profile.name)
+        ]
+        findings += migration.check_dependents(moved.made, dependents, release)
         findings += check_rules(Lookups().load_policy(profile.home), {profile.name: moved.made})
     moved = moved._replace(findings=tuple(findings))
-    return Outcome(moved, before, after, _list_left(moved, after, before))
+    return Outcome(moved, before, after, _list_decisions(moved, after, before))
 
 
-def _list_left(moved: Migration, after: Config, before: Config) -> list[Finding]:
-    """Return the remaining decisions: steps that were not applied, and findings of the result in
-    that release.
-    """
+def _list_decisions(moved: Migration, after: Config, before: Config) -> list[Finding]:
+    """Return the remaining decisions: skipped steps, all errors of the result, and new warnings."""
     reported = {finding.key for finding in moved.findings}
     known = {(finding.code, finding.key) for finding in checks.check_config(before)}
-    brought = [
-        finding
-        for finding in checks.check_config(after)
-        if finding.key not in reported
-        and (
-            finding.severity == "error"
-            or (finding.severity == "warning" and (finding.code, finding.key) not in known)
-        )
-    ]
-    return checks.fold_findings([*moved.findings, *brought])
+    decisions = [*moved.findings]
+    for finding in checks.check_config(after):
+        is_new_warning = finding.severity == "warning" and (finding.code, finding.key) not in known
+        if finding.key not in reported and (finding.severity == "error" or is_new_warning):
+            decisions.append(finding)
+    return checks.fold_findings(decisions)
 
 
 def require_matching_dependents(outcome: Outcome, file: PresetFile, workspace: Workspace) -> None:
-    """Raise NpuprofError if dependents of a migrated preset still use its old key, or would have
-    new errors.
-    """
-    parted = [
+    """Raise NpuprofError if dependents still use the old key, or would have new errors."""
+    outdated = [
         finding
         for finding in outcome.moved.findings
         if finding.code == "NP513" and finding.profiles != (outcome.after.name,)
     ]
-    if parted:
+    if outdated:
         message = (
             "nothing written: presets that extend it set the old key; --all migrates them too, "
             "--no-check writes it anyway"
         )
         output.print_note(message)
-        raise NpuprofError(finding._replace(severity="error") for finding in parted)
+        raise NpuprofError(finding._replace(severity="error") for finding in outdated)
     require_valid_dependents(workspace, file.path, file.profile, outcome.moved.text)
 
 
 class StoreMigration(Record):
-    """A store migrated to a release: the changed files with their new texts, and the outcome of
-    each preset.
+    """A store migrated to a release: the changed files with their new texts, and each outcome.
 
-    ``rules`` are findings about team rules, also included in ``left``. ``open_migrated`` opens the
-    migrated store.
+    ``rules`` are findings about team rules, also included in ``decisions``. ``open_migrated`` opens
+    the migrated store.
     """
 
     files: list[tuple[PresetFile, str]]
     outcomes: list[Outcome]
-    left: list[Finding]
+    decisions: list[Finding]
     rules: list[Finding]
     open_migrated: Callable[[Context], Workspace]
 
@@ -122,25 +115,22 @@ def migrate_store(home: Folder, context: Context, since: str) -> StoreMigration:
     faults: list[Finding] = []
     for name, done in moved.items():
         with isolate_faults(home.cite_file(f"{name}.toml"), faults, name):
-            outcomes.append(
-                Outcome(
-                    done, before[name], after[name], _list_left(done, after[name], before[name])
-                )
-            )
+            decisions = _list_decisions(done, after[name], before[name])
+            outcomes.append(Outcome(done, before[name], after[name], decisions))
     if faults:
         raise NpuprofError(faults)
-    left = [
-        *checks.fold_findings(finding for outcome in outcomes for finding in outcome.left),
-        *rules,
-    ]
-    return StoreMigration(files, outcomes, left, rules, open_migrated)
+    decisions = [finding for outcome in outcomes for finding in outcome.decisions]
+    return StoreMigration(
+        files, outcomes, [*checks.fold_findings(decisions), *rules], rules, open_migrated
+    )
 
 
 def _migrate_all(
     before: Mapping[str, Config], changed: ChangedStore, context: Context, since: str
 ) -> tuple[list[tuple[PresetFile, str]], dict[str, Migration]]:
-    """Return the changed files with their new texts, which are also set in ``changed``, and each
-    preset's migration.
+    """Return the changed files with their new texts, and each preset's migration.
+
+    The new texts are also set in ``changed``: children are migrated after their parents.
     """
     files: list[tuple[PresetFile, str]] = []
     moved: dict[str, Migration] = {}

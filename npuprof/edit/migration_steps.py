@@ -34,41 +34,36 @@ class Step(Record):
 def load_migration_steps(release: str) -> list[Step]:
     """Return the steps for a release, in catalogue order."""
     now = releases.release_index(release)
-    return [
-        step
-        for step in (Step(**row) for row in load_built_part("migrations")["steps"])
-        if releases.release_index(step.since) <= now
-    ]
+    steps = [Step(**row) for row in load_built_part("migrations")["steps"]]
+    return [step for step in steps if releases.release_index(step.since) <= now]
 
 
 def is_step_due(step: Step, table: dict[str, Any], config: Config) -> bool:
-    """Return whether the values of a table, or else of a config, satisfy the condition
-    of a step.
-    """
-    lookup = build_setting_lookup(table, config, _find_overruled_key(step, config))
+    """Return whether the values of a table, else of a config, satisfy the condition of a step."""
+    lookup = build_setting_lookup(table, config, _find_overridden_key(step, config))
     return condition.evaluate_condition(step.when, lookup) is True
 
 
-def _find_overruled_key(step: Step, config: Config) -> str:
-    """Return the new name of a key that only a parent sets so far, which the value here would
-    override.
+def _find_overridden_key(step: Step, config: Config) -> str:
+    """Return the new name of a key if only a parent sets it: the renamed value overrides it."""
+    if step.action != "rename" or step.to not in config.settings:
+        return ""
+    origin = config.origin(step.to)
+    is_inherited = origin is not None and origin.document is not config.lineage[-1].document
+    return step.to if is_inherited else ""
+
+
+def build_setting_lookup(table: dict[str, Any], config: Config, overridden: str = "") -> Any:
+    """Return a lookup function for conditions: in a table, else in a config.
+
+    The config's value of an ``overridden`` key is ignored.
     """
-    origin = (
-        config.origin(step.to) if step.action == "rename" and step.to in config.settings else None
-    )
-    return (
-        step.to if origin is not None and origin.document is not config.lineage[-1].document else ""
-    )
-
-
-def build_setting_lookup(table: dict[str, Any], config: Config, overruled: str = "") -> Any:
-    """Return a lookup function for conditions: in a table, else in a config."""
 
     def look_up_setting(path: tuple[str, ...]) -> tuple[bool | None, Any]:
         name = path[0]
         if name in table:
             return True, table[name]
-        if name in config.settings and name != overruled:
+        if name in config.settings and name != overridden:
             return True, config.settings[name]
         return False, UNSET_VALUES.get(name)
 

@@ -85,9 +85,8 @@ class Moved:
             renamed = reference_renaming.rename_references(read, self.old_name, self.name)
             if renamed != read.text:
                 self._files.append((read_preset_file(self.home, name), renamed))
-                self.changed.set_text(
-                    name, read.source, renamed
-                )  # at once, while its data are cached
+                # at once, while its data are cached
+                self.changed.set_text(name, read.source, renamed)
             self._pins += [
                 f"{origin} keeps {name}"
                 for origin, name in reference_renaming.list_pinned_references(read, self.old_name)
@@ -106,17 +105,17 @@ class Moved:
 
     def format_difference(self) -> str:
         """Return the changes in git's format."""
-        old, new = (escape_controls(one.source.lstrip(os.sep)) for one in (self.old, self.new))
+        old = escape_controls(self.old.source.lstrip(os.sep))
+        new = escape_controls(self.new.source.lstrip(os.sep))
         shown = [
             format_difference(file.source, file.text, renamed) for file, renamed in self._files
         ]
-        # (last: text after a rename header would belong to the rename)
-        same = "similarity index 100%\n" if self.text == self.old.text else ""
-        moved = f"diff --git a/{old} b/{new}\n{same}rename from {old}\nrename to {new}\n"
-        moved += format_difference(old, self.old.text, self.text).replace(
-            f"+++ b/{old}\n", f"+++ b/{new}\n", 1
-        )
-        return "".join([*shown, self._project_difference, moved])
+        similarity = "similarity index 100%\n" if self.text == self.old.text else ""
+        rename = f"diff --git a/{old} b/{new}\n{similarity}rename from {old}\nrename to {new}\n"
+        text_change = format_difference(old, self.old.text, self.text)
+        text_change = text_change.replace(f"+++ b/{old}\n", f"+++ b/{new}\n", 1)
+        # the rename is last: git reads text after its header as a part of it
+        return "".join([*shown, self._project_difference, rename, text_change])
 
     def list_notes(self) -> Iterator[str]:
         """Yield notes on places that keep the old name."""
@@ -145,5 +144,5 @@ def _plan_project_file(home: Folder, old: str, new: str) -> tuple[list[PlannedWr
     if text == project.text:
         return [], ""
     raw = read_file_content(home.project_file)
-    wanted = PlannedWrite(os.path.relpath(home.project_file), encode_like(raw, text), raw)
-    return [wanted], format_difference(project.source, project.text, text)
+    new_file = PlannedWrite(os.path.relpath(home.project_file), encode_like(raw, text), raw)
+    return [new_file], format_difference(project.source, project.text, text)

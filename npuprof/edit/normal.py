@@ -18,14 +18,14 @@ from npuprof.edit.merge import find_setting_key
 
 def format_normal_form(data: dict[str, Any]) -> str:
     """Return the normal form of a document."""
-    names = [
-        name
-        for name in dict.fromkeys(
-            ("profile", *catalog.load_sections(), "append", "override", *sorted(data))
-        )
-        if name in data
-    ]
-    return "".join(f"{line}\n" for name in names for line in _format_value((name,), data[name]))
+    order = dict.fromkeys(
+        ["profile", *catalog.load_sections(), "append", "override", *sorted(data)]
+    )
+    lines: list[str] = []
+    for name in order:
+        if name in data:
+            lines += _format_value((name,), data[name])
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _format_value(path: tuple[str, ...], value: Any) -> Iterator[str]:
@@ -33,28 +33,29 @@ def _format_value(path: tuple[str, ...], value: Any) -> Iterator[str]:
     shown = ".".join(map(keys.format_key_segment, path))
     if key := find_setting_key(path):
         value = _sort_unordered_value(key, value)
-    if (
-        path == ("override",)
-        and isinstance(value, list)
-        and all(isinstance(block, dict) for block in value)
-    ):
+    is_list = isinstance(value, list)
+    if path == ("override",) and is_list and all(isinstance(block, dict) for block in value):
         for block in value:
-            match = block.get("match", {})
-            yield (
-                "override "
-                f"{keys.format_toml_value(dict(sorted(match.items())) if isinstance(match, dict) else match)}"
-            )
-            rest = {name: item for name, item in block.items() if name != "match"}
-            yield from (f"    {line}" for line in format_normal_form(rest).splitlines())
+            yield from _format_override(block)
     elif isinstance(value, dict) and value:
         for name in sorted(value):
             yield from _format_value((*path, name), value[name])
-    elif isinstance(value, list) and len(value) > 1:
+    elif is_list and len(value) > 1:
         yield f"{shown} = ["
         yield from (f"    {keys.format_toml_value(item)}," for item in value)
         yield "]"
     else:
         yield f"{shown} = {keys.format_toml_value(value)}"
+
+
+def _format_override(block: dict[str, Any]) -> Iterator[str]:
+    """Yield the lines of an override: its match, then its keys, indented."""
+    match = block.get("match", {})
+    if isinstance(match, dict):
+        match = dict(sorted(match.items()))
+    yield f"override {keys.format_toml_value(match)}"
+    rest = {name: item for name, item in block.items() if name != "match"}
+    yield from (f"    {line}" for line in format_normal_form(rest).splitlines())
 
 
 def _sort_unordered_value(key: str, value: Any) -> Any:

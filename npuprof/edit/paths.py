@@ -28,16 +28,14 @@ class PathChange(Record):
 
 def assign_at_path(data: Any, path: Path, value: Any) -> None:
     """Set a value in plain data, or remove it for MISSING; missing tables are created."""
-    *way, last = path
-    for part, below in zip(way, path[1:], strict=True):
-        if isinstance(data, dict):
-            data = (
-                data.setdefault(part, [] if isinstance(below, int) else {})
-                if value is not MISSING
-                else data.get(part, {})
-            )
-        else:
+    *parents, last = path
+    for part, below in zip(parents, path[1:], strict=True):
+        if not isinstance(data, dict):
             data = data[part]
+        elif value is MISSING:
+            data = data.get(part, {})
+        else:
+            data = data.setdefault(part, [] if isinstance(below, int) else {})
     if value is not MISSING:
         value = deepcopy(value)
         if isinstance(data, list) and last == len(data):
@@ -53,12 +51,11 @@ def assign_at_path(data: Any, path: Path, value: Any) -> None:
 def find_at_path(data: Any, path: Path) -> Any:
     """Return the value of plain data at a path, or MISSING."""
     for part in path:
-        if (isinstance(data, dict) and part in data) or (
-            isinstance(data, list) and isinstance(part, int) and part < len(data)
-        ):
-            data = data[part]
-        else:
+        is_key = isinstance(data, dict) and part in data
+        is_index = isinstance(data, list) and isinstance(part, int) and part < len(data)
+        if not is_key and not is_index:
             return MISSING
+        data = data[part]
     return data
 
 

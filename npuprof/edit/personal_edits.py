@@ -1,5 +1,6 @@
-"""Edits of the personal layer over a preset: created if missing, checked together with
-the preset.
+"""Edits of the personal layer over a preset, which is created if it is missing.
+
+The layer is checked together with the preset.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from npuprof.edit.preset_file import (
     ChangeText,
     PresetFile,
     answer_shared_edit,
+    describe_write,
     format_difference,
     require_no_new_errors,
 )
@@ -64,19 +66,18 @@ def _answer_personal_edit(
     if changed and not no_check:
         open_store = build_opener(workspace.store)
 
-        def judge(layer: Profile) -> list[Finding]:
-            return find_faults(
-                lambda: open_store(workspace.resolver.context).resolve_spec(
-                    reference, layers=[layer]
-                )
-            )
+        def find_faults_with(layer: Profile) -> list[Finding]:
+            context = workspace.resolver.context
+            return find_faults(lambda: open_store(context).resolve_spec(reference, layers=[layer]))
 
-        require_no_new_errors(judge(file.profile), judge(file.parse_changed(new)))
+        require_no_new_errors(
+            find_faults_with(file.profile), find_faults_with(file.parse_changed(new))
+        )
     if changed and not dry_run:
         make_folder(os.path.dirname(path))
         with lock_folders([os.path.dirname(path)]):
             writing.write_planned_files([PlannedWrite(path, new.encode(), raw)])
-    done = "nothing to change in" if not changed else "would write" if dry_run else "wrote"
+    done = describe_write(changed, dry_run)
     effect = f"{done} {path}, which show, explain, env and run apply over {shared.name}"
     difference = format_difference(path.lstrip(os.sep), file.text if raw is not None else None, new)
     return Answer(difference, (effect, *notes))

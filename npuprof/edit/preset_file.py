@@ -15,6 +15,7 @@ from npuprof.document.keys import format_full_key
 from npuprof.document.profile import Profile, ProfileSource
 from npuprof.edit.changed import find_faults, resolve_apart, select_new_findings
 from npuprof.edit.dependents import require_valid_dependents
+from npuprof.edit.paths import find_at_path
 from npuprof.edit.toml_statements import split_lines
 from npuprof.model import Finding, NpuprofError, Record, build_error
 from npuprof.report import Answer, output
@@ -107,8 +108,14 @@ def answer_shared_edit(
             return Answer(new, tuple(notes), aside=difference or "npuprof: nothing to change\n")
         if changed and not dry_run:
             file.write_changed(new)
-    done = "nothing to change in" if not changed else "would write" if dry_run else "wrote"
-    return Answer(difference, (f"{done} {file.source}", *notes))
+    return Answer(difference, (f"{describe_write(changed, dry_run)} {file.source}", *notes))
+
+
+def describe_write(changed: bool, dry_run: bool) -> str:
+    """Return what an edit did to a file, as the start of a note."""
+    if not changed:
+        return "nothing to change in"
+    return "would write" if dry_run else "wrote"
 
 
 def read_preset_file(home: Folder, name: str) -> PresetFile:
@@ -174,11 +181,8 @@ def locate_new_file(home: Folder, name: str) -> NewFile:
         raise NpuprofError(build_bad_new_name_finding(name))
     path, folder = home.profile_path(name), home.folder_of(name)
     first, _, rest = name.partition("/")
-    if (
-        rest
-        and first == os.path.basename(os.path.realpath(home.root))
-        and not os.path.isdir(os.path.join(home.root, first))
-    ):
+    starts_with_store = first == os.path.basename(os.path.realpath(home.root))
+    if rest and starts_with_store and not os.path.isdir(os.path.join(home.root, first)):
         what, why = (
             f"{name!r} would be {home.cite_file(f'{name}.toml')}",
             f"A name is a path below {home.label}.",
@@ -198,8 +202,9 @@ def locate_new_file(home: Folder, name: str) -> NewFile:
 
 
 def require_free_name(home: Folder, name: str, besides: str = "") -> None:
-    """Raise NpuprofError if a preset has a name already, in any letter case: some file systems
-    ignore case.
+    """Raise NpuprofError if a preset has a name already, in any letter case.
+
+    Some file systems ignore case.
     """
     taken = next(
         (known for known in home.names() if known.lower() == name.lower() and known != besides),
@@ -248,12 +253,15 @@ def open_for_edit(name: str, workspace: spec.Workspace) -> Iterator[PresetFile]:
     if name == "-":
         yield PresetFile("-", b"", workspace.profile(name))
         return
-    home, inside = _locate_preset(name, workspace)
-    path = home.profile_path(inside) if home is not None and inside else name
-    folder = home.root if home is not None and inside else os.path.dirname(os.path.abspath(name))
+    home, name_in_store = _locate_preset(name, workspace)
+    if home is not None and name_in_store:
+        path, folder = home.profile_path(name_in_store), home.root
+    else:
+        home = None
+        path, folder = name, os.path.dirname(os.path.abspath(name))
     with lock_folders([folder, os.path.dirname(os.path.realpath(path))]):
         profile = workspace.profile(name)
-        if home is not None and inside:
+        if home is not None:
             require_writable_store(home)
         yield PresetFile(path, _read_raw(path, profile), profile)
 
@@ -267,18 +275,17 @@ def _require_one_file(name: str) -> None:
             "set the value in a preset of your own"
         )
         raise build_error("NP920", what, "Sources are read as they are locked.", hint)
-    if not name.endswith(".toml") and ("+" in name or "@" in name):
-        composed = "+" in name
-        what = (
-            f"{name!r} is {'several presets' if composed else 'a preset as it was'}, "
-            "and cannot be edited"
-        )
-        hint = (
-            "name one of them"
-            if composed
-            else f"edit {name.partition('@')[0]!r}, or bring the old version back with restore"
-        )
-        raise build_error("NP920", what, "An edit changes one file of the working tree.", hint)
+    if name.endswith(".toml"):
+        return
+    if "+" in name:
+        kind, hint = "several presets", "name one of them"
+    elif "@" in name:
+        kind = "a preset as it was"
+        hint = f"edit {name.partition('@')[0]!r}, or bring the old version back with restore"
+    else:
+        return
+    what = f"{name!r} is {kind}, and cannot be edited"
+    raise build_error("NP920", what, "An edit changes one file of the working tree.", hint)
 
 
 def _locate_preset(name: str, workspace: spec.Workspace) -> tuple[Folder | None, str]:
@@ -362,28 +369,22 @@ def format_difference(source: str, old: str | None, new: str | None) -> str:
 def describe_shadowing_overrides(before: Profile, after: Profile) -> list[str]:
     """Return a note for each changed key that the preset's own overrides change too."""
     notes = []
+    origins: dict[str, list[str]] = {}  # of the overrides that change a key
+    for index, override in enumerate(after.overrides):
+        for key in {step.key for step in override.steps}:
+            origins.setdefault(key, []).append(str(after.origin("override", index)))
     for key in _list_changed_keys(before, after):
-        overrides = [
-            str(after.origin("override", number))
-            for number, override in enumerate(after.overrides)
-            if any(step.key == key for step in override.steps)
-        ]
-        if overrides:
-            notes.append(
-                f"{key} is changed again by "
-                f"{'overrides' if overrides[1:] else 'an override'}: {', '.join(overrides)}"
-            )
+        if key in origins:
+            overrides = "overrides" if len(origins[key]) > 1 else "an override"
+            notes.append(f"{key} is changed again by {overrides}: {', '.join(origins[key])}")
     return notes
 
 
 def _list_changed_keys(before: Profile, after: Profile) -> Iterator[str]:
     """Yield the keys whose own value changed, without overrides."""
     for section in catalog.load_sections():
-        old, new = before.document.data.get(section), after.document.data.get(section)
+        new = after.document.data.get(section)
         for name, value in new.items() if isinstance(new, dict) else ():
-            if not (
-                isinstance(old, dict)
-                and name in old
-                and values.is_same_typed_value(old[name], value)
-            ):
+            old_value = find_at_path(before.document.data, (section, name))
+            if not values.is_same_typed_value(old_value, value):
                 yield format_full_key(section, name)

@@ -15,8 +15,9 @@ def rename_references(document: Document, old: str, new: str) -> str:
 
 
 def list_pinned_references(document: Document, old: str) -> list[tuple[Origin, str]]:
-    """Return the references of a preset to a pinned revision, where the old name stays valid, each
-    with its place.
+    """Return the origins and names of a preset's references to pinned revisions.
+
+    There, the old name stays valid.
     """
     return [
         (Origin(document, path), name)
@@ -30,20 +31,22 @@ def rename_in_project(document: Document, old: str, new: str) -> str:
 
     Raises NpuprofError.
     """
-    changes = [
-        PathChange((kind, index, "presets", place), new)
-        for kind in ("rule", "ignore")
-        for index, row in enumerate(document.data.get(kind, []))
-        for place, glob in enumerate(row.get("presets", []))
-        if glob == old
-    ]
+    changes = []
+    for kind in ("rule", "ignore"):
+        for row_index, row in enumerate(document.data.get(kind, [])):
+            for index, glob in enumerate(row.get("presets", [])):
+                if glob == old:
+                    changes.append(PathChange((kind, row_index, "presets", index), new))
     return edit.apply_changes(document.text, changes) if changes else document.text
 
 
 def _list_parents(document: Document) -> list[tuple[Path, str]]:
     table = document.data.get("profile")
     extends = table.get("extends") if isinstance(table, dict) else None
-    listed = enumerate(extends) if isinstance(extends, list) else ()
+    if not isinstance(extends, list):
+        return []
     return [
-        (("profile", "extends", index), name) for index, name in listed if isinstance(name, str)
+        (("profile", "extends", index), name)
+        for index, name in enumerate(extends)
+        if isinstance(name, str)
     ]

@@ -1,5 +1,6 @@
-"""The line ``#:schema PATH`` at the top of a preset, by which editors (Taplo, Even Better TOML)
-find its schema.
+"""The line ``#:schema PATH`` at the top of a preset.
+
+Editors (Taplo, Even Better TOML) find the schema of the preset by it.
 """
 
 from __future__ import annotations
@@ -11,14 +12,12 @@ from npuprof.system import lazy_pattern
 #: Schema files next to a store for editors: of its presets, and of ``npuprof.toml``. No preset can
 #: have these names.
 PRESET_SCHEMA, PROJECT_SCHEMA = ".schema.json", ".project.schema.json"
-_LINE = lazy_pattern(r"(?<![^\n])#:schema[ \t]+(\S[^\r\n]*?)[ \t]*(?=\r?\n|\Z)")
+_LINE = lazy_pattern(r"(?<![^\n])#:schema[ \t]+(?P<path>\S[^\r\n]*?)[ \t]*(?=\r?\n|\Z)")
 _HEAD = lazy_pattern(r"(?:[ \t]*(?:#[^\n]*)?\r?(?:\n|\Z))*?(?=[ \t]*[^#\s]|\Z)")
 
 
 def format_schema_line(path: str, root: str) -> str:
-    """Return the schema line of a preset, with a relative path, so that it is valid in
-    every clone.
-    """
+    """Return the schema line of a preset; its relative path is valid in every clone."""
     return f"#:schema {_relate(os.path.join(root, PRESET_SCHEMA), os.path.dirname(path))}\n"
 
 
@@ -35,12 +34,12 @@ def move_schema_line(text: str, old: str, new: str) -> str:
     """Return the text of a moved preset with its schema line adjusted; URLs stay unchanged."""
     head = _HEAD.match(text)
     match = _LINE.search(text, 0, head.end()) if head else None
-    if match is None or ":" in match[1] or match[1].startswith(("/", "~", "\\")):
+    if match is None or ":" in match["path"] or match["path"].startswith(("/", "~", "\\")):
         return text
     if os.path.dirname(os.path.abspath(old)) == os.path.dirname(os.path.abspath(new)):
         return text
-    place = _relate(os.path.join(os.path.dirname(old), match[1]), os.path.dirname(new))
-    return text[: match.start(1)] + place + text[match.end(1) :]
+    path = _relate(os.path.join(os.path.dirname(old), match["path"]), os.path.dirname(new))
+    return text[: match.start("path")] + path + text[match.end("path") :]
 
 
 def measure_schema_head(text: str) -> int:
@@ -56,11 +55,8 @@ def measure_schema_head(text: str) -> int:
 
 
 def _relate(path: str, folder: str) -> str:
-    relative = os.path.relpath(os.path.abspath(path), os.path.abspath(folder or ".")).replace(
-        os.sep, "/"
-    )
-    return (
-        relative
-        if relative.startswith(".") and not relative.startswith(PRESET_SCHEMA)
-        else f"./{relative}"
-    )
+    relative = os.path.relpath(os.path.abspath(path), os.path.abspath(folder or "."))
+    relative = relative.replace(os.sep, "/")
+    if relative.startswith(".") and not relative.startswith(PRESET_SCHEMA):
+        return relative
+    return f"./{relative}"

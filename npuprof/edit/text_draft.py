@@ -44,7 +44,7 @@ class Draft:
         self._last_pairs: dict[Path, Statement] = {}  # in a table
         self._last_dotted: dict[Path, Statement] = {}  # with a key that leads through a path
         for row in self._rows:
-            self._note_place(row)
+            self._index_statement(row)
         for path, value in self._missing:
             self._add_value(path, value)
 
@@ -73,30 +73,31 @@ class Draft:
             is_left = self._fit_blocks(path, old, new)
         else:
             self._cut_statements(path, old, replaced=new is not MISSING)
-            self._missing += [(path, new)] if new is not MISSING else []
+            if new is not MISSING:
+                self._missing.append((path, new))
             return False
-        if not is_left and len(path) > 1 + (path[:1] == ("append",)):
-            self._missing[noted:] = [
-                (path, new)
-            ]  # removing its last dotted key removed the table: add it again as a whole
+        section_depth = 2 if path[:1] == ("append",) else 1
+        if not is_left and len(path) > section_depth:
+            # removing its last dotted key removed the table: add it again as a whole
+            self._missing[noted:] = [(path, new)]
         return is_left
 
     def _fit_table(self, path: Path, old: dict[str, Any], new: dict[str, Any]) -> bool:
+        """Change the statements of a table to match ``new``; return whether any of them is left."""
         is_left = path in self._rows.at
         known = set(old)
         for name, item in old.items():
             row, change = self._rows.at.get((*path, name)), self._changes.get((*path, name))
-            new_name = (
-                change.name if change is not None and row is not None and not row.header else ""
-            )
-            if row is not None and new_name and new_name in new and new_name not in known:
+            new_name = change.name if change is not None else ""
+            is_renamed = bool(new_name) and new_name in new and new_name not in known
+            if is_renamed and row is not None and not row.header:
                 row.rename_key(new_name)
                 if not values.is_same_typed_value(item, new[new_name]):
                     self._replace_value(row, keys.format_toml_value(new[new_name]))
                 known.add(new_name)
                 is_left = True
-            else:
-                is_left = self._fit_value((*path, name), item, new.get(name, MISSING)) or is_left
+            elif self._fit_value((*path, name), item, new.get(name, MISSING)):
+                is_left = True
         self._missing += [((*path, name), item) for name, item in new.items() if name not in known]
         return is_left
 
@@ -105,17 +106,15 @@ class Draft:
 
         Additional tables are recorded as missing.
         """
-        cut = {change.path for change in self._changes.values() if change.value is MISSING}
-        remaining = [number for number in range(len(old)) if (*path, number) not in cut][: len(new)]
-        for number in {*range(len(old))}.difference(remaining):
-            self._cut_statements((*path, number), old[number])
-        for number, block in zip(
-            [*remaining, *range(len(old), len(old) + len(new) - len(remaining))], new, strict=True
-        ):
-            if number < len(old):
-                self._fit_value((*path, number), old[number], block)
-            else:
-                self._missing.append(((*path, number), block))
+        removed = {change.path for change in self._changes.values() if change.value is MISSING}
+        remaining = [index for index in range(len(old)) if (*path, index) not in removed]
+        remaining = remaining[: len(new)]
+        for index in {*range(len(old))}.difference(remaining):
+            self._cut_statements((*path, index), old[index])
+        for index, block in zip(remaining, new, strict=False):
+            self._fit_value((*path, index), old[index], block)
+        for index, block in enumerate(new[len(remaining) :], len(old)):
+            self._missing.append(((*path, index), block))
         return bool(remaining)
 
     def _replace_value(self, row: Statement, written: str) -> None:
@@ -143,7 +142,8 @@ class Draft:
 
     # -- new statements ---------------------------------------------------------------------------
 
-    def _note_place(self, row: Statement) -> None:
+    def _index_statement(self, row: Statement) -> None:
+        """Record a statement as the last one at and above its path, and maybe as the first."""
         for end in range(len(row.table) + 1, len(row.path)):
             self._last_dotted[row.path[:end]] = row
         if row.header:
@@ -164,58 +164,54 @@ class Draft:
         elif isinstance(path[-1], int):
             self._add_tables(self._make_table(path, value))
         else:
-            depth = next(
-                end
-                for end in range(len(path) - 1, -1, -1)
-                if not end or path[:end] in self._first_headers or path[:end] in self._last_dotted
-            )
-            section = 2 if path[0] == "append" and (len(path) > 2 or isinstance(value, dict)) else 1
-            within = (
-                depth >= section
+            depth = self._measure_existing_path(path)
+            is_table = isinstance(value, dict)
+            section_depth = 2 if path[0] == "append" and (len(path) > 2 or is_table) else 1
+            is_in_table = (
+                depth >= section_depth
                 or path[:depth] in self._rows.at
-                or (len(path) <= section and not isinstance(value, dict))
+                or (len(path) <= section_depth and not is_table)
             )
-            for part in reversed(path[depth + 1 if within else section :]):
+            for part in reversed(path[depth + 1 if is_in_table else section_depth :]):
                 value = {part: value}
-            if within:
+            if is_in_table:
                 self._add_pair(path[:depth], path[depth], value)
             else:
-                self._add_tables(self._make_table(path[:section], value))
+                self._add_tables(self._make_table(path[:section_depth], value))
+
+    def _measure_existing_path(self, path: Path) -> int:
+        """Return the length of the longest parent path that a header or a dotted key has."""
+        depth = len(path) - 1
+        while depth and not (
+            path[:depth] in self._first_headers or path[:depth] in self._last_dotted
+        ):
+            depth -= 1
+        return depth
 
     def _add_pair(self, parent: Path, name: Any, value: Any) -> None:
+        """Add a pair after the last one of its table."""
         head = self._rows.at.get(parent)
-        if (
-            parent and head is None and parent not in self._last_dotted
-        ):  # has subtables but no header
+        if head is not None or not parent:
+            last = self._last_pairs.get(parent) or head or self._rows.first
+        elif parent in self._last_dotted:
+            last = self._last_dotted[parent]
+        else:  # a table with subtables but no header
             self._add_tables(self._make_table(parent, {name: value}))
             return
-        last = (
-            self._last_dotted[parent]
-            if parent and head is None
-            else self._last_pairs.get(parent) or head or self._rows.first
-        )
         table = parent if head else last.table
-        row = Statement(
-            self._format_pair(last.indent, (*parent[len(table) :], name), value),
-            (*parent, name),
-            table,
-        )
+        text = self._format_pair(last.indent, (*parent[len(table) :], name), value)
+        row = Statement(text, (*parent, name), table)
         self._rows.insert(row, last)
-        self._note_place(row)
+        self._index_statement(row)
 
     def _add_tables(self, rows: list[Statement]) -> None:
-        """Insert tables before their sub-tables, else after similar tables, else at their section's
-        position; with blank lines around.
+        """Insert tables, with blank lines around them.
+
+        They come before their sub-tables, else after similar tables, else at the position of their
+        section.
         """
         path = rows[0].path
-        closest = next(
-            (
-                self._last_headers[path[:end]]
-                for end in range(len(path), 0, -1)
-                if path[:end] in self._last_headers
-            ),
-            None,
-        )
+        closest = self._find_closest_header(path)
         if path in self._first_headers or closest is None:
             below = self._first_headers.get(path) or self._find_later_section(path)
             lower = below.comments if below.header else ""
@@ -223,19 +219,25 @@ class Draft:
             below = self._last_pairs.get(closest.path, closest).following
             lower = below.lead
         upper = below.lead.removesuffix(lower)
-        is_head = len(upper) == measure_schema_head(upper)
-        if (
-            (upper or below.preceding is not self._rows.first)
-            and not ends_with_blank(upper)
-            and not (upper and is_head)
-        ):
+        is_at_start = not upper and below.preceding is self._rows.first
+        is_below_schema_line = upper and len(upper) == measure_schema_head(upper)
+        if not is_at_start and not is_below_schema_line and not ends_with_blank(upper):
             upper += self._newline
-        if (lower or below is not self._rows.last) and not starts_with_blank(lower):
+        is_at_end = not lower and below is self._rows.last
+        if not is_at_end and not starts_with_blank(lower):
             lower = self._newline + lower
         rows[0].lead, below.lead = upper + rows[0].lead, lower
         for row in rows:
             self._rows.insert(row, below.preceding)
-            self._note_place(row)
+            self._index_statement(row)
+
+    def _find_closest_header(self, path: Path) -> Statement | None:
+        """Return the last header with the longest common path, None without any."""
+        for end in range(len(path), 0, -1):
+            header = self._last_headers.get(path[:end])
+            if header is not None:
+                return header
+        return None
 
     def _find_later_section(self, path: Path) -> Statement:
         """Return the first header of a later section, or the end."""
@@ -250,17 +252,14 @@ class Draft:
         )
 
     def _make_table(self, path: Path, value: dict[str, Any]) -> list[Statement]:
-        many = 1 + isinstance(path[-1], int)
-        head = Statement(
-            f"{'[' * many}{_format_dotted_key(path)}{']' * many}{self._newline}", path, path, True
-        )
-        return [
-            head,
-            *(
-                Statement(self._format_pair("", (name,), item), (*path, name), path)
-                for name, item in value.items()
-            ),
-        ]
+        """Return the statements of a table, or of one table of an array: a header and its pairs."""
+        header = f"[{_format_dotted_key(path)}]"
+        if isinstance(path[-1], int):
+            header = f"[{header}]"
+        rows = [Statement(header + self._newline, path, path, True)]
+        for name, item in value.items():
+            rows.append(Statement(self._format_pair("", (name,), item), (*path, name), path))
+        return rows
 
     def _format_pair(self, indent: str, key: Path, value: Any) -> str:
         """Return a statement: on one line, or a long list with one element per line."""

@@ -18,8 +18,7 @@ from npuprof.system import lazy_pattern, list_items
 
 
 class Statement:
-    """The lines of a header or a pair (``text``), and the comments and blank lines before it
-    (``lead``).
+    """The lines of a header or a pair (``text``), and the other lines before it (``lead``).
 
     ``path`` is the table that a header opens or the key that a pair sets, ``table`` the table of a
     pair. In ``text``, ``key`` is the start of the last key segment, ``value`` and ``end`` are the
@@ -66,16 +65,15 @@ class Statement:
 
     def rename_key(self, name: str) -> None:
         """Rename the last segment of the key, quoted if the old one was."""
-        stop = len(
-            self.text[: self.value].rstrip(" \t")[:-1].rstrip(" \t")
-        )  # before the equals sign
+        before_equals = self.text[: self.value].rstrip(" \t").removesuffix("=").rstrip(" \t")
+        stop = len(before_equals)
         written, quote = keys.format_key_segment(name), self.text[self.key]
         if quote in "\"'" and written == name:
             written = f"{quote}{name}{quote}"
         self.text = self.text[: self.key] + written + self.text[stop:]
-        self.value, self.end = (
-            place + self.key + len(written) - stop for place in (self.value, self.end)
-        )
+        added = self.key + len(written) - stop
+        self.value += added
+        self.end += added
 
 
 class Statements:
@@ -120,17 +118,17 @@ class Statements:
             for part, item in list_items(value):
                 yield from self.find_statements((*path, part), item)
 
-    def insert(self, row: Statement, place: Statement) -> None:
+    def insert(self, row: Statement, preceding: Statement) -> None:
         """Insert a statement after another."""
-        row.preceding, row.following = place, place.following
-        row.preceding.following = row.following.preceding = self.at[row.path] = row
-        if place is self.first and (
-            head := measure_schema_head(row.following.lead)
-        ):  # valid only above the first statement
-            row.lead, row.following.lead = (
-                row.following.lead[:head] + row.lead,
-                row.following.lead[head:],
-            )
+        following = preceding.following
+        row.preceding, row.following = preceding, following
+        preceding.following = following.preceding = row
+        self.at[row.path] = row
+        if preceding is self.first:  # the schema line is valid only above the first statement
+            head = measure_schema_head(following.lead)
+            if head:
+                row.lead = following.lead[:head] + row.lead
+                following.lead = following.lead[head:]
 
     def remove(self, row: Statement) -> None:
         """Remove a statement; the lines before it stay, without doubled blank lines."""
@@ -178,22 +176,32 @@ def _find_comments_start(lead: str) -> int:
     """Return the start of the comment lines at the end of some lines."""
     start = len(lead)
     head = measure_schema_head(lead)  # belongs to the file, not to its first statement
-    while start > head and lead[(line := lead.rfind("\n", 0, start - 1) + 1) : start].strip():
-        start = line
+    while start > head:
+        line_start = lead.rfind("\n", 0, start - 1) + 1
+        if not lead[line_start:start].strip():
+            break
+        start = line_start
     return start
 
 
-_COMMENT = lazy_pattern(
-    r'''"""(?:[^\\]|\\[\s\S])*?"{3,5}|\'\'\'[\s\S]*?'{3,5}|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|(#[^\n]*)''',
+#: Strings of all four kinds, which may contain ``#``, and comments.
+_STRING_OR_COMMENT = lazy_pattern(
+    r'"""(?:[^\\]|\\[\s\S])*?"{3,5}'
+    r"|'''[\s\S]*?'{3,5}"
+    r'|"(?:[^"\\\n]|\\.)*"'
+    r"|'[^'\n]*'"
+    r"|(?P<comment>#[^\n]*)"
 )
 
 
 def collect_comments(text: str) -> Counter[str]:
-    """Return the comments of valid TOML, or of a part that starts and ends outside strings, with
-    their counts.
+    """Return the non-empty comments of a TOML text, with their counts.
+
+    A part of a text must start and end outside strings.
     """
-    return Counter(
-        match[1].rstrip()
-        for match in _COMMENT.finditer(text)
-        if match[1] and match[1].strip("# \t\r")
-    )
+    counts: Counter[str] = Counter()
+    for match in _STRING_OR_COMMENT.finditer(text):
+        comment = match["comment"]
+        if comment and comment.strip("# \t\r"):
+            counts[comment.rstrip()] += 1
+    return counts

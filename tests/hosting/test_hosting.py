@@ -780,7 +780,7 @@ def test_the_summary_has_what_the_comment_has_no_room_for(
     change.commit({name: text.replace("/ä", "/ö") for name, text in many.items()}, "other")
     tell_event(tmp_path, change, base={"sha": start})
     assert run("review").code == 0
-    (body,) = own(github)
+    (body,) = list_own_comments(github)
     summary = (tmp_path / "summary.md").read_text()
     assert len(body) < 60_100
     assert f"(`npuprof diff --rev {start[:12]}...{change.head[:12]}` shows them)" in body

@@ -302,7 +302,9 @@ def test_a_merge_of_it_is_judged_with_its_store(team: Repo) -> None:
         [LEAF, bad, "# x\n" + LEAF],
         [lost, bad.replace("base", "gone"), LEAF],
     ):  # the error is there, or may be, on one side
-        assert find_unfit_changes(merge_texts(*sides), sides, "jobs/x/preset.toml") == ([], [])
+        unfit = find_unfit_changes(merge_texts(*sides), sides, "jobs/x/preset.toml")
+        assert unfit.forced == []
+        assert unfit.notes == []
 
 
 def test_a_fault_of_the_file_is_told_where_presets_are_looked_for(team: Repo, run: Run) -> None:
