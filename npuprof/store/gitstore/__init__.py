@@ -1,3 +1,1 @@
-"""Stores in a git repository: objects, trees, tags, revisions of presets, and the commits that
-changed them.
-"""
+"""Stores in a git repository: objects, trees, tags, revisions and commits of presets."""

@@ -1,6 +1,4 @@
-"""The commits that touched a store, newest first, each with its changed files relative
-to each parent.
-"""
+"""The commits that touched a store, newest first, with the files that differ from each parent."""
 
 from __future__ import annotations
 
@@ -18,7 +16,8 @@ _NO_FILE = ("000000", SUBMODULE)
 #: The maximum number of commits for which the contents of a file are read together.
 _MOST_AHEAD = 256
 
-#: The leading blank keeps user text apart: a record begins where 1 follows 0.
+#: Records begin with the byte 1 after a NUL. User text (author, subject) follows a blank, so it
+#: cannot imitate that. The ``-c`` settings and ``--no-`` flags undo the user's own configuration.
 _LOG_COMMAND = (
     "-c",
     "log.showRoot=true",
@@ -50,9 +49,7 @@ _COMPARISON = ("diff-tree", "-r", "-M", "--raw", "-z", "--no-abbrev", "--no-rela
 class FileChange(Record):
     """A file changed by a commit relative to one parent: name and file before and after.
 
-    None if missing.
-
-    The two names differ for a renamed file.
+    They are None where the file is missing. The two names differ for a renamed file.
     """
 
     was: str | None
@@ -62,9 +59,7 @@ class FileChange(Record):
 
 
 class StoreMove(Record):
-    """The location of a store before a commit moved it, the commit's parent, and the commit's other
-    changes.
-    """
+    """The location of a store before a commit moved it, the commit's parent and other changes."""
 
     repository: Repository
     parent: str
@@ -72,17 +67,14 @@ class StoreMove(Record):
 
 
 class TreeComparison(Record):
-    """The previous folder of most store files (None: none), and git's comparison of the
-    two commits.
-    """
+    """The previous folder of most store files (None: none), and git's raw comparison."""
 
     former: str | None
     raw_lines: list[bytes]
 
 
 class Commit(Record):
-    """One commit: ``changes`` are the files that differ from each parent, in the order
-    of ``parents``.
+    """One commit, with the files that differ from each parent in the order of ``parents``.
 
     ``date`` is ``2026-01-31T12:00:00+01:00`` in the author's time zone, ``subject`` the first line
     of the message. Parents may be the nearest ancestors that touched the store; the changes of a
@@ -112,9 +104,8 @@ def _parse_commit(record: bytes) -> tuple[Commit, list[bytes]]:
     ids, author, email, date, subject = map(str.strip, headers.decode(errors="replace").split("\0"))
     oid, *parents = ids.split(" ")
     date = date.replace("Z", "+00:00")  # as some versions of git write it
-    return Commit(oid, tuple(parents), author, email, date, subject, {}), (b":" + files).split(
-        b"\0"
-    ) if files else []
+    commit = Commit(oid, tuple(parents), author, email, date, subject, {})
+    return commit, (b":" + files).split(b"\0") if files else []
 
 
 def walk_commits(
@@ -124,72 +115,68 @@ def walk_commits(
     layout: Layout | None = None,
     simplified: bool = False,
 ) -> Generator[Commit, None, None]:
-    """Yield the commits behind ``tip`` that touched presets, children before parents, from one git
-    process.
+    """Yield the commits behind ``tip`` that touched presets, children before parents.
 
     With ``everything``, all commits. ``simplified`` omits branches from which a merge took nothing.
     ``layout`` is the layout of presets for all commits; by default that of ``npuprof.toml`` at the
-    tip.
-
-    If the store came from another folder, the commits that touched it there follow, from another
-    process.
+    tip. The commits come from one git process. If the store came from another folder, the commits
+    that touched it there follow, from another process.
     """
     layout = layout if layout is not None else repository.find_layout(tip)
     below = () if everything else ("--", *layout.pathspecs)
     names: dict[bytes, Located | None] = {}
-    whole = () if simplified else ("--full-history",)
-    for record in _split_log_records(
-        repository.git.stream_output(*_LOG_COMMAND, *whole, tip, *below)
-    ):
+    history = () if simplified else ("--full-history",)
+    blocks = repository.git.stream_output(*_LOG_COMMAND, *history, tip, *below)
+    for record in _split_log_records(blocks):
         commit, files = _parse_commit(record)
-        if len(commit.parents) > 1:
+        if len(commit.parents) > 1:  # --diff-merges=off: git lists no changes of merges
             repository.load_store_trees((commit.id, *commit.parents))
-            commit.changes.update(
-                (old, list_tree_changes(repository, old, commit.id, layout))
-                for old in commit.parents
-            )
+            for parent in commit.parents:
+                commit.changes[parent] = list_tree_changes(repository, parent, commit.id, layout)
             yield commit
             continue
         changed = _parse_raw_changes(files, layout, names)
-        if any(change.was is None for change in changed) and (
-            move := _find_store_move(repository, commit.id, changed, layout)
-        ):
-            # Remaining commits are older than the move, or on branches without it.
-            moved = layout._replace(prefix=move.repository.prefix)
-            older = walk_commits(move.repository, move.parent, everything, moved, simplified)
-            nearest = next(older, None)
-            parent = (
-                nearest.id if nearest else move.parent
-            )  # the parent itself may have touched other files
-            yield commit._replace(
-                parents=(parent,),
-                changes={parent: move.changes},
-                former_prefix=move.repository.prefix,
-            )
-            if nearest:
-                yield nearest
-                yield from older
+        has_new_file = any(change.was is None for change in changed)
+        move = _find_store_move(repository, commit.id, changed, layout) if has_new_file else None
+        if move:
+            # git's remaining commits are older than the move, or on branches without it.
+            yield from _walk_past_move(commit, move, everything, layout, simplified)
             return
         commit.changes[commit.parents[0] if commit.parents else ""] = changed
         yield commit
 
 
+def _walk_past_move(
+    commit: Commit, move: StoreMove, everything: bool, layout: Layout, simplified: bool
+) -> Iterator[Commit]:
+    """Yield the commit that moved a store, then the commits of the store's previous folder."""
+    former = layout._replace(prefix=move.repository.prefix)
+    older = walk_commits(move.repository, move.parent, everything, former, simplified)
+    nearest = next(older, None)
+    # the parent itself may have touched other files only
+    parent = nearest.id if nearest else move.parent
+    yield commit._replace(
+        parents=(parent,), changes={parent: move.changes}, former_prefix=move.repository.prefix
+    )
+    if nearest:
+        yield nearest
+        yield from older
+
+
 class ReadAhead:
-    """Reads files along a walk, each with its older versions in the next commits, and with those of
-    files read before.
-    """
+    """Reads files along a walk, together with their versions in the next commits of the batch."""
 
     def __init__(self, git: Git) -> None:
         self._git = git
         self._names: set[str] = set()
-        self._ahead: dict[
-            str, list[str]
-        ] = {}  # the unread versions of each preset at the commits of this batch
+        #: The unread versions (blob ids) of each preset at the commits of this batch.
+        self._ahead: dict[str, list[str]] = {}
         self._contents: dict[str, bytes] = {}
 
     def walk(self, commits: Iterator[Commit]) -> Iterator[Commit]:
-        """Yield the commits of a walk in growing batches, so that the first commit does not wait
-        for later ones.
+        """Yield the commits of a walk, read in growing batches.
+
+        The first batch is one commit, so that it does not wait for later ones.
         """
         size, error = 1, None
         while size and not error:
@@ -200,27 +187,29 @@ class ReadAhead:
             except NpuprofError as failure:
                 error = failure
             self._ahead, self._contents = {}, {}
-            for change in (
-                change
-                for commit in batch
-                for changes in commit.changes.values()
-                for change in changes
-            ):
-                if change.was and change.old:
-                    self._ahead.setdefault(change.was, []).append(change.old.oid)
+            for commit in batch:
+                for changes in commit.changes.values():
+                    self._note_old_versions(changes)
             yield from batch
             size = min(4 * size, _MOST_AHEAD) if batch else 0
         if error:
             raise error
 
+    def _note_old_versions(self, changes: list[FileChange]) -> None:
+        for change in changes:
+            if change.was and change.old:
+                self._ahead.setdefault(change.was, []).append(change.old.oid)
+
     def read_content(self, name: str, oid: str) -> bytes:
         """Return the content of the file of a preset, by blob id. Raises NpuprofError."""
         if oid not in self._contents:
             self._names.add(name)
-            ahead = [older for known in self._names for older in self._ahead.pop(known, ())]
+            oids = {oid: None}  # ordered, each once
+            for known in self._names:
+                oids.update(dict.fromkeys(self._ahead.pop(known, ())))
             try:
-                read = self._git.read_objects([*dict.fromkeys([oid, *ahead])])
-                self._contents |= {file.oid: file.content for file in read if file}
+                objects = self._git.read_objects([*oids])
+                self._contents |= {file.oid: file.content for file in objects if file}
             except NpuprofError:  # perhaps for one of the next commits: read them alone
                 self._ahead = {}
             if oid not in self._contents:
@@ -235,31 +224,33 @@ def _find_store_move(
 
     None if the store is new, or existed before.
     """
-    inside = [
-        change
-        for change in changed
-        if not any(file is not None and file.outside for file in (change.old, change.new))
-    ]
+    inside = [change for change in changed if not _is_outside(change)]
     if not inside or any(change.was is not None for change in inside):
         return None
-    read = repository.git.read_objects([commit])[0]
-    parents = (
-        re.findall(rb"^parent (\S+)$", read.content.partition(b"\n\n")[0], re.MULTILINE)
-        if read
-        else []
-    )
-    if len(parents) != 1 or not repository.git.read_objects([parent := parents[0].decode()])[0]:
+    commit_object = repository.git.read_objects([commit])[0]
+    if commit_object is None:
+        return None
+    # git log simplifies parents to those that touched the store; the object has the real ones
+    headers = commit_object.content.partition(b"\n\n")[0]
+    parents = re.findall(rb"^parent (\S+)$", headers, re.MULTILINE)
+    if len(parents) != 1:  # merged from several stores
+        return None
+    parent = parents[0].decode()
+    if not repository.git.read_objects([parent])[0]:  # missing in a shallow clone
         return None
     if repository.list_profile_files(parent, Layout(repository.prefix)):
-        # merged from several stores, with a missing parent in a shallow clone, or added to an
-        # existing store
-        return None
+        return None  # the commit added files to an existing store
     trees = _compare_commit_trees(repository, parent, commit)
     if trees.former is None:
         return None
     moved = _parse_raw_changes(trees.raw_lines, layout, {}, layout._replace(prefix=trees.former))
-    besides = [change for change in moved if (change.was, change.old) != (change.now, change.new)]
-    return StoreMove(repository.with_store_prefix(trees.former), parent, besides)
+    others = [change for change in moved if change.was != change.now or change.old != change.new]
+    return StoreMove(repository.with_store_prefix(trees.former), parent, others)
+
+
+def _is_outside(change: FileChange) -> bool:
+    """Return whether a changed file is outside the store's folder, before or after."""
+    return any(file is not None and file.outside for file in (change.old, change.new))
 
 
 def find_former_folder(repository: Repository, old: str, new: str) -> str | None:
@@ -272,11 +263,11 @@ def find_former_folder(repository: Repository, old: str, new: str) -> str | None
 
 def _compare_commit_trees(repository: Repository, old: str, new: str) -> TreeComparison:
     """Return git's comparison of two commits, and the previous folder of most store files."""
-    raw = repository.git.run_command("-c", "diff.renameLimit=4000", *_COMPARISON, old, new).split(
-        b"\0"
-    )
-    places: dict[bytes, int] = {}
+    output = repository.git.run_command("-c", "diff.renameLimit=4000", *_COMPARISON, old, new)
+    raw = output.split(b"\0")
+    counts: dict[bytes, int] = {}  # of moved store files, by previous folder
     store = Layout(repository.prefix)
+    # a rename is ":MODES OIDS R100", the old path, the new path
     for line, was, now in zip(raw, raw[1:], raw[2:], strict=False):
         name = now.removeprefix(os.fsencode(repository.prefix))
         if (
@@ -285,9 +276,9 @@ def _compare_commit_trees(repository: Repository, old: str, new: str) -> TreeCom
             and store.name_of(os.fsdecode(now))
             and (b"/" + was).endswith(b"/" + name)
         ):
-            place = was.removesuffix(name)
-            places[place] = places.get(place, 0) + 1
-    best = max(places, key=lambda place: places[place], default=None)
+            folder = was.removesuffix(name)
+            counts[folder] = counts.get(folder, 0) + 1
+    best = max(counts, key=lambda folder: counts[folder], default=None)
     return TreeComparison(os.fsdecode(best) if best is not None else None, raw)
 
 
@@ -295,26 +286,24 @@ def list_tree_changes(
     repository: Repository, parent: str, commit: str, layout: Layout
 ) -> list[FileChange]:
     """Return the changes between two commits, from their trees; git is called only for renames."""
-    if not layout.globs and repository.find_store_tree(parent) == repository.find_store_tree(
-        commit
-    ):
-        return []
-    old, new = (
-        repository.list_profile_files(parent, layout),
-        repository.list_profile_files(commit, layout),
-    )
+    if not layout.globs:
+        store_tree = repository.find_store_tree(parent)
+        if store_tree == repository.find_store_tree(commit):
+            return []
+    old = repository.list_profile_files(parent, layout)
+    new = repository.list_profile_files(commit, layout)
     if old.keys() - new.keys() and new.keys() - old.keys():
         raw = repository.git.run_command(*_COMPARISON, parent, commit, "--", *layout.pathspecs)
         return _parse_raw_changes(raw.split(b"\0"), layout, {})
-    names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
     return [
         FileChange(
-            name if name in old else None,
-            old.get(name),
-            name if name in new else None,
-            new.get(name),
+            was=name if name in old else None,
+            old=old.get(name),
+            now=name if name in new else None,
+            new=new.get(name),
         )
-        for name in names
+        for name in {**old, **new}
+        if old.get(name) != new.get(name)
     ]
 
 
@@ -340,44 +329,36 @@ def _parse_raw_changes(
     ``former`` is the previous layout, if it was different.
     """
     changes = []
-    place = 0
-    while place + 1 < len(files):
-        path = files[place + 1]
+    fields = iter(files)
+    for line in fields:  # ":100644 100644 OLD NEW M", or an empty text after the last NUL
+        path = next(fields, None)
+        if path is None:
+            break
         if path not in names:
             names[path] = layout.locate(os.fsdecode(path))
         was = now = names[path]
-        before, after, old_id, new_id, status = files[place][1:].decode().split(" ")
-        place += 2
-        if status == "M" and before != SUBMODULE != after:
+        old_mode, new_mode, old_id, new_id, status = line[1:].decode().split(" ")
+        if status == "M" and old_mode != SUBMODULE != new_mode:  # the common case
             if was is not None:
-                changes.append(
-                    FileChange(
-                        was.name,
-                        TreeFile(before, old_id, was.outside),
-                        was.name,
-                        TreeFile(after, new_id, was.outside),
-                    )
-                )
+                old = TreeFile(old_mode, old_id, was.outside)
+                new = TreeFile(new_mode, new_id, was.outside)
+                changes.append(FileChange(was.name, old, was.name, new))
             continue
-        if status[0] == "R":
-            now = layout.locate(os.fsdecode(files[place]))
-            place += 1
+        if status[0] == "R":  # the path after the rename follows
+            now = layout.locate(os.fsdecode(next(fields)))
         if former is not None:
             was = former.locate(os.fsdecode(path))
-        old = (
-            TreeFile(before, old_id, was.outside)
-            if was is not None and before not in _NO_FILE
-            else None
-        )
-        new = (
-            TreeFile(after, new_id, now.outside)
-            if now is not None and after not in _NO_FILE
-            else None
-        )
-        if old or new:
+        if old_mode in _NO_FILE:
+            was = None
+        if new_mode in _NO_FILE:
+            now = None
+        if was or now:
             changes.append(
                 FileChange(
-                    was.name if was and old else None, old, now.name if now and new else None, new
+                    was=was.name if was else None,
+                    old=TreeFile(old_mode, old_id, was.outside) if was else None,
+                    now=now.name if now else None,
+                    new=TreeFile(new_mode, new_id, now.outside) if now else None,
                 )
             )
     return changes

@@ -1,6 +1,4 @@
-"""git as a child process that does not trust the repository: a persistent object reader, and single
-commands.
-"""
+"""git as a child process that does not trust the repository: an object reader, and commands."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 
 from npuprof.model import Finding, NpuprofError, Place, Record, build_error, fail_read
 from npuprof.system import (
@@ -64,10 +62,10 @@ _WRITTEN = (
     "refs",
     "rr-cache",
 )
-_ALTERNATE_LEVELS, _LONGEST_ALTERNATES = (
-    6,
-    1 << 20,
-)  # git reads the sixth list and follows no further
+#: git reads the sixth list of alternates and follows no further.
+_ALTERNATE_LEVELS = 6
+#: The number of bytes of a configuration file or a list of alternates that are read.
+_LONGEST_ALTERNATES = 1 << 20
 #: The maximum number of object folders of a real repository, and of configuration files and the
 #: files that they name.
 _MOST_ALTERNATES = 100
@@ -76,8 +74,8 @@ _MOST_ALTERNATES = 100
 _MOST_ENTRIES = 4_000
 #: A setting that names a file, in any section, and a quote or escape in its value.
 _NAMED_FILE = lazy_pattern(
-    r"(?im)^[ \t]*(?:\[.*\][ \t]*)?(?:path|excludesfile|attributesfile)[ "
-    r'\t]*=((?:"(?:[^"\\\n]|\\\r?\n|\\.)*"|[^"\\#;\n]|\\\r?\n|\\.)*)'
+    r"(?im)^[ \t]*(?:\[.*\][ \t]*)?(?:path|excludesfile|attributesfile)[ \t]*="
+    r'((?:"(?:[^"\\\n]|\\\r?\n|\\.)*"|[^"\\#;\n]|\\\r?\n|\\.)*)'
 )
 _QUOTE = lazy_pattern(r'"|\\\r?\n|\\(.)')
 _CHUNK = 400  # requests written at once: they fit into a pipe, so neither side blocks
@@ -113,9 +111,8 @@ class Git:
     here.
     """
 
-    _reader: subprocess.Popen[bytes] | None = (
-        None  # a class attribute, so that it can be deleted after a failure
-    )
+    #: A class attribute, so that __del__ finds it although __init__ failed.
+    _reader: subprocess.Popen[bytes] | None = None
 
     def __init__(
         self,
@@ -134,7 +131,7 @@ class Git:
         #: may need only the first.
         self.in_blocks = False
         self._variables = dict(variables or {})
-        self._is_looked_at = False
+        self._has_checked_files = False
         self._runs_filters = False
         self._lock = threading.Lock()
 
@@ -161,21 +158,21 @@ class Git:
         Raises NpuprofError.
         """
         return [
-            read.content if read is not None and read.type == "blob" else None
-            for read in self.read_objects(names)
+            file.content if file is not None and file.type == "blob" else None
+            for file in self.read_objects(names)
         ]
 
     def _read_object_batch(self, names: Sequence[str]) -> list[GitObject | None]:
         if self._reader is None:
             self._reader = self._start_process("cat-file", "--batch", is_asked=True)
             self._replies = Replies(self._reader)
-        requested = self._reader.stdin
-        assert requested is not None, "it was asked for"
+        requests = self._reader.stdin
+        assert requests is not None, "is_asked opens a pipe"
         try:
-            requested.write(
+            requests.write(
                 b"".join(os.fsencode(name) + b"\n" for name in names if "\n" not in name)
             )
-            requested.flush()
+            requests.flush()
         except BrokenPipeError:
             pass  # git has exited; its reason follows
         try:
@@ -186,41 +183,48 @@ class Git:
             raise self._build_silence(error) from None
 
     def _read_reply(self) -> GitObject | None:
+        """Return the next object: ``OID TYPE SIZE``, its content, and a newline.
+
+        None for ``NAME missing`` and ``NAME ambiguous``.
+        """
         line = self._replies.read_line()
         if not line:
             _, reason = self._replies.finish()
             self.close()
             raise self.build_refusal(reason)
-        words = line.rstrip(b"\n").rsplit(b" ", 2)
-        if len(words) != 3 or not words[2].isdigit() or len(words[0]) not in (40, 64):
+        header = line.rstrip(b"\n").rsplit(b" ", 2)
+        if len(header) != 3:
             return None
-        size = int(words[2])
-        return GitObject(words[0].decode(), words[1].decode(), self._replies.read(size + 1)[:size])
+        oid, kind, digits = header
+        if not digits.isdigit() or len(oid) not in (40, 64):  # SHA-1 or SHA-256
+            return None
+        size = int(digits)
+        return GitObject(oid.decode(), kind.decode(), self._replies.read(size + 1)[:size])
 
     def read_contents(self, oids: Iterable[str]) -> dict[str, bytes]:
         """Return the contents of objects by full id, read together.
 
         Raises NpuprofError if any is missing.
         """
-        wanted = list(dict.fromkeys(oids))
+        requested = list(dict.fromkeys(oids))
         contents = {
             oid: read.content
-            for oid, read in zip(wanted, self.read_objects(wanted), strict=True)
+            for oid, read in zip(requested, self.read_objects(requested), strict=True)
             if read
         }
-        if len(contents) < len(wanted):
-            raise NpuprofError(self.explain_absence(oid for oid in wanted if oid not in contents))
+        if len(contents) < len(requested):
+            absent = [oid for oid in requested if oid not in contents]
+            raise NpuprofError(self.explain_absence(absent))
         return contents
 
     def list_files(self, folder: str, only_tracked: bool = False) -> list[bytes]:
-        """Return the files of a folder that git would list: tracked ones, and new ones that are not
-        ignored.
+        """Return the tracked files of a folder, and its new files that are not ignored.
 
         Raises NpuprofError outside a work tree.
         """
         kinds = "-cz" if only_tracked else "-coz"
-        words = ("-C", os.path.abspath(folder)) if self.top else ()
-        return self.run_command(*words, "ls-files", kinds, "--exclude-standard").split(b"\0")
+        start = ("-C", os.path.abspath(folder)) if self.top else ()
+        return self.run_command(*start, "ls-files", kinds, "--exclude-standard").split(b"\0")
 
     def with_filters(self) -> Git:
         """Return the same git with filters enabled."""
@@ -254,43 +258,39 @@ class Git:
 
     def explain_absence(self, oids: Iterable[str]) -> Finding:
         """Return why objects are missing, and how to get them."""
-        partial = (
-            self.try_command(
-                "config", "--get-regexp", r"^(extensions\.partialclone|remote\..*\.promisor)$"
-            ).code
-            == 0
+        marks = self.try_command(
+            "config", "--get-regexp", r"^(extensions\.partialclone|remote\..*\.promisor)$"
         )
-        return build_absent_finding(list(oids), partial)
+        return build_absent_finding(list(oids), partial=marks.code == 0)
 
-    def run_command(self, *words: str, stdin: bytes | None = None) -> bytes:
+    def run_command(self, *arguments: str, stdin: bytes | None = None) -> bytes:
         """Return the output of a command. Raises NpuprofError with git's reason if it fails."""
-        result = self.try_command(*words, stdin=stdin)
+        result = self.try_command(*arguments, stdin=stdin)
         if result.code:
             raise self.build_refusal(result.complaint)
         return result.output
 
-    def try_command(self, *words: str, stdin: bytes | None = None) -> GitResult:
+    def try_command(self, *arguments: str, stdin: bytes | None = None) -> GitResult:
         """Return exit code, output and errors of a command.
 
         Raises NpuprofError only if git is missing.
         """
-        process = self._start_process(*words, is_asked=stdin is not None)
-        out, reason = self._finish(process, stdin)
-        if b"warning: ignoring broken ref" in reason:
-            self.build_refusal(reason.replace(b"warning: ignoring", b"error: it ignores a"))
-        return GitResult(process.returncode, out, reason)
+        process = self._start_process(*arguments, is_asked=stdin is not None)
+        output, complaint = self._finish(process, stdin)
+        if b"warning: ignoring broken ref" in complaint:
+            self.build_refusal(complaint.replace(b"warning: ignoring", b"error: it ignores a"))
+        return GitResult(process.returncode, output, complaint)
 
     def _finish(self, process: subprocess.Popen[bytes], stdin: bytes | None) -> tuple[bytes, bytes]:
+        patience = 1 if self.profile is READ else 10  # hooks and remotes may take longer
         try:
-            return processes.finish(
-                process, stdin, 1 if self.profile is READ else 10
-            )  # hooks and remotes may take longer
+            return processes.finish(process, stdin, patience)
         except SilentError as error:
             raise self._build_silence(error) from None
 
-    def stream_output(self, *words: str) -> Iterator[bytes]:
+    def stream_output(self, *arguments: str) -> Iterator[bytes]:
         """Yield the output of a command in blocks. Raises NpuprofError if it fails."""
-        process = self._start_process(*words)
+        process = self._start_process(*arguments)
         replies = Replies(process)
         try:
             while block := replies.read_some():
@@ -303,24 +303,26 @@ class Git:
         finally:
             processes.end_process(process)
 
-    def _start_process(self, *words: str, is_asked: bool = False) -> subprocess.Popen[bytes]:
-        place = self.bare or self.top or self.folder
+    def _start_process(self, *arguments: str, is_asked: bool = False) -> subprocess.Popen[bytes]:
+        folder = self.bare or self.top or self.folder
         environ = {
             **build_git_environment(self.top, self.bare),
             **self.profile.variables,
             **self._variables,
         }
-        if self.profile is READ and not self._runs_filters and _may_convert(words):
+        if self.profile is READ and not self._runs_filters and _may_convert(arguments):
             environ |= self._filters_off
         if self.in_blocks:
             environ["GIT_FLUSH"] = "0"
-        if not self._is_looked_at:
-            self._is_looked_at = True
+        if not self._has_checked_files:
+            self._has_checked_files = True
             require_plain_files(self.bare or self.top, "" if self.bare else self.folder)
         try:
-            return processes.start_git(words, place, environ, self.bare, is_asked, self.profile)
+            return processes.start_git(
+                arguments, folder, environ, self.bare, is_asked, self.profile
+            )
         except FileNotFoundError:
-            if not os.path.isdir(place):
+            if not os.path.isdir(folder):
                 raise self.build_refusal(b"no such folder") from None
             why = "Revisions and versions are read from a git repository."
             hint = "install git, or put it on the PATH; presets without '@' need none"
@@ -331,8 +333,8 @@ class Git:
     def _build_silence(self, error: SilentError) -> NpuprofError:
         """Return the error for a hanging git."""
         why = (
-            "git waits for something other than a plain "
-            "file, for an unresponsive disk, or for a lock."
+            "git waits for something other than a plain file, for an unresponsive disk, or for a "
+            "lock."
         )
         what = f"git was ended in {self.bare or self.folder}: {error.strerror}"
         return fail_read(
@@ -351,7 +353,7 @@ class Git:
 
 
 def build_config_variables(settings: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Return variables that configure git: command line settings cannot have a name with '='."""
+    """Return variables that configure git; unlike ``git -c``, they accept names with '='."""
     count = os.environ.get("GIT_CONFIG_COUNT", "")
     first = int(count) if count.isdecimal() and len(count) < 6 else 0
     variables = {"GIT_CONFIG_COUNT": str(first + len(settings))}
@@ -361,11 +363,10 @@ def build_config_variables(settings: Sequence[tuple[str, str]]) -> dict[str, str
 
 
 def build_git_environment(top: str, bare: str = "") -> dict[str, str]:
-    """Return the environment for a git started at the top of a repository, in a bare one, or
-    anywhere if both are empty.
+    """Return the environment for a git started at the ``top`` of a work tree, or in ``bare``.
 
     Messages are in English. A hook's variables about another repository are dropped; about this
-    one, all except object folders. If neither is given, they select the repository.
+    one, all except object folders. If both are empty, they select the repository.
     """
     environ = {**os.environ, "LC_ALL": "C"}
     git_folder = environ.get("GIT_DIR")
@@ -380,8 +381,8 @@ def build_git_environment(top: str, bare: str = "") -> dict[str, str]:
     is_this = git_folder is None or os.path.realpath(git_folder) == (
         bare or os.path.realpath(next(_list_git_folders(top)))
     )
-    gone = _REPOSITORY_VARIABLES if is_this else (*_REPOSITORY_VARIABLES, *_OBJECT_VARIABLES)
-    return {name: value for name, value in environ.items() if name not in gone}
+    dropped = _REPOSITORY_VARIABLES if is_this else (*_REPOSITORY_VARIABLES, *_OBJECT_VARIABLES)
+    return {name: value for name, value in environ.items() if name not in dropped}
 
 
 #: Commands that read no work tree files, so that no filters run.
@@ -407,14 +408,17 @@ _OBJECT_COMMANDS = frozenset(
 )
 
 
-def _may_convert(words: Sequence[str]) -> bool:
+def _may_convert(arguments: Sequence[str]) -> bool:
     """Return whether a git command may convert contents by filters."""
-    command = next(
-        word
-        for word, before in zip(words, ("", *words), strict=False)
-        if word[0] != "-" and before not in ("-c", "-C")
-    )
-    return command not in _OBJECT_COMMANDS or "--filters" in words or "--textconv" in words
+    if "--filters" in arguments or "--textconv" in arguments:
+        return True
+    rest = iter(arguments)
+    for argument in rest:
+        if argument in ("-c", "-C"):
+            next(rest)  # its value
+        elif argument[0] != "-":
+            return argument not in _OBJECT_COMMANDS
+    raise ValueError(f"no git command: {arguments}")
 
 
 def require_plain_files(repository: str, folder: str = "") -> None:
@@ -426,42 +430,50 @@ def require_plain_files(repository: str, folder: str = "") -> None:
     repository = repository or os.environ.get("GIT_DIR", "")
     git_folders = [*_list_git_folders(repository)] if repository else []
     if repository and folder:
-        here = os.path.realpath(folder)
-        for entry in islice(_list_entries(here, True), _MOST_ENTRIES):
-            if entry.name in _TREE_FILES:
-                require_plain_file(entry.path)
-            elif (
-                entry.name == ".git" and entry.is_dir() and entry.path not in git_folders
-            ):  # git looks into nested repositories
-                git_folders.append(entry.path)
-        while here != (here := os.path.dirname(here)):  # a work tree may begin above its git folder
-            for name in _TREE_FILES:
-                require_plain_file(os.path.join(here, name))
+        for nested in _check_work_tree(os.path.realpath(folder)):
+            if nested not in git_folders:
+                git_folders.append(nested)
     _require_plain_settings(git_folders, repository)
     for git_folder in git_folders:
-        places = [
-            (git_folder, False),
-            *(
-                (os.path.join(git_folder, name), name != "info")
-                for name in ("info", "refs", "logs", "reftable")
-            ),
-        ]
-        places += [
-            (objects, True) for objects in _list_object_folders(os.path.join(git_folder, "objects"))
-        ]
-        for place, below in places:
-            for entry in _list_entries(place, below):
-                if (
-                    not entry.is_file()
-                    and not entry.is_dir()
-                    and entry.name != "fsmonitor--daemon.ipc"
-                ):
-                    require_plain_file(entry.path)
+        for entry in _list_git_entries(git_folder):
+            is_daemon = entry.name == "fsmonitor--daemon.ipc"  # git's own socket
+            if not is_daemon and not entry.is_file() and not entry.is_dir():
+                require_plain_file(entry.path)
+
+
+def _check_work_tree(folder: str) -> list[str]:
+    """Check the files that git reads in a work tree, and return the nested git folders.
+
+    Raises NpuprofError for a special file.
+    """
+    nested = []
+    for entry in islice(_list_entries(folder, True), _MOST_ENTRIES):
+        if entry.name in _TREE_FILES:
+            require_plain_file(entry.path)
+        elif entry.name == ".git" and entry.is_dir():  # git looks into nested repositories
+            nested.append(entry.path)
+    above = os.path.dirname(folder)
+    while above != folder:  # a work tree may begin above its git folder
+        folder, above = above, os.path.dirname(above)
+        for name in _TREE_FILES:
+            require_plain_file(os.path.join(folder, name))
+    return nested
+
+
+def _list_git_entries(git_folder: str) -> Iterator[os.DirEntry[str]]:
+    """Yield the entries of a git folder that git reads, including those of alternates."""
+    yield from _list_entries(git_folder)
+    yield from _list_entries(os.path.join(git_folder, "info"))
+    for name in ("refs", "logs", "reftable"):
+        yield from _list_entries(os.path.join(git_folder, name), below=True)
+    for objects in _list_object_folders(os.path.join(git_folder, "objects")):
+        yield from _list_entries(objects, below=True)
 
 
 def _require_plain_settings(git_folders: Sequence[str], top: str) -> None:
-    """Check the configuration files, and the files that they name: included ones, and lists of
-    patterns.
+    """Check the configuration files, and the files that they name.
+
+    Those are included files, and lists of patterns.
     """
     shared = os.path.join(find_shared_folder("config"), "git")
     user = os.environ.get("GIT_CONFIG_GLOBAL") or expand_home("~/.gitconfig")
@@ -472,7 +484,7 @@ def _require_plain_settings(git_folders: Sequence[str], top: str) -> None:
         for name in ("config", "config.worktree", "ignore", "attributes")
     ]
     files = [(file, "") for file in own]
-    for file, named_in in files:
+    for file, named_in in files:  # grows by the files that a file names
         require_plain_file(file, named_in)
         raw = b""
         with contextlib.suppress(OSError, ValueError):
@@ -482,6 +494,7 @@ def _require_plain_settings(git_folders: Sequence[str], top: str) -> None:
         for match in _NAMED_FILE.finditer(os.fsdecode(raw)):
             path = os.path.expanduser(_QUOTE.sub(r"\1", match[1].strip()))
             if len(files) < _MOST_ALTERNATES:
+                # an included path is relative to its file, a list of patterns to the work tree
                 files += [(os.path.join(base, path), file) for base in (os.path.dirname(file), top)]
 
 
@@ -493,24 +506,22 @@ def require_no_links_out(repository: str) -> None:
         for name in ("objects", "refs", "logs"):
             written += _list_entries(os.path.join(folder, name), name != "objects")
         for entry in written:
-            if entry.is_symlink() and (
-                entry.is_dir() or not any(is_below(entry.path, top) for top in folders)
-            ):
-                import shlex
+            if not entry.is_symlink():
+                continue
+            if entry.is_dir() or not any(is_below(entry.path, top) for top in folders):
+                raise _build_link_error(entry.path)
 
-                target, shown = os.path.realpath(entry.path), shlex.quote(entry.path)
-                why = "A clone or an archive may have brought it, and git would write there."
-                hint = (
-                    f"remove it: rm {shown}; if it is your own: rm {shown} && cp -a "
-                    f"{shlex.quote(target)} {shown}"
-                )
-                raise build_error(
-                    "NP941",
-                    f"{entry.path} is a link to {target}",
-                    why,
-                    hint,
-                    where=Place(entry.path),
-                )
+
+def _build_link_error(path: str) -> NpuprofError:
+    import shlex
+
+    target, shown = os.path.realpath(path), shlex.quote(path)
+    why = "A clone or an archive may have brought it, and git would write there."
+    hint = (
+        f"remove it: rm {shown}; if it is your own: rm {shown} && cp -a "
+        f"{shlex.quote(target)} {shown}"
+    )
+    return build_error("NP941", f"{path} is a link to {target}", why, hint, where=Place(path))
 
 
 def _list_git_folders(repository: str) -> Iterator[str]:
@@ -538,22 +549,20 @@ def _list_object_folders(objects: str) -> Iterable[str]:
             raise build_error(
                 "NP021", what, "Each is another folder of objects.", "clone the repository again"
             )
-        read = dict.fromkeys(
-            alternate for folder in level for alternate in _read_alternates(folder)
-        )
-        level = [folder for folder in read if folder not in folders]
+        alternates = dict.fromkeys(chain.from_iterable(map(_read_alternates, level)))
+        level = [folder for folder in alternates if folder not in folders]
         folders |= dict.fromkeys(level)
     return folders
 
 
 def _read_alternates(objects: str) -> Iterator[str]:
-    for line in read_path(os.path.join(objects, "info", "alternates"), _LONGEST_ALTERNATES).split(
-        "\n"
-    ):
-        if line and not line.startswith("#"):
-            if len(line) > 1 and line[0] == line[-1] == '"':  # git's quoting of special characters
-                line = _unquote_path(line, objects)
-            yield os.path.realpath(os.path.join(objects, line))
+    text = read_path(os.path.join(objects, "info", "alternates"), _LONGEST_ALTERNATES)
+    for line in text.split("\n"):
+        if not line or line.startswith("#"):
+            continue
+        if len(line) > 1 and line[0] == line[-1] == '"':  # git's quoting of special characters
+            line = _unquote_path(line, objects)
+        yield os.path.realpath(os.path.join(objects, line))
 
 
 def _unquote_path(line: str, objects: str) -> str:
@@ -582,12 +591,13 @@ def read_path(path: str, most: int = 4096) -> str:
 
 
 def _list_entries(folder: str, below: bool = False) -> Iterator[os.DirEntry[str]]:
-    """Yield the entries of a folder, and of those ``below`` it except git folders, without
-    following links, the nearest first.
+    """Yield the entries of a folder, and of those ``below`` it except git folders.
+
+    The nearest entries come first. Links are not followed.
     """
     folders = [folder]
-    for here in folders:
-        with contextlib.suppress(OSError), os.scandir(here) as entries:
+    for current in folders:  # grows by the folders in it
+        with contextlib.suppress(OSError), os.scandir(current) as entries:
             for entry in entries:
                 yield entry
                 if below and entry.is_dir(follow_symlinks=False) and entry.name != ".git":
@@ -603,52 +613,40 @@ def require_plain_file(path: str, named_in: str = "") -> None:
         kind = name_special_file(os.stat(path).st_mode)
     except (OSError, ValueError):
         return
-    if kind and os.path.realpath(path) != os.devnull:
-        import shlex
+    if not kind or os.path.realpath(path) == os.devnull:
+        return
+    import shlex
 
-        why = "git would wait for its content forever."
-        hint = (
-            f"remove the line that names it from {named_in}"
-            if named_in
-            else f"remove it: rm {shlex.quote(path)}"
-        )
-        raise fail_read(
-            Finding("NP021", f"git cannot use {path}: it is {kind}, not a file", why, hint)
-        )
+    why = "git would wait for its content forever."
+    hint = (
+        f"remove the line that names it from {named_in}"
+        if named_in
+        else f"remove it: rm {shlex.quote(path)}"
+    )
+    raise fail_read(Finding("NP021", f"git cannot use {path}: it is {kind}, not a file", why, hint))
+
+
+#: git's messages about lock files: in its folder, and of a configuration file.
+_LOCKED = (
+    r"'(?P<lock>[^']+\.lock)': File exists"
+    r"|could not lock config file (?P<config>.+): File exists"
+)
 
 
 def build_refusal_finding(reason: bytes, folder: str) -> Finding:
-    """Return git's error as a finding."""
+    """Return git's error as a finding; the phrases are those of git's messages in English."""
     text = reason.decode(errors="replace").strip()
     top = find_repository_top(os.path.realpath(folder))
-    first = next(
-        (line for line in text.splitlines() if line.startswith(("fatal:", "error:"))),
-        text.partition("\n")[0],
-    )
-    first = first.removeprefix("fatal:").removeprefix("error:").strip()
     if "dubious ownership" in text:
+        what = f"git refuses the repository of {folder}: it belongs to somebody else"
         hint = f"if you trust its owner: git config --global --add safe.directory {top or folder}"
-        return Finding(
-            "NP021",
-            f"git refuses the repository of {folder}: it belongs to somebody else",
-            "",
-            hint,
-        )
+        return Finding("NP021", what, "", hint)
     if top and "not a git repository" in text:
-        inside = os.path.join(top, ".git")
-        why = (
-            "It may not be read."
-            if not os.access(inside, os.R_OK | os.X_OK)
-            else "It is not whole, or no repository at all."
-        )
-        return Finding(
-            "NP021", f"git cannot use {inside}", why, f"for details: git -C {top} status"
-        )
+        return _build_unusable_finding(top)
     if "must be run in a work tree" in text:
-        return Finding(
-            "NP021", f"the repository of {folder} has no work tree", "", "do it in a clone"
-        )
-    if any(words in text for words in ("not a git repository", "cannot use bare repository")):
+        what = f"the repository of {folder} has no work tree"
+        return Finding("NP021", what, "", "do it in a clone")
+    if "not a git repository" in text or "cannot use bare repository" in text:
         why = "Revisions and versions are those of the presets' git repository."
         hint = (
             "put the store under git: git init, git add, git commit; presets as they are now are "
@@ -656,44 +654,46 @@ def build_refusal_finding(reason: bytes, folder: str) -> Finding:
         )
         return Finding("NP021", f"{folder} is not in a git repository", why, hint)
     if "malformed object name HEAD" in text:
-        return Finding(
-            "NP011",
-            f"the repository of {folder} has no commits yet",
-            "",
-            "commit the presets first",
-        )
-    if "cannot do a partial commit" in text:
-        what = (
-            f"a {text.rstrip('.').rpartition(' ')[2]} is under "
-            "way, and git then commits everything or nothing"
-        )
-        return Finding(
-            "NP022",
-            what,
-            "",
-            "conclude it with git add and git commit, or give it up: git status says how",
-        )
-    if match := re.search(
-        r"'([^']+\.lock)': File exists|could not lock config file (.+): File exists", text
-    ):
-        import shlex
-
-        lock = match[1] or os.path.realpath(os.path.join(folder, match[2])) + ".lock"
-        why = "Another git works in this repository, or one that was killed has left it."
-        return Finding(
-            "NP022",
-            f"{lock} is there",
-            why,
-            f"wait for the other; if no git runs, delete the file: rm {shlex.quote(lock)}",
-        )
-    if any(words in text for words in ("promisor", "transport '", "lazy fetching")):
+        what = f"the repository of {folder} has no commits yet"
+        return Finding("NP011", what, "", "commit the presets first")
+    if "cannot do a partial commit" in text:  # "... during a merge."
+        operation = text.rstrip(".").rpartition(" ")[2]
+        what = f"a {operation} is under way, and git then commits everything or nothing"
+        hint = "conclude it with git add and git commit, or give it up: git status says how"
+        return Finding("NP022", what, "", hint)
+    if match := re.search(_LOCKED, text):
+        config = os.path.realpath(os.path.join(folder, match["config"] or ""))
+        return _build_lock_finding(match["lock"] or f"{config}.lock")
+    if any(phrase in text for phrase in ("promisor", "transport '", "lazy fetching")):
         return build_absent_finding([], True)
-    return Finding(
-        "NP022",
-        f"git failed: {first or 'it said nothing'}",
-        "",
-        "run git in the same folder to see more",
-    )
+    cause = _find_first_error(text) or "it said nothing"
+    return Finding("NP022", f"git failed: {cause}", "", "run git in the same folder to see more")
+
+
+def _build_unusable_finding(top: str) -> Finding:
+    inside = os.path.join(top, ".git")
+    why = "It is not whole, or no repository at all."
+    if not os.access(inside, os.R_OK | os.X_OK):
+        why = "It may not be read."
+    return Finding("NP021", f"git cannot use {inside}", why, f"for details: git -C {top} status")
+
+
+def _build_lock_finding(lock: str) -> Finding:
+    import shlex
+
+    why = "Another git works in this repository, or one that was killed has left it."
+    hint = f"wait for the other; if no git runs, delete the file: rm {shlex.quote(lock)}"
+    return Finding("NP022", f"{lock} is there", why, hint)
+
+
+def _find_first_error(text: str) -> str:
+    """Return git's first line with an error, else its first line, without the prefix."""
+    first = text.partition("\n")[0]
+    for line in text.splitlines():
+        if line.startswith(("fatal:", "error:")):
+            first = line
+            break
+    return first.removeprefix("fatal:").removeprefix("error:").strip()
 
 
 def build_absent_finding(oids: Sequence[str], partial: bool) -> Finding:
@@ -705,7 +705,7 @@ def build_absent_finding(oids: Sequence[str], partial: bool) -> Finding:
     if not partial:
         return Finding("NP022", what, "", "for details: git fsck")
     why = (
-        "This clone is partial: it has left objects with "
-        "its remote, and npuprof never fetches by itself."
+        "This clone is partial: it has left objects with its remote, and npuprof never fetches by "
+        "itself."
     )
     return Finding("NP022", what, why, "fetch them: git fetch --refetch --no-filter")

@@ -58,8 +58,7 @@ class TreeEntry(Record):
 
 
 class ResolvedRevision(Record):
-    """A resolved revision of a preset: the id of a commit, and its display form, ``1.2.0`` or
-    ``abc1234``.
+    """A resolved revision of a preset: a commit, and its label ``1.2.0`` or ``abc1234``.
 
     ``version`` is the released version, if it is one.
     """
@@ -90,10 +89,10 @@ class Repository(ReleaseTags):
         below = os.path.relpath(self.folder, self.top)
         self.prefix = "" if below == "." else f"{below}/"
         self._trees: dict[str, list[TreeEntry]] = {}
-        self.roots: dict[
-            str, str
-        ] = {}  #: the cached id of the store's tree by commit, empty if there was none
-        self.layouts: dict[str, Layout] = {}  #: cached layouts by commit
+        #: the cached id of the store's tree by commit, empty if there was none
+        self.roots: dict[str, str] = {}
+        #: cached layouts by commit
+        self.layouts: dict[str, Layout] = {}
         self._shallow: bool | None = None
         #: whether it is a source's repository, of which only the store's folder is shared
         self.is_source = False
@@ -120,13 +119,13 @@ class Repository(ReleaseTags):
         return bool(self._find_commit(revision))
 
     def _build_unknown_error(self, revision: str, requested: Origin | None) -> NpuprofError:
-
-        what, why, hint = (
-            f"unknown revision {revision!r}",
-            "",
-            "git log --oneline shows the revisions there are",
-        )
-        if revision.startswith("-"):
+        what = f"unknown revision {revision!r}"
+        why = ""
+        hint = "git log --oneline shows the revisions there are"
+        if not revision:
+            what = "the revision after @ is missing"
+            hint = "write one, NAME@HEAD or NAME@1.2.0, or omit the @"
+        elif revision.startswith("-"):
             why = "A revision cannot start with '-'."
         elif not self.git.read_objects(["HEAD"])[0] and revision.startswith(("HEAD", "@")):
             why, hint = "The repository has no commits yet.", "commit the presets first"
@@ -143,12 +142,6 @@ class Repository(ReleaseTags):
             if self.is_shallow():
                 why = "This clone is shallow: it contains only the newest commits."
                 hint = hint if hint.startswith("did") else "fetch the rest: git fetch --unshallow"
-        if not revision:
-            what, why, hint = (
-                "the revision after @ is missing",
-                "",
-                "write one, NAME@HEAD or NAME@1.2.0, or omit the @",
-            )
         from npuprof.store import problems
 
         return problems.place_error(build_error("NP011", what, why, hint), requested)
@@ -179,18 +172,14 @@ class Repository(ReleaseTags):
             return ResolvedRevision(
                 self.resolve_commit(version.commit), version.number_text, version
             )
-        others = (
-            self.read_versions(
-                [ref for ref in self.list_tag_refs(name) if request.accepts(ref.text)]
-            )
-            if request
-            else []
-        )
-        if others:
-            raise self._build_unreachable_error(name, revision, others, requested, at)
+        if request:
+            refs = [ref for ref in self.list_tag_refs(name) if request.accepts(ref.text)]
+            if unreachable := self.read_versions(refs):
+                raise self._build_unreachable_error(name, revision, unreachable, requested, at)
         try:
             commit = self.resolve_commit(revision, requested)
         except NpuprofError:
+            # git accepts four or more digits as the start of a commit id
             if request and not revision.startswith("-") and (len(revision) < 4 or "." in revision):
                 raise self._build_unreleased_error(name, revision, requested) from None
             raise
@@ -201,14 +190,13 @@ class Repository(ReleaseTags):
     def _build_unreachable_error(
         self, name: str, revision: str, versions: list[Version], requested: Origin | None, at: str
     ) -> NpuprofError:
-
         what = (
             f"no released version {revision} of {name} is in the history of "
             f"{shorten_commit(at) if at else 'HEAD'}"
         )
         why = (
-            "A range selects the newest version that is "
-            "reachable from the commit with the reference."
+            "A range selects the newest version that is reachable from the commit with the "
+            "reference."
         )
         others = ", ".join(version.number_text for version in versions)
         hint = f"name one in full that is released elsewhere, or later, or merge it first: {others}"
@@ -223,17 +211,15 @@ class Repository(ReleaseTags):
     def _build_unreleased_error(
         self, name: str, revision: str, requested: Origin | None
     ) -> NpuprofError:
-
         released = [version.number_text for version in self.load_versions(name)]
         what = f"{name} has no released version {revision}"
         why = f"A released version is an annotated tag {name}/vX.Y.Z."
-        hint = (
-            f"released are {', '.join(released)}"
-            if released
-            else f"none is released; npuprof release {name} makes the first"
-        )
-        if not released and self.is_shallow():
+        if released:
+            hint = f"released are {', '.join(released)}"
+        elif self.is_shallow():
             hint = "this clone is shallow and may lack the tags: git fetch --tags --unshallow"
+        else:
+            hint = f"none is released; npuprof release {name} makes the first"
         from npuprof.store import problems
 
         return problems.place_error(build_error("NP011", what, why, hint), requested)
@@ -263,20 +249,20 @@ class Repository(ReleaseTags):
 
         Raises NpuprofError.
         """
-        known = self.layouts.get(commit)
-        if known is None:
-            known = Layout(self.prefix)
-            if commit and self.prefix and not self.is_source:
-                raw = self.git.read_files([f"{commit}:{known.project_file}"])[0]
-                known = known if raw is None else Layout(self.prefix, read_globs(raw))
-            if len(self.layouts) > _LAYOUTS:
-                self.layouts.clear()
-            self.layouts[commit] = known
-        return known
+        if commit in self.layouts:
+            return self.layouts[commit]
+        layout = Layout(self.prefix)
+        if commit and self.prefix and not self.is_source:
+            raw = self.git.read_files([f"{commit}:{layout.project_file}"])[0]
+            if raw is not None:
+                layout = Layout(self.prefix, read_globs(raw))
+        if len(self.layouts) > _LAYOUTS:
+            self.layouts.clear()
+        self.layouts[commit] = layout
+        return layout
 
     def list_profile_files(self, commit: str, layout: Layout | None = None) -> dict[str, TreeFile]:
-        """Return the presets at a commit or tree by name: TOML files below the store, and those
-        outside of it.
+        """Return the presets at a commit or tree by name: TOML files in the store, and outside.
 
         ``layout`` replaces that of ``npuprof.toml`` there. Empty if the store did not exist.
         """
@@ -290,33 +276,33 @@ class Repository(ReleaseTags):
         return files
 
     def _list_outside_files(self, commit: str, layout: Layout) -> dict[str, TreeFile]:
-        """Return the presets outside the store's folder by name, by matching the globs
-        in the trees.
+        """Return the presets outside the store's folder, by matching the globs in the trees.
+
+        The trees of one depth are read together. ``state`` is what is left of the globs there.
         """
         root = self.git.read_objects([f"{commit}:{layout.base.rstrip('/')}"])[0]
+        if root is None or root.type != "tree":
+            return {}
         files = {}
-        level = [("", root.oid, layout.start)] if root is not None and root.type == "tree" else []
+        level = [("", root.oid, layout.start)]
         while level:
             self._load_trees(tree for _, tree, _ in level)
             below = []
-            for path, tree, state in level:
-                wanted = list_plain_names(state)
+            for folder, tree, state in level:
+                expected = list_plain_names(state)
                 for entry in self._trees[tree]:
-                    if wanted is not None and entry.name not in wanted:
+                    if expected is not None and entry.name not in expected:
                         continue
+                    path = f"{folder}{entry.name}"
                     if entry.is_folder:
-                        inner = (
-                            enter_folder(state, entry.name)
-                            if f"{path}{entry.name}/" != layout.store_folder
-                            else None
-                        )
-                        below += [(f"{path}{entry.name}/", entry.oid, inner)] if inner else []
-                    elif (
-                        entry.is_profile
-                        and accepts_file(state, entry.name)
-                        and layout.takes(name := f"{path}{entry.name[:-5]}")
-                    ):
-                        files[name] = TreeFile(entry.mode, entry.oid, True)
+                        if f"{path}/" == layout.store_folder:
+                            continue
+                        if inner := enter_folder(state, entry.name):
+                            below.append((f"{path}/", entry.oid, inner))
+                    elif entry.is_profile and accepts_file(state, entry.name):
+                        name = path.removesuffix(".toml")
+                        if layout.takes(name):
+                            files[name] = TreeFile(entry.mode, entry.oid, True)
             level = below
         return files
 
@@ -328,16 +314,17 @@ class Repository(ReleaseTags):
         while level:
             self._load_trees(tree for _, tree in level)
             below = []
-            for path, tree in level:
+            for folder, tree in level:
                 for entry in self._trees[tree]:
-                    if entry.name.startswith(".") or (
-                        entry.name == FILE and not path and not self.prefix
-                    ):
+                    # npuprof.toml is in the store's folder if that is the top of the repository
+                    is_project = entry.name == FILE and not folder and not self.prefix
+                    if is_project or entry.name.startswith("."):
                         continue
                     if entry.is_folder:
-                        below.append((f"{path}{entry.name}/", entry.oid))
+                        below.append((f"{folder}{entry.name}/", entry.oid))
                     elif entry.is_profile:
-                        files[f"{path}{entry.name[:-5]}"] = TreeFile(entry.mode, entry.oid)
+                        name = f"{folder}{entry.name.removesuffix('.toml')}"
+                        files[name] = TreeFile(entry.mode, entry.oid)
             level = below
         return files
 
@@ -353,12 +340,10 @@ class Repository(ReleaseTags):
         """Load the store's tree of each commit, in one request. Raises NpuprofError."""
         if len(self.roots) > _LAYOUTS:
             self.roots.clear()
-        wanted = [commit for commit in commits if commit not in self.roots]
-        for commit, root in zip(
-            wanted,
-            self.git.read_objects([f"{commit}:{self.prefix.rstrip('/')}" for commit in wanted]),
-            strict=True,
-        ):
+        unread = [commit for commit in commits if commit not in self.roots]
+        folder = self.prefix.rstrip("/")
+        roots = self.git.read_objects([f"{commit}:{folder}" for commit in unread])
+        for commit, root in zip(unread, roots, strict=True):
             if root is None:  # this fails for a missing tree, not for a missing store
                 self.git.run_command("ls-tree", "--full-tree", commit, "--", self.prefix)
             elif root.type == "tree" and root.oid not in self._trees:
@@ -367,14 +352,14 @@ class Repository(ReleaseTags):
 
     def _load_trees(self, trees: Iterable[str]) -> None:
         """Load uncached trees together. Raises NpuprofError if one is missing."""
-        for tree, content in self.git.read_contents(
-            tree for tree in trees if tree not in self._trees
-        ).items():
+        unread = [tree for tree in trees if tree not in self._trees]
+        for tree, content in self.git.read_contents(unread).items():
             self._trees[tree] = _parse_tree_entries(content, len(tree) // 2)
 
     def read_checked_out(self, commit: str, path: str) -> bytes | None:
-        """Return a file as checked out, with the line endings of this work tree and without
-        filters; None if git cannot determine it.
+        """Return a file with the line endings of this work tree, but without filters.
+
+        None if git cannot determine it.
         """
         result = self.git.try_command("cat-file", "--filters", f"{commit}:{path}")
         return None if result.code else result.output
@@ -432,9 +417,8 @@ def find_former_names(
 ) -> dict[str, list[FormerName]]:
     """Return the former names of presets before a commit, latest first, from one git process.
 
-    Others are omitted.
-
-    ``layout`` is the current and former layout. Raises NpuprofError.
+    Presets that were never renamed are omitted. ``layout`` is the current and former layout.
+    Raises NpuprofError.
     """
     listed = git.run_command(
         "-c",
@@ -453,12 +437,13 @@ def find_former_names(
         "--",
         *layout.pathspecs,
     )
-    current = {name: name for name in names}
+    current = {name: name for name in names}  # today's name, by the name at the commit
     former: dict[str, list[FormerName]] = {}
     for record in listed.split(b"\1")[1:]:
-        commit, *words = record.split(b"\0")
-        for was, now in zip(words[1::3], words[2::3], strict=False):
-            old, new = (layout.name_of(os.fsdecode(path)) for path in (was, now))
+        commit, *fields = record.split(b"\0")  # status, old path, new path, status, ...
+        for old_path, new_path in zip(fields[1::3], fields[2::3], strict=False):
+            old = layout.name_of(os.fsdecode(old_path))
+            new = layout.name_of(os.fsdecode(new_path))
             if old and new and new in current:
                 name = current.pop(new)
                 current[old] = name

@@ -68,10 +68,9 @@ class StoreRepository(Repository):
             if head and head.oid != commit:
                 from npuprof.store.gitstore.commits import find_former_folder
 
-                place = find_former_folder(self, commit, head.oid)
-                revision = (
-                    revision if place is None else Revision(self.with_store_prefix(place), commit)
-                )
+                former = find_former_folder(self, commit, head.oid)
+                if former is not None:
+                    revision = Revision(self.with_store_prefix(former), commit)
             self._revisions[commit] = revision
         return self._revisions[commit]
 
@@ -83,8 +82,9 @@ class StoreRepository(Repository):
         return self.load_view(self.resolve_commit(version.commit), version)
 
     def load_named_revision(self, revision: str) -> Revision:
-        """Return the store at a user's revision: for a release tag with its records, else at a
-        commit. Raises NpuprofError.
+        """Return the store at a user's revision; for a release tag, with the tag's records.
+
+        Raises NpuprofError.
         """
         commit = self.resolve_commit(revision)
         version = self.find_version_of_tag(revision)
@@ -114,8 +114,7 @@ class StoreRepository(Repository):
         view: str = "",
         seen_from: str = "",
     ) -> Pin:
-        """Return the target of ``NAME@REV``: as recorded by a release and one of its views, else
-        the current one.
+        """Return the target of ``NAME@REV``: as a release records it in a view, else the current.
 
         Ranges select from the tags reachable from ``seen_from``; if empty, from HEAD. Raises
         NpuprofError.
@@ -128,22 +127,15 @@ class StoreRepository(Repository):
                     _build_lost_parent_finding(release, reference, recorded.commit, requested)
                 )
             label = f"{name}@{recorded.version or shorten_commit(recorded.commit)}"
-            there = self.load_view(recorded.commit, release, recorded.own_view)
-            return Pin(name, recorded.version, recorded.commit, there, label)
+            home = self.load_view(recorded.commit, release, recorded.own_view)
+            return Pin(name, recorded.version, recorded.commit, home, label)
         resolved = self.resolve_revision(name, revision, requested, seen_from)
-        version = resolved.version
-        there = (
-            self.load_view(resolved.commit, version)
-            if version
-            else self.load_revision(resolved.commit)
-        )
+        commit, version = resolved.commit, resolved.version
+        label = f"{name}@{resolved.label}"
+        if version is None:
+            return Pin(name, "", commit, self.load_revision(commit), label)
         return Pin(
-            name,
-            version.number_text if version else "",
-            resolved.commit,
-            there,
-            f"{name}@{resolved.label}",
-            version,
+            name, version.number_text, commit, self.load_view(commit, version), label, version
         )
 
 
@@ -171,21 +163,15 @@ def _build_lost_parent_finding(
         f"{shorten_commit(commit)}, which this repository lacks"
     )
     why = "Its tag records the commit, which cannot be replaced."
-    return Finding(
-        "NP022",
-        what,
-        why,
-        f"fetch it: git fetch origin {commit}",
-        requested,
-        "profile.extends" if requested else "",
-    )
+    hint = f"fetch it: git fetch origin {commit}"
+    return Finding("NP022", what, why, hint, requested, "profile.extends" if requested else "")
 
 
 class Pin(Record):
-    """The target of a reference with an @: preset, version (empty if it is not one), commit, and
-    the store there.
+    """The target of a reference with an @: a preset at a commit, and the store there.
 
-    ``released`` is the version that was looked up, None if a release's record was used.
+    ``version`` is empty if the revision is not a version. ``released`` is the version that was
+    looked up, None if a release's record was used.
     """
 
     name: str
@@ -269,22 +255,16 @@ class Revision(CachedStore):
 
     def source_path(self, name: str) -> str:
         """Return a preset's path relative to the repository."""
-        return (
-            Layout(self.repository.prefix).path_of(name)
-            if not self.is_outside(name)
-            else self.layout.path_of(name, True)
-        )
+        if self.is_outside(name):
+            return self.layout.path_of(name, True)
+        return Layout(self.repository.prefix).path_of(name)  # needs no npuprof.toml
 
     def is_outside(self, name: str) -> bool:
-        """Return whether a preset is outside the store's folder, listed by npuprof.toml of that
-        commit.
-        """
+        """Return whether a preset is outside the store's folder, by npuprof.toml of the commit."""
         return name in self.files and self.files[name].outside
 
     def cite_file(self, path: str) -> str:
-        """Return the path to cite for a file of the store, given its name with ``.toml``, with the
-        revision.
-        """
+        """Return the path to cite, with the revision, for a preset's name with ``.toml``."""
         return self.cite_path(self.source_path(path.removesuffix(".toml")))
 
     def cite_path(self, full: str) -> str:
@@ -293,10 +273,9 @@ class Revision(CachedStore):
 
     def load_texts(self, names: Iterable[str]) -> None:
         """Load the texts of profiles together. Raises NpuprofError if the repository lacks any."""
-        wanted = {self.files[name].oid for name in names if name in self.files}
-        self._contents.update(
-            self.repository.git.read_contents(sorted(wanted - self._contents.keys()))
-        )
+        oids = {self.files[name].oid for name in names if name in self.files}
+        unread = sorted(oids - self._contents.keys())
+        self._contents.update(self.repository.git.read_contents(unread))
 
     def adopt_texts(self, revision: Revision) -> None:
         """Share the texts that another revision of the repository has loaded."""
@@ -315,20 +294,21 @@ class Revision(CachedStore):
         while self.files[names[-1]].is_link:
             link = self._read_content(names[-1]).decode(errors="replace")
             target = posixpath.normpath(posixpath.join(posixpath.dirname(names[-1]), link))
-            names.append(target.removesuffix(".toml"))
+            following = target.removesuffix(".toml")
+            names.append(following)
             is_followed = (
-                target != names[-1]
-                and names[-1] in self.files
-                and not self.is_outside(names[-1])
+                target.endswith(".toml")
+                and following in self.files
+                and not self.is_outside(following)
                 and not self.is_outside(name)
             )
             if not is_followed or len(names) > _MAX_LINKS:
                 path = self.cite_file(f"{name}.toml")
-                why = (
-                    "A link is followed to other presets in "
-                    "the store's folder, and to nothing else."
-                )
                 what = f"{path} is a link to {target}, which is not followed"
+                why = (
+                    "A link is followed to other presets in the store's folder, and to nothing "
+                    "else."
+                )
                 raise build_error(
                     "NP005", what, why, "put the file itself there", where=Place(path)
                 )
@@ -384,11 +364,9 @@ class ProposedRevision(Revision):
         finding = super()._build_missing_finding(name, requested)
         path = self.layout.path_of(name)
         is_left_out = self._staged and os.path.isfile(os.path.join(self.repository.top, path))
-        return (
-            finding._replace(hint=f"git add {path}: it is there, and not staged")
-            if is_left_out
-            else finding
-        )
+        if is_left_out:
+            return finding._replace(hint=f"git add {path}: it is there, and not staged")
+        return finding
 
 
 def _place_finding_at_revision(finding: Finding, commit: str | None) -> Finding:

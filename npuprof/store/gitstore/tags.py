@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from npuprof.model import NpuprofError, Record
-from npuprof.store.gitstore.objects import Git
+from npuprof.store.gitstore.objects import Git, GitObject
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,19 +20,16 @@ class ReleaseTags:
 
     def __init__(self, git: Git) -> None:
         self.git = git
-        self._tags: dict[str, list[TagRef]] | None = (
-            None  # by preset; all of them under an empty string
-        )
+        #: By preset; all of them under an empty string.
+        self._tags: dict[str, list[TagRef]] | None = None
         self._versions: dict[str, Version | None] = {}
         self._yanks: dict[str, str] = {}
-        self._kept: dict[str, str] = {}
+        self._newest: dict[str, str] = {}
         self._proposed: list[TagRef] = []
         self._reachability = Reachability(git)
 
     def list_tag_refs(self, name: str = "") -> list[TagRef]:
-        """Return the version tags of a preset, or of all, oldest number first, without
-        reading them.
-        """
+        """Return the unread version tags of a preset, or of all, oldest number first."""
         if self._tags is None:
             refs = sorted(
                 [*list_tag_refs(self.git, "refs/tags/"), *self._proposed],
@@ -57,12 +54,10 @@ class ReleaseTags:
 
     def _list_reachable_refs(self, name: str, commit: str) -> list[TagRef]:
         refs = self._reachability.group_refs(commit).get(name, [])
+        proposed = [ref for ref in self._proposed if ref.name == name]
+        versions = self.read_versions(proposed)
         new = [
-            ref
-            for ref in self._proposed
-            if ref.name == name
-            and (version := self._versions[ref.tag])
-            and version.commit == commit
+            ref for ref, version in zip(proposed, versions, strict=True) if version.commit == commit
         ]
         return sorted([*refs, *new], key=lambda ref: ref.sort_key) if new else refs
 
@@ -71,9 +66,7 @@ class ReleaseTags:
         return any(ref.text == text for ref in self._list_reachable_refs(name, commit))
 
     def propose_version(self, name: str, text: VersionText, commit: str, message: str) -> None:
-        """Treat a version as released at a commit, for queries about that commit only, before it
-        has a tag.
-        """
+        """Treat a version without a tag as released, for queries about its commit only."""
         from npuprof.store import versions as version_texts
 
         ref = version_texts.TagRef(name, text, f"proposed {name} {text}")
@@ -84,27 +77,29 @@ class ReleaseTags:
         self._tags = None
 
     def list_annotated_refs(self, revision: str) -> list[TagRef]:
-        """Return the annotated version tags reachable from a revision, oldest number first, without
-        reading them.
+        """Return the unread annotated version tags reachable from a revision.
+
+        The oldest number comes first.
         """
         return list_tag_refs(self.git, f"--merged={revision}", "refs/tags/", annotated=True)
 
     def sees_same_versions(self, first: str, second: str) -> bool:
-        """Return whether the same tags are reachable from two commits, so that every range resolves
-        equally. Raises NpuprofError.
+        """Return whether the same tags are reachable from two commits.
+
+        Every range then resolves equally. Raises NpuprofError.
         """
-        return first == second or self._reachability.group_refs(
-            first
-        ) == self._reachability.group_refs(second)
+        if first == second:
+            return True
+        refs = self._reachability.group_refs(first)
+        return refs == self._reachability.group_refs(second)
 
     def find_newest_version(
         self, name: str, request: VersionRequest, commit: str
     ) -> Version | None:
         """Return the newest version in a range at a commit, None if none is reachable.
 
-        Raises NpuprofError.
-
-        A yanked version is selected only if all versions in the range are yanked.
+        A yanked version is selected only if all versions in the range are yanked. Raises
+        NpuprofError.
         """
         yanked: Version | None = None
         from npuprof.store import versions as version_texts
@@ -124,38 +119,30 @@ class ReleaseTags:
         if tag not in self._yanks:
             from npuprof.store import versions as version_texts
 
-            tag_object = self.git.read_objects([f"refs/tags/{tag}{version_texts.YANKED}"])[0]
-            message = (
-                tag_object.content.partition(b"\n\n")[2].decode(errors="replace")
-                if tag_object and tag_object.type == "tag"
-                else ""
-            )
-            reason = " ".join(message.partition("\n\n")[0].partition("\n-----BEGIN ")[0].split())
-            self._yanks[tag] = reason or "no reason is given" if tag_object else ""
+            mark = self.git.read_objects([f"refs/tags/{tag}{version_texts.YANKED}"])[0]
+            self._yanks[tag] = _read_yank_reason(mark) if mark else ""
         return self._yanks[tag]
 
     def find_newest_kept(self, name: str, commit: str = "") -> str:
-        """Return the number of the newest version that was not yanked, of a preset or, without a
-        name, of the whole store.
+        """Return the newest version number that was not yanked, of a preset or the whole store.
 
-        With a ``commit``, only those reachable from it; an empty string if there is none. Raises
-        NpuprofError.
+        Without a ``name``, of the whole store. With a ``commit``, only those reachable from it; an
+        empty string if there is none. Raises NpuprofError.
         """
         key = f"{name} {commit}"
-        if key not in self._kept:
-            if name:
-                refs = (
-                    self._list_reachable_refs(name, commit) if commit else self.list_tag_refs(name)
-                )
-                texts = [ref.text for ref in refs]
-            else:
+        if key not in self._newest:
+            if not name:
                 texts = [version.text for version in self.load_store_versions(commit)]
-            texts = sorted((text for text in texts if not text.pre), reverse=True)
-            self._kept[key] = next(
-                (str(text) for text in texts if not self.find_yank(f"{name}/v{text}".lstrip("/"))),
-                "",
-            )
-        return self._kept[key]
+            elif commit:
+                texts = [ref.text for ref in self._list_reachable_refs(name, commit)]
+            else:
+                texts = [ref.text for ref in self.list_tag_refs(name)]
+            self._newest[key] = ""
+            for text in sorted((text for text in texts if not text.pre), reverse=True):
+                if not self.find_yank(f"{name}/v{text}" if name else f"v{text}"):
+                    self._newest[key] = str(text)
+                    break
+        return self._newest[key]
 
     def read_versions(self, refs: Sequence[TagRef]) -> list[Version]:
         """Return the versions of annotated tags.
@@ -165,30 +152,27 @@ class ReleaseTags:
         unread = [ref for ref in refs if ref.tag not in self._versions]
         from npuprof.store import versions as version_texts
 
-        for ref, found in zip(
-            unread, self.git.read_objects([ref.oid for ref in unread]), strict=True
-        ):
-            if found is None:
+        objects = self.git.read_objects([ref.oid for ref in unread])
+        for ref, tag in zip(unread, objects, strict=True):
+            if tag is None:
                 absent = self.git.explain_absence([ref.oid])
                 raise NpuprofError(
                     absent._replace(message=f"the tag {ref.tag} cannot be read: {absent.message}")
                 )
             self._versions[ref.tag] = (
-                version_texts.parse_tag_object(ref, found.content) if found.type == "tag" else None
+                version_texts.parse_tag_object(ref, tag.content) if tag.type == "tag" else None
             )
         return [version for ref in refs if (version := self._versions[ref.tag])]
 
     def load_store_versions(self, commit: str = "") -> list[Version]:
         """Return the versions of the whole store, annotated tags ``vX.Y.Z``, oldest number first.
 
-        Their name is empty.
-
-        With a ``commit``, only those reachable from it.
+        Their name is empty. With a ``commit``, only those reachable from it.
         """
-        seen = [f"--merged={commit}"] if commit else []
+        merged = [f"--merged={commit}"] if commit else []
         listed = self.git.run_command(
             "for-each-ref",
-            *seen,
+            *merged,
             "--format=%(objecttype) %(objectname) %(refname:strip=2)",
             "refs/tags/v*",
         )
@@ -197,17 +181,12 @@ class ReleaseTags:
 
         for line in listed.decode(errors="replace").splitlines():
             kind, oid, tag = line.split(" ", 2)
-            text = (
-                version_texts.parse_version_text(tag)
-                if kind == "tag" and not tag.endswith(version_texts.YANKED)
-                else None
-            )
-            if text is not None and (read := self.git.read_objects([oid])[0]):
-                versions.append(
-                    version_texts.parse_tag_object(
-                        version_texts.TagRef("", text, oid), read.content
-                    )
-                )
+            if kind != "tag" or tag.endswith(version_texts.YANKED):
+                continue
+            text = version_texts.parse_version_text(tag)
+            if text is not None and (tag_object := self.git.read_objects([oid])[0]):
+                ref = version_texts.TagRef("", text, oid)
+                versions.append(version_texts.parse_tag_object(ref, tag_object.content))
         return sorted(versions, key=lambda version: version.text.order)
 
     def clear_versions(self) -> None:
@@ -215,7 +194,7 @@ class ReleaseTags:
         self._tags = None
         self._versions.clear()
         self._yanks.clear()
-        self._kept.clear()
+        self._newest.clear()
         self._proposed.clear()
         self._reachability = Reachability(self.git)
 
@@ -225,7 +204,9 @@ class ReleaseTags:
         None if there is none.
         """
         if request.is_range:
-            at = at or (head.oid if (head := self.git.read_objects(["HEAD"])[0]) else "")
+            if not at:
+                head = self.git.read_objects(["HEAD"])[0]
+                at = head.oid if head else ""
             return self.find_newest_version(name, request, at) if at else None
         from npuprof.store import versions as version_texts
 
@@ -240,35 +221,44 @@ class ReleaseTags:
         None for other revisions.
         """
         preset, _, number = revision.removeprefix("refs/").removeprefix("tags/").rpartition("/")
+        if not preset or name not in ("", preset) or not number.startswith("v"):
+            return None
         from npuprof.store import versions as version_texts
 
-        text = (
-            version_texts.parse_version_text(number)
-            if number.startswith("v") and name in ("", preset) and preset
-            else None
-        )
-        versions = (
-            self.read_versions([ref for ref in self.list_tag_refs(preset) if ref.text == text])
-            if text
-            else []
-        )
+        text = version_texts.parse_version_text(number)
+        if text is None:
+            return None
+        refs = [ref for ref in self.list_tag_refs(preset) if ref.text == text]
+        versions = self.read_versions(refs)
         return versions[0] if versions else None
 
 
-def list_tag_refs(git: Git, *words: str, annotated: bool = False) -> list[TagRef]:
+def _read_yank_reason(mark: GitObject) -> str:
+    """Return the reason in the tag that marks a version as yanked: its subject, on one line."""
+    message = ""
+    if mark.type == "tag":
+        message = mark.content.partition(b"\n\n")[2].decode(errors="replace")
+    subject = message.partition("\n\n")[0].partition("\n-----BEGIN ")[0]  # without a signature
+    return " ".join(subject.split()) or "no reason is given"
+
+
+def list_tag_refs(git: Git, *arguments: str, annotated: bool = False) -> list[TagRef]:
     """Return version tags as listed by ``for-each-ref`` with some arguments, oldest number first.
 
-    Tags are not read, unless only ``annotated`` ones are wanted. Raises NpuprofError.
+    Tags are read only to select ``annotated`` ones. Raises NpuprofError.
     """
-    kind = "%(objecttype)" if annotated else "tag"
+    type_field = "%(objecttype)" if annotated else "tag"
     listed = git.run_command(
-        "for-each-ref", f"--format={kind} %(objectname) %(refname)", *words
-    ).decode(errors="replace")
-    rows = (line.split(" ", 2) for line in listed.splitlines())
+        "for-each-ref", f"--format={type_field} %(objectname) %(refname)", *arguments
+    )
     from npuprof.store import versions as version_texts
 
-    refs = [version_texts.parse_tag_ref(ref, oid) for kind, oid, ref in rows if kind == "tag"]
-    return sorted((ref for ref in refs if ref), key=lambda ref: ref.sort_key)
+    refs = []
+    for line in listed.decode(errors="replace").splitlines():
+        kind, oid, name = line.split(" ", 2)
+        if kind == "tag" and (ref := version_texts.parse_tag_ref(name, oid)):
+            refs.append(ref)
+    return sorted(refs, key=lambda ref: ref.sort_key)
 
 
 class CommitGraph(Record):
@@ -283,6 +273,7 @@ class Reachability:
 
     def __init__(self, git: Git) -> None:
         self._git = git
+        #: Tags by preset, by commit or by mask of the graph: many commits have the same mask.
         self._seen: dict[str | int, dict[str, list[TagRef]]] = {}
         self._graph: CommitGraph | None = None
 
@@ -303,36 +294,34 @@ class Reachability:
         mask = self._graph.masks[commit]
         if mask not in self._seen:
             self._seen[mask] = _group_by_name(
-                ref for place, ref in enumerate(self._graph.refs) if mask >> place & 1
+                ref for bit, ref in enumerate(self._graph.refs) if mask >> bit & 1
             )
         return self._seen[mask]
 
     def _load_graph(self, commit: str) -> CommitGraph:
-        """Return the graph of all commits behind branches and tags, and behind one commit, from one
-        process.
+        """Return the graph of the commits behind branches, tags and one commit.
+
+        It comes from one process.
         """
         refs = list_tag_refs(self._git, "refs/tags/")
-        tips = [
-            read.oid if read else ""
-            for read in self._git.read_objects([f"{ref.oid}^{{commit}}" for ref in refs])
-        ]
-        words = (
+        targets = self._git.read_objects([f"{ref.oid}^{{commit}}" for ref in refs])
+        tips = [target.oid if target else "" for target in targets]
+        starts = [commit, *(tip for tip in tips if tip)]
+        listed = self._git.run_command(
             "rev-list",
             "--topo-order",
-            "--reverse",
+            "--reverse",  # parents first
             "--parents",
             "--ignore-missing",
             "--branches",
             "--remotes",
             "--stdin",
-        )
-        listed = self._git.run_command(
-            *words, stdin="".join(f"{tip}\n" for tip in (commit, *filter(None, tips))).encode()
+            stdin="".join(f"{start}\n" for start in starts).encode(),
         )
         masks: dict[str, int] = {}
         own: dict[str, int] = {}
-        for place, tip in enumerate(tips):
-            own[tip] = own.get(tip, 0) | 1 << place
+        for bit, tip in enumerate(tips):
+            own[tip] = own.get(tip, 0) | 1 << bit
         for line in listed.decode().splitlines():
             oid, *parents = line.split(" ")
             mask = own.get(oid, 0)
