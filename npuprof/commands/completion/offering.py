@@ -121,9 +121,9 @@ def _list_source_words(store: str | None, current: str) -> Iterator[str]:
     if not at:
         yield from (f"{source}:{item}" for item in there.names())
         return
-    from npuprof.store.sources.released import read_kept_tags
+    from npuprof.store.sources.released import read_cached_tags
 
-    tags = read_kept_tags(there.locked)  # versions as of the time when the source was locked
+    tags = read_cached_tags(there.locked)  # versions as of the time when the source was locked
     refs = (
         sorted(item.tag for item in tags)
         if tags is not None

@@ -29,10 +29,16 @@ class Remove(StoreVerb):
         hint = "take it out of extends first, copy the preset in, or say --force"
         problems = [
             Finding(
-                "NP042", f"{name} extends {reference}", "", hint, origin, "profile.extends", (name,)
+                "NP042",
+                f"{parent.preset} extends {parent.reference}",
+                "",
+                hint,
+                parent.origin,
+                "profile.extends",
+                (parent.preset,),
             )
-            for name, reference, origin in (place.iterate_references() if not self.force else ())
-            if reference.partition(":")[0] == source.name
+            for parent in (place.iterate_references() if not self.force else ())
+            if parent.reference.partition(":")[0] == source.name
         ]
         if problems:
             raise NpuprofError(problems)

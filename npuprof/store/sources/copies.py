@@ -1,6 +1,4 @@
-"""Vendors a source into a repository: its files are collected from the mirrors, then written to a
-folder.
-"""
+"""Vendors a source into a repository: collects its files from mirrors, and writes a folder."""
 
 from __future__ import annotations
 
@@ -8,9 +6,8 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from shlex import quote
-from typing import NamedTuple
 
-from npuprof.model import NpuprofError, Place, build_error
+from npuprof.model import NpuprofError, Place, Record, build_error
 from npuprof.store import is_source_reference
 from npuprof.store.gitstore.objects import Git
 from npuprof.store.project import Source, find_copy_fault
@@ -42,20 +39,19 @@ from npuprof.system.writing import PlannedWrite
 
 
 def collect_files(locked: LockedSource) -> dict[str, bytes]:
-    """Return the files of a copy by path: the store, referenced versions, the same for its own
-    sources, and the file list.
+    """Return the files of a copy by path, including its file list.
 
-    Raises NpuprofError.
+    They are the store, referenced versions, and the same for its own sources. Raises NpuprofError.
     """
-    found = _Collected()
-    found.add_store(open_locked(locked.name, locked), "")
-    return found.list_files()
+    files = _CopyFiles()
+    files.add_store(open_locked(locked.name, locked), "")
+    return files.list_files()
 
 
-class _Part(NamedTuple):
-    """A store at a commit: the store's folder in the copy, and the commit's.
+class _Part(Record):
+    """A store at a commit, the store's folder in the copy, and the commit's folder.
 
-    Both end in ``/``, or are empty.
+    Both folders end in ``/``, or are empty.
     """
 
     store: SourceStore
@@ -63,10 +59,8 @@ class _Part(NamedTuple):
     folder: str
 
 
-class _Collected:
-    """The files of a copy: each store completely at its commit, and referenced versions with their
-    ancestors.
-    """
+class _CopyFiles:
+    """The files of a copy: stores at their commits, and referenced versions with ancestors."""
 
     def __init__(self) -> None:
         self._files: dict[str, bytes] = {}
@@ -77,10 +71,9 @@ class _Collected:
     def list_files(self) -> dict[str, bytes]:
         """Return the files by path in the copy."""
         files = dict(self._files)
-        for folder, meant in self._references.items():
-            files[f"{folder}{REFERENCES}"] = "".join(
-                sorted(f"{reference} = {version}\n" for reference, version in meant.items())
-            ).encode()
+        for folder, versions in self._references.items():
+            lines = [f"{reference} = {version}\n" for reference, version in versions.items()]
+            files[f"{folder}{REFERENCES}"] = "".join(sorted(lines)).encode()
         return {**files, MANIFEST: build_manifest(files)}
 
     def add_store(self, store: SourceStore, folder: str) -> None:
@@ -107,8 +100,10 @@ class _Collected:
         if f"{part.folder}{MARK}" in self._files:
             return False
         self._files[f"{part.folder}{MARK}"] = f"{part.store.commit}\n".encode()
-        beside = {f"{part.folder}.{name}": part.store.read_file(name) for name in PROJECT_FILES}
-        self._files |= {path: text for path, text in beside.items() if text is not None}
+        for name in PROJECT_FILES:
+            text = part.store.read_file(name)
+            if text is not None:
+                self._files[f"{part.folder}.{name}"] = text
         return True
 
     def _add_preset(self, part: _Part, name: str) -> None:
@@ -125,11 +120,11 @@ class _Collected:
         if is_source_reference(reference):
             source, at, _ = reference.partition("@")
             if part.store.is_version or at:
-                there = self._lookups.find_source_store(part.store, source)
-                folder = f"{name_nested_folder(there.locked)}/"
-                self.add_store(there, folder)
+                store = self._lookups.find_source_store(part.store, source)
+                folder = f"{name_nested_folder(store.locked)}/"
+                self.add_store(store, folder)
                 if at:  # the lock need not list complete numbers
-                    self._add_reference(_Part(there, folder, folder), reference.partition(":")[2])
+                    self._add_reference(_Part(store, folder, folder), reference.partition(":")[2])
         elif "@" in reference:
             self._add_reference(part, reference)
         elif part.store.is_version and reference in part.store.revision.files:
@@ -140,79 +135,72 @@ class _Collected:
 
         Raises NpuprofError.
         """
-        there = self._add_version(part, reference)
-        number = there.shown.rpartition("/v")[2] if "/v" in there.shown else "-"
-        self._references.setdefault(part.folder, {})[reference] = str(
-            LockedVersion(number, there.commit)
-        )
+        store = self._add_version(part, reference)
+        _, tag_mark, number = store.shown.rpartition("/v")
+        version = LockedVersion(number if tag_mark else "-", store.commit)
+        self._references.setdefault(part.folder, {})[reference] = str(version)
 
     def _add_version(self, part: _Part, reference: str) -> SourceStore:
         """Add a referenced preset at its version, with its ancestors. Raises NpuprofError."""
-        there = part.store.find_version(reference, is_own=True)
-        then = _Part(there, part.top, f"{part.top}{VERSIONS}/{there.commit}/")
-        self._add_folder(then)
-        self._add_preset(then, reference.partition("@")[0])
-        return there
+        store = part.store.find_version(reference, is_own=True)
+        version = _Part(store, part.top, f"{part.top}{VERSIONS}/{store.commit}/")
+        self._add_folder(version)
+        self._add_preset(version, reference.partition("@")[0])
+        return store
 
 
 def find_fit_folder(
-    place: ProjectFiles, source: Source, folder: str, texts: Mapping[str, bytes]
+    project_files: ProjectFiles, source: Source, folder: str, texts: Mapping[str, bytes]
 ) -> str:
     """Return the path of a folder to which a copy may be written.
 
-    Raises NpuprofError if it may not.
-
-    A copy owns its folder: files missing in its list belong to somebody else.
+    A copy owns its folder: files missing in its list belong to somebody else. Raises NpuprofError
+    if the copy may not be written.
     """
     hint = f"name an empty or a new folder: --into vendor/{source.name}"
     if fault := find_copy_fault(folder):
         raise build_error("NP040", f"--into {folder!r} {fault}", "", hint)
-    top = find_copy_folder(place.folder, folder)
+    base = project_files.folder
+    top = find_copy_folder(base, folder)
     why = "A copy replaces the contents of its folder."
-    for other in place.project.sources.values():
-        pair = [f"{path.lower()}/" for path in (other.vendor, folder)]
-        if (
-            other.name != source.name
-            and other.vendor
-            and (pair[0].startswith(pair[1]) or pair[1].startswith(pair[0]))
-        ):
-            raise build_error(
-                "NP940",
-                f"{folder} contains the copy of the source {other.name!r}, or is inside it",
-                why,
-                hint,
-            )
-    is_inside, is_around = is_below(top, place.home.root), is_below(place.home.root, top)
-    if is_inside or is_around:
-        what = f"{folder} and the store {place.home.label} overlap"
+    for other in project_files.project.sources.values():
+        if other.name != source.name and other.vendor and _overlap(other.vendor, folder):
+            what = f"{folder} contains the copy of the source {other.name!r}, or is inside it"
+            raise build_error("NP940", what, why, hint)
+    store = project_files.home
+    if is_below(top, store.root) or is_below(store.root, top):
+        what = f"{folder} and the store {store.label} overlap"
         why = (
-            "Its presets would be presets of this repository "
-            "as well, or be replaced by those of the source."
+            "Its presets would be presets of this repository as well, or be replaced by those of "
+            "the source."
         )
         raise build_error("NP940", what, why, hint)
     known = read_manifest(top)
-    reject_foreign_files(top, place.folder, texts, known)
+    reject_foreign_files(top, base, texts, known)
     if file := find_foreign_file(top, known):
-        what = (
-            f"{folder} has files outside the copy of {source.name}: "
-            f"{os.path.relpath(os.path.join(top, file), place.folder)}"
-        )
+        shown = os.path.relpath(os.path.join(top, file), base)
+        what = f"{folder} has files outside the copy of {source.name}: {shown}"
         raise build_error("NP940", what, why, f"move them away, or {hint}")
     return top
+
+
+def _overlap(first: str, second: str) -> bool:
+    """Return whether one of two folders contains the other; some file systems ignore case."""
+    first, second = f"{first.lower()}/", f"{second.lower()}/"
+    return first.startswith(second) or second.startswith(first)
 
 
 def reject_foreign_files(
     top: str, base: str, texts: Mapping[str, bytes], known: Mapping[str, set[str]]
 ) -> None:
-    """Raise NpuprofError (NP940) if a copy would replace an uncommitted edit or a file of the
-    user's own.
+    """Raise NpuprofError (NP940) if a copy would replace an uncommitted edit or a user's file.
 
     A file may be replaced if it is as copied (``known`` has the digests), as it will be, or as in
     git's index. Paths in messages are relative to ``base``.
     """
     git = Git(top)
-    place = os.path.relpath(os.path.realpath(top), git.top) if git.top else ""
-    for name in texts:
+    prefix = os.path.relpath(os.path.realpath(top), git.top) if git.top else ""
+    for name, text in texts.items():
         path = os.path.join(top, name)
         if (
             name in (MANIFEST, MARK)
@@ -220,24 +208,20 @@ def reject_foreign_files(
             or _is_as_copied(top, name, known.get(name, set()))
         ):
             continue
-        there = read_plain_file(path).replace(b"\r\n", b"\n") if os.path.isfile(path) else b""
-        (staged,) = (
-            git.read_objects([f":{os.path.normpath(os.path.join(place, name))}"])
-            if git.top
-            else (None,)
+        current = read_plain_file(path).replace(b"\r\n", b"\n") if os.path.isfile(path) else b""
+        if current == text:
+            continue
+        if git.top:
+            staged = git.read_objects([f":{os.path.normpath(os.path.join(prefix, name))}"])[0]
+            if staged and current == staged.content.replace(b"\r\n", b"\n"):
+                continue
+        shown = os.path.relpath(path, base)
+        why = (
+            "A copy replaces the contents of its folder, and git does not have this text; nothing "
+            "was written."
         )
-        if there not in (texts[name], staged.content.replace(b"\r\n", b"\n") if staged else None):
-            shown = os.path.relpath(path, base)
-            why = (
-                "A copy replaces the contents of its folder, and "
-                "git does not have this text; nothing was written."
-            )
-            hint = (
-                f"take it back (git restore {quote(shown)}), or move it away (mv {quote(shown)} ..)"
-            )
-            raise build_error(
-                "NP940", f"{shown} differs from the copy", why, hint, where=Place(shown)
-            )
+        hint = f"take it back (git restore {quote(shown)}), or move it away (mv {quote(shown)} ..)"
+        raise build_error("NP940", f"{shown} differs from the copy", why, hint, where=Place(shown))
 
 
 def _is_as_copied(top: str, name: str, digests: set[str]) -> bool:
@@ -257,62 +241,59 @@ def read_manifest(top: str) -> dict[str, set[str]]:
         raw = read_plain_file(os.path.join(top, MANIFEST))
     except OSError:
         return {}
-    return {
-        **parse_manifest(raw),
-        MANIFEST: set(),
-        MARK: set(),
-    }  # their content changes while a copy is written
+    # the content of the list and the mark changes while a copy is written
+    return {**parse_manifest(raw), MANIFEST: set(), MARK: set()}
 
 
 def write_copy(top: str, texts: dict[str, bytes]) -> None:
     """Write the files of a copy, including its list, into a folder.
 
-    Files of an earlier copy are removed. Raises NpuprofError.
-
-    If ``texts`` has a commit mark, the mark says "not whole" until everything is written.
+    Files of an earlier copy are removed. If ``texts`` has a commit mark, the mark says "not whole"
+    until everything is written. Raises NpuprofError.
     """
-    made = make_folder(top)
+    created = make_folder(top)
     try:
         with lock_folders([top]):
             files = {os.path.join(top, name): text for name, text in texts.items()}
             for name in texts:
                 if _is_link(top, name):
-                    path = os.path.join(top, name)
-                    why = (
-                        "The files of a copy are in its folder "
-                        "and nowhere else; nothing was changed."
-                    )
-                    what = f"{path} leads to {os.path.realpath(path)} by a link"
-                    raise build_error(
-                        "NP941", what, why, f"remove the link: rm {path}", where=Place(path)
-                    )
+                    raise _build_link_error(os.path.join(top, name))
             for path in files:
-                made = [*writing.make_folder_below(os.path.dirname(path), top), *made]
-            gone = [path for path in _list_copied(top) if path not in files]
-            mark, listed = os.path.join(top, MARK), os.path.join(top, MANIFEST)
-            # after a crash from here on, the copy is invalid and all its files are listed
-            writing.write_planned_files(
-                [PlannedWrite(listed, _join_manifests(top, texts[MANIFEST]), below=top)]
-            )
-            if mark in files:
-                writing.write_planned_files([PlannedWrite(mark, b"not whole\n", below=top)])
-            last = [path for path in (listed, mark) if path in files]
-            writing.write_planned_files(
-                [
-                    PlannedWrite(path, text, below=top)
-                    for path, text in files.items()
-                    if path not in last
-                ]
-            )
-            writing.write_planned_files([PlannedWrite(path, None, below=top) for path in gone])
-            for path in gone:
-                writing.remove_empty_folders(path, top)
-            writing.write_planned_files(
-                [PlannedWrite(path, files[path], below=top) for path in last]
-            )
+                created = [*writing.make_folder_below(os.path.dirname(path), top), *created]
+            _replace_copy(top, files)
     except BaseException:
-        remove_folders(made)
+        remove_folders(created)
         raise
+
+
+def _replace_copy(top: str, files: dict[str, bytes]) -> None:
+    """Write the files of a copy by path, and remove the others of an earlier copy.
+
+    After a crash, the copy is invalid, and its list has the files of both.
+    """
+    removed = [path for path in _list_copied(top) if path not in files]
+    mark, manifest = os.path.join(top, MARK), os.path.join(top, MANIFEST)
+    last = {path: files.pop(path) for path in (manifest, mark) if path in files}
+    _write_below(top, {manifest: _join_manifests(top, last[manifest])})
+    if mark in last:
+        _write_below(top, {mark: b"not whole\n"})
+    _write_below(top, files)
+    _write_below(top, dict.fromkeys(removed))
+    for path in removed:
+        writing.remove_empty_folders(path, top)
+    _write_below(top, last)
+
+
+def _write_below(top: str, files: Mapping[str, bytes | None]) -> None:
+    writing.write_planned_files(
+        [PlannedWrite(path, text, below=top) for path, text in files.items()]
+    )
+
+
+def _build_link_error(path: str) -> NpuprofError:
+    what = f"{path} leads to {os.path.realpath(path)} by a link"
+    why = "The files of a copy are in its folder and nowhere else; nothing was changed."
+    return build_error("NP941", what, why, f"remove the link: rm {path}", where=Place(path))
 
 
 def _is_link(top: str, name: str) -> bool:

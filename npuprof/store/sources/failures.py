@@ -24,34 +24,39 @@ _DAMAGED = re.compile(
 )
 
 
-def build_failure(label: str, output: str, mirror: str, wanted: str = "") -> NpuprofError:
+def build_failure(label: str, output: str, mirror: str, requested: str = "") -> NpuprofError:
     """Return the error for a failed fetch, from git's output.
 
-    ``label`` names the source, ``wanted`` the fetched objects.
+    ``label`` names the source, ``requested`` the objects to fetch.
     """
-    here = "\n".join(line for line in output.splitlines() if not line.startswith("remote:"))
-    if _UNUSABLE.search(here) or _DAMAGED.search(here):
+    # a remote's messages are about its own disk
+    local = "\n".join(line for line in output.splitlines() if not line.startswith("remote:"))
+    if _UNUSABLE.search(local) or _DAMAGED.search(local):
         return NpuprofError(build_mirror_finding(label, mirror, output))
-    requested = f"{wanted} was asked for; " if wanted else ""
+    intent = f"{requested} was asked for; " if requested else ""
     hint = (
-        "check the address and your access: git ls-remote with "
-        "the address; npuprof never prompts for a password"
+        "check the address and your access: git ls-remote with the address; npuprof never prompts "
+        "for a password"
     )
-    return build_fetch_error(label, f"{requested}{_quote_git(output)}", hint)
+    return build_fetch_error(label, f"{intent}{_quote_git(output)}", hint)
 
 
 def _quote_git(output: str) -> str:
-    """Return the most informative line of git's output: one about an object, one of a local
-    program, else one of the remote.
+    """Return the most informative line of git's output.
+
+    That is one about an object, one of a local program, else one of the remote.
     """
-    lines = [
-        line.strip()
-        for line in output.splitlines()
-        if line.strip() and "Could not read from remote" not in line
-    ]
-    marks = ("error: object ", "ssh:", "fatal:", "error:", "remote:", "")
-    line = next((line for mark in marks for line in lines if line.startswith(mark)), "nothing")
+    line = _select_line([line.strip() for line in output.splitlines()])
     return f"git said: {escape_controls(hide_credentials(line))[:_LONGEST]}"
+
+
+def _select_line(lines: list[str]) -> str:
+    lines = [line for line in lines if line and "Could not read from remote" not in line]
+    for start in ("error: object ", "ssh:", "fatal:", "error:", "remote:", ""):
+        for line in lines:
+            if line.startswith(start):
+                return line
+    return "nothing"
 
 
 def build_fetch_error(label: str, why: str, hint: str) -> NpuprofError:
@@ -75,8 +80,9 @@ def build_foreign_error(folder: str) -> NpuprofError:
 
 
 def build_mirror_finding(label: str, mirror: str, output: str) -> Finding:
-    """Return why git could not use a source's mirror, which ``label`` names: the cache is at fault,
-    else the mirror is damaged.
+    """Return why git could not use a source's mirror: a fault of the cache, else a damaged mirror.
+
+    ``label`` names the source.
     """
     if "dubious ownership" in output:
         return build_foreign_error(mirror).findings[0]

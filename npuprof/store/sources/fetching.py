@@ -21,6 +21,7 @@ from npuprof.store.sources.mirrorgit import (
     HEADS,
     TAGS,
     MirrorGit,
+    MovedTag,
     RemoteRefs,
     is_full_id,
     is_mirror,
@@ -48,17 +49,15 @@ _GONE = re.compile(
 
 
 class Fetched(Record):
-    """The refs of a remote: its tags and heads by name, each with its object id, and the commit of
-    its HEAD.
+    """The refs of a remote: its tags and heads by name, with object ids, and its HEAD's commit.
 
-    ``moved`` are version tags that the mirror knew differently: name, old commit, new commit. These
-    are equal if a tag was recreated at its commit; for tags of other objects, they are object ids.
+    ``moved`` are version tags that the mirror knew differently.
     """
 
     tags: dict[str, str]
     heads: dict[str, str]
     head: str
-    moved: tuple[tuple[str, str, str], ...]
+    moved: tuple[MovedTag, ...]
 
 
 def fetch_source(url: str, accept_moved: bool = False, name: str = "") -> Fetched:
@@ -72,14 +71,13 @@ def fetch_source(url: str, accept_moved: bool = False, name: str = "") -> Fetche
     talker = Talker(url, name)
     with lock_mirror(url, talker.label) as git:
         known, remote = list_refs(git), talker.list_remote(git)
-        shared = {ref: oid for ref, oid in known.items() if ref.startswith((HEADS, TAGS))}
+        shared = {ref for ref in known if ref.startswith((HEADS, TAGS))}
         if shared and not remote.refs:
             # like a web page in place of the repository
             why = "It lists no branch and no tag now, and the mirror knows some."
             raise build_fetch_error(talker.label, why, "git ls-remote with the URL lists its refs")
-        talker.fetch(
-            git, set(remote.refs.values()).difference(known.values()), "all its branches and tags"
-        )
+        new = set(remote.refs.values()).difference(known.values())
+        talker.fetch(git, new, "all its branches and tags")
         tags, known_tags = select_below(remote.refs, TAGS), select_below(known, TAGS)
         changed = [
             tag
@@ -93,7 +91,7 @@ def fetch_source(url: str, accept_moved: bool = False, name: str = "") -> Fetche
             for ref, oid in remote.refs.items()
             if ref not in unmoved and ref != "HEAD" and known.get(ref) != oid
         }
-        put_refs(git, written, set(shared).difference(remote.refs))
+        put_refs(git, written, shared.difference(remote.refs))
         return Fetched(tags, select_below(remote.refs, HEADS), remote.refs.get("HEAD", ""), moved)
 
 
@@ -104,7 +102,7 @@ def fetch_locked(
     name: str = "",
     rev: str = "",
 ) -> list[str]:
-    """Make commits, by full id, available in the mirror of a source, and keep them.
+    """Make commits, by full id, available in the mirror of a source, and add permanent refs.
 
     Return those that the remote lacks.
 
@@ -116,28 +114,30 @@ def fetch_locked(
     contains.
     """
     _require_url(url)
-    wanted = [commit for commit in dict.fromkeys(commits) if is_full_id(commit)]
+    requested = [commit for commit in dict.fromkeys(commits) if is_full_id(commit)]
     lost = [commit for commit in commits if not is_full_id(commit)]
+    if not requested:
+        return lost
     talker = Talker(url, name)
     mirror = find_mirror_folder(url)
-    if not wanted or (is_mirror(mirror) and _are_kept(MirrorGit(mirror, talker.label), wanted)):
+    if is_mirror(mirror) and _are_pinned(MirrorGit(mirror, talker.label), requested):
         return lost
     with lock_mirror(url, talker.label) as git:
         known = list_refs(git)
         new = [
             commit
-            for commit in wanted
+            for commit in requested
             if not has_complete_history(git, commit) or f"{LOCKED}{commit}" not in known
         ]
         claims = [(f"{TAGS}{tag}", commit) for tag, commit in tags if tag and commit in new]
-        if _are_proven(git, known, new, claims):
-            _keep(git, new)
+        if _are_verified(git, known, new, claims):
+            _pin(git, new)
             return lost
         return [*lost, *talker.fetch_commits(git, new, claims, rev)]
 
 
 def pin_commits(url: str, commits: Iterable[str], name: str = "") -> None:
-    """Keep commits of a mirror permanently.
+    """Add permanent refs for commits of a mirror.
 
     Raises NpuprofError (NP046) if its refs do not contain one of them.
     """
@@ -146,23 +146,25 @@ def pin_commits(url: str, commits: Iterable[str], name: str = "") -> None:
         reached = list_reached(git, list_refs(git).values())
         if foreign := [commit for commit in commits if commit not in reached]:
             raise _build_foreign_error(label, foreign)
-        _keep(git, commits)
+        _pin(git, commits)
 
 
-def _keep(git: MirrorGit, commits: Iterable[str]) -> None:
+def _pin(git: MirrorGit, commits: Iterable[str]) -> None:
     write_refs(git, [f"update {LOCKED}{commit} {commit}" for commit in dict.fromkeys(commits)])
 
 
-def _are_proven(
+def _are_verified(
     git: MirrorGit, known: dict[str, str], commits: Iterable[str], claims: list[tuple[str, str]]
 ) -> bool:
     """Return whether the refs of a mirror contain commits, and its tags point to the claimed ones.
 
     Raises NpuprofError.
     """
-    peeled = git.read_objects([f"{known.get(tag, '')}^{{commit}}" for tag, _ in claims])
-    is_claimed = [named and named.oid for named in peeled] == [commit for _, commit in claims]
-    return is_claimed and list_reached(git, known.values()).issuperset(commits)
+    targets = git.read_objects([f"{known.get(tag, '')}^{{commit}}" for tag, _ in claims])
+    for (_, commit), target in zip(claims, targets, strict=True):
+        if target is None or target.oid != commit:
+            return False
+    return list_reached(git, known.values()).issuperset(commits)
 
 
 def _build_foreign_error(label: str, commits: Iterable[str]) -> NpuprofError:
@@ -171,30 +173,23 @@ def _build_foreign_error(label: str, commits: Iterable[str]) -> NpuprofError:
         "requests, which anybody can write."
     )
     hint = (
-        "restore npuprof.lock, or lock another commit: npuprof "
-        "source update; the owners can make it available with a tag"
+        "restore npuprof.lock, or lock another commit: npuprof source update; the owners can make "
+        "it available with a tag"
     )
+    what = f"no branch and no tag of {label} contains the commit"
     return NpuprofError(
-        [
-            Finding(
-                "NP046",
-                f"no branch and no tag of {label} contains the commit {commit[:12]}",
-                why,
-                hint,
-            )
-            for commit in commits
-        ]
+        [Finding("NP046", f"{what} {commit[:12]}", why, hint) for commit in commits]
     )
 
 
-def build_moved_finding(url: str, moved: tuple[str, str, str]) -> Finding:
+def build_moved_finding(url: str, moved: MovedTag) -> Finding:
     """Return the finding for a moved tag of a source."""
-    tag, (before, now) = moved[0], shorten_ids(*moved[1:])
-    what = f"a tag of {hide_credentials(url)} moved: {tag} was {before}, and is {now} now"
+    before, now = shorten_ids(moved.old, moved.new)
+    what = f"a tag of {hide_credentials(url)} moved: {moved.tag} was {before}, and is {now} now"
     if before == now:
         what = (
-            f"a tag of {hide_credentials(url)} was recreated: {tag} is at {now}, as before, and "
-            "may record another release"
+            f"a tag of {hide_credentials(url)} was recreated: {moved.tag} is at {now}, as before, "
+            "and may record another release"
         )
     hint = "ask its owners whether that was meant; to take it as it is now say --moved"
     return Finding("NP046", what, "A tag names a version, and a version never changes.", hint)
@@ -211,14 +206,16 @@ def _require_url(url: str) -> None:
         )
 
 
-def _are_kept(git: MirrorGit, commits: list[str]) -> bool:
-    """Return whether commits are kept in a mirror and complete. Raises NpuprofError."""
-    refs, listed = list_refs(git), "".join(f"{commit}\n" for commit in commits).encode()
-    is_kept = all(f"{LOCKED}{commit}" in refs for commit in commits)
-    return (
-        is_kept
-        and git.try_command("rev-list", "--objects", "--quiet", "--stdin", stdin=listed).code == 0
-    )
+def _are_pinned(git: MirrorGit, commits: list[str]) -> bool:
+    """Return whether commits have permanent refs in a mirror and are complete.
+
+    Raises NpuprofError.
+    """
+    refs = list_refs(git)
+    if not all(f"{LOCKED}{commit}" in refs for commit in commits):
+        return False
+    lines = "".join(f"{commit}\n" for commit in commits).encode()
+    return git.try_command("rev-list", "--objects", "--quiet", "--stdin", stdin=lines).code == 0
 
 
 class Talker:
@@ -239,53 +236,47 @@ class Talker:
             git.make(has_long_ids=True)
         return remote
 
-    def fetch(self, git: MirrorGit, oids: Iterable[str], wanted: str) -> None:
-        """Fetch objects; ``wanted`` describes them. No ref is written. Raises NpuprofError."""
+    def fetch(self, git: MirrorGit, oids: Iterable[str], requested: str) -> None:
+        """Fetch objects; ``requested`` describes them. No ref is written. Raises NpuprofError."""
         talk = self._fetch(git, oids)
         if talk.code:
-            raise self._build_failure(talk, wanted)
+            raise self._build_failure(talk, requested)
 
     def fetch_commits(
         self, git: MirrorGit, commits: list[str], claims: list[tuple[str, str]], rev: str
     ) -> list[str]:
-        """Fetch and keep commits, with their version tags; return those that the remote lacks.
+        """Fetch and pin commits, with their version tags; return those that the remote lacks.
 
         ``claims`` are full names of tags, each with the commit that it must point to if the remote
         has it; ``rev`` is the ref to search first. Raises NpuprofError, also (NP046) for commits
         outside of all branches and tags.
         """
         remote = self.list_remote(git)
-        at = [
-            (name.removeprefix(TAGS), commit, remote.find_target(name))
-            for name, commit in claims
-            if name in remote.refs
-        ]
-        if moved := [self._build_mismatch_finding(*claim) for claim in at if claim[1] != claim[2]]:
-            raise NpuprofError(moved)
-        rest = self._fetch_history(git, remote, commits, rev)
-        gone = [commit for commit in rest if not self._offers(git, commit)]
-        if len(gone) < len(rest):
-            raise _build_foreign_error(
-                self.label, [commit for commit in rest if commit not in gone]
-            )
-        self.fetch_version_tags(
-            git,
-            remote,
-            [commit for commit in commits if commit not in gone],
-            {name for name, _ in claims},
-        )
-        return gone
+        problems = []
+        for name, locked in claims:
+            if name in remote.refs and (now := remote.find_target(name)) != locked:
+                tag = name.removeprefix(TAGS)
+                problems.append(self._build_mismatch_finding(tag, locked, now))
+        if problems:
+            raise NpuprofError(problems)
+        outside = self._fetch_history(git, remote, commits, rev)
+        lacking = [commit for commit in outside if not self._offers(git, commit)]
+        if foreign := [commit for commit in outside if commit not in lacking]:
+            raise _build_foreign_error(self.label, foreign)
+        fetched = [commit for commit in commits if commit not in lacking]
+        self.fetch_version_tags(git, remote, fetched, {name for name, _ in claims})
+        return lacking
 
     def _fetch_history(
         self, git: MirrorGit, remote: RemoteRefs, commits: list[str], rev: str
     ) -> list[str]:
         """Fetch refs, the likely ones first, until they contain commits.
 
-        Keep these, and return the others. Raises NpuprofError.
+        Pin these, and return the others. Raises NpuprofError.
         """
-        tips, wanted, rest = set(list_refs(git).values()), set(commits), commits
+        tips, targets, rest = set(list_refs(git).values()), set(commits), commits
         for is_likely in (
-            lambda name: remote.find_target(name) in wanted,
+            lambda name: remote.find_target(name) in targets,
             lambda name: name in (rev, f"{HEADS}{rev}", f"{TAGS}{rev}"),
             lambda name: name.startswith(TAGS),
             lambda name: name == "HEAD",
@@ -295,14 +286,8 @@ class Talker:
             self.fetch(git, oids, "the branches and tags that may contain the locked commits")
             tips |= oids
             reached = list_reached(git, tips)
-            _keep(
-                git,
-                [
-                    commit
-                    for commit in rest
-                    if commit in reached and has_complete_history(git, commit)
-                ],
-            )
+            contained = [commit for commit in rest if commit in reached]
+            _pin(git, [commit for commit in contained if has_complete_history(git, commit)])
             rest = [commit for commit in rest if commit not in reached]
             if not rest:
                 break
@@ -311,16 +296,12 @@ class Talker:
     def _build_mismatch_finding(self, tag: str, locked: str, now: str) -> Finding:
         before, after = shorten_ids(locked, now)
         what = f"the tag {tag} of {self.label} is at {after}, and the lock has it at {before}"
+        why = "The tag was moved, or the lock was edited; a version never changes."
         hint = (
-            "restore npuprof.lock; if its owners meant to move "
-            "the tag, accept it with npuprof source update --moved"
+            "restore npuprof.lock; if its owners meant to move the tag, accept it with npuprof "
+            "source update --moved"
         )
-        return Finding(
-            "NP046",
-            what,
-            "The tag was moved, or the lock was edited; a version never changes.",
-            hint,
-        )
+        return Finding("NP046", what, why, hint)
 
     def _offers(self, git: MirrorGit, commit: str) -> bool:
         """Return whether a remote gives out a commit by its id. Raises NpuprofError."""
@@ -337,24 +318,20 @@ class Talker:
         Raises NpuprofError.
         """
         reached, known = list_reached(git, commits), list_refs(git)
-        new = {
-            name: oid
-            for name, oid in remote.refs.items()
-            if name not in known and name.startswith(TAGS)
-        }
-        tags = {
-            name: oid
-            for name, oid in new.items()
-            if name in named or (remote.is_version(name) and remote.find_target(name) in reached)
-        }
+        tags = {}
+        for name, oid in remote.refs.items():
+            if name in known or not name.startswith(TAGS):
+                continue
+            if name in named or (remote.is_version(name) and remote.find_target(name) in reached):
+                tags[name] = oid
         self.fetch(git, tags.values(), "the tags of its versions")
         put_refs(git, tags)
 
     def _fetch(self, git: MirrorGit, oids: Iterable[str]) -> Talk:
-        wanted = sorted(set(oids))
-        return (
-            self._talk(partial(self._open_line(git).fetch, wanted)) if wanted else Talk(0, b"", "")
-        )
+        requested = sorted(set(oids))
+        if not requested:
+            return Talk(0, b"", "")
+        return self._talk(partial(self._open_line(git).fetch, requested))
 
     def _open_line(self, git: MirrorGit) -> Line:
         return Line(git.bare, _write_address(self.url), self._timeout, progress=True)
@@ -364,17 +341,14 @@ class Talker:
             return ask()
         except HangingError:
             why = (
-                f"It sent less than {LEAST_SPEED} bytes a second "
-                f"for {self._timeout:g} seconds, and was given up."
+                f"It sent less than {LEAST_SPEED} bytes a second for {self._timeout:g} seconds, "
+                "and was given up."
             )
-            raise build_fetch_error(
-                self.label,
-                why,
-                "try again later; NPUPROF_TIMEOUT says for how many seconds to wait",
-            ) from None
+            hint = "try again later; NPUPROF_TIMEOUT says for how many seconds to wait"
+            raise build_fetch_error(self.label, why, hint) from None
 
-    def _build_failure(self, talk: Talk, wanted: str) -> NpuprofError:
-        return build_failure(self.label, talk.messages, find_mirror_folder(self.url), wanted)
+    def _build_failure(self, talk: Talk, requested: str) -> NpuprofError:
+        return build_failure(self.label, talk.messages, find_mirror_folder(self.url), requested)
 
 
 def name_source(url: str, name: str = "") -> str:
@@ -389,13 +363,11 @@ def read_timeout(label: str) -> float:
     """
     text = os.environ.get("NPUPROF_TIMEOUT", "")
     with suppress(ValueError):
-        if 0 < (seconds := float(text or TIMEOUT)) < 1e6:
+        seconds = float(text or TIMEOUT)
+        if 0 < seconds < 1e6:  # neither infinite nor NaN
             return seconds
-    raise build_fetch_error(
-        label,
-        f"NPUPROF_TIMEOUT={text} is not a number of seconds.",
-        "write one above 0, or unset it",
-    )
+    why = f"NPUPROF_TIMEOUT={text} is not a number of seconds."
+    raise build_fetch_error(label, why, "write one above 0, or unset it")
 
 
 def _write_address(url: str) -> str:
@@ -405,11 +377,11 @@ def _write_address(url: str) -> str:
 
 def has_complete_history(git: MirrorGit, commit: str) -> bool:
     """Return whether a commit is in a mirror. Raises NpuprofError (NP054) if it is incomplete."""
-    named = git.read_objects([commit])[0]
-    if named is None and f"{LOCKED}{commit}" not in list_refs(git):
+    commit_object = git.read_objects([commit])[0]
+    if commit_object is None and f"{LOCKED}{commit}" not in list_refs(git):
         return False
-    if named is not None and named.type != "commit":
+    if commit_object is not None and commit_object.type != "commit":
         return False
-    if named is None or git.try_command("rev-list", "--objects", "--quiet", commit).code:
+    if commit_object is None or git.try_command("rev-list", "--objects", "--quiet", commit).code:
         raise NpuprofError(git.explain_absence([commit]))
     return True

@@ -29,12 +29,15 @@ _FORMS = {
     "copy": f"|{_DIGEST}",
     "yanked": ".*",
 }
-_PIN = re.compile(r"(\S+) ([0-9a-f]{40}|[0-9a-f]{64})(?: yanked: (.+))?")
+_PIN = re.compile(
+    r"(?P<version>\S+) (?P<commit>[0-9a-f]{40}|[0-9a-f]{64})(?: yanked: (?P<yanked>.+))?"
+)
 
 
 class LockedVersion(Record):
-    """The target of a reference with an @ to a source's preset: its version number, its commit, and
-    why it was yanked, if it was.
+    """The target of a reference with an @ to a source's preset: version number and commit.
+
+    ``version`` is ``-`` if the target is not a version; ``yanked`` is why it was yanked.
     """
 
     version: str
@@ -55,14 +58,14 @@ class LockedVersion(Record):
 def find_locked_version(versions: dict[str, LockedVersion], reference: str) -> LockedVersion | None:
     """Return the locked version of a reference, by spelling or complete number.
 
-    None for none, or for several commits.
-
-    The lock decides: a tag in this machine's mirror may have moved or be missing.
+    None for none, or for several commits. The lock decides: a tag in this machine's mirror may have
+    moved or be missing.
     """
-    if (pin := versions.get(reference)) is not None:
-        return pin
+    if reference in versions:
+        return versions[reference]
     name = reference.partition("@")[0]
-    if (number := parse_version_text(read_revision(reference))) is None:
+    number = parse_version_text(read_revision(reference))
+    if number is None:
         return None
     pins = [
         pin
@@ -75,9 +78,8 @@ def find_locked_version(versions: dict[str, LockedVersion], reference: str) -> L
 class LockedSource(Record):
     """The lock entry of a source.
 
-    ``digest`` is the digest of its store; ``tag`` is empty if it is not a store version.
-
-    ``copy`` is the digest of the file list of its vendored copy, an empty string if there is none;
+    ``digest`` is the digest of its store; ``tag`` is empty if it is not a store version. ``copy``
+    is the digest of the file list of its vendored copy, an empty string if there is none.
     ``versions`` are the references with an @ to presets of the source, from this repository and
     from the source itself; ``yanked`` is why the version was yanked. ``releases`` is the number of
     version tags in the commit's history, and their digest.
@@ -109,7 +111,7 @@ class Lock(Record):
     sources: dict[str, LockedSource] = {}
 
     def find_origin(self, name: str, key: str) -> Origin | None:
-        """Return the place of a source's entry in the lock.
+        """Return the location of a source's entry in the lock.
 
         None if the lock has no text or no entry.
         """
@@ -127,42 +129,19 @@ def parse_lock(source: str, raw: bytes, revision: str | None = None) -> Lock:
 
     Raises NpuprofError (NP044) for manual edits and merge conflicts.
     """
-    marks = (b"<<<<<<<", b"=======", b">>>>>>>")
-    if line := next(
-        (number for number, text in enumerate(raw.split(b"\n"), 1) if text.startswith(marks)), 0
-    ):
-        way = (
-            "npuprof source update recreates it and shows the differences from HEAD; or take one "
-            "side: git checkout --ours npuprof.lock"
-        )
-        raise build_error(
-            "NP044", f"{source} contains conflict markers", "", way, where=Place(source, line, 1)
-        )
+    _reject_conflict_markers(source, raw)
     hint = "restore it (git checkout npuprof.lock), or recreate it: npuprof source update"
     try:
         document = parse_document(LOCK_FILE, source, raw, revision)
     except NpuprofError as error:  # TOML syntax advice is useless here: nobody writes this file
         raise NpuprofError([finding._replace(hint=hint) for finding in error.findings]) from None
+    faulty: list[Path] = []
     form = document.data.get("version", 1 if not document.data else None)
-    if type(form) is int and form > 1:
-        what = f"the lock has the form {form}, which this npuprof does not know"
-        way = (
-            "install the npuprof that your team uses; where all use this one: git rm "
-            "npuprof.lock, then npuprof source update"
-        )
-        raise NewerLockError(
-            [
-                Finding(
-                    "NP044", what, "A newer npuprof wrote it.", way, Origin(document, ("version",))
-                )
-            ]
-        )
+    if type(form) is not int or form < 1:  # True is an int, too
+        faulty.append(("version",) if "version" in document.data else ())
+    elif form > 1:
+        raise _build_newer_error(document, form)
     entries = document.data.get("sources", {})
-    faulty: list[Path] = (
-        []
-        if type(form) is int and form == 1
-        else [("version",) if "version" in document.data else ()]
-    )
     locked_sources = {}
     for name, entry in entries.items() if isinstance(entries, dict) else ():
         if _is_entry(entry):
@@ -170,10 +149,8 @@ def parse_lock(source: str, raw: bytes, revision: str | None = None) -> Lock:
         else:
             faulty.append(("sources", name))
     if faulty:
-        what, why = (
-            f"{source} is not as npuprof writes it",
-            "It is written by npuprof; by hand it is hard to get right.",
-        )
+        what = f"{source} is not as npuprof writes it"
+        why = "It is written by npuprof; by hand it is hard to get right."
         raise NpuprofError(
             [
                 Finding("NP044", what, why, hint, Origin(document, path), ".".join(path))
@@ -183,18 +160,40 @@ def parse_lock(source: str, raw: bytes, revision: str | None = None) -> Lock:
     return Lock(document, locked_sources)
 
 
+def _reject_conflict_markers(source: str, raw: bytes) -> None:
+    for number, line in enumerate(raw.split(b"\n"), 1):
+        if line.startswith((b"<<<<<<<", b"=======", b">>>>>>>")):
+            hint = (
+                "npuprof source update recreates it and shows the differences from HEAD; or take "
+                "one side: git checkout --ours npuprof.lock"
+            )
+            what = f"{source} contains conflict markers"
+            raise build_error("NP044", what, "", hint, where=Place(source, number, 1))
+
+
+def _build_newer_error(document: Document, form: int) -> NewerLockError:
+    what = f"the lock has the form {form}, which this npuprof does not know"
+    why = "A newer npuprof wrote it."
+    hint = (
+        "install the npuprof that your team uses; where all use this one: git rm npuprof.lock, "
+        "then npuprof source update"
+    )
+    return NewerLockError([Finding("NP044", what, why, hint, Origin(document, ("version",)))])
+
+
 def parse_locked_version(text: str) -> LockedVersion | None:
     """Return the version in a text in ``LockedVersion`` form, None if it is invalid."""
     match = _PIN.fullmatch(text)
-    return LockedVersion(match[1], match[2], match[3] or "") if match else None
+    if match is None:
+        return None
+    return LockedVersion(match["version"], match["commit"], match["yanked"] or "")
 
 
 def _read_entry(name: str, entry: dict[str, Any]) -> LockedSource:
-    pins = {
-        reference: parse_locked_version(text)
-        for reference, text in entry.get("versions", {}).items()
-    }
-    versions = {reference: pin for reference, pin in pins.items() if pin}
+    versions = {}
+    for reference, text in entry.get("versions", {}).items():
+        if pin := parse_locked_version(text):
+            versions[reference] = pin
     locked = LockedSource(name, **{key: entry.get(key, "") for key in _FORMS}, versions=versions)
     seals = {"seal": entry.get("seal"), "seals": entry.get("seals", {})}
     return locked._replace(is_sealed=bool(locked.releases) and seals == _seal(locked))
@@ -211,78 +210,68 @@ def _seal(locked: LockedSource) -> dict[str, Any]:
 
 def _is_entry(entry: Any) -> bool:
     """Return whether a source's table has the form that npuprof writes, without its checksums."""
-    if not isinstance(entry, dict) or not all(
-        isinstance(entry.get(key, ""), str) for key in _FORMS
-    ):
+    if not isinstance(entry, dict):
         return False
+    for key, form in _FORMS.items():
+        text = entry.get(key, "")
+        if not isinstance(text, str) or not re.fullmatch(form, text):
+            return False
     versions = entry.get("versions", {})
     if not isinstance(versions, dict) or not all(_is_pin(*pin) for pin in versions.items()):
         return False
-    if not all(
-        re.fullmatch(form, entry.get(key, "")) for key, form in _FORMS.items()
-    ) or find_url_fault(entry["url"]):
+    if find_url_fault(entry["url"]):
         return False
     tag = entry.get("tag", "")
-    wanted, number = parse_version_range(entry["rev"]), parse_version_text(tag)
-    is_named = (
-        not tag or tag == f"v{number}"
-    )  # another spelling would name another tag, which the remote need not have
-    return is_named and (wanted is None or (number is not None and wanted.accepts(number)))
+    number = parse_version_text(tag)
+    if tag and tag != f"v{number}":
+        return False  # another spelling would name another tag, which the remote need not have
+    accepted = parse_version_range(entry["rev"])
+    return accepted is None or (number is not None and accepted.accepts(number))
 
 
 def _is_pin(reference: str, text: object) -> bool:
-    """Return whether the text of a pin is a version that its reference accepts, in its only
-    spelling, or a commit without one.
+    """Return whether the text of a pin is a version that its reference accepts, or a commit.
+
+    A version has only one spelling.
     """
     pin = parse_locked_version(text) if isinstance(text, str) else None
     if pin is None:
         return False
-    wanted = read_revision(reference)
-    request = parse_version_request(wanted)
+    revision = read_revision(reference)
+    request = parse_version_request(revision)
     if pin.version == "-":
-        return request is None or (
-            "." not in wanted and len(wanted) > 3
-        )  # a revision, also if its id has digits only
+        # the id of a commit may have digits only
+        return request is None or ("." not in revision and len(revision) > 3)
     number = parse_version_text(pin.version)
-    return (
-        number is not None
-        and str(number) == pin.version
-        and (request is None or request.accepts(number))
-    )
+    if number is None or str(number) != pin.version:
+        return False
+    return request is None or request.accepts(number)
 
 
 def format_lock(sources: dict[str, LockedSource]) -> str:
-    """Return the text of a lock: a table per source, by name, so that merges conflict only if both
-    sides changed one source.
+    """Return the text of a lock: a table per source, by name.
+
+    Merges then conflict only if both sides changed one source.
     """
     parts = [f"{_HEAD}version = 1\n"]
     for name in sorted(sources):
         locked = sources[name]
-        texts, seals = (
-            {key: text for key in _FORMS if (text := getattr(locked, key))},
-            _seal(locked),
-        )
+        table = f"sources.{format_key_segment(name)}"
+        texts = {key: text for key in _FORMS if (text := getattr(locked, key))}
+        seals = _seal(locked)
         if locked.is_sealed:  # manual edits are not sealed with npuprof's entries
             texts["seal"] = seals["seal"]
-        parts.append(_format_table(f"sources.{format_key_segment(name)}", texts))
+        parts.append(_format_table(table, texts))
         if locked.versions:
             pins = {key: str(pin) for key, pin in sorted(locked.versions.items())}
-            parts.append(_format_table(f"sources.{format_key_segment(name)}.versions", pins))
+            parts.append(_format_table(f"{table}.versions", pins))
             if locked.is_sealed:
-                parts.append(
-                    _format_table(f"sources.{format_key_segment(name)}.seals", seals["seals"])
-                )
+                parts.append(_format_table(f"{table}.seals", seals["seals"]))
     return "\n".join(parts)
 
 
-def _format_table(place: str, texts: dict[str, str]) -> str:
-    return "\n".join(
-        [
-            f"[{place}]",
-            *(
-                f"{format_key_segment(key)} = {format_toml_value(text)}"
-                for key, text in texts.items()
-            ),
-            "",
-        ]
-    )
+def _format_table(name: str, texts: dict[str, str]) -> str:
+    lines = [
+        f"{format_key_segment(key)} = {format_toml_value(text)}\n" for key, text in texts.items()
+    ]
+    return "".join([f"[{name}]\n", *lines])

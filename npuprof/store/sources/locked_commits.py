@@ -21,7 +21,7 @@ from npuprof.store.sources.locking import (
 )
 from npuprof.store.sources.lookups import Lookups
 from npuprof.store.sources.mirror import name_mirror
-from npuprof.store.sources.mirrorgit import is_verified, open_mirror
+from npuprof.store.sources.mirrorgit import MovedTag, is_verified, open_mirror
 from npuprof.store.sources.opening import open_locked, read_sources
 from npuprof.store.sources.project_files import ProjectFiles
 from npuprof.store.sources.released import list_newer_releases, load_released_tags
@@ -42,20 +42,22 @@ class Locking(Record):
 
 
 def lock_sources(
-    place: ProjectFiles, wanted: Iterable[Source], accept_moved: bool = False
+    project_files: ProjectFiles, sources: Iterable[Source], accept_moved: bool = False
 ) -> Locking:
     """Fetch sources and their own sources, and return the new lock entries.
 
     Raises NpuprofError with all faults.
     """
-    references = place.list_references()
+    references = project_files.list_references()
     locked: dict[str, LockedSource] = {}
     problems: list[Finding] = []
     notes: list[str] = []
-    for source in wanted:
+    for source in sources:
         requested = [reference for reference in references.get(source.name, ()) if "@" in reference]
         try:
-            fetched, locked[source.name] = _lock_source(place, source, requested, accept_moved)
+            fetched, locked[source.name] = _lock_source(
+                project_files, source, requested, accept_moved
+            )
             notes += _list_unshared_releases(source, fetched, locked[source.name])
             fetch_sources_of(open_locked(source.name, locked[source.name]))
         except NpuprofError as error:
@@ -66,15 +68,15 @@ def lock_sources(
 
 
 def _list_unshared_releases(source: Source, fetched: Fetched, locked: LockedSource) -> list[str]:
-    """Return notes on presets with newer releases than the newest store release allowed by ``rev``;
-    none for a fixed ``rev``.
+    """Return a note on preset releases that the newest store release in ``rev`` lacks.
+
+    None for a fixed ``rev``.
     """
-    wanted = parse_version_range(source.rev)
-    if wanted is None or wanted.is_fixed:
+    accepted = parse_version_range(source.rev)
+    if accepted is None or accepted.is_fixed:
         return []
-    newer = list_newer_releases(
-        open_mirror(source.name, source.url, source.path), locked.commit, fetched.tags
-    )
+    mirror = open_mirror(source.name, source.url, source.path)
+    newer = list_newer_releases(mirror, locked.commit, fetched.tags)
     if not newer:
         return []
     lacks = (
@@ -84,34 +86,32 @@ def _list_unshared_releases(source: Source, fetched: Fetched, locked: LockedSour
 
 
 def _lock_source(
-    place: ProjectFiles, source: Source, requested: Iterable[str], accept_moved: bool
+    project_files: ProjectFiles, source: Source, requested: Iterable[str], accept_moved: bool
 ) -> tuple[Fetched, LockedSource]:
     """Return a source's refs and its new lock entry.
 
     Raises NpuprofError, also (NP046) for moved or deleted tags, unless they are accepted.
     """
     fetched = fetching.fetch_source(source.url, accept_moved, source.name)
-    known = place.lock.sources.get(source.name)
-    known = (
-        known if known is not None and known.url == source.url and known.is_sealed else None
-    )  # manual edits are dropped
-    moved = dict.fromkeys(
-        (*fetched.moved, *(_list_moved(known, fetched) if known is not None else ()))
-    )
+    known = project_files.lock.sources.get(source.name)
+    if known is not None and (known.url != source.url or not known.is_sealed):
+        known = None  # another repository, or a manual edit
+    moved = dict.fromkeys(fetched.moved)
+    if known is not None:
+        moved |= dict.fromkeys(_list_moved(known, fetched))
     if moved and not accept_moved:
         raise NpuprofError([fetching.build_moved_finding(source.url, tag) for tag in moved])
     if known is not None:
         with suppress(NpuprofError):  # an update is compared with it, if it is available
             fetching.fetch_locked(known.url, list_locked_commits(known), name=known.name)
-    origin = place.project.find_source_origin(source.name)
-    locked = lock_source(
-        source, fetched, requested, origin, known, partial(place.find_reference, source.name)
-    )
-    gone = _list_gone(known, locked, fetched) if known is not None else []
-    if gone and not accept_moved:
+    origin = project_files.project.find_source_origin(source.name)
+    find_origin = partial(project_files.find_reference, source.name)
+    locked = lock_source(source, fetched, requested, origin, known, find_origin)
+    deleted = _list_deleted(known, locked, fetched) if known is not None else []
+    if deleted and not accept_moved:
         what = (
-            f"{', '.join(gone)} of the source {source.name!r}, which "
-            "npuprof.lock names, is gone, and the source is older"
+            f"{', '.join(deleted)} of the source {source.name!r}, which npuprof.lock names, is "
+            "gone, and the source is older"
         )
         hint = "ask its owners whether that was meant; to go back say --moved"
         raise build_error("NP046", what, "A released version stays.", hint, origin)
@@ -124,34 +124,39 @@ def list_locked_commits(locked: LockedSource) -> list[str]:
     return list(dict.fromkeys((locked.commit, *(pin.commit for pin in locked.versions.values()))))
 
 
-def _list_gone(known: LockedSource, now: LockedSource, fetched: Fetched) -> list[str]:
-    """Return the deleted tags of locked versions, in place of which an older version
-    would be locked.
-    """
-    steps = [(known.tag, known.tag, now.tag)]
+def _list_deleted(known: LockedSource, now: LockedSource, fetched: Fetched) -> list[str]:
+    """Return the deleted tags of locked versions that an older version would replace."""
+    deleted = []
+    if known.tag not in fetched.tags and _is_older(now.tag, known.tag):
+        deleted.append(known.tag)
     for reference, pin in known.versions.items():
-        after = now.versions[reference].version if reference in now.versions else "-"
-        steps.append((_name_tag(reference, pin), pin.version, after))
-    numbers = [
-        (tag, parse_version_text(before), parse_version_text(after))
-        for tag, before, after in steps
-        if tag not in fetched.tags
-    ]
-    return [tag for tag, old, new in numbers if old is not None and (new is None or new < old)]
+        tag = _name_tag(reference, pin)
+        new = now.versions[reference].version if reference in now.versions else "-"
+        if tag not in fetched.tags and _is_older(new, pin.version):
+            deleted.append(tag)
+    return deleted
 
 
-def _list_moved(known: LockedSource, fetched: Fetched) -> list[tuple[str, str, str]]:
-    """Return the tags that the lock has at other commits than the remote: a new mirror has seen
-    none of them.
+def _is_older(new: str, old: str) -> bool:
+    """Return whether a version is older than an old one, or no version in its place."""
+    new_number, old_number = parse_version_text(new), parse_version_text(old)
+    if old_number is None:
+        return False
+    return new_number is None or new_number < old_number
+
+
+def _list_moved(known: LockedSource, fetched: Fetched) -> list[MovedTag]:
+    """Return the tags that the lock has at other commits than the remote.
+
+    A new mirror has seen none of them.
     """
     locked = [(tag, commit) for tag, commit in _list_tags(known) if tag in fetched.tags]
-    commits = open_mirror(known.name, known.url, known.path).git.read_objects(
-        [f"refs/tags/{tag}^{{commit}}" for tag, _ in locked]
-    )
+    mirror = open_mirror(known.name, known.url, known.path)
+    targets = mirror.git.read_objects([f"refs/tags/{tag}^{{commit}}" for tag, _ in locked])
     return [
-        (tag, commit, now.oid)
-        for (tag, commit), now in zip(locked, commits, strict=True)
-        if now is not None and now.oid != commit
+        MovedTag(tag, commit, target.oid)
+        for (tag, commit), target in zip(locked, targets, strict=True)
+        if target is not None and target.oid != commit
     ]
 
 
@@ -169,8 +174,9 @@ def _name_tag(reference: str, pin: LockedVersion) -> str:
 
 
 def build_lost_finding(name: str, url: str, commit: str) -> Finding:
-    """Return the finding for a locked commit that a source no longer has, with the way to restore
-    it from another machine.
+    """Return the finding for a locked commit that a source no longer has.
+
+    The hint restores it from another machine.
     """
     above = name.rpartition("/")[0]
     what = (
@@ -201,41 +207,42 @@ def fetch_sources_of(store: SourceStore, seen: set[object] | None = None) -> lis
     for part in _walk_versions(store):
         part.require_fit()
         for nested in read_sources(part).lock.sources.values():
-            mark = (nested.url, nested.path, nested.commit, tuple(sorted(nested.versions.items())))
-            if mark in seen:
+            key = (nested.url, nested.path, nested.commit, tuple(sorted(nested.versions.items())))
+            if key in seen:
                 continue
-            seen.add(mark)
+            seen.add(key)
             synced, is_new = sync_source(f"{part.source}/{nested.name}", nested)
-            fetched += [f"{synced.source} {nested.shown}"] if is_new else []
+            if is_new:
+                fetched.append(f"{synced.source} {nested.shown}")
             fetched += fetch_sources_of(synced, seen)
     return fetched
 
 
 def _walk_versions(store: SourceStore) -> Iterator[SourceStore]:
-    """Yield a store, and each version that its presets extend, whose lock may name other sources,
-    before reading further.
+    """Yield a store, and each version that its presets extend, before reading further.
+
+    The lock of a version may name other sources.
     """
     yield store
-    waiting = [
-        (store, reference)
-        for reference in sorted(
-            {*store.locked.versions, *list_versioned_references(store.revision)}
-        )
-    ]
-    seen: set[tuple[str, str]] = set()
+    references = {*store.locked.versions, *list_versioned_references(store.revision)}
+    waiting = [(store, reference) for reference in sorted(references)]
+    seen_versions: set[str] = set()
+    seen_presets: set[tuple[str, str]] = set()
     while waiting:
         home, reference = waiting.pop()
         with suppress(NpuprofError):  # the reader reports it
-            there = open_reference(home, reference)
+            target = open_reference(home, reference)
+            version = f"{target.source} {target.commit} {target.shown}"
             name = reference.rpartition(":")[2].partition("@")[0]
-            if (place := f"{there.source} {there.commit} {there.shown}", name) in seen:
+            if (version, name) in seen_presets:
                 continue
-            if (place, "") not in seen:
-                yield there
-            seen |= {(place, ""), (place, name)}
+            if version not in seen_versions:
+                yield target
+            seen_versions.add(version)
+            seen_presets.add((version, name))
             waiting += [
-                (there, parent)
-                for parent in there.profile(name).extends
+                (target, parent)
+                for parent in target.profile(name).extends
                 if is_own_name(parent) or "@" in parent
             ]
 
@@ -257,13 +264,11 @@ def sync_source(name: str, locked: LockedSource) -> tuple[SourceStore, bool]:
     if lost := fetching.fetch_locked(locked.url, commits, _list_tags(locked), name, locked.rev):
         raise NpuprofError([build_lost_finding(name, locked.url, commit) for commit in lost])
     store = open_locked(name, locked)
-    if (
-        compute_kept_digest(store.revision.repository, locked.url, locked.path, locked.commit)
-        != locked.digest
-    ):
+    repository = store.revision.repository
+    if compute_kept_digest(repository, locked.url, locked.path, locked.commit) != locked.digest:
         raise NpuprofError(build_digest_finding(name, locked))
     with suppress(NpuprofError):  # reported when a version is requested
-        load_released_tags(locked, lambda: store.revision.repository)
+        load_released_tags(locked, lambda: repository)
     return store, missing
 
 

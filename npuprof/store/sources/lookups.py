@@ -1,6 +1,4 @@
-"""What a preset refers to, seen from its store: parents, released versions, sources, and the team's
-policy.
-"""
+"""What a preset refers to, seen from its store: parents, released versions, sources, and policy."""
 
 from __future__ import annotations
 
@@ -39,8 +37,7 @@ if TYPE_CHECKING:
 
 
 class PinnedProfile(Record):
-    """A profile at a revision, its display name, ``bert@1.2.0`` or ``bert@abc1234``, and its yank,
-    if any.
+    """A profile at a revision, its label ``bert@1.2.0`` or ``bert@abc1234``, and its yank, if any.
 
     ``version`` and ``commit`` are the target of the reference; the version is empty if it is not
     one. ``outdated`` describes a different vendored release for the reference; an empty string if
@@ -56,8 +53,7 @@ class PinnedProfile(Record):
 
 
 class Lookups:
-    """Looks up what presets refer to, and keeps what was read: sources, policies and vendored
-    releases by store.
+    """Looks up what presets refer to, and caches sources, policies and vendored releases by store.
 
     A workspace owns one.
     """
@@ -80,8 +76,9 @@ class Lookups:
     def find_parent_from(
         self, home: ProfileSource, reference: str, referrer: Profile | None, index: int
     ) -> Profile:
-        """Return the profile of a reference in ``extends``, looked up in a store, its history or
-        its sources. Raises NpuprofError.
+        """Return the profile of a reference, looked up in a store, its history or its sources.
+
+        Raises NpuprofError.
         """
         requested = referrer.origin("profile", "extends", index) if referrer else None
         if home.parts or not ("@" in reference or is_source_reference(reference)):
@@ -126,35 +123,35 @@ class Lookups:
     ) -> SourceStore:
         """Return the store of ``SOURCE:NAME[@VERSION]``, seen from another.
 
-        Raises NpuprofError, also (NP044) if a preset of the store ``requested`` for a version range
+        Raises NpuprofError, also (NP044) if a preset of the store ``requested`` a version range
         that the lock does not record.
         """
         source, _, name = reference.partition(":")
         store = self.open_source(home, source, requested)
+        if "@" not in name:
+            return store
         text = read_revision(name)
         is_range = parse_version_request(text) is not None and parse_version_text(text) is None
-        is_open = (
-            is_range and name not in store.locked.versions and not self.find_sources(home).label
-        )
+        is_unlocked = is_range and name not in store.locked.versions
         if (
-            is_open
+            is_unlocked
+            and not self.find_sources(home).label
             and requested is not None
             and isinstance(home, CachedStore)
             and requested.profile in home.names()
         ):
             what = f"npuprof.lock is out of date: it does not say which version {reference} is"
             why = "Another clone, or a later day, may have another one."
-            raise place_error(
-                build_error("NP044", what, why, f"write it down: npuprof source update {source}"),
-                requested,
-            )
-        return store.find_version(name, requested) if "@" in name else store
+            hint = f"write it down: npuprof source update {source}"
+            raise place_error(build_error("NP044", what, why, hint), requested)
+        return store.find_version(name, requested)
 
     def open_source(
         self, home: ProfileSource, name: str, requested: Origin | None = None
     ) -> SourceStore:
-        """Return the store of a source at its locked commit, or of a source's own source
-        (``team/core``). Raises NpuprofError.
+        """Return the store of a source, or of a source's own source (``team/core``), as locked.
+
+        Raises NpuprofError.
         """
         sources = self.find_sources(home)
         *above, last = name.split("/")
@@ -178,9 +175,7 @@ class Lookups:
         self._sources[home] = sources
 
     def find_edited_copies(self, home: ProfileSource) -> list[Finding]:
-        """Return manual edits of generated files: the lock of a store, and the vendored copies in
-        npuprof.toml.
-        """
+        """Return manual edits of generated files: the lock of a store, and its vendored copies."""
         faults = []
         sources = self.find_sources(home)
         from npuprof.store.sources import opening
@@ -200,20 +195,20 @@ class Lookups:
         home = profile.home
         if home is None:
             return None
-        joined = None if home.parts else self.load_policy(home)
-        joined = joined and joined.select(home.find_plain_name(profile.name))
+        if not home.parts:
+            own = self.load_policy(home)
+            return own.select(home.find_plain_name(profile.name)) if own else None
+        joined: Policy | None = None
         for part in home.parts.values():
-            policy = self.find_policy(part)
-            joined = joined.join(policy) if joined and policy else joined or policy
+            if policy := self.find_policy(part):
+                joined = joined.join(policy) if joined else policy
         return joined
 
     def load_policy(self, home: ProfileSource) -> Policy | None:
         """Return the policy of a store's tree, cached; None if there is none.
 
-        Own rules replace those with the same code.
-
-        Raises NpuprofError if npuprof.toml is invalid, or a source with applicable rules is
-        missing.
+        Own rules replace those with the same code. Raises NpuprofError if npuprof.toml is invalid,
+        or a source with applicable rules is missing.
         """
         if home not in self._policies:
             self._policies[home] = self._read_policy(home) if home.may_have_policy() else None
@@ -230,15 +225,10 @@ class Lookups:
         rules = project.rules
         own = {rule.code for rule in rules}
         for name, source in project.sources.items():
-            if source.rules:
-                policy = self.load_policy(self.open_source(home, name))
-                rules += (
-                    tuple(
-                        rule for rule in policy.rules if rule.code not in own and rule not in rules
-                    )
-                    if policy
-                    else ()
-                )
+            policy = self.load_policy(self.open_source(home, name)) if source.rules else None
+            for rule in policy.rules if policy else ():
+                if rule.code not in own and rule not in rules:
+                    rules = (*rules, rule)
         return Policy(rules, project.ignores) if rules or project.ignores else None
 
     def find_project(self, home: ProfileSource) -> Project:
@@ -254,45 +244,37 @@ class Lookups:
         version differs from its tag.
         """
         if isinstance(home, KeptRelease):
-            return self._pin_kept_release(
-                find_nested_release(home, reference, requested), requested
-            )
+            release = find_nested_release(home, reference, requested)
+            return self._pin_kept_release(release, requested)
         has_history = not isinstance(home, Folder) or (
             home.in_work_tree and not home.is_shipped and has_release_tags(home.root)
         )
-        if not has_history and (release := self.find_kept_release(home, reference)) is not None:
-            return self._pin_kept_release(release, requested)
+        kept = self.find_kept_release(home, reference) if not has_history else None
+        if kept is not None:
+            return self._pin_kept_release(kept, requested)
         try:
             pinned = self._load_profile_from_git(home, reference, requested)
         except NpuprofError as error:
-            release = self.find_kept_release(home, reference)
-            if (
-                release is None
-                and requested is not None
-                and error.findings[0].code in ("NP020", "NP021")
-            ):
-                raise NpuprofError(
+            code = error.findings[0].code
+            kept = self.find_kept_release(home, reference)
+            if kept is not None and code != "NP028":  # a faulty tag is reported
+                return self._pin_kept_release(kept, requested)
+            if kept is None and requested is not None and code in ("NP020", "NP021"):
+                raise NpuprofError(  # there is no git, or no repository
                     [advise_keeping(finding, reference, requested) for finding in error.findings]
                 ) from None
-            if release is None or error.findings[0].code == "NP028":
-                raise
-            return self._pin_kept_release(release, requested)
+            raise
         if isinstance(home, Folder) and home.keeps_releases:
             with suppress(NpuprofError):  # the store's check reports it; git has the release
-                return pinned._replace(
-                    outdated=_describe_other_release(
-                        self.find_kept_release(home, reference), pinned
-                    )
-                )
+                kept = self.find_kept_release(home, reference)
+                return pinned._replace(outdated=_describe_other_release(kept, pinned))
         return pinned
 
     def _pin_kept_release(self, release: KeptRelease, requested: Origin | None) -> PinnedProfile:
         record = release.record
+        profile = self.prove_kept_release(release, requested)
         return PinnedProfile(
-            self.prove_kept_release(release, requested),
-            f"{record.name}@{record.version}",
-            record.version,
-            record.commit,
+            profile, f"{record.name}@{record.version}", record.version, record.commit
         )
 
     def _load_profile_from_git(
@@ -340,14 +322,13 @@ class Lookups:
         record = version.record
         if not record.preset_digest or record.form != FORM:
             return
-        mark = home.repository.folder, version.tag
-        if mark not in self._changed:
-            self._changed[mark] = False  # for presets that refer to themselves
+        key = home.repository.folder, version.tag
+        if key not in self._changed:
+            self._changed[key] = False  # for presets that refer to themselves
             with suppress(NpuprofError):  # reported when it is resolved
-                self._changed[mark] = (
-                    self.digest_pinned_profile(home.profile(version.name)) != record.preset_digest
-                )
-        if self._changed[mark]:
+                digest = self.digest_pinned_profile(home.profile(version.name))
+                self._changed[key] = digest != record.preset_digest
+        if self._changed[key]:
             what = (
                 f"{version.name} {version.number_text} is not the released preset: its preset "
                 "digest differs from its tag"
@@ -355,9 +336,8 @@ class Lookups:
             why = "The tag was moved or written by hand, or its commit was replaced."
             from npuprof.store.gitstore import revisions
 
-            raise place_error(
-                build_error("NP028", what, why, revisions.advise_refetch(version)), requested
-            )
+            hint = revisions.advise_refetch(version)
+            raise place_error(build_error("NP028", what, why, hint), requested)
 
     def digest_pinned_profile(self, profile: Profile) -> str:
         """Return the preset digest of a profile at a revision or in a vendored release.
@@ -376,9 +356,7 @@ class Lookups:
         return self._kept[home, reference]
 
     def find_kept_faults(self, home: Folder) -> Iterator[Finding]:
-        """Yield the faults of a store's vendored releases: unused ones, unreadable ones, and those
-        that differ.
-        """
+        """Yield the faults of vendored releases: unused, unreadable, and different ones."""
         pinned: set[str] = set()
         for name in home.names():
             with suppress(NpuprofError):  # reported with the preset
@@ -387,18 +365,15 @@ class Lookups:
             if reference not in pinned:
                 yield build_idle_finding(home, reference)
         for reference in sorted(filter(may_be_kept, pinned)):
-            place = Place(home.cite_file(f"{RELEASED}/{reference}"))
             try:
                 release = self.find_kept_release(home, reference)
                 if release is not None:
                     self.prove_kept_release(release)
             except NpuprofError as error:
+                folder = Place(home.cite_file(f"{RELEASED}/{reference}"))
                 for finding in error.findings:
-                    yield (
-                        finding
-                        if finding.where or finding.origin
-                        else finding._replace(where=place)
-                    )
+                    has_location = finding.where or finding.origin
+                    yield finding if has_location else finding._replace(where=folder)
 
 
 def _describe_other_release(release: KeptRelease | None, pinned: PinnedProfile) -> str:
@@ -408,8 +383,10 @@ def _describe_other_release(release: KeptRelease | None, pinned: PinnedProfile) 
     """
     if release is None:
         return "nothing" if pinned.version else ""
-    same = (pinned.commit, pinned.version) == (release.record.commit, release.record.version)
-    return "" if same else f"{release.record.version} at {release.record.commit[:7]}"
+    record = release.record
+    if pinned.commit == record.commit and pinned.version == record.version:
+        return ""
+    return f"{record.version} at {record.commit[:7]}"
 
 
 def _find_yank(pin: Pin, revision: str) -> Yank | None:
@@ -418,18 +395,17 @@ def _find_yank(pin: Pin, revision: str) -> Yank | None:
     None if there is none.
     """
     tags = pin.home.repository
-    reason = (
-        tags.find_yank(f"{pin.name}/v{pin.version}" if pin.version else revision)
-        if pin.version or revision.startswith("v")
-        else ""
-    )
+    reason = newest = ""
+    if pin.version:
+        reason = tags.find_yank(f"{pin.name}/v{pin.version}")
+        newest = tags.find_newest_kept(pin.name) if reason else ""
+    elif revision.startswith("v"):  # the tag of the whole store
+        reason = tags.find_yank(revision)
+        number = tags.find_newest_kept("") if reason else ""
+        newest = f"v{number}" if number else ""
     if not reason:
         return None
-    newest = tags.find_newest_kept(pin.name if pin.version else "")
-    newest = f"v{newest}" if newest and not pin.version else newest
-    hint = (
-        f'write "{pin.name}@{newest}" in its place'
-        if newest
-        else f'release {pin.name} again, or write "{pin.name}" without a version'
-    )
+    hint = f'release {pin.name} again, or write "{pin.name}" without a version'
+    if newest:
+        hint = f'write "{pin.name}@{newest}" in its place'
     return Yank(reason, hint)

@@ -1,6 +1,4 @@
-"""The list of a copy's files with their SHA-256: of a vendored source, or of the vendored releases
-of a store.
-"""
+"""The list of a copy's files with their SHA-256: of a vendored source, or of vendored releases."""
 
 from __future__ import annotations
 
@@ -62,11 +60,10 @@ def find_equal_text(raw: bytes | None, digests: Iterable[str]) -> bytes | None:
 
 
 class Proof(Record):
-    """The expected files of a copy, so that each can be verified alone: the list whose digest is in
-    the lock.
+    """The expected files of a copy, by the list whose digest is in the lock.
 
-    ``label`` names the source in messages, ``top`` is the folder of the copy, ``read`` returns the
-    current list.
+    Each file can be verified alone. ``label`` names the source in messages, ``top`` is the folder
+    of the copy, ``read`` returns the current list.
     """
 
     label: str
@@ -85,16 +82,11 @@ class Proof(Record):
             raise build_error(
                 "NP044", what, "It is unknown whether it was edited.", advise_copy(self.label)
             )
-        wanted = {self.digest.removeprefix("sha256:")}
-        raw = self._require_equal(MANIFEST, self.read(), wanted)
+        raw = self._require_equal(MANIFEST, self.read(), {self.digest.removeprefix("sha256:")})
         if _LINES.fullmatch(raw.decode(errors="replace")) is None:
             what = f"{self.top}/{MANIFEST} is not a list of files and their digests"
-            raise build_error(
-                "NP044",
-                what,
-                "npuprof writes one file with its SHA-256 a line.",
-                advise_copy(self.label),
-            )
+            why = "npuprof writes one file with its SHA-256 a line."
+            raise build_error("NP044", what, why, advise_copy(self.label))
         return parse_manifest(raw)
 
     def require(self, path: str, raw: bytes | None) -> bytes | None:
@@ -102,30 +94,30 @@ class Proof(Record):
 
         Raises NpuprofError (NP049) if it differs from the copied one.
         """
-        wanted = self.listed.get(path, set())
-        if raw is None and not wanted:
+        expected = self.listed.get(path, set())
+        if raw is None and not expected:
             return None
-        return self._require_equal(path, raw, wanted)
+        return self._require_equal(path, raw, expected)
 
-    def _require_equal(self, path: str, raw: bytes | None, wanted: Collection[str]) -> bytes:
+    def _require_equal(self, path: str, raw: bytes | None, expected: Collection[str]) -> bytes:
         """Return the content of a file with one of the digests.
 
-        A repeated edit gets another message.
+        The message has both digests, so that another edit gets another message.
         """
-        text = find_equal_text(raw, wanted)
+        text = find_equal_text(raw, expected)
         if text is not None:
             return text
         file = f"{self.top}/{path}"
-        there = digest_bytes(raw.replace(b"\r\n", b"\n"))[:7] if raw is not None else "missing"
-        was = next(iter(wanted), "")[:7] or "not copied"
+        current = digest_bytes(raw.replace(b"\r\n", b"\n"))[:7] if raw is not None else "missing"
+        copied = next(iter(expected), "")[:7] or "not copied"
         what = (
-            f"the copy of the source {self.label!r} does not match "
-            f"npuprof.lock: {file} is {there}, and was {was}"
+            f"the copy of the source {self.label!r} does not match npuprof.lock: {file} is "
+            f"{current}, and was {copied}"
         )
         why = "It was edited; presets of a source are changed where they come from."
         hint = (
-            f"take it back (git restore {file}), or remove it "
-            f"(rm -f {file}) and {advise_copy(self.label)}"
+            f"take it back (git restore {file}), or remove it (rm -f {file}) and "
+            f"{advise_copy(self.label)}"
         )
         raise build_error("NP049", what, why, hint)
 

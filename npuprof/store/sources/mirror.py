@@ -23,7 +23,7 @@ _SEAL = b"\n# npuprof sha256:"
 LOCKED = "refs/npuprof/locked/"
 
 #: Hints that help any user; all others are commands for the repository itself.
-_KEPT = ("released are", "did you mean")
+_GENERAL_HINTS = ("released are", "did you mean")
 
 
 def find_cache_folder() -> str:
@@ -59,29 +59,19 @@ def require_own_folder(folder: str) -> None:
 def build_unfetched_finding(name: str, what: str) -> Finding:
     """Return the finding for presets of a source that is not on this machine."""
     why = "Nothing but source add, sync and update touches the network."
-    return Finding(
-        "NP043",
-        f"the source {name!r} cannot be read: {what}",
-        why,
-        f"fetch the locked commits: {SYNC}",
-    )
+    hint = f"fetch the locked commits: {SYNC}"
+    return Finding("NP043", f"the source {name!r} cannot be read: {what}", why, hint)
 
 
 def build_later_error(source: str, reference: str, version: str, hint: str = "") -> NpuprofError:
-    """Return the error for a preset version that is not in the history of a source's
-    locked commit.
-    """
+    """Return the error for a preset version outside the history of a source's locked commit."""
     what = (
         f"{source}:{reference} is not a version in the history of the locked commit: {version} "
         "was released later, or elsewhere"
     )
     why = "A source is seen as it was at its locked commit."
-    return build_error(
-        "NP047",
-        what,
-        why,
-        hint or f"lock a newer one: npuprof source update {source.partition('/')[0]}",
-    )
+    hint = hint or f"lock a newer one: npuprof source update {source.partition('/')[0]}"
+    return build_error("NP047", what, why, hint)
 
 
 class TextCache:
@@ -120,8 +110,9 @@ class TextCache:
 
 
 def _seal_text(name: str, text: bytes) -> bytes:
-    """Return the digest of a text and its name: on case-insensitive file systems, two presets may
-    share a file.
+    """Return the digest of a text and its name.
+
+    On case-insensitive file systems, two presets may share a file.
     """
     return digest_bytes(name.encode(errors="surrogateescape") + b"\n" + text).encode()
 
@@ -129,14 +120,10 @@ def _seal_text(name: str, text: bytes) -> bytes:
 def name_source_in_error(error: NpuprofError, source: str) -> NpuprofError:
     """Return an error about a preset version as one about a source's preset."""
     newer = f"omit the @; npuprof source update {source.partition('/')[0]} locks the newer version"
-    return NpuprofError(
-        [
-            finding._replace(
-                message=f"{source}: {finding.message}",
-                hint=finding.hint if finding.hint.startswith(_KEPT) else newer,
-            )
-            if finding.code == "NP011"
-            else finding
-            for finding in error.findings
-        ]
-    )
+    findings = []
+    for finding in error.findings:
+        if finding.code == "NP011":
+            hint = finding.hint if finding.hint.startswith(_GENERAL_HINTS) else newer
+            finding = finding._replace(message=f"{source}: {finding.message}", hint=hint)
+        findings.append(finding)
+    return NpuprofError(findings)

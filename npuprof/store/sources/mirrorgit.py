@@ -25,8 +25,8 @@ from npuprof.system.tree import Tree, make_tree
 
 HEADS, TAGS = "refs/heads/", "refs/tags/"
 
-# number of refs written at once above which they are packed: ten thousand files slow every listing
-# down
+#: The number of refs written at once above which they are packed: ten thousand files would slow
+#: every listing down.
 _MANY = 200
 
 #: Characters invalid in ref names, by git-check-ref-format.
@@ -93,10 +93,13 @@ class RemoteRefs(Record):
         for line in os.fsdecode(answer).split("\n"):
             oid, _, full = line.partition("\t")
             name = full.removesuffix(_PEELED)
-            if is_full_id(oid) and (
-                name == "HEAD" or (name.startswith((HEADS, TAGS)) and not _NO_NAME.search(name))
-            ):
-                (refs if name == full else targets)[name] = oid
+            is_ref = name.startswith((HEADS, TAGS)) and not _NO_NAME.search(name)
+            if not is_full_id(oid) or not (is_ref or name == "HEAD"):
+                continue
+            if name == full:
+                refs[name] = oid
+            else:
+                targets[name] = oid
         return cls(refs, targets)
 
     def find_target(self, name: str) -> str:
@@ -110,26 +113,37 @@ class RemoteRefs(Record):
         )
 
 
+class MovedTag(Record):
+    """A tag that was known differently: its name, its old commit and its new one.
+
+    The commits are equal if the tag was recreated at its commit: its release record may differ. For
+    tags of other objects, they are object ids.
+    """
+
+    tag: str
+    old: str
+    new: str
+
+
 def is_full_id(text: str) -> bool:
     """Return whether a text is a full object id."""
     return re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", text) is not None
 
 
 def shorten_ids(first: str, second: str) -> tuple[str, str]:
-    """Return two ids shortened until they still differ, for messages."""
-    same = next(
-        (index for index, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), 0
-    )
-    length = max(12, same + 4)
+    """Return two ids for messages: 12 digits, or more to differ."""
+    length = 12
+    while first != second and first[: length - 3] == second[: length - 3]:
+        length += 1  # at least three more digits after the common ones
     return first[:length], second[:length]
 
 
-def put_refs(git: MirrorGit, written: dict[str, str], gone: Iterable[str] = ()) -> None:
-    """Delete refs of a mirror, which may conflict with others, and write those.
+def put_refs(git: MirrorGit, written: dict[str, str], deleted: Iterable[str] = ()) -> None:
+    """Delete refs of a mirror, then write others, which may conflict with the deleted ones.
 
     Raises NpuprofError.
     """
-    write_refs(git, [f"delete {name}" for name in gone])
+    write_refs(git, [f"delete {name}" for name in deleted])
     write_refs(git, [f"update {name} {oid}" for name, oid in written.items()])
     if len(written) > _MANY:
         git.run_command("pack-refs", "--all")
@@ -138,7 +152,11 @@ def put_refs(git: MirrorGit, written: dict[str, str], gone: Iterable[str] = ()) 
 def list_refs(git: Git) -> dict[str, str]:
     """Return the refs of a mirror by full name, each with its object id. Raises NpuprofError."""
     listed = os.fsdecode(git.run_command("for-each-ref", "--format=%(objectname) %(refname)"))
-    return {name: oid for oid, _, name in (line.partition(" ") for line in listed.splitlines())}
+    refs = {}
+    for line in listed.splitlines():
+        oid, _, name = line.partition(" ")
+        refs[name] = oid
+    return refs
 
 
 def select_below(refs: dict[str, str], prefix: str) -> dict[str, str]:
@@ -148,20 +166,18 @@ def select_below(refs: dict[str, str], prefix: str) -> dict[str, str]:
 
 def list_reached(git: Git, tips: Iterable[str]) -> set[str]:
     """Return the commits in the history of objects, by id. Raises NpuprofError."""
-    return set(
-        git.run_command("rev-list", "--stdin", stdin="".join(f"{tip}\n" for tip in tips).encode())
-        .decode()
-        .split()
-    )
+    lines = "".join(f"{tip}\n" for tip in tips).encode()
+    return set(git.run_command("rev-list", "--stdin", stdin=lines).decode().split())
 
 
 def is_verified(git: Git, commit: str) -> bool:
-    """Return whether the refs of a mirror contain a commit: a failed sync may leave
-    unverified ones.
+    """Return whether the refs of a mirror contain a commit.
+
+    A failed sync may leave commits that they do not contain.
     """
-    kept, named = git.read_objects([f"{LOCKED}{commit}", commit])
-    if kept or not named:
-        return bool(kept)
+    pinned, commit_object = git.read_objects([f"{LOCKED}{commit}", commit])
+    if pinned or not commit_object:
+        return bool(pinned)
     if commit not in _HISTORIES.get(git.bare, ()):  # a sync may have added some since
         _HISTORIES[git.bare] = list_reached(git, list_refs(git).values())
     return commit in _HISTORIES[git.bare]
@@ -169,21 +185,17 @@ def is_verified(git: Git, commit: str) -> bool:
 
 def read_moved(
     git: Git, names: list[str], known: dict[str, str], now: dict[str, str]
-) -> tuple[tuple[str, str, str], ...]:
-    """Return moved tags: name, old and new commit, or the objects if one is not a commit.
-
-    The commits are equal if a tag was recreated there: its release record may differ.
-    """
-    objects = iter(
-        git.read_objects(
-            [f"{oid}^{{commit}}" for name in names for oid in (known[name], now[name])]
-        )
-    )
-    pairs = [(name, next(objects), next(objects)) for name in names]
-    return tuple(
-        (name, before.oid, after.oid) if before and after else (name, known[name], now[name])
-        for name, before, after in pairs
-    )
+) -> tuple[MovedTag, ...]:
+    """Return moved tags, given their known and current object ids by name."""
+    old = git.read_objects([f"{known[name]}^{{commit}}" for name in names])
+    new = git.read_objects([f"{now[name]}^{{commit}}" for name in names])
+    moved = []
+    for name, before, after in zip(names, old, new, strict=True):
+        if before and after:
+            moved.append(MovedTag(name, before.oid, after.oid))
+        else:  # a tag of another object, or an object that the mirror lacks
+            moved.append(MovedTag(name, known[name], now[name]))
+    return tuple(moved)
 
 
 def write_refs(git: Git, lines: list[str]) -> None:
@@ -250,12 +262,10 @@ def load_mirror_revision(repository: StoreRepository, name: str, commit: str) ->
     Raises NpuprofError if the mirror lacks the commit: never fetched, not verified, or lost with a
     part of the mirror.
     """
-    if not is_verified(repository.git, commit):
-        if repository.git.run_command(
-            "for-each-ref", "--format=%(refname)", f"{LOCKED}{commit}"
-        ).strip():
-            raise NpuprofError(repository.git.explain_absence([commit]))
-        raise NpuprofError(
-            build_unfetched_finding(name, f"the commit {commit[:7]} is not on this machine")
-        )
-    return repository.load_revision(commit)
+    git = repository.git
+    if is_verified(git, commit):
+        return repository.load_revision(commit)
+    if git.run_command("for-each-ref", "--format=%(refname)", f"{LOCKED}{commit}").strip():
+        raise NpuprofError(git.explain_absence([commit]))
+    what = f"the commit {commit[:7]} is not on this machine"
+    raise NpuprofError(build_unfetched_finding(name, what))

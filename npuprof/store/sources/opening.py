@@ -41,13 +41,8 @@ def read_sources(home: ProfileSource) -> Sources:
     if isinstance(home, SourceStore):
         home.require_fit()
         cited = {name: home.cite_beside(name) for name in (FILE, LOCK_FILE)}
-        sources = parse_sources(
-            cited,
-            {name: home.read_file(name) for name in cited},
-            None,
-            f"{home.source}/",
-            home.copy,
-        )
+        raw = {name: home.read_file(name) for name in (FILE, LOCK_FILE)}
+        sources = parse_sources(cited, raw, None, f"{home.source}/", home.copy)
         sources.which = home.which
         return sources
     if isinstance(home, Revision):
@@ -70,19 +65,15 @@ def read_sources_at(
 
     Raises NpuprofError.
     """
-    paths = dict(zip((FILE, LOCK_FILE), list_project_paths(prefix), strict=True))
-    raw = dict(
-        zip(
-            paths,
-            repository.git.read_files([f"{commit}:{path}" for path in paths.values()]),
-            strict=True,
-        )
-    )
-    sources = parse_sources(paths, raw, shown)
+    paths = list_project_paths(prefix)
+    files = repository.git.read_files([f"{commit}:{path}" for path in paths])
+    cited = dict(zip((FILE, LOCK_FILE), paths, strict=True))
+    raw = dict(zip((FILE, LOCK_FILE), files, strict=True))
+    sources = parse_sources(cited, raw, shown)
     sources.which = f"--rev {shown[:12]}" if shown else ""
-    place = posixpath.dirname(prefix.rstrip("/"))
+    base = posixpath.dirname(prefix.rstrip("/"))
     sources.open_copy = lambda folder: VendoredCopy(
-        posixpath.join(place, folder), Revision(repository, commit)
+        posixpath.join(base, folder), Revision(repository, commit)
     )
     sources.find_later_copy = partial(_find_copy_at_head, repository, commit, prefix)
     return sources
@@ -93,9 +84,8 @@ def _find_copy_at_head(
 ) -> CopyPlace | None:
     """Return HEAD's vendored copy of a source that was locked before.
 
-    None if there is none, or the mirror exists.
-
-    A repository that vendors its source can show its history without the mirror.
+    None if there is none, or the mirror exists. A repository that vendors its source can show its
+    history without the mirror.
     """
     head = repository.git.read_objects(["HEAD"])[0]
     if os.path.isdir(find_mirror_folder(locked.url)) or head is None or head.oid == commit:
@@ -104,19 +94,22 @@ def _find_copy_at_head(
         later = read_sources_at(repository, head.oid, prefix, head.oid)
         for name, source in later.project.sources.items():
             known = later.lock.sources.get(name)
-            if (
-                source.vendor
-                and known
-                and (known.url, known.path, known.commit)
-                == (locked.url, locked.path, locked.commit)
-            ):
-                place = later.find_copy(name, known)
-                pins = {pin.commit for pin in locked.versions.values()}
-                if place is not None and all(
-                    place._replace(version=pin).open().read_commit() == pin for pin in pins
-                ):
-                    return place
+            if not source.vendor or known is None or not _is_same_store(known, locked):
+                continue
+            copy = later.find_copy(name, known)
+            if copy is not None and _has_versions(copy, locked):
+                return copy
     return None
+
+
+def _is_same_store(first: LockedSource, second: LockedSource) -> bool:
+    return first.url == second.url and first.path == second.path and first.commit == second.commit
+
+
+def _has_versions(copy: CopyPlace, locked: LockedSource) -> bool:
+    """Return whether a vendored copy contains the referenced versions of a lock entry."""
+    commits = {pin.commit for pin in locked.versions.values()}
+    return all(copy._replace(version=commit).open().read_commit() == commit for commit in commits)
 
 
 class Sources:
@@ -136,11 +129,9 @@ class Sources:
         #: the place of the referring store, if it is vendored itself: its sources came with it
         self.copy = copy
         self.label = label  #: the prefix of a source's own sources, ``team/``
-        self.find_later_copy: Callable[[LockedSource], CopyPlace | None] | None = (
-            None  #: finds a copy that was vendored later
-        )
-        #: the argument of ``source sync`` for this lock: ``--rev abc1234``; empty for the current
-        #: one
+        #: finds a copy that was vendored later
+        self.find_later_copy: Callable[[LockedSource], CopyPlace | None] | None = None
+        #: the argument of ``source sync`` for this lock, ``--rev abc1234``; empty for the current
         self.which = ""
         self._opened: dict[str, SourceStore] = {}
 
@@ -151,11 +142,11 @@ class Sources:
         """
         if name not in self._opened:
             locked = self.require_lock(name, requested)
-            self._opened[name] = SourceStore(
-                locked, f"{self.label}{name}", copy=self.find_copy(name, locked)
-            )
-            self._opened[name].which = self.which
-            self._opened[name].proved_by = self.lock.find_origin(name, "digest")
+            copy = self.find_copy(name, locked)
+            store = SourceStore(locked, f"{self.label}{name}", copy=copy)
+            store.which = self.which
+            store.proved_by = self.lock.find_origin(name, "digest")
+            self._opened[name] = store
         return self._opened[name]
 
     def list_locked(self) -> list[SourceStore]:
@@ -184,49 +175,43 @@ class Sources:
 
         Raises NpuprofError if it is unknown, or not locked as requested.
         """
-        wanted = self.project.sources.get(name)
-        if wanted is None:
-            known = list(self.project.sources)
-            hint = (
-                did_you_mean(name, known, f"known are {', '.join(known)}")
-                if known
-                else (
-                    f"npuprof source add {name} GIT-URL adds one; a "
-                    f"version of a preset is written {name}@VERSION"
-                )
-            )
-            why = "npuprof.toml says where the presets of other repositories come from."
-            raise place_error(
-                build_error("NP042", f"there is no source {name!r}", why, hint), requested
-            )
+        declared = self.project.sources.get(name)
+        if declared is None:
+            raise place_error(self._build_unknown_error(name), requested)
         locked = self.lock.sources.get(name)
         if locked is None:
             what = f"npuprof.lock does not say at which commit the source {name!r} is"
             raise build_error(
                 "NP044", what, "", f"write it down: npuprof source update {name}", requested
             )
-        pairs = {
-            "url": (locked.url, wanted.url),
-            "path": (locked.path, wanted.path),
-            "rev": (locked.rev, wanted.rev),
-        }
-        for part, (was, now) in pairs.items():
+        for part, was, now in (
+            ("url", locked.url, declared.url),
+            ("path", locked.path, declared.path),
+            ("rev", locked.rev, declared.rev),
+        ):
             if was != now:
                 what = (
-                    f"npuprof.lock is out of date: the {part} of "
-                    f"the source {name!r} is {now!r} in npuprof.toml"
+                    f"npuprof.lock is out of date: the {part} of the source {name!r} is {now!r} in "
+                    "npuprof.toml"
                 )
                 why = f"The lock was made for {was!r}."
-                raise build_error(
-                    "NP044",
-                    what,
-                    why,
-                    f"npuprof source update {name}",
-                    self.project.find_source_origin(name),
-                )
+                origin = self.project.find_source_origin(name)
+                raise build_error("NP044", what, why, f"npuprof source update {name}", origin)
         if unsealed := self.find_unsealed(name):
             raise NpuprofError(unsealed)
         return locked
+
+    def _build_unknown_error(self, name: str) -> NpuprofError:
+        why = "npuprof.toml says where the presets of other repositories come from."
+        known = list(self.project.sources)
+        if known:
+            hint = did_you_mean(name, known, f"known are {', '.join(known)}")
+        else:
+            hint = (
+                f"npuprof source add {name} GIT-URL adds one; a version of a preset is written "
+                f"{name}@VERSION"
+            )
+        return build_error("NP042", f"there is no source {name!r}", why, hint)
 
     def find_unsealed(self, name: str) -> list[Finding]:
         """Return findings for parts of a source's lock entry that npuprof did not write."""
@@ -234,10 +219,8 @@ class Sources:
         if locked is None or locked.is_sealed:
             return []
         source = f"{self.label}{name}"
-        what = (
-            f"{f'the lock of {self.label[:-1]}' if self.label else 'npuprof.lock'} has no fitting "
-            f"seals for the source {source!r}"
-        )
+        lock = f"the lock of {self.label.rstrip('/')}" if self.label else "npuprof.lock"
+        what = f"{lock} has no fitting seals for the source {source!r}"
         why = (
             "It was edited by hand or merged wrongly; npuprof trusts only the checksums that it "
             "wrote, as versions never change."
@@ -253,13 +236,11 @@ def open_locked(name: str, locked: LockedSource) -> SourceStore:
 
     Raises NpuprofError.
     """
-    above = name.rpartition("/")[0]
-    project = Project(
-        sources={locked.name: Source(locked.name, locked.url, locked.path, locked.rev)}
-    )
-    return Sources(
-        project, Lock(sources={locked.name: locked}), f"{above}/" if above else ""
-    ).open_source(locked.name)
+    above, slash, _ = name.rpartition("/")
+    source = Source(locked.name, locked.url, locked.path, locked.rev)
+    project = Project(sources={locked.name: source})
+    lock = Lock(sources={locked.name: locked})
+    return Sources(project, lock, f"{above}{slash}").open_source(locked.name)
 
 
 def parse_sources(
@@ -273,9 +254,9 @@ def parse_sources(
 
     Raises NpuprofError.
     """
-    written, locked = raw[FILE], raw[LOCK_FILE]
-    project = (
-        projects.parse_project(cited[FILE], written, revision) if written is not None else Project()
-    )
-    lock = locks.parse_lock(cited[LOCK_FILE], locked, revision) if locked is not None else Lock()
+    project, lock = Project(), Lock()
+    if (text := raw[FILE]) is not None:
+        project = projects.parse_project(cited[FILE], text, revision)
+    if (text := raw[LOCK_FILE]) is not None:
+        lock = locks.parse_lock(cited[LOCK_FILE], text, revision)
     return Sources(project, lock, label, copy=copy)

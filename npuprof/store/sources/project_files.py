@@ -1,6 +1,4 @@
-"""Reads and writes ``npuprof.toml`` and ``npuprof.lock``, the files that declare and lock the
-sources of a repository.
-"""
+"""Reads and writes ``npuprof.toml`` and ``npuprof.lock``, which declare and lock sources."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from typing import Any
 import tomlkit
 
 from npuprof.document import parse_toml_text
-from npuprof.model import Finding, NpuprofError, Origin, build_error, did_you_mean
+from npuprof.model import Finding, NpuprofError, Origin, Record, build_error, did_you_mean
 from npuprof.store import FILE, LOCK_FILE, is_source_reference
 from npuprof.store import project as projects
 from npuprof.store.enclosing_repository import BareStore
@@ -28,13 +26,20 @@ from npuprof.system.writing import PlannedWrite
 _BOM = b"\xef\xbb\xbf"
 
 
+class SourceReference(Record):
+    """A reference to a preset of a source: the referring preset, the reference, and its origin."""
+
+    preset: str
+    reference: str
+    origin: Origin
+
+
 class ProjectFiles:
     """The two files of a repository as read.
 
-    Raises NpuprofError if they are invalid, or there is no work tree.
-
     ``home`` may be a future store, as a repository may use sources before it has presets;
-    ``absence`` is then the error that there is none.
+    ``absence`` is then the error that there is none. Raises NpuprofError if the files are invalid,
+    or there is no work tree.
     """
 
     def __init__(
@@ -48,16 +53,14 @@ class ProjectFiles:
         self.texts = {
             name: writing.read_known_file(self.find_path(name)) for name in (FILE, LOCK_FILE)
         }
-        told, locked = self.texts[FILE], self.texts[LOCK_FILE]
-        self.project = (
-            projects.parse_project(self.cite(FILE), told) if told is not None else Project()
-        )
+        self.project = Project()
+        if (text := self.texts[FILE]) is not None:
+            self.project = projects.parse_project(self.cite(FILE), text)
         self.lock = Lock()
         self.is_lock_unread = False
         try:
-            self.lock = (
-                locks.parse_lock(self.cite(LOCK_FILE), locked) if locked is not None else Lock()
-            )
+            if (text := self.texts[LOCK_FILE]) is not None:
+                self.lock = locks.parse_lock(self.cite(LOCK_FILE), text)
         except NpuprofError as error:
             if needs_lock or isinstance(error, locks.NewerLockError):
                 raise
@@ -70,24 +73,17 @@ class ProjectFiles:
         Empty if HEAD has none.
         """
         try:
-            return Lock(
-                sources=read_sources(self.home.repository.load_named_revision("HEAD")).lock.sources
-            )
+            head = self.home.repository.load_named_revision("HEAD")
+            return Lock(sources=read_sources(head).lock.sources)
         except NpuprofError:
             return Lock()
 
     def reject_shipped(self) -> None:
-        """Raise NpuprofError (NP920) for the store that npuprof ships, whose folder belongs to the
-        package.
-        """
+        """Raise NpuprofError (NP920) for the store that npuprof ships: it is read-only."""
         if self.home.is_shipped:
+            what = "builtin: is read-only, and has no sources"
             why = "These presets come with npuprof and are the same for everybody."
-            raise build_error(
-                "NP920",
-                "builtin: is read-only, and has no sources",
-                why,
-                "omit --store, or name a store of your own",
-            )
+            raise build_error("NP920", what, why, "omit --store, or name a store of your own")
 
     def find_path(self, name: str) -> str:
         """Return the path of one of the files."""
@@ -105,14 +101,12 @@ class ProjectFiles:
         return VendoredCopy(find_copy_folder(self.folder, folder))
 
     def require_file(self) -> None:
-        """Raise NpuprofError (NP010) if there is neither a store nor an npuprof.toml: probably the
-        wrong folder.
+        """Raise NpuprofError (NP010) if there is neither a store nor an npuprof.toml.
+
+        It is probably the wrong folder.
         """
-        if (
-            self.texts[FILE] is None
-            and self._absence is not None
-            and not os.path.isdir(self.home.root)
-        ):
+        has_any = self.texts[FILE] is not None or os.path.isdir(self.home.root)
+        if self._absence is not None and not has_any:
             raise self._absence
 
     def select_sources(self, names: Iterable[str]) -> list[Source]:
@@ -124,14 +118,11 @@ class ProjectFiles:
         problems = []
         for name in names:
             if name not in known:
-                hint = (
-                    did_you_mean(name, known, f"known are {', '.join(known)}")
-                    if known
-                    else "npuprof source add makes one"
-                )
-                problems.append(
-                    Finding("NP042", f"there is no source {name!r} in {self.cite(FILE)}", "", hint)
-                )
+                hint = "npuprof source add makes one"
+                if known:
+                    hint = did_you_mean(name, known, f"known are {', '.join(known)}")
+                what = f"there is no source {name!r} in {self.cite(FILE)}"
+                problems.append(Finding("NP042", what, "", hint))
         if problems:
             self.require_file()
             raise NpuprofError(problems)
@@ -139,60 +130,53 @@ class ProjectFiles:
 
     def list_references(self) -> dict[str, set[str]]:
         """Return the references of readable presets: ``NAME[@VERSION]`` by source name."""
-        found: dict[str, set[str]] = {}
-        for _, reference, _ in self.iterate_references():
-            source, _, preset = reference.partition(":")
-            found.setdefault(source, set()).add(preset)
-        return found
+        by_source: dict[str, set[str]] = {}
+        for parent in self.iterate_references():
+            source, _, preset = parent.reference.partition(":")
+            by_source.setdefault(source, set()).add(preset)
+        return by_source
 
     def find_reference(self, source: str, reference: str) -> Origin | None:
-        """Return the place of the first reference to a source's preset, by preset name.
+        """Return the origin of the first reference to a source's preset, by preset name.
 
         None if there is none.
         """
-        wanted = f"{source}:{reference}"
-        return next(
-            (origin for _, known, origin in self.iterate_references() if known == wanted), None
-        )
+        for parent in self.iterate_references():
+            if parent.reference == f"{source}:{reference}":
+                return parent.origin
+        return None
 
-    def iterate_references(self) -> Iterator[tuple[str, str, Origin]]:
-        """Yield the references of readable presets to sources: the name of the preset, the
-        reference, and its place.
-        """
+    def iterate_references(self) -> Iterator[SourceReference]:
+        """Yield the references of readable presets to sources."""
         for name in self.home.names():
             with suppress(NpuprofError):
                 for reference, origin in self.home.profile(name).iterate_references():
                     if is_source_reference(reference):
-                        yield name, reference, origin
+                        yield SourceReference(name, reference, origin)
 
     def write(
         self,
-        wanted_sources: Mapping[str, dict[str, Any] | None] | None,
+        changed_sources: Mapping[str, dict[str, Any] | None] | None,
         locked: Mapping[str, LockedSource],
     ) -> list[str]:
-        """Write both files: changed sources of npuprof.toml (None removes one), and the whole lock;
-        return the changed paths.
+        """Write changed sources of npuprof.toml (None removes one) and the whole lock.
 
-        Other content of npuprof.toml stays, including comments. Raises NpuprofError, and then
-        writes nothing.
+        Return the changed paths. Other content of npuprof.toml stays, including comments. Raises
+        NpuprofError, and then writes nothing.
         """
         self.reject_shipped()
-        wanted = []
-        if wanted_sources:
-            wanted.append(self._edit_project(wanted_sources))
-        if locked or self.texts[LOCK_FILE] is not None:
-            wanted.append(
-                PlannedWrite(
-                    self.find_path(LOCK_FILE),
-                    locks.format_lock(dict(locked)).encode(),
-                    self.texts[LOCK_FILE],
-                )
-            )
-        changed = [one for one in wanted if one.content != one.known]
+        files = []
+        if changed_sources:
+            files.append(self._edit_project(changed_sources))
+        known = self.texts[LOCK_FILE]
+        if locked or known is not None:
+            text = locks.format_lock(dict(locked)).encode()
+            files.append(PlannedWrite(self.find_path(LOCK_FILE), text, known))
+        changed = [file for file in files if file.content != file.known]
         writing.write_planned_files(changed)
-        return [os.path.relpath(one.path) for one in changed]
+        return [os.path.relpath(file.path) for file in changed]
 
-    def _edit_project(self, wanted_sources: Mapping[str, dict[str, Any] | None]) -> PlannedWrite:
+    def _edit_project(self, changed_sources: Mapping[str, dict[str, Any] | None]) -> PlannedWrite:
         import tomlkit
         import tomlkit.exceptions
 
@@ -201,38 +185,34 @@ class ProjectFiles:
         text = (known or b"").removeprefix(_BOM).decode()
         document = tomlkit.parse(text)
         try:
-            _edit_sources(document, wanted_sources)
+            _edit_sources(document, changed_sources)
         except (ValueError, TypeError, tomlkit.exceptions.TOMLKitError) as error:
             what = f"{self.cite(FILE)} cannot be edited as it is written: {error}"
-            raise build_error(
-                "NP922",
-                what,
-                "Nothing was written.",
-                "write each source as a table: [sources.team]",
-            ) from None
-        made = tomlkit.dumps(document)
-        if parse_toml_text(made) != document.unwrap():
+            hint = "write each source as a table: [sources.team]"
+            raise build_error("NP922", what, "Nothing was written.", hint) from None
+        new = tomlkit.dumps(document)
+        if parse_toml_text(new) != document.unwrap():
             what = f"{self.cite(FILE)} cannot be edited so that it is read back the same"
             raise build_error("NP922", what, "Nothing was written.", "edit it by hand")
-        if "\r\n" in text:
-            made = made.replace("\r\n", "\n").replace("\n", "\r\n")
-        return PlannedWrite(self.find_path(FILE), bom + made.encode(), known)
+        if "\r\n" in text:  # tomlkit writes new lines with \n
+            new = new.replace("\r\n", "\n").replace("\n", "\r\n")
+        return PlannedWrite(self.find_path(FILE), bom + new.encode(), known)
 
 
 def _edit_sources(
-    document: tomlkit.TOMLDocument, wanted: Mapping[str, dict[str, Any] | None]
+    document: tomlkit.TOMLDocument, changed: Mapping[str, dict[str, Any] | None]
 ) -> None:
     import tomlkit
 
     if "sources" not in document:
         document["sources"] = tomlkit.table(is_super_table=True)
     tables: Any = document["sources"]
-    for name, said in wanted.items():
-        if said is None:
+    for name, values in changed.items():
+        if values is None:
             tables.pop(name, None)
             continue
         table = tables[name] if name in tables else tomlkit.table()
-        for key, value in said.items():
+        for key, value in values.items():
             table[key] = value
         if name not in tables:
             tables[name] = table

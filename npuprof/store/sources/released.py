@@ -1,5 +1,6 @@
-"""The versions of a source's presets at the time of locking, to resolve ``team:base@1.2.0`` if the
-lock does not list it.
+"""The versions of a source's presets at the time of locking.
+
+They resolve ``team:base@1.2.0`` if the lock does not list it.
 
 The tags of a mirror are those at fetch time. The lock records the number of version tags in the
 history of the locked commit, and their digest: in creation order, later tags come after them, so
@@ -30,7 +31,7 @@ from npuprof.store.versions import (
 #: The name of the cached tags, next to the texts of a commit: no preset can have it.
 _KEPT = ".releases"
 #: A user's commit: an id, or the locked one, followed by steps back.
-_COMMIT = re.compile(r"(HEAD|@|[0-9a-f]{4,64})((?:[~^]\d*)*)")
+_COMMIT = re.compile(r"(?P<start>HEAD|@|[0-9a-f]{4,64})(?P<steps>(?:[~^]\d*)*)")
 _SHOWN = 8  # versions in a message
 
 
@@ -51,33 +52,27 @@ def list_released_tags(
     form = (
         "--format=%(taggerdate:unix) %(objecttype) %(*objecttype) %(*objectname) %(refname:strip=2)"
     )
-    listed = os.fsdecode(
-        repository.git.run_command("for-each-ref", f"--merged={commit}", form, "refs/tags/")
-    )
-    rows = (line.split(" ", 4) for line in listed.splitlines())
-    dated = [
-        (int(date or "0"), tag, oid)
-        for date, kind, inner, oid, tag in rows
-        if (kind, inner) == ("tag", "commit")
-        and is_version_tag(tag.removesuffix(YANKED))
-        and (known is None or tag in known)
-    ]
+    listed = repository.git.run_command("for-each-ref", f"--merged={commit}", form, "refs/tags/")
+    dated = []  # plain tuples, as they are sorted
+    for line in os.fsdecode(listed).splitlines():
+        date, kind, target_kind, oid, tag = line.split(" ", 4)
+        if kind != "tag" or target_kind != "commit":
+            continue
+        if is_version_tag(tag.removesuffix(YANKED)) and (known is None or tag in known):
+            dated.append((int(date or "0"), tag, oid))
     return [ReleasedTag(tag, oid) for _, tag, oid in sorted(dated)]
 
 
 def list_newer_releases(repository: Repository, commit: str, tags: Collection[str]) -> list[str]:
-    """Return preset releases of a source outside a commit's history, as ``base 1.1.0``: the newest
-    of each preset.
+    """Return the newest release of each preset outside a commit's history, as ``base 1.1.0``.
 
     ``tags`` are those of the source. Yanked versions and pre-releases do not count. Raises
     NpuprofError.
     """
-    merged = os.fsdecode(
-        repository.git.run_command(
-            "for-each-ref", f"--merged={commit}", "--format=%(refname:strip=2)", "refs/tags/"
-        )
+    merged = repository.git.run_command(
+        "for-each-ref", f"--merged={commit}", "--format=%(refname:strip=2)", "refs/tags/"
     )
-    reached = _find_newest(merged.splitlines())
+    reached = _find_newest(os.fsdecode(merged).splitlines())
     newest = _find_newest(tag for tag in tags if f"{tag}{YANKED}" not in tags)
     return [
         f"{name} {text}"
@@ -88,34 +83,35 @@ def list_newer_releases(repository: Repository, commit: str, tags: Collection[st
 
 def _find_newest(tags: Iterable[str]) -> dict[str, VersionText]:
     """Return the newest version of each preset in tags, without pre-releases."""
-    refs = sorted(
-        filter(None, (parse_tag_ref(f"refs/tags/{tag}", "") for tag in tags)),
-        key=lambda ref: ref.sort_key,
-    )
-    return {ref.name: ref.text for ref in refs if not ref.text.pre}
+    newest: dict[str, VersionText] = {}
+    for tag in tags:
+        ref = parse_tag_ref(f"refs/tags/{tag}", "")
+        if ref is None or ref.text.pre:
+            continue
+        if ref.name not in newest or newest[ref.name] < ref.text:
+            newest[ref.name] = ref.text
+    return newest
 
 
 def seal_released_tags(tags: list[ReleasedTag]) -> str:
     """Return the lock's record of tags: their number and digest."""
-    in_order = sorted(
-        tags, key=lambda released: released.tag
-    )  # a recreated tag has another date, possibly with the same commit
-    return f"{len(tags)} sha256:{digest_bytes(_format(in_order))}"
+    # by name: a recreated tag has another date, possibly with the same commit
+    by_name = sorted(tags, key=lambda released: released.tag)
+    return f"{len(tags)} sha256:{digest_bytes(_format(by_name))}"
 
 
-def keep_released_tags(locked: LockedSource, tags: list[ReleasedTag]) -> None:
+def cache_released_tags(locked: LockedSource, tags: list[ReleasedTag]) -> None:
     """Cache the tags at the time of locking, since later tags may come in between."""
     _open_cache(locked).write_text_once(_name_kept(locked), _format(tags))
 
 
-def read_kept_tags(locked: LockedSource) -> list[ReleasedTag] | None:
+def read_cached_tags(locked: LockedSource) -> list[ReleasedTag] | None:
     """Return the cached tags at the time of locking; None if there are none. Needs no git."""
     text = _open_cache(locked).read_text(_name_kept(locked))
-    return (
-        tags
-        if text is not None and seal_released_tags(tags := _parse(text)) == locked.releases
-        else None
-    )
+    if text is None:
+        return None
+    tags = _parse(text)
+    return tags if seal_released_tags(tags) == locked.releases else None
 
 
 def load_released_tags(
@@ -125,47 +121,48 @@ def load_released_tags(
 
     Raises NpuprofError if neither has them.
     """
-    if (cached := read_kept_tags(locked)) is not None:
+    cached = read_cached_tags(locked)
+    if cached is not None:
         return cached
     count = int(locked.releases.partition(" ")[0])
     tags = list_released_tags(open_repository(), locked.commit)[:count]
     if seal_released_tags(tags) != locked.releases:
         what = (
-            f"the versions of the source {locked.name!r} at "
-            "the time of locking are not available here"
+            f"the versions of the source {locked.name!r} at the time of locking are not available "
+            "here"
         )
         why = (
             "Its version tags are not those that npuprof.lock was written with: some were moved, "
             "deleted, or made with an older date."
         )
         hint = (
-            "name a commit after the @, or lock its current "
-            f"state: npuprof source update {locked.name}"
+            "name a commit after the @, or lock its current state: npuprof source update "
+            f"{locked.name}"
         )
         raise build_error("NP044", what, why, hint)
-    keep_released_tags(locked, tags)
+    cache_released_tags(locked, tags)
     return tags
 
 
-def find_released_version(tags: list[ReleasedTag], name: str, wanted: str) -> LockedVersion | None:
+def find_released_version(
+    tags: list[ReleasedTag], name: str, revision: str
+) -> LockedVersion | None:
     """Return the version of a preset for the text after an @, by the tags at the time of locking.
 
-    None if there is none.
-
-    A range selects the newest, a yanked one only if all are. The reason of a yank is not included.
+    None if there is none. A range selects the newest, a yanked one only if all are. The reason of a
+    yank is not included.
     """
     known = {released.tag: released.commit for released in tags}
-    if (tag := wanted.removeprefix("refs/").removeprefix("tags/")) in known and tag.startswith(
-        f"{name}/v"
-    ):
-        wanted = tag.rpartition("/")[2]
-    request = parse_version_request(wanted)
+    tag = revision.removeprefix("refs/").removeprefix("tags/")
+    if tag in known and tag.startswith(f"{name}/v"):
+        revision = tag.rpartition("/")[2]
+    request = parse_version_request(revision)
     if request is None:
         return None
     texts = [text for text in _list_numbers(tags, name) if request.accepts(text)]
-    unyanked = [text for text in texts if f"{name}/v{text}{YANKED}" not in known]
     if not texts:
         return None
+    unyanked = [text for text in texts if f"{name}/v{text}{YANKED}" not in known]
     best = max(unyanked or texts)
     return LockedVersion(str(best), known[f"{name}/v{best}"])
 
@@ -184,24 +181,23 @@ def find_newest_kept(tags: list[ReleasedTag], name: str) -> str:
     return str(max(texts)) if texts else ""
 
 
-def find_named_commit(repository: Repository, locked: str, wanted: str) -> str:
+def find_named_commit(repository: Repository, locked: str, revision: str) -> str:
     """Return the commit of an id, or of HEAD, which is the locked one.
 
     An empty string outside the locked commit's history.
     """
-    match = _COMMIT.fullmatch(wanted)
+    match = _COMMIT.fullmatch(revision)
     if match is None:
         return ""
-    start = locked if match[1] in ("HEAD", "@") else match[1]
+    start = locked if match["start"] in ("HEAD", "@") else match["start"]
     first, named = repository.git.read_objects(
-        [f"{start}^{{commit}}", f"{start}^{{commit}}{match[2]}"]
+        [f"{start}^{{commit}}", f"{start}^{{commit}}{match['steps']}"]
     )
-    is_named = (
-        first is not None
-        and first.oid.startswith(start)
-        and repository.is_ancestor(first.oid, locked)
-    )  # not a branch of that name
-    return named.oid if is_named and named is not None and named.type == "commit" else ""
+    if first is None or not first.oid.startswith(start):  # a branch of that name
+        return ""
+    if named is None or named.type != "commit" or not repository.is_ancestor(first.oid, locked):
+        return ""
+    return named.oid
 
 
 def build_unknown_error(source: str, reference: str, tags: list[ReleasedTag]) -> NpuprofError:
@@ -217,12 +213,13 @@ def build_unknown_error(source: str, reference: str, tags: list[ReleasedTag]) ->
 
 
 def _list_numbers(tags: list[ReleasedTag], name: str) -> list[VersionText]:
-    pairs = (released.tag.rpartition("/v")[::2] for released in tags)
-    return [
-        text
-        for preset, number in pairs
-        if preset == name and (text := parse_version_text(number)) is not None
-    ]
+    numbers = []
+    for released in tags:
+        preset, _, number = released.tag.rpartition("/v")
+        text = parse_version_text(number) if preset == name else None
+        if text is not None:
+            numbers.append(text)
+    return numbers
 
 
 def _open_cache(locked: LockedSource) -> TextCache:
@@ -230,13 +227,13 @@ def _open_cache(locked: LockedSource) -> TextCache:
 
 
 def _name_kept(locked: LockedSource) -> str:
-    return f"{_KEPT}.{locked.releases.rpartition(':')[2][:16]}"
+    _, _, digest = locked.releases.rpartition(":")
+    return f"{_KEPT}.{digest[:16]}"
 
 
 def _format(tags: list[ReleasedTag]) -> bytes:
-    return "".join(f"{released.commit} {released.tag}\n" for released in tags).encode(
-        errors="surrogateescape"
-    )
+    lines = [f"{released.commit} {released.tag}\n" for released in tags]
+    return "".join(lines).encode(errors="surrogateescape")
 
 
 def _parse(text: bytes) -> list[ReleasedTag]:

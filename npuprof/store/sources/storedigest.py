@@ -1,6 +1,4 @@
-"""The digest of a source's store: computed, cached with the texts of its commit, and compared with
-the lock.
-"""
+"""The digest of a source's store: computed, cached with its texts, and compared with the lock."""
 
 from __future__ import annotations
 
@@ -20,14 +18,12 @@ _KEPT = ".digest"
 def compute_kept_digest(repository: StoreRepository, url: str, path: str, commit: str) -> str:
     """Return the digest of a store at a commit, and cache it for readers without git.
 
-    An empty string if there is no store.
-
-    Raises NpuprofError.
+    An empty string if there is no store. Raises NpuprofError.
     """
-    there = repository.load_revision(commit)
-    names = there.names()
-    there.load_texts(names)
-    digest = digest_texts({name: _read_text(there, name) for name in names})
+    revision = repository.load_revision(commit)
+    names = revision.names()
+    revision.load_texts(names)
+    digest = digest_texts({name: _read_text(revision, name) for name in names})
     TextCache(url, path, commit).write_text_once(_KEPT, digest.encode())
     return digest
 
@@ -38,11 +34,10 @@ def load_store_digest(locked: LockedSource, open_revision: Callable[[], Revision
     Raises NpuprofError.
     """
     digest = TextCache(locked.url, locked.path, locked.commit).read_text(_KEPT)
-    return (
-        digest.decode()
-        if digest is not None
-        else compute_kept_digest(open_revision().repository, locked.url, locked.path, locked.commit)
-    )
+    if digest is not None:
+        return digest.decode()
+    repository = open_revision().repository
+    return compute_kept_digest(repository, locked.url, locked.path, locked.commit)
 
 
 def digest_texts(texts: Mapping[str, bytes]) -> str:
@@ -53,22 +48,17 @@ def digest_texts(texts: Mapping[str, bytes]) -> str:
     return _digest_files({name: digest_bytes(text) for name, text in texts.items()})
 
 
-def digest_listed(listed: Mapping[str, Iterable[str]], place: str) -> str:
-    """Return the digest of the store in a vendored folder, from the list of the copy without
-    reading files.
+def digest_listed(listed: Mapping[str, Iterable[str]], folder: str) -> str:
+    """Return the digest of the store in a vendored folder, by the list of the copy.
+
+    No files are read.
     """
-    below = {
-        path.removeprefix(place): digests
-        for path, digests in listed.items()
-        if path.startswith(place) and path.endswith(".toml")
-    }
-    return _digest_files(
-        {
-            path.removesuffix(".toml"): next(iter(digests))
-            for path, digests in below.items()
-            if not path.startswith(".")
-        }
-    )
+    files = {}
+    for path, digests in listed.items():
+        name = path.removeprefix(folder).removesuffix(".toml")
+        if path.startswith(folder) and path.endswith(".toml") and not name.startswith("."):
+            files[name] = next(iter(digests))
+    return _digest_files(files)
 
 
 def build_digest_finding(name: str, locked: LockedSource) -> Finding:
@@ -76,8 +66,8 @@ def build_digest_finding(name: str, locked: LockedSource) -> Finding:
     above = name.rpartition("/")[0]
     lock = f"the lock of {above}" if above else "npuprof.lock"
     what = (
-        f"the store of the source {name!r} at {locked.commit[:7]} "
-        f"does not match {lock}: its digest differs"
+        f"the store of the source {name!r} at {locked.commit[:7]} does not match {lock}: its "
+        "digest differs"
     )
     hint = f"restore the lock, or lock it again: npuprof source update {name.partition('/')[0]}"
     return Finding("NP049", what, "The lock was edited by hand, or merged wrongly.", hint)
@@ -89,8 +79,8 @@ def _digest_files(files: Mapping[str, str]) -> str:
     return digest_manifest(lines.encode(errors="surrogateescape")) if lines else ""
 
 
-def _read_text(there: Revision, name: str) -> bytes:
+def _read_text(revision: Revision, name: str) -> bytes:
     try:
-        return there.read_profile_text(name)
+        return revision.read_profile_text(name)
     except NpuprofError:
         return b""  # a dangling link: reported when the preset is read

@@ -59,8 +59,9 @@ class SourceStore(CachedStore):
         pin: LockedVersion | None = None,
         is_own: bool = False,
     ) -> None:
-        """Create the locked store, or the one at the ``pin`` of a ``reference`` with an @, as seen
-        from a ``home``.
+        """Create the locked store, or the one at the ``pin`` of a ``reference`` with an @.
+
+        The reference is seen from ``home``.
         """
         super().__init__()
         self.locked = locked
@@ -76,16 +77,16 @@ class SourceStore(CachedStore):
         #: its identity for trust, independent of its local name
         self.root = f"source:{locked.url} {locked.path}"
         self._home, self._reference, self._pin, self._is_own = home, reference, pin, is_own
-        place = (
+        # cached apart from the store's texts, since texts of a version were verified
+        cached_path = (
             f"{locked.path}@{self.shown}{' own' if is_own else ''}" if pin else locked.path
-        )  # cached texts of a version were verified
-        self._cache = None if self._copy else TextCache(locked.url, place, self.commit)
+        )
+        self._cache = None if self._copy else TextCache(locked.url, cached_path, self.commit)
         self._is_fit = False
         self._versions: dict[tuple[str, bool], SourceStore] = {}
-        self.which: str = (
-            home.which if home is not None else ""
-        )  #: the argument of ``source sync`` for its lock
-        self.proved_by: Origin | None = None  #: the place of its digest in the lock
+        #: the argument of ``source sync`` for its lock
+        self.which: str = home.which if home is not None else ""
+        self.proved_by: Origin | None = None  #: the location of its digest in the lock
 
     def _require_copy(self, copy: CopyPlace) -> VendoredCopy:
         """Return the vendored copy of the store.
@@ -146,20 +147,14 @@ class SourceStore(CachedStore):
             raise NpuprofError(findings) from None
 
     def _open(self) -> tuple[Revision, Version | None]:
-
         if self._home is None or self._pin is None:
-            return load_mirror_revision(
-                open_mirror(self.source, self.locked.url, self.locked.path),
-                self.source,
-                self.commit,
-            ), None
+            mirror = open_mirror(self.source, self.locked.url, self.locked.path)
+            return load_mirror_revision(mirror, self.source, self.commit), None
         repository, name = self._home.revision.repository, self._reference.partition("@")[0]
-        tagged = repository.git.read_objects([f"refs/tags/{name}/v{self._pin.version}^{{commit}}"])[
-            0
-        ]
-        if (
-            tagged is None or tagged.oid != self.commit
-        ):  # the lock has precedence over moved and deleted tags
+        tag = f"refs/tags/{name}/v{self._pin.version}"
+        target = repository.git.read_objects([f"{tag}^{{commit}}"])[0]
+        if target is None or target.oid != self.commit:
+            # the lock has precedence over moved and deleted tags
             return load_mirror_revision(repository, self.source, self.commit), None
         pin = self._home.find_pin(f"{name}@{self._pin.version}")
         if (
@@ -199,10 +194,9 @@ class SourceStore(CachedStore):
         return f"{self.source}@{self.shown}:{posixpath.join(self.locked.path, path)}"
 
     def require_fit(self) -> None:
-        """Raise NpuprofError if the source's repository needs another npuprof (NP041), or its store
-        differs from the lock (NP049).
+        """Raise NpuprofError if the source needs another npuprof, or differs from the lock.
 
-        Called before anything is read.
+        The codes are NP041 and NP049. Called before anything is read.
         """
         if self._is_fit:
             return
@@ -214,9 +208,8 @@ class SourceStore(CachedStore):
                 "install one of them, or name a version in rev that was made for this one, and "
                 f"npuprof source update {first}"
             )
-            if unmet := projects.find_unmet_requirement(
-                document, f"the source {self.source!r}", hint
-            ):
+            subject = f"the source {self.source!r}"
+            if unmet := projects.find_unmet_requirement(document, subject, hint):
                 raise NpuprofError(unmet)
         if not self.is_version and self.locked.digest and self._find_digest() != self.locked.digest:
             raise NpuprofError(
@@ -227,27 +220,26 @@ class SourceStore(CachedStore):
     def _find_digest(self) -> str:
         if self._copy is None:
             return load_store_digest(self.locked, lambda: self.revision)
-        return (
-            digest_listed(self._copy.proof.listed, self._copy.place)
-            if self._copy.proof
-            else self.locked.digest
-        )
+        if self._copy.proof is None:
+            return self.locked.digest
+        return digest_listed(self._copy.proof.listed, self._copy.place)
+
+    def _locate_beside(self, name: str) -> str:
+        return posixpath.join(posixpath.dirname(self.locked.path), name)
 
     def cite_beside(self, name: str) -> str:
         """Return the path to cite for a file next to the store."""
-        return f"{self.source}@{self.shown}:{posixpath.join(posixpath.dirname(self.locked.path), name)}"
+        return f"{self.source}@{self.shown}:{self._locate_beside(name)}"
 
     def read_file(self, name: str) -> bytes | None:
         """Return a file next to the store that every store reads, None if there is none."""
         if self._copy is not None:
             return self._copy.read_file(name)
-        place = f"{self.commit}:{posixpath.join(posixpath.dirname(self.locked.path), name)}"
-        return (
-            self._load_cached(
-                f".{name}", lambda: self.revision.repository.git.read_files([place])[0] or b""
-            )
-            or None
+        blob = f"{self.commit}:{self._locate_beside(name)}"
+        text = self._load_cached(
+            f".{name}", lambda: self.revision.repository.git.read_files([blob])[0] or b""
         )
+        return text or None
 
     def find_plain_name(self, name: str) -> str:
         """Return the name of a preset without that of its source."""
@@ -291,15 +283,12 @@ class SourceStore(CachedStore):
         )
         is_own = requested is not None and requested.profile.startswith(self.label)
         if not is_own:
-            hint = hint.replace("did you mean '", f"did you mean '{self.label}").replace(
-                "' or '", f"' or '{self.label}"
-            )
-        where = (
-            self.source if requested else f"{self.source} {self.shown}"
-        )  # a missing preset is the same fault in the next version
-        return build_missing_finding(
-            "NP008", name if is_own else f"{self.label}{name}", where, hint, requested
-        )
+            name = f"{self.label}{name}"
+            hint = hint.replace("did you mean '", f"did you mean '{self.label}")
+            hint = hint.replace("' or '", f"' or '{self.label}")
+        # in a preset, without the version: a missing parent is the same fault in the next one
+        where = self.source if requested else f"{self.source} {self.shown}"
+        return build_missing_finding("NP008", name, where, hint, requested)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.source!r}, {self.shown!r})"
@@ -307,20 +296,18 @@ class SourceStore(CachedStore):
     def _find_pinned(
         self, reference: str, requested: Origin | None
     ) -> tuple[None, str, str] | None:
-        """Return the lock's target, which need not be opened: the keys of its presets have their
-        commit.
-        """
+        """Return the lock's target, which need not be opened: keys of presets have the commit."""
         pin = self.locked.versions.get(reference)
         return (None, reference, pin.commit) if pin is not None else None
 
     def find_version(
         self, reference: str, requested: Origin | None = None, is_own: bool = False
     ) -> SourceStore:
-        """Return the store at the release of ``NAME@VERSION``, if it is reachable from the locked
-        commit.
+        """Return the store at the release of ``NAME@VERSION``.
 
-        For its own presets (``is_own``), a complete number may refer to a version released
-        elsewhere, as for vendored releases. Raises NpuprofError.
+        It must be reachable from the locked commit. For its own presets (``is_own``), a complete
+        number may refer to a version released elsewhere, as for vendored releases. Raises
+        NpuprofError.
         """
         key = reference, is_own
         if key not in self._versions:
@@ -329,30 +316,23 @@ class SourceStore(CachedStore):
 
     def _open_version(self, reference: str, requested: Origin | None, is_own: bool) -> SourceStore:
         self.require_fit()
-        known = [{} if self.is_version else self.locked.versions]
-        if self._copy is not None:
-            known.append(self._copy.read_references())
-        pin = next(
-            filter(None, (find_locked_version(versions, reference) for versions in known)), None
-        )
-        copy = (
-            self.copy._replace(version=pin.commit)
-            if self.copy is not None and pin is not None
-            else None
-        )
-        if (
-            pin is None
-            and self.copy is not None
-            and (not is_own or not os.path.isdir(find_mirror_folder(self.locked.url)))
-        ):
-            raise place_error(self._build_uncopied_error(reference), requested)
-        if pin is None:
-            pin = (
-                self._look_up_version(reference, requested)
-                if is_own or self.is_version
-                else self._find_released(reference, requested)
-            )
-        return SourceStore(self.locked, self.source, copy, self, reference, pin, is_own)
+        references = self._copy.read_references() if self._copy is not None else {}
+        pin = None
+        if not self.is_version:
+            pin = find_locked_version(self.locked.versions, reference)
+        pin = pin or find_locked_version(references, reference)
+        if pin is not None:
+            copy = self.copy._replace(version=pin.commit) if self.copy is not None else None
+            return SourceStore(self.locked, self.source, copy, self, reference, pin, is_own)
+        if self.copy is not None:
+            has_mirror = os.path.isdir(find_mirror_folder(self.locked.url))
+            if not is_own or not has_mirror:
+                raise place_error(self._build_uncopied_error(reference), requested)
+        if is_own or self.is_version:
+            pin = self._look_up_version(reference, requested)
+        else:
+            pin = self._find_released(reference, requested)
+        return SourceStore(self.locked, self.source, None, self, reference, pin, is_own)
 
     def _look_up_version(self, reference: str, requested: Origin | None) -> LockedVersion:
         """Return the target in the mirror of a reference that no lock lists.
@@ -361,39 +341,35 @@ class SourceStore(CachedStore):
         """
         pin = self.find_pin(reference, requested)
         version = LockedVersion(pin.version or "-", pin.commit)
-        yanked = (
-            self.revision.repository.find_yank(version.format_shown(pin.name))
-            if pin.released
-            else ""
-        )
-        return version._replace(yanked=yanked)
+        if not pin.released:
+            return version
+        tag = version.format_shown(pin.name)
+        return version._replace(yanked=self.revision.repository.find_yank(tag))
 
     def _find_released(self, reference: str, requested: Origin | None) -> LockedVersion:
         """Return the target at the time of locking of a reference that the lock does not list.
 
         Raises NpuprofError.
         """
-        name, wanted = reference.partition("@")[0], read_revision(reference)
+        name, revision = reference.partition("@")[0], read_revision(reference)
         try:
-            if (
-                commit := find_named_commit(self.revision.repository, self.commit, wanted)
-                if not _is_number(wanted)
-                else ""
-            ):
+            commit = ""
+            if not _is_number(revision):
+                commit = find_named_commit(self.revision.repository, self.commit, revision)
+            if commit:
                 return LockedVersion("-", commit)
             tags = self._released_tags
         except NpuprofError as error:
             raise place_error(error, requested) from None
-        version = find_released_version(tags, name, wanted)
+        version = find_released_version(tags, name, revision)
         if version is None:
-            raise place_error(build_unknown_error(self.source, f"{name}@{wanted}", tags), requested)
+            unknown = build_unknown_error(self.source, f"{name}@{revision}", tags)
+            raise place_error(unknown, requested)
         tag = f"{name}/v{version.version}"
-        is_yanked = any(released.tag == f"{tag}{YANKED}" for released in tags)
-        return (
-            version._replace(yanked=self.revision.repository.find_yank(tag) or "no reason is given")
-            if is_yanked
-            else version
-        )
+        if not any(released.tag == f"{tag}{YANKED}" for released in tags):
+            return version
+        reason = self.revision.repository.find_yank(tag) or "no reason is given"
+        return version._replace(yanked=reason)
 
     @cached_property
     def _released_tags(self) -> list[ReleasedTag]:
@@ -437,8 +413,9 @@ class SourceStore(CachedStore):
         )
 
 
-def _is_number(wanted: str) -> bool:
-    """Return whether the text after an @ is a version number rather than a commit id: few digits,
-    or dots.
+def _is_number(revision: str) -> bool:
+    """Return whether the text after an @ is a version number rather than a commit id.
+
+    A number has a dot, or fewer digits than git accepts for an id.
     """
-    return "." in wanted or (wanted.removeprefix("v").isdigit() and len(wanted) < 4)
+    return "." in revision or (revision.removeprefix("v").isdigit() and len(revision) < 4)

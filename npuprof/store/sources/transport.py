@@ -13,8 +13,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from typing import BinaryIO, NamedTuple, cast
+from typing import BinaryIO, cast
 
+from npuprof.model import Record
 from npuprof.report.terminal import progress_line
 from npuprof.store.gitstore.objects import Git, build_config_variables, build_git_environment
 from npuprof.store.sources.failures import build_cache_error
@@ -25,7 +26,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import subprocess
 
-    Tell = Callable[[str], None]
+    ShowProgress = Callable[[str], None]
 
 _FLAGS = (
     "--progress",
@@ -39,7 +40,10 @@ _FLAGS = (
 #: The programs on the remote side: a repository's configuration may name others.
 UPLOAD, _RECEIVE = "--upload-pack=git-upload-pack", "--receive-pack=git-receive-pack"
 #: Settings that start a local program, write a file, or decide who gets a password.
-_SENSITIVE = r"^(core\.sshcommand|credential\.(.*\.)?helper|http\.(.*\.)?(sslverify|savecookies|cookiefile|curloptresolve|proxy))$"
+_SENSITIVE = (
+    r"^(core\.sshcommand|credential\.(.*\.)?helper"
+    r"|http\.(.*\.)?(sslverify|savecookies|cookiefile|curloptresolve|proxy))$"
+)
 #: Replacements for such settings of a repository, unless the user or the system sets them.
 _SAFE = {
     "sslverify": "true",
@@ -80,9 +84,10 @@ class HangingError(Exception):
     """Raised if a remote sends nothing, or too little to finish."""
 
 
-class Talk(NamedTuple):
-    """The result of a git command with a remote: its exit code, its answer, and its messages
-    without progress.
+class Talk(Record):
+    """The result of a git command with a remote: exit code, answer, and messages.
+
+    The messages are without progress.
     """
 
     code: int
@@ -90,7 +95,7 @@ class Talk(NamedTuple):
     messages: str
 
 
-class Line(NamedTuple):
+class Line(Record):
     """A connection to a remote for a mirror, or for the repository with the work tree ``top``.
 
     ``timeout`` is the maximum silence in seconds, ``progress`` whether to show progress.
@@ -115,18 +120,15 @@ class Line(NamedTuple):
             ["ls-remote", UPLOAD, "--", self.url, "HEAD", "refs/heads/*", "refs/tags/*"]
         )
 
-    def fetch(self, wanted: Iterable[str]) -> Talk:
-        """Fetch objects by id, without writing refs.
+    def fetch(self, oids: Iterable[str]) -> Talk:
+        """Fetch objects by id, without writing refs: git searches each name among all others.
 
         Raises HangingError, NpuprofError if the list cannot be written.
-
-        By ids, since git searches each name among all others.
         """
         try:
-            with tempfile.TemporaryFile(
-                dir=self.mirror
-            ) as listed:  # command lines limit their number
-                listed.write("".join(f"{oid}\n" for oid in wanted).encode())
+            # in a file, as the length of command lines is limited
+            with tempfile.TemporaryFile(dir=self.mirror) as listed:
+                listed.write("".join(f"{oid}\n" for oid in oids).encode())
                 listed.seek(0)
                 return self._talk(
                     ["fetch", *_FLAGS, UPLOAD, "--", self.url], cast("BinaryIO", listed)
@@ -134,7 +136,7 @@ class Line(NamedTuple):
         except OSError as error:
             raise build_cache_error(self.mirror, f"{describe_os_error(error)}.") from None
 
-    def _talk(self, words: Sequence[str], listed: BinaryIO | None = None) -> Talk:
+    def _talk(self, arguments: Sequence[str], stdin: BinaryIO | None = None) -> Talk:
         environ = _build_environment(self)
         slow = (
             f"http.lowSpeedLimit={LEAST_SPEED}",
@@ -144,14 +146,14 @@ class Line(NamedTuple):
 
         def start() -> subprocess.Popen[bytes]:
             return processes.start_git_talk(
-                words, self.top or self.mirror, environ, slow, listed, git_folder
+                arguments, self.top or self.mirror, environ, slow, stdin, git_folder
             )
 
         with (
-            progress_line() if self.progress else nullcontext(lambda text: None) as tell,
+            progress_line() if self.progress else nullcontext(lambda text: None) as show,
             _run_with_us(start) as process,
         ):
-            return _listen(process, self, tell)
+            return _listen(process, self, show)
 
 
 def _build_environment(line: Line) -> dict[str, str]:
@@ -167,89 +169,87 @@ def _build_environment(line: Line) -> dict[str, str]:
 
 
 def build_program_variables(git: Git, timeout: float) -> dict[str, str]:
-    """Return variables that make git ignore a repository's settings that start programs, write
-    files or redirect passwords.
+    """Return variables that make git ignore dangerous settings of a repository.
 
-    The ssh, credential helper and http settings of the user and the system are used.
-
-    ssh exits if nothing arrives for ``timeout`` seconds, unless the user configured another
-    command. The remote program must be named on the command line: git takes the first of several in
-    the configuration.
+    Those start programs, write files or redirect passwords. The ssh, credential helper and http
+    settings of the user and the system are used. ssh exits if nothing arrives for ``timeout``
+    seconds, unless the user configured another command. The remote program must be named on the
+    command line: git takes the first of several in the configuration.
     """
-    listed = os.fsdecode(
-        git.try_command("config", "--show-scope", "-z", "--get-regexp", _SENSITIVE).output
-    ).split("\0")
-    entries = [
-        (scope, *entry.partition("\n")[::2])
-        for scope, entry in zip(listed[::2], listed[1::2], strict=False)
-    ]
-    own = [(name, value) for scope, name, value in entries if scope in _OWN]
-    foreign = dict.fromkeys(name for scope, name, _ in entries if scope not in _OWN)
-    reset = [
-        (name, dict(own).get(name, safe))
-        for name in foreign
-        if (safe := _SAFE.get(name.rpartition(".")[2])) is not None
-    ]
-    if helpers := [
-        (name, "") for name in foreign if name.endswith("helper")
-    ]:  # an empty helper resets the list
-        reset += [*helpers, *(entry for entry in own if entry[0].endswith("helper"))]
-    program, wait = os.environ.get("GIT_SSH"), max(1, round(timeout))
+    output = git.try_command("config", "--show-scope", "-z", "--get-regexp", _SENSITIVE).output
+    fields = os.fsdecode(output).split("\0")  # scope, "NAME\nVALUE", scope, ...
+    own: list[tuple[str, str]] = []  # a name may occur twice
+    foreign: dict[str, None] = {}
+    for scope, entry in zip(fields[::2], fields[1::2], strict=False):
+        name, _, value = entry.partition("\n")
+        if scope in _OWN:
+            own.append((name, value))
+        else:
+            foreign[name] = None
+    last_own = dict(own)
+    reset = []
+    for name in foreign:
+        safe = _SAFE.get(name.rpartition(".")[2])
+        if safe is not None:
+            reset.append((name, last_own.get(name, safe)))
+    if helpers := [name for name in foreign if name.endswith("helper")]:
+        reset += [(name, "") for name in helpers]  # an empty helper resets the list
+        reset += [(name, value) for name, value in own if name.endswith("helper")]
+    program = os.environ.get("GIT_SSH")
     ssh = (
         os.environ.get("GIT_SSH_COMMAND")
-        or dict(own).get("core.sshcommand")
+        or last_own.get("core.sshcommand")
         or (program and shlex.quote(program))
     )
-    variables = (
-        {"GIT_SSH_COMMAND": ssh}
-        if ssh
-        else {
-            "GIT_SSH_COMMAND": (
-                f"ssh -o BatchMode=yes -o ConnectTimeout={wait} -o "
-                f"ServerAliveInterval={wait} -o ServerAliveCountMax=1"
-            ),
-            "GIT_SSH_VARIANT": "ssh",
-        }
-    )
+    variables = {"GIT_SSH_COMMAND": ssh} if ssh else _build_ssh_variables(max(1, round(timeout)))
     return variables | build_config_variables(reset)
 
 
-def _listen(process: subprocess.Popen[bytes], line: Line, tell: Tell) -> Talk:
+def _build_ssh_variables(seconds: int) -> dict[str, str]:
+    return {
+        "GIT_SSH_COMMAND": (
+            f"ssh -o BatchMode=yes -o ConnectTimeout={seconds} -o "
+            f"ServerAliveInterval={seconds} -o ServerAliveCountMax=1"
+        ),
+        "GIT_SSH_VARIANT": "ssh",
+    }
+
+
+def _listen(process: subprocess.Popen[bytes], line: Line, show: ShowProgress) -> Talk:
     """Read git's output until it ends.
 
     Raises HangingError if output and files grow too slowly for too long.
     """
-    assert process.stdout is not None, "it was asked for"
-    assert process.stderr is not None, "it was asked for"
-    messages, answer = _Messages(tell), bytearray()
-    takers: dict[int, Callable[[bytes], None]] = {
-        process.stderr.fileno(): messages.take,
+    assert process.stdout is not None, "start_git_talk opens a pipe"
+    assert process.stderr is not None, "start_git_talk opens a pipe"
+    messages, answer = _Messages(show), bytearray()
+    consumers: dict[int, Callable[[bytes], None]] = {
+        process.stderr.fileno(): messages.add,
         process.stdout.fileno(): answer.extend,
     }
-    since, heard, enough = time.monotonic(), 0, LEAST_SPEED * line.timeout
+    least = LEAST_SPEED * line.timeout
+    since, received = time.monotonic(), 0
     before = _measure_packs(line.mirror)
     with selectors.DefaultSelector() as selector:
-        for handle in takers:
+        for handle in consumers:
             os.set_blocking(handle, False)
             selector.register(handle, selectors.EVENT_READ)
         while process.poll() is None:
             for key, _ in selector.select(_LOOK):
                 piece = _read_available(key.fd)
-                takers[key.fd](piece)
-                heard += len(piece)
+                consumers[key.fd](piece)
+                received += len(piece)
                 if not piece:
                     selector.unregister(key.fd)
-            came = heard + _measure_packs(line.mirror)
-            if came - before >= enough:
-                since, before = time.monotonic(), came
+            total = received + _measure_packs(line.mirror)
+            if total - before >= least:
+                since, before = time.monotonic(), total
             elif time.monotonic() - since > line.timeout or len(answer) > _LONGEST_LIST:
                 raise HangingError
-    for (
-        handle,
-        take,
-    ) in takers.items():  # another process, such as ssh's connection master, may keep a pipe open
+    # not until the end of the pipes: ssh's connection master, for example, may keep one open
+    for handle, consume in consumers.items():
         while piece := _read_available(handle):
-            take(piece)
+            consume(piece)
     return Talk(process.returncode, bytes(answer), messages.finish())
 
 
@@ -271,48 +271,47 @@ def _measure_packs(mirror: str) -> int:
 
 
 class _Messages:
-    """git's messages: progress is shown on the terminal, useful others are kept."""
+    """git's messages: progress is shown on the terminal, the last others are stored."""
 
-    def __init__(self, tell: Tell) -> None:
+    def __init__(self, show: ShowProgress) -> None:
         self._lines: deque[str] = deque(maxlen=_MOST_LINES)
         self._rest = b""
-        self._tell = tell
+        self._show = show
 
-    def take(self, heard: bytes) -> None:
-        *lines, self._rest = re.split(rb"[\r\n]+", self._rest + heard)
+    def add(self, piece: bytes) -> None:
+        *lines, self._rest = re.split(rb"[\r\n]+", self._rest + piece)
         self._rest = self._rest[:_MOST_BYTES]
         for line in lines:
-            self._take_line(line)
+            self._add_line(line)
 
     def finish(self) -> str:
-        self._take_line(self._rest)
+        self._add_line(self._rest)
         return "\n".join(self._lines)
 
-    def _take_line(self, line: bytes) -> None:
+    def _add_line(self, line: bytes) -> None:
         text = line[:_MOST_BYTES].decode(errors="replace").rstrip()
         if _PROGRESS.fullmatch(text):
-            self._tell(f"fetching: {text}")
+            self._show(f"fetching: {text}")
         elif text:
             self._lines.append(text)
 
 
 @contextmanager
 def _run_with_us(start: Callable[[], subprocess.Popen[bytes]]) -> Iterator[subprocess.Popen[bytes]]:
-    """Yield a started process that ends with this block in any case: it has its own session, out of
-    the terminal's reach.
+    """Yield a started process that ends with this block in any case.
+
+    It has its own session, out of the terminal's reach.
     """
 
     def end(number: int, frame: object) -> None:
         raise SystemExit(128 + number)
 
-    is_main = threading.current_thread() is threading.main_thread()
-    mine = [
-        number
-        for number in (signal.SIGTERM, signal.SIGHUP)
-        if is_main and signal.getsignal(number) is signal.SIG_DFL
-    ]
-    for number in mine:
-        signal.signal(number, end)
+    replaced = []
+    if threading.current_thread() is threading.main_thread():  # others cannot set handlers
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, end)
+                replaced.append(number)
     process = None
     try:
         with processes.hold_signals():
@@ -323,7 +322,7 @@ def _run_with_us(start: Callable[[], subprocess.Popen[bytes]]) -> Iterator[subpr
             _kill_group(process)
             for pipe in filter(None, (process.stdout, process.stderr)):
                 pipe.close()
-        for number in mine:
+        for number in replaced:
             signal.signal(number, signal.SIG_DFL)
 
 

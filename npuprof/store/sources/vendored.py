@@ -1,6 +1,4 @@
-"""A source's store vendored into the repository that uses it: read instead of the mirror, without a
-network.
-"""
+"""A source's store vendored into the repository that uses it, and read instead of the mirror."""
 
 from __future__ import annotations
 
@@ -34,16 +32,14 @@ PROJECT_FILES = ("npuprof.toml", "npuprof.lock")
 class VendoredCopy:
     """A vendored store: in a folder of the work tree, or at a commit.
 
-    Texts are read by name, None if missing.
-
-    With a ``proof``, each text is verified; ``place`` is the folder of the store in the copy,
-    followed by ``/``.
+    Texts are read by name, None if missing. With a ``proof``, each text is verified; ``place`` is
+    the folder of the store in the copy, followed by ``/``.
     """
 
     def __init__(self, folder: str, revision: Revision | None = None) -> None:
         self._folder = folder
         self._revision = None if revision is None else _open_below(revision, folder)
-        self._there: CachedStore = self._revision or _open_folder(folder)
+        self._store: CachedStore = self._revision or _open_folder(folder)
         self.proof: Proof | None = None
         self.place = ""
 
@@ -65,17 +61,17 @@ class VendoredCopy:
         """
         from npuprof.store.sources.lock import parse_locked_version
 
+        references = {}
         listed = (self._read_beside(REFERENCES) or b"").decode(errors="replace")
-        pairs = (line.rpartition(" = ")[::2] for line in listed.splitlines())
-        return {
-            reference: version
-            for reference, text in pairs
-            if (version := parse_locked_version(text))
-        }
+        for line in listed.splitlines():
+            reference, _, text = line.rpartition(" = ")
+            if version := parse_locked_version(text):
+                references[reference] = version
+        return references
 
     def list_faults(self) -> list[Finding]:
         """Return the changed files of the whole copy. Raises NpuprofError if that is unknown."""
-        assert self.proof is not None, "it is asked of the copy that a repository names"
+        assert self.proof is not None, "only copies that npuprof.toml names are verified"
         paths = [*self.proof.listed]
         others = {
             *(f"{name}.toml" for name in self.names()),
@@ -107,7 +103,7 @@ class VendoredCopy:
 
     def names(self) -> list[str]:
         """Return the names of the presets. Raises NpuprofError if the folder cannot be read."""
-        return self._there.names()
+        return self._store.names()
 
     def read_text(self, name: str) -> bytes | None:
         """Return the text of a preset, None if there is none; links out of the copy do not count.
@@ -128,10 +124,10 @@ def _read_below(folder: str, path: str) -> bytes | None:
 
 
 class CopyPlace(Record):
-    """The place of a vendored copy: ``folder`` below ``top``, the copy named by this repository,
-    optionally at a ``version``.
+    """The place of a vendored copy: ``folder`` below ``top``, optionally at a ``version``.
 
-    ``open_folder`` opens the folder of a copy, ``proof`` lists its expected files.
+    ``top`` is the copy named by this repository. ``open_folder`` opens the folder of a copy,
+    ``proof`` lists its expected files.
     """
 
     open_folder: Callable[[str], VendoredCopy]
@@ -154,9 +150,7 @@ class CopyPlace(Record):
 
 
 def name_nested_folder(locked: LockedSource) -> str:
-    """Return the folder in a repository's copy for a source's own source: one per store
-    and commit.
-    """
+    """Return the folder in a copy for a source's own source: one per store and commit."""
     from npuprof.store.urls import mark_texts, normalize_url
 
     return f"{NESTED}/{mark_texts(normalize_url(locked.url), locked.path)}-{locked.commit}"
@@ -170,21 +164,16 @@ def find_copy_folder(base: str, folder: str) -> str:
     path = os.path.join(base, folder)
     real, top = os.path.realpath(path), os.path.realpath(base)
     parts = os.path.normpath(folder).split(os.sep)
-    if real == os.path.join(top, *parts) and not {"..", ".git"}.intersection(
-        part.lower() for part in parts
-    ):
+    is_outside = any(part.lower() in ("..", ".git") for part in parts)
+    if real == os.path.join(top, *parts) and not is_outside:
         return path
     what = f"{folder} leads to {real}"
     why = (
-        "The folder of a copy is part of this repository and is "
-        "reached through no link; nothing was read or written."
+        "The folder of a copy is part of this repository and is reached through no link; nothing "
+        "was read or written."
     )
-    raise build_error(
-        "NP941",
-        what,
-        why,
-        "remove the link, or name another folder: npuprof source vendor NAME --into FOLDER",
-    )
+    hint = "remove the link, or name another folder: npuprof source vendor NAME --into FOLDER"
+    raise build_error("NP941", what, why, hint)
 
 
 def _open_below(revision: Revision, folder: str) -> Revision:

@@ -1,6 +1,4 @@
-"""Collects the files of vendored releases: the released versions that presets of a store extend,
-for use without git history.
-"""
+"""Collects the files of vendored releases: released versions that presets of a store extend."""
 
 from __future__ import annotations
 
@@ -17,9 +15,8 @@ from npuprof.store.sources.vendored_releases import RECORD, KeptRecord, KeptRele
 class KeptFiles:
     """The files of the folder of vendored releases, by path.
 
-    ``references`` maps the vendored references to their targets.
-
-    ``passed_over`` are references that are not released versions: a branch may move.
+    ``references`` maps the vendored references to their targets. ``passed_over`` are references
+    that are not released versions: a branch may move.
     """
 
     def __init__(self) -> None:
@@ -41,35 +38,27 @@ class KeptFiles:
                 self._problems += error.findings
                 continue
             for reference, requested in profile.iterate_references():
-                if (
-                    "@" in reference
-                    and not is_source_reference(reference)
-                    and reference not in self.references
-                ):
+                is_known = reference in self.references
+                if "@" in reference and not is_source_reference(reference) and not is_known:
                     self._add_release(home, reference, requested, "")
         if self._problems:
             raise NpuprofError(self._problems)
 
     def _add_release(
-        self, home: ProfileSource, reference: str, requested: Origin | None, place: str
+        self, home: ProfileSource, reference: str, requested: Origin | None, parent_folder: str
     ) -> None:
         try:
-            found = self._lookups.load_profile_at_revision(home, reference, requested)
-            if not found.version or not may_be_kept(reference):
+            pinned = self._lookups.load_profile_at_revision(home, reference, requested)
+            if not pinned.version or not may_be_kept(reference):
                 self.passed_over[reference] = None
                 return
-            name, folder = reference.partition("@")[0], f"{place}{reference}/"
-            record = KeptRecord(
-                name,
-                found.version,
-                found.commit,
-                self._lookups.digest_pinned_profile(found.profile),
-                FORM,
-            )
+            name, folder = reference.partition("@")[0], f"{parent_folder}{reference}/"
+            digest = self._lookups.digest_pinned_profile(pinned.profile)
+            record = KeptRecord(name, pinned.version, pinned.commit, digest, FORM)
             self.files[f"{folder}{RECORD}"] = str(record).encode()
-            if not place:
-                self.references[reference] = found.version
-            self._add_preset(found.profile, folder)
+            if not parent_folder:
+                self.references[reference] = pinned.version
+            self._add_preset(pinned.profile, folder)
         except NpuprofError as error:
             self._problems += error.findings
 
@@ -92,8 +81,8 @@ class KeptFiles:
                     "A copy of a source is one folder for all: npuprof source vendor NAME makes it."
                 )
                 hint = (
-                    f"extend {reference} where the release is "
-                    f"extended, or release {profile.name} without it"
+                    f"extend {reference} where the release is extended, or release {profile.name} "
+                    "without it"
                 )
                 self._problems.append(Finding("NP940", what, why, hint, requested))
             elif "@" in reference:

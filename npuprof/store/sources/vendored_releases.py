@@ -1,5 +1,6 @@
-"""Vendored releases: released parents as files in a store, for use without git history (a wheel, an
-image, an export).
+"""Vendored releases: released parents as files in a store, for use without git history.
+
+A wheel, an image or an export has no history.
 
 The folder ``.released`` of a store contains a folder for each pinned reference to a released
 version, named as the reference is written: ``.released/base/training@1.2.0/``. It contains the
@@ -42,15 +43,14 @@ RECORD = ".release"
 ADVICE = "recreate it in a clone that has the release: npuprof source vendor ."
 
 _RECORD = (
-    r"(\S+) (\S+) ([0-9a-f]{40}|[0-9a-f]{64})\nPreset-Digest: "
-    r"([0-9a-f]{64})\nDigest-Form: ([1-9]\d{0,5})\n*"
+    r"(?P<name>\S+) (?P<version>\S+) (?P<commit>[0-9a-f]{40}|[0-9a-f]{64})\n"
+    r"Preset-Digest: (?P<digest>[0-9a-f]{64})\n"
+    r"Digest-Form: (?P<form>[1-9]\d{0,5})\n*"
 )
 
 
 class KeptRecord(Record):
-    """The identity of a vendored release: preset, version number, commit, preset digest and digest
-    form.
-    """
+    """The identity of a vendored release: preset, version, commit, and preset digest."""
 
     name: str
     version: str
@@ -82,9 +82,8 @@ class KeptRelease(CachedStore):
         self.commit_in_pins = record.commit[:7]
         self.root = folder
         self.label = shown
-        self.is_proved = (
-            record.form != FORM
-        )  #: whether its digest was verified, or is not known here
+        #: whether its digest was verified, or cannot be computed here
+        self.is_proved = record.form != FORM
         self._copy = VendoredCopy(folder, revision)
         self._revision = revision
         self._nested: dict[str, KeptRelease | None] = {}
@@ -96,8 +95,8 @@ class KeptRelease(CachedStore):
     def _find_pinned(
         self, reference: str, requested: Origin | None
     ) -> tuple[KeptRelease, str, str] | None:
-        there = self.find_nested(reference)
-        return (there, there.record.name, there.record.commit) if there is not None else None
+        release = self.find_nested(reference)
+        return (release, release.record.name, release.record.commit) if release else None
 
     def find_nested(self, reference: str) -> KeptRelease | None:
         """Return the target of a reference of its own presets, None if it was not vendored.
@@ -105,11 +104,10 @@ class KeptRelease(CachedStore):
         Raises NpuprofError.
         """
         if reference not in self._nested:
-            self._nested[reference] = nested = _open_release(
-                reference, self.root, self.label, self._revision
-            )
+            nested = _open_release(reference, self.root, self.label, self._revision)
             if nested is not None:
                 nested.is_proved = True  # the digest of the outermost release covers all its layers
+            self._nested[reference] = nested
         return self._nested[reference]
 
     def read_profile_text(self, name: str, requested: Origin | None = None) -> bytes:
@@ -125,9 +123,8 @@ class KeptRelease(CachedStore):
             f"{self.label} is not {self.record.name} {self.record.version} as it was released: "
             "its preset digest is another"
         )
-        return _build_error(
-            what, "It was edited, or merged wrongly; a released version never changes.", requested
-        )
+        why = "It was edited, or merged wrongly; a released version never changes."
+        return _build_error(what, why, requested)
 
     def _list_files(self) -> Iterable[str]:
         return self._copy.names()
@@ -175,14 +172,13 @@ def find_nested_release(home: KeptRelease, reference: str, requested: Origin | N
 
 
 def advise_keeping(finding: Finding, reference: str, requested: Origin) -> Finding:
-    """Return the finding for a missing history at the reference that needs it, with the
-    alternative.
+    """Return the finding for a missing history, at the reference that needs it.
+
+    The hint names the alternative.
     """
-    hint = (
-        f"{finding.hint}; or keep {reference} as files, "
-        "in a clone that has it: npuprof source vendor ."
-    )
-    hint = hint if may_be_kept(reference) else finding.hint
+    hint = finding.hint
+    if may_be_kept(reference):
+        hint += f"; or keep {reference} as files, in a clone that has it: npuprof source vendor ."
     return place_finding(finding._replace(hint=hint), requested)
 
 
@@ -191,9 +187,7 @@ def _build_error(what: str, why: str, requested: Origin | None = None) -> Npupro
 
 
 def may_be_kept(reference: str) -> bool:
-    """Return whether a reference can be vendored: a version number of the same store's preset, not
-    a branch.
-    """
+    """Return whether a reference can be vendored: a version of a preset of the same store."""
     name, _, version = reference.partition("@")
     return is_profile_name(name) and parse_version_request(version) is not None
 
@@ -203,37 +197,39 @@ def _open_release(
 ) -> KeptRelease | None:
     if not may_be_kept(reference):
         return None
-    place = f"{RELEASED}/{reference}"
-    folder, cited = (f"{store}/{place}" if store else place), f"{shown}/{place}"
-    if revision is None and not os.path.lexists(folder):
-        return None
+    below = f"{RELEASED}/{reference}"
+    folder, cited = (f"{store}/{below}" if store else below), f"{shown}/{below}"
+    if revision is None:
+        if not os.path.lexists(folder):
+            return None
+        if not os.path.realpath(folder).startswith(os.path.realpath(store) + os.sep):
+            why = "Vendored files are in every clone, and nothing else is read."
+            raise _build_error(f"{cited} leads out of the store", why)
     raw = VendoredCopy(folder, revision).read_unproven(RECORD)
-    if revision is None and not os.path.realpath(folder).startswith(
-        os.path.realpath(store) + os.sep
-    ):
-        raise _build_error(
-            f"{cited} leads out of the store",
-            "Vendored files are in every clone, and nothing else is read.",
-        )
     if raw is None and revision is not None:
         return None
-    match = re.fullmatch(
-        _RECORD, (raw or b"").decode(errors="replace").replace("\r\n", "\n"), re.ASCII
-    )
-    name, _, wanted = reference.partition("@")
-    request, number = parse_version_request(wanted), parse_version_text(match[2]) if match else None
-    if (
-        match is None
-        or match[1] != name
-        or request is None
-        or number is None
-        or not request.accepts(number)
-    ):
+    record = _parse_record(raw or b"")
+    name, _, version = reference.partition("@")
+    if record is None or record.name != name or not _accepts(version, record.version):
         what = f"{cited}/{RECORD} does not say which release of {name} was kept for {reference}"
         raise _build_error(what, "It was edited, or merged wrongly.")
-    return KeptRelease(
-        folder, cited, KeptRecord(match[1], match[2], match[3], match[4], int(match[5])), revision
+    return KeptRelease(folder, cited, record, revision)
+
+
+def _parse_record(raw: bytes) -> KeptRecord | None:
+    text = raw.decode(errors="replace").replace("\r\n", "\n")
+    match = re.fullmatch(_RECORD, text, re.ASCII)
+    if match is None:
+        return None
+    return KeptRecord(
+        match["name"], match["version"], match["commit"], match["digest"], int(match["form"])
     )
+
+
+def _accepts(requested: str, version: str) -> bool:
+    """Return whether the text after an @ selects a version."""
+    request, number = parse_version_request(requested), parse_version_text(version)
+    return request is not None and number is not None and request.accepts(number)
 
 
 def list_kept_references(home: Folder) -> list[str]:
@@ -243,9 +239,9 @@ def list_kept_references(home: Folder) -> list[str]:
     if os.path.islink(top):
         return references
     for folder, below, _ in os.walk(top):
-        place = os.path.relpath(folder, top)
-        if "@" in os.path.basename(folder) and may_be_kept(place):
-            references.append(place)
+        reference = os.path.relpath(folder, top)
+        if "@" in os.path.basename(folder) and may_be_kept(reference):
+            references.append(reference)
             below.clear()  # its own vendored releases belong to it
         below[:] = [name for name in below if not name.startswith(".")]
     return sorted(references)

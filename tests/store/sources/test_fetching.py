@@ -26,6 +26,7 @@ from npuprof.store.sources.fetching import (
     find_mirror_folder,
     pin_commits,
 )
+from npuprof.store.sources.mirrorgit import MovedTag
 from npuprof.store.urls import find_url_fault, hide_credentials, normalize_url
 from support.building import REPOSITORY
 from support.repositories import Repo
@@ -311,33 +312,35 @@ UPSTREAM = {
 def test_the_mirror_follows_what_happens_upstream_but_for_tags_that_move(
     name: str, repo: Repo, hub: Path
 ) -> None:
-    deeds, changed, moved = UPSTREAM[name]
+    commands, changed, moved_tags = UPSTREAM[name]
     fetch_source(str(hub))
     before = list_refs(str(hub))
-    for deed in deeds.split("; "):
-        repo.git(*deed.split())
-    found = fetch_source(str(hub))
+    for command in commands.split("; "):
+        repo.git(*command.split())
+    fetched = fetch_source(str(hub))
     after = list_refs(str(hub))
     assert {ref for ref in before | after if before.get(ref) != after.get(ref)} == changed
-    assert tuple(tag for tag, _, _ in found.moved) == moved
-    for tag, then, now in found.moved:
-        assert (then == now) is (name == "a tag made anew")
-        finding = fetching.build_moved_finding(str(hub), found.moved[0])
+    assert tuple(moved.tag for moved in fetched.moved) == moved_tags
+    for moved in fetched.moved:
+        assert (moved.old == moved.new) is (name == "a tag made anew")
+        finding = fetching.build_moved_finding(str(hub), moved)
         assert finding.code == "NP046"
-        assert then[:12] in finding.message
-        assert now[:12] in finding.message
+        assert moved.old[:12] in finding.message
+        assert moved.new[:12] in finding.message
         fetch_source(str(hub), accept_moved=True)
-        assert list_refs(str(hub))[f"refs/tags/{tag}"] == found.tags[tag]
+        assert list_refs(str(hub))[f"refs/tags/{moved.tag}"] == fetched.tags[moved.tag]
         assert fetch_source(str(hub)).moved == ()
 
 
 @pytest.mark.parametrize(("same", "shown"), [(0, 12), (11, 15), (38, 40)])
 def test_ids_of_a_tag_that_moved_are_shown_so_that_they_differ(same: int, shown: int) -> None:
-    then, now = "a" * 40, "a" * same + "b" * (40 - same)
-    told = fetching.build_moved_finding("/srv/x", ("v1.0.0", then, now)).message
-    assert f"v1.0.0 was {then[:shown]}, and is {now[:shown]} now" in told
-    told = fetching.build_moved_finding("/srv/x", ("v1.0.0", then, then)).message
-    assert f"v1.0.0 is at {then[:12]}, as before" in told
+    old, new = "a" * 40, "a" * same + "b" * (40 - same)
+    moved = MovedTag("v1.0.0", old, new)
+    message = fetching.build_moved_finding("/srv/x", moved).message
+    assert f"v1.0.0 was {old[:shown]}, and is {new[:shown]} now" in message
+    recreated = MovedTag("v1.0.0", old, old)
+    message = fetching.build_moved_finding("/srv/x", recreated).message
+    assert f"v1.0.0 is at {old[:12]}, as before" in message
 
 
 def test_a_locked_commit_stays_whatever_its_remote_does(repo: Repo, hub: Path) -> None:
