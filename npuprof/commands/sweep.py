@@ -50,11 +50,11 @@ from npuprof.trials.sweeping import (
     combine_axes,
     find_best,
     find_result,
+    import_pod_logs,
+    import_results,
     list_configs,
     parse_goal,
     run_combinations,
-    take_logs,
-    take_results,
 )
 
 
@@ -251,8 +251,8 @@ class Sweep(PrintingVerb, ContextVerb):
     ) -> Answer:
         names = tuple(setup.metrics)
         goal = parse_goal(self.best, names) if self.best else None
-        take_results(journal, setup.metrics, setup.timeout)
-        notes, is_complete = self._take_logs(setup, journal, combinations), True
+        import_results(journal, setup.metrics, setup.timeout)
+        notes, is_complete = self._import_pod_logs(setup, journal, combinations), True
         if not self._tells():
             notes, is_complete = self._run_all(setup, journal, combinations)
         rows = tuple(
@@ -277,7 +277,7 @@ class Sweep(PrintingVerb, ContextVerb):
             0 if is_complete else 2,
         )
 
-    def _take_logs(
+    def _import_pod_logs(
         self, setup: Setup, journal: Journal, combinations: Sequence[Combination]
     ) -> tuple[str, ...]:
         if self.logs is None:
@@ -285,14 +285,14 @@ class Sweep(PrintingVerb, ContextVerb):
         text = read_file_content(
             self.logs, "write it with kubectl logs -l job-name=NAME --tail=-1"
         ).decode(errors="replace")
-        taken = take_logs(
+        imported = import_pod_logs(
             journal,
             setup.metrics,
             text,
             [config.digest for config in list_configs(combinations)],
             setup.timeout,
         )
-        return () if taken else (f"{self.logs} contains no new results of this sweep",)
+        return () if imported else (f"{self.logs} contains no new results of this sweep",)
 
     def _run_all(
         self, setup: Setup, journal: Journal, combinations: Sequence[Combination]
@@ -320,12 +320,11 @@ class Sweep(PrintingVerb, ContextVerb):
             )
             return Answer(text, early_notes=tuple(sorted(notes)))
         folder = os.path.abspath(journal.folder)
-        text, files, notes = write_slurm_array(self.spec, known, setup, folder, self.jobs or 0)
-        write_texts(
-            journal.tree, {os.path.relpath(path, folder): text for path, text in files.items()}
-        )
+        array = write_slurm_array(self.spec, known, setup, folder, self.jobs or 0)
+        files = {os.path.relpath(path, folder): text for path, text in array.files.items()}
+        write_texts(journal.tree, files)
         journal.tree.make_folder("results")
-        return Answer(text, early_notes=tuple(sorted(notes)))
+        return Answer(array.script, early_notes=tuple(sorted(array.notes)))
 
 
 def _answer_best(sweep: result_tables.Sweep, goal: Goal, notes: tuple[str, ...]) -> Answer:
@@ -338,13 +337,11 @@ def _answer_best(sweep: result_tables.Sweep, goal: Goal, notes: tuple[str, ...])
             why,
             "look at the pattern, and at the logs of the runs",
         )
-    config, combination, value = best
-    summary = (
-        f"{describe_choices(sweep, combination)}: "
-        f"{'greatest' if goal.greatest else 'least'} {goal.name} {value:g}"
-    )
+    extreme = "greatest" if goal.greatest else "least"
+    choices = describe_choices(sweep, best.combination)
+    summary = f"{choices}: {extreme} {goal.name} {best.value:g}"
     return Answer(
-        renderers.load_target("toml").render(config, inline=True).text,
+        renderers.load_target("toml").render(best.config, inline=True).text,
         early_notes=(*notes, summary),
     )
 

@@ -113,8 +113,9 @@ class Resolver:
         )
 
     def resolve_as_far_as_can_be(self, profile: Profile) -> Config:
-        """Return a profile resolved without its malformed parts, and without its ancestors if they
-        cannot be ordered.
+        """Return a profile resolved without its malformed parts.
+
+        Its ancestors are left out if they cannot be ordered.
 
         Raises NpuprofError for an append to a value that is not a list.
         """
@@ -175,8 +176,9 @@ class Resolver:
     def find_last_origin(
         self, lineage: tuple[Profile, ...], first: int, scenario: str | None, key: str
     ) -> Origin | None:
-        """Return the last origin of a setting among the members from ``first`` on, without folding
-        earlier members.
+        """Return the last origin of a setting among the members from ``first`` on.
+
+        Earlier members are not folded.
         """
         places = [
             place
@@ -297,8 +299,9 @@ def is_override_active(override: Override, context: Context, scenario: str | Non
 
 
 def is_match_met(name: str, wanted: tuple[str, ...], value: str | None) -> bool:
-    """Return whether one key of an override's match is satisfied by a product, target, scenario, or
-    release.
+    """Return whether a context satisfies one key of an override's match.
+
+    The key is a product, target, scenario or release.
     """
     if value is None:
         return False
@@ -376,8 +379,9 @@ def apply_unset_step(settings: dict[str, Any], step: Step, cuts: dict[str, value
 def _trace_step(
     profile: Profile, layer: str, step: Step, is_known: bool, events: dict[str, list[Event]]
 ) -> Any:
-    """Return the value of a step with an origin in each leaf, and record the step unless it unsets
-    a missing key.
+    """Return the value of a step with an origin in each leaf.
+
+    The step is recorded unless it unsets a missing key.
     """
     origin = profile.origin(
         *step.path, layer=step.op if layer == "values" and step.op != "set" else layer

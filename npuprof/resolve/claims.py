@@ -1,5 +1,6 @@
-"""The claims of a preset: its scenario, releases and products, its own or the intersection of its
-parents' claims.
+"""The claims of a preset: its scenario, releases and products.
+
+They are its own, or the intersection of its parents' claims.
 
 Mix-ins and overlays narrow the claims of a preset and never replace them.
 """
@@ -56,8 +57,9 @@ def combine_claims(profile: Profile, parents: Sequence[Claims]) -> Claims:
 
 
 def order_claims(*claims: Iterable[str]) -> list[str]:
-    """Return the keys of claims in output order, without duplicates: as in ``[profile]``, then
-    frameworks by name.
+    """Return the keys of claims in output order, without duplicates.
+
+    The order is that of ``[profile]``, then frameworks by name.
     """
     names = set[str]().union(*claims)
     return [name for name in _PLAIN if name in names] + sorted(names.difference(_PLAIN))

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     Result = TypeVar("Result")
 
     class Resolving(Protocol):
-        """The resolver interface that a config uses: folds parts of a lineage, and resolves in
-        other contexts.
+        """The resolver interface that a config uses.
+
+        It folds parts of a lineage, and resolves in other contexts.
         """
 
         judged: dict[Any, dict[Any, Any]]
@@ -88,8 +89,9 @@ _FOR_USERS = frozenset(
 
 
 class MissingSettingError(KeyError):
-    """Raised for a key that a config does not set: a KeyError whose message, computed on first use,
-    suggests a similar key.
+    """Raised for a key that a config does not set.
+
+    It is a KeyError whose message, computed on first use, suggests a similar key.
     """
 
     def __init__(self, key: str, config: Config | None = None) -> None:
@@ -236,8 +238,9 @@ class Config(Mapping[str, "Any"]):
         return self.remember("sections", self.sections)
 
     def sections(self) -> dict[str, dict[str, Any]]:
-        """Return all settings by section and plain name: in each section, first those of the
-        catalogue, in its order.
+        """Return all settings by section and plain name.
+
+        In each section, those of the catalogue come first, in its order.
         """
         by_section: dict[str, dict[str, Any]] = {section: {} for section in catalog.load_sections()}
         for key, value in self.settings.items():
@@ -275,8 +278,9 @@ class Config(Mapping[str, "Any"]):
         )
 
     def find_profile_value(self, name: str) -> Any:
-        """Return an inherited key of ``[profile]``: the profile's own value, else the intersection
-        of its parents' values.
+        """Return an inherited key of ``[profile]``.
+
+        It is the profile's own value, else the intersection of its parents' values.
         """
         return (
             self.claims[name].value
@@ -329,14 +333,16 @@ class Config(Mapping[str, "Any"]):
         )
 
     def list_ranges(self) -> dict[str, str]:
-        """Return the ranges of releases that the profile is meant for, of CANN (``cann``) and of
-        frameworks.
+        """Return the ranges of releases that the profile is meant for.
+
+        They are by name: of CANN (``cann``) and of frameworks.
         """
         return ({"cann": self.cann} if self.cann else {}) | dict(self.versions)
 
     def list_covered_versions(self) -> dict[str, tuple[str, ...]]:
-        """Return the framework releases that the preset supports: the requested one, else those in
-        its range.
+        """Return the framework releases that the preset supports.
+
+        If a release was requested, it is the only one.
         """
         meant = {
             axis: releases.find_releases_in_range(spec, axis) or ()
@@ -380,8 +386,9 @@ class Config(Mapping[str, "Any"]):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the effective values, in hexadecimal: equal for equal results on every
-        machine, independent of the context.
+        """SHA-256 of the effective values, in hexadecimal.
+
+        It is equal for equal results on every machine, independent of the context.
         """
         return self.remember("digest", lambda: compute_digest(self.settings))
 
@@ -434,8 +441,9 @@ class Config(Mapping[str, "Any"]):
         return self.origin(key, tail[:-1]) if tail else None
 
     def origins(self, key: str) -> list[Origin]:
-        """Return the origins of a setting: first the effective value's, then those of the values it
-        overrides.
+        """Return the origins of a setting, the effective value's first.
+
+        Those of the values that it overrides follow.
 
         ``key`` may reach into a value (``modify_mixlist.black-list.to-add``); the origin of each
         step that wrote there is listed, appends included. The list is empty for a known key that is
@@ -484,8 +492,9 @@ def _find_inner_origin(event: Event, key: str, tail: Path) -> Origin:
 
 
 def _format_html(config: Config) -> str:
-    """Return a config as a table of its settings with their values, origins and
-    overridden values.
+    """Return a config as an HTML table of its settings.
+
+    It has their values, origins and overridden values.
     """
     from npuprof.report.html import escape_html, fold_long_text, format_notebook_table
 
@@ -497,17 +506,16 @@ def _format_html(config: Config) -> str:
     rows = []
     for key in config:
         winner, *losers = [str(origin) for origin in config.origins(key)] or [""]
-        overruled = (
-            f"<details><summary>{len(losers)}</summary>{'<br>'.join(map(escape_html, losers))}</details>"
-            if losers
-            else ""
-        )
+        overridden = ""
+        if losers:
+            origins = "<br>".join(map(escape_html, losers))
+            overridden = f"<details><summary>{len(losers)}</summary>{origins}</details>"
         rows.append(
             (
                 Code(key),
                 fold_long_text(keys.format_toml_value(config[key])),
                 winner,
-                Markup(overruled),
+                Markup(overridden),
             )
         )
     return format_notebook_table(

@@ -1,5 +1,6 @@
-"""The contexts in which to check a config: its own, those that the preset supports and those that
-its overrides match.
+"""The contexts in which to check a config.
+
+They are its own, those that the preset supports and those that its overrides match.
 
 A context is a point: a product, a release, a target, a scenario. For a set of settings, two points
 are equivalent if the same overrides touch these settings there: the settings then have the same
@@ -86,8 +87,9 @@ def build_point(requested: Context, values: Mapping[str, str | None]) -> Context
 
 
 def find_unasked_overrides(config: Config) -> dict[str, list[Origin]]:
-    """Return the origins of overrides that did not apply because no product, or no release, was
-    requested; by axis.
+    """Return the origins of overrides that were not tried, by axis.
+
+    The axis is the product or the release that was not requested.
     """
     here = config.context
     unasked: dict[str, list[Origin]] = {}
@@ -219,8 +221,9 @@ class ContextMap:
         return self._find_regions_of(self.find_kinds(settings), _OPEN, unasked=False)
 
     def find_target_regions(self, settings: Collection[str], target: str) -> list[Region]:
-        """Return the regions in which some settings differ for a target that was not requested:
-        without ``surface`` and ``words``.
+        """Return the regions in which some settings differ for a target that was not requested.
+
+        The regions have no ``surface`` and no ``words``.
 
         A target that no override matches has the values of an unspecified target.
         """
@@ -244,8 +247,9 @@ class ContextMap:
         return self._regions[mark]
 
     def find_kinds(self, settings: Collection[str]) -> tuple[int, ...]:
-        """Return an equivalence class number for each point: some settings have equal values at the
-        points of a class.
+        """Return an equivalence class number for each point.
+
+        Some settings have equal values at the points of a class.
         """
         bits = 0
         for key in settings:

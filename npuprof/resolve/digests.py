@@ -40,7 +40,8 @@ def compute_digest(settings: dict[str, Any], form: int = FORM) -> str:
 
 
 def _write_setting(key: str, value: Any) -> str:
-    return f"{_quote_json_string(key)}:{_format_canonical_json(values.build_canonical_value(key, value))}"
+    canonical = values.build_canonical_value(key, value)
+    return f"{_quote_json_string(key)}:{_format_canonical_json(canonical)}"
 
 
 #: The same, cached: most presets inherit most values; True and 1 differ by their type only.
@@ -48,8 +49,9 @@ _write_plain_setting = lru_cache(4096, typed=True)(_write_setting)
 
 
 def list_digests(settings: dict[str, Any]) -> list[str]:
-    """Return the digests of settings in all forms, the current one first: an older npuprof wrote
-    another.
+    """Return the digests of settings in all forms, the current one first.
+
+    Older releases of npuprof wrote another form.
     """
     return [compute_digest(settings, form) for form in range(FORM, 0, -1)]
 
@@ -74,8 +76,9 @@ def compute_preset_digest(lineage: Sequence[Profile]) -> str:
 
 
 def _write_layer(profile: Profile) -> str:
-    """Return the content of a profile as canonical JSON, an empty string if there is none, and
-    cache it in the profile.
+    """Return the content of a profile as canonical JSON, cached in the profile.
+
+    It is an empty string if there is none.
     """
     content = _describe_layer(profile)
     profile.layer = _format_canonical_json(content) if content else ""
@@ -83,8 +86,9 @@ def _write_layer(profile: Profile) -> str:
 
 
 def _describe_layer(profile: Profile) -> dict[str, Any]:
-    """Return the settings that a profile sets for itself and its dependents, without
-    empty parts.
+    """Return the settings that a profile sets for itself and its dependents.
+
+    Empty parts are left out.
     """
     content = {
         **{
@@ -153,8 +157,10 @@ def _quote_json_string(text: str) -> str:
 
 
 def digest_bytes(raw: bytes) -> str:
-    """Return a SHA-256: by OpenSSL, several times faster, if ``hashlib`` is loaded, else by the one
-    that is quicker to load.
+    """Return a SHA-256.
+
+    OpenSSL is several times faster, but is used only if ``hashlib`` is loaded: loading takes
+    longer.
     """
     sha256 = getattr(sys.modules.get("hashlib"), "sha256", None) or _load_built_in_sha256()
     return str(sha256(raw).hexdigest())

@@ -17,9 +17,7 @@ _NO_ORDER = (
 
 
 def find_unknown_frameworks(profile: Profile) -> Iterator[Finding]:
-    """Yield the places where a profile names a framework that the catalogue does not
-    have (NP006).
-    """
+    """Yield where a profile names a framework that the catalogue does not have (NP006)."""
     for path in profile.named:
         if path[-1] not in releases.list_frameworks():
             yield _build_unknown_framework_finding(profile, path)
@@ -116,8 +114,9 @@ def build_long_lineage_finding(profile: Profile, most: int) -> Finding:
 def build_two_versions_finding(
     profile: Profile, first: Profile, second: Profile, paths: list[str]
 ) -> Finding:
-    """Return the finding for a profile that reaches two versions of one preset, by the two
-    ``paths`` (NP110).
+    """Return the finding for a profile that reaches two versions of one preset (NP110).
+
+    They are reached by the two ``paths``.
     """
     cited = [member.document.source.partition(":")[0] for member in (first, second)]
     return _build_extends_finding(
@@ -154,8 +153,9 @@ def build_order_finding(profile: Profile, queues: list[list[Profile]]) -> Findin
 
 
 def build_append_finding(profile: Profile, step: Step, path: Any) -> Finding:
-    """Return the finding for a step that appends to a value that is not a list, at ``path`` inside
-    its key (NP106).
+    """Return the finding for a step that appends to a value that is not a list (NP106).
+
+    The value is at ``path`` inside its key.
     """
     shown = keys.format_key_path(step.key, path)
     return Finding(

@@ -54,8 +54,9 @@ _get_yanked = attrgetter("yanked")
 
 
 class Lineages:
-    """The lineages of profiles by one lookup, cached for all contexts: a context never changes
-    ancestors.
+    """The lineages of profiles by one lookup.
+
+    They are cached for all contexts: a context never changes ancestors.
     """
 
     def __init__(self, lookup: Lookup) -> None:
@@ -173,8 +174,9 @@ class Lineages:
     def _settle_versions(
         self, profile: Profile, lineage: tuple[Profile, ...]
     ) -> tuple[Profile, ...]:
-        """Return a lineage that contains each source preset once: two versions with equal content
-        are merged.
+        """Return a lineage that contains each source preset once.
+
+        Two versions with equal content are merged.
 
         Raises NpuprofError (NP110) if their contents differ.
         """
@@ -235,8 +237,9 @@ class Lineages:
     def _stack_lineages(
         self, profile: Profile, lines: list[tuple[Profile, ...]]
     ) -> tuple[Profile, ...]:
-        """Compose profiles of which a later one may be an ancestor of an earlier one: it moves to
-        the end.
+        """Compose profiles of which a later one may be an ancestor of an earlier one.
+
+        Such an ancestor moves to the end.
         """
         order = lines[0]
         for line in lines[1:]:
@@ -290,8 +293,9 @@ class Lineages:
 
 
 def _count_common(lines: list[tuple[Profile, ...]]) -> int:
-    """Return the length of the common prefix of all lines, without the last member of any: it comes
-    first in every order.
+    """Return the length of the common prefix of all lines, without the last member of any.
+
+    The prefix comes first in every order.
     """
     first, *others = lines
     shortest = min(map(len, lines)) - 1

@@ -64,8 +64,9 @@ def collect_authors(value: Any) -> list[Origin]:
 
 
 def _locate_step_values(key: str, steps: list[Step], tail: Path) -> list[Path | None]:
-    """Return, for each step, the path in its value that contributes to ``tail`` of the effective
-    value; None if there is none.
+    """Return, for each step, the path in its value that contributes to ``tail``.
+
+    ``tail`` is a path in the effective value. A step that does not contribute has None.
 
     Appended elements come after the existing ones.
     """

@@ -1,3 +1,1 @@
-"""Runs: records of what a process received and how it ended, and identification of the preset
-behind a file.
-"""
+"""Runs: records of commands, verification of their logs, and the preset behind a file."""

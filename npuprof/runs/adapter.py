@@ -1,5 +1,6 @@
-"""The installed adapter: its packages, the classes of TensorFlow 2, the option names in its
-library; parsed, never executed.
+"""The installed adapter, parsed and never executed.
+
+Its parts are its packages, the classes of TensorFlow 2 and the option names in its library.
 """
 
 from __future__ import annotations
@@ -71,8 +72,9 @@ class Adapter(Record):
         return True if True in answers else None if None in answers or not answers else False
 
     def has_session_library(self) -> bool:
-        """Return whether its library reads the parameter map: it contains names that every such
-        library has and TF 2 lacks.
+        """Return whether its library reads the parameter map.
+
+        Such a library contains names that every one of them has and TF 2 lacks.
         """
         only_there = [
             name
@@ -162,8 +164,9 @@ def _read_source(source: Source) -> Adapter:
 
 
 def _join(adapters: Sequence[Adapter]) -> Adapter:
-    """Return several adapters merged: the first one with a part counts, like the first import on
-    the path.
+    """Return several adapters merged.
+
+    The first one with a part counts, like the first import on the path.
     """
     packages: dict[str, Package] = {}
     for package in (package for adapter in adapters for package in adapter.packages):
@@ -231,8 +234,9 @@ def find_names(pieces: Iterable[bytes], names: Iterable[str]) -> frozenset[str]:
 
 
 def _holds_word(text: bytes, word: bytes) -> bool:
-    """Return whether bytes contain a word, preceded at most by the underscore of an attribute name;
-    most words are in no piece.
+    """Return whether bytes contain a name, preceded at most by the underscore of an attribute.
+
+    Most names are in no piece.
     """
     place = text.find(word, 1)
     while place > 0:
@@ -297,8 +301,9 @@ def find_likeness(adapter: Adapter) -> Likeness | None:
 
 
 def _list_traits(adapter: Adapter, release: str) -> Iterator[tuple[str, str, bool]]:
-    """Yield the comparable traits of a release: label, whether the release has it (``Y``, ``.``,
-    ``?``), whether the adapter has it.
+    """Yield the comparable traits of a release: label, its state there, whether the adapter has it.
+
+    The state is ``Y``, ``.`` or ``?``.
     """
     place = releases.release_index(release)
     has_sessions = adapter.has_session_library()

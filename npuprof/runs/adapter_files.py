@@ -1,5 +1,6 @@
-"""Finds and opens the files of an adapter: installed for the Python on PATH, a folder, a wheel, a
-library.
+"""Finds and opens the files of an adapter.
+
+It is installed for the Python on PATH, or is a folder, a wheel or a library.
 """
 
 from __future__ import annotations
@@ -33,8 +34,9 @@ class Source(Record):
 
 
 def find_installed() -> Iterator[Source]:
-    """Yield the import folders of the Python on PATH that contain an adapter package, except in the
-    current work tree.
+    """Yield the import folders of the Python on PATH that contain an adapter package.
+
+    Folders in the current work tree are left out.
     """
     try:
         folders = json.loads(ask_python(_ASK_FOLDERS))

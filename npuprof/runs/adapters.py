@@ -1,5 +1,4 @@
-"""The adapter releases that may have written a process's log, and the meaning of missing or empty
-texts in it.
+"""The adapter releases that may have written a log, and what missing or empty texts mean there.
 
 Early adapters share titles and differ in defaults. If an option arrives in the wrong field of the
 map, they log 0, false or an empty text. For texts, empty is ambiguous; numbers and switches always
@@ -48,8 +47,9 @@ def describe_names(process: Process) -> str:
 
 
 def passes_no_options(wire: Wire, process: Process, epoch: Epoch) -> bool:
-    """Return whether no candidate adapter passes the option on: its logged text is independent of
-    the setting.
+    """Return whether no candidate adapter passes the option on.
+
+    Its logged text is then independent of the setting.
     """
     names = find_names(process, epoch) or ((process.generation.name,) if process.generation else ())
     return bool(names) and not any(name in wire.logged_by for name in names)

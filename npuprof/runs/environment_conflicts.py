@@ -1,5 +1,6 @@
-"""Conflicts of an environment with a preset: invalid variables, and variables that override its
-settings.
+"""Conflicts of an environment with a preset.
+
+They are invalid variables, and variables that override its settings.
 """
 
 from __future__ import annotations

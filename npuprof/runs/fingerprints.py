@@ -38,8 +38,9 @@ _WHOLE = r"(?:sha256:)?([0-9a-f]{64})"
 
 
 def _compile(header: str, variable: str, key: str, value: str) -> re.Pattern[str]:
-    """Return a pattern for one fact: in a header or tag, in a variable of any notation,
-    and in JSON.
+    """Return a pattern for one fact.
+
+    It matches in a header or tag, in a variable of any notation, and in JSON.
     """
     ways = (
         rf"^[ \t]*\"?(?:#|//|rem)?[ \t]*{header}:[ \t]*",  # a notebook line is quoted
@@ -67,8 +68,9 @@ _VARIABLES = {
 
 
 class Clue(Record):
-    """Clues about the preset behind a file: digests, complete or as prefixes, its name and its
-    context.
+    """Clues about the preset behind a file.
+
+    They are digests, complete or as prefixes, its name and its context.
 
     ``found`` is the place of the clue; ``record`` are the fields of a record, ``evidence`` the
     content of a log. ``edited`` is set if the file was changed since it was written.

@@ -17,8 +17,9 @@ from npuprof.runs.verdicts import judge_process
 
 
 class Fit(Record):
-    """A fitting preset: the numbers of its settings that were effective in all processes, and of
-    undecided ones.
+    """A preset that fits a run.
+
+    It has the numbers of its settings that were effective in all processes, and of undecided ones.
     """
 
     name: str

@@ -324,8 +324,9 @@ def _is_fixed(part: str) -> bool:
 
 
 def _match(config: Config, wanted: str) -> str:
-    """Return the digest of a config that starts with a prefix: ``resolved``,
-    ``preset``, or empty.
+    """Return which digest of a config starts with a prefix.
+
+    It is ``resolved``, ``preset``, or empty.
     """
     if config.digest.startswith(wanted):
         return "resolved"

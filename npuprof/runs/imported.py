@@ -1,5 +1,6 @@
-"""``import LOG``: the preset of a run, from settings that its logs and graph dumps prove for all
-processes.
+"""``import LOG``: the preset of a run.
+
+It has the settings that its logs and graph dumps prove for all processes.
 """
 
 from __future__ import annotations
@@ -58,8 +59,10 @@ _CLOSING = re.compile(r";?forbidden_close_pass:on$")
 
 
 class ImportedRun(NamedTuple):
-    """The settings of a run: ``settings`` common to all processes, ``differing`` ones with their
-    texts, ``unknown`` ones with reasons.
+    """The settings of a run.
+
+    ``settings`` are common to all processes, ``differing`` have their texts, ``unknown`` have
+    reasons.
 
     All others are unset or have their defaults.
     """
@@ -71,8 +74,9 @@ class ImportedRun(NamedTuple):
 
 
 def import_evidence(evidence: Evidence) -> ImportedRun:
-    """Return the settings of a run that its logs prove: those that a verification would call
-    effective.
+    """Return the settings of a run that its logs prove.
+
+    They are those that a verification would call effective.
     """
     settings = {}
     differing = {}
@@ -267,8 +271,9 @@ def find_evidence(profile: Profile) -> Evidence | None:
 
 
 def compare_with_logs(options: Mapping[str, Any], evidence: Evidence) -> dict[str, bool]:
-    """Return the options of a preset that a run does not contradict, each with whether the run
-    certainly has it.
+    """Return the options of a preset that a run does not contradict.
+
+    Each has whether the run certainly has it.
 
     Default values count as well.
     """

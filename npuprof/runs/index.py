@@ -43,8 +43,9 @@ class Digests(NamedTuple):
 
 
 class State(NamedTuple):
-    """Commits with equal presets, and the differences from the previous state: None is a removed
-    preset.
+    """Commits with equal presets, and the differences from the previous state.
+
+    The difference of a removed preset is None.
     """
 
     commits: list[str]
@@ -68,8 +69,9 @@ class Index:
         )
 
     def find(self, wanted: str) -> dict[str, list[str]]:
-        """Return the presets that had a digest with a prefix, each with those commits,
-        newest first.
+        """Return the presets that had a digest with a prefix.
+
+        Each has those commits, newest first.
         """
         holding: set[str] = set()
         commits_of: dict[str, list[str]] = {}
@@ -109,8 +111,9 @@ _MOST_MOVES = 8
 
 
 class _Place(NamedTuple):
-    """The location of a commit's presets: the store folder, and the ids of everything
-    they depend on.
+    """The location of a commit's presets.
+
+    It has the store folder, and the ids of everything they depend on.
     """
 
     prefix: str
@@ -118,8 +121,9 @@ class _Place(NamedTuple):
 
 
 def list_commits(repository: StoreRepository) -> dict[str, int]:
-    """Return all commits reachable from a branch, a tag or HEAD, newest first, with
-    their indexes.
+    """Return all commits reachable from a branch, a tag or HEAD, with their indexes.
+
+    The newest is first.
     """
     head = ["HEAD"] if repository.git.read_objects(["HEAD"])[0] is not None else []
     out = repository.git.run_command("rev-list", "--topo-order", "--all", *head)
@@ -288,8 +292,9 @@ class _Builder:
 
 
 def _is_moving(reference: str) -> bool:
-    """Return whether a reference may resolve differently without a file change: by a tag, or a
-    mirror's update.
+    """Return whether a reference may resolve differently without a file change.
+
+    A tag or the update of a mirror may change it.
     """
     return is_source_reference(reference) or (
         "@" in reference and parse_version_text(read_revision(reference)) is None
@@ -297,8 +302,9 @@ def _is_moving(reference: str) -> bool:
 
 
 def list_configs(config: Config) -> list[Config]:
-    """Return the configs of a preset: without a context, and in every context in which its
-    overrides differ.
+    """Return the configs of a preset without a context, and in others.
+
+    The others are all contexts in which its overrides differ.
     """
     if not any(member.overrides for member in config.lineage):
         return [config]

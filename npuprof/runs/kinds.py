@@ -35,8 +35,9 @@ _HEAD, _HEAD_OF_PIPE = 4096, 1 << 16
 
 
 class Kind(NamedTuple):
-    """One kind: its name, how it is recognised, and how it is read as a profile (may raise
-    NpuprofError).
+    """One kind of run file: how it is recognised, and how it is read as a profile.
+
+    Reading may raise NpuprofError.
 
     ``read`` adds unreadable parts to the given list, and raises without one. A path with one of
     ``suffixes`` is of this kind even if it does not exist.

@@ -92,8 +92,9 @@ class _Proof:
         self.states = [verdict.state for _, verdicts in self.runs for verdict in verdicts]
 
     def find_code(self) -> int:
-        """Return the exit code: 1 if a setting was not effective, 2 if nothing could be determined,
-        else 0.
+        """Return the exit code.
+
+        1 if a setting was not effective, 2 if nothing could be determined, else 0.
         """
         return (
             1
@@ -231,9 +232,7 @@ class _Proof:
         }
 
     def build_findings(self) -> Iterator[Finding]:
-        """Yield a finding for each setting that was not effective (NP971), and for each undecided
-        one (NP972).
-        """
+        """Yield a finding for each setting that was not effective (NP971) or undecided (NP972)."""
         for number, (name, value) in enumerate(self.judged.items()):
             place = self.config.origin(name), name, (self.config.name,)
             for verdict, processes in self._group(number):

@@ -34,8 +34,10 @@ Differences = dict[str, tuple[str | None, str | None]]
 
 
 class Launch(Record):
-    """The records of one launch: the preset's name, the newest path of each label, and the number
-    of older records.
+    """The records of one launch.
+
+    ``name`` is that of the preset, ``paths`` has the newest path of each label, ``older`` is the
+    number of older records.
 
     ``size`` is the number of started processes, None if unknown or without ranks.
     """
@@ -52,8 +54,9 @@ class Launch(Record):
 
 
 def find_launches(read: Mapping[str, Fields]) -> list[Launch]:
-    """Return the newest launch of each preset, from records read from paths, by preset and by
-    writer of the records.
+    """Return the newest launch of each preset, from records read from paths.
+
+    They are by preset and by writer of the records.
     """
     groups: dict[tuple[Any, ...], dict[str, dict[str, Fields]]] = {}
     for path in sorted(read, key=lambda path: str(read[path].get("start") or "")):
@@ -95,8 +98,9 @@ def _sort_paths(paths: Mapping[str, str]) -> dict[str, str]:
 
 
 def _join_presets(launches: list[Launch]) -> list[Launch]:
-    """Return launches, merged if their presets have different ranks: the most common preset names
-    the result.
+    """Return launches, merged if their presets have different ranks.
+
+    The most common preset names the result.
     """
     labels = [label for launch in launches for label in launch.paths]
     if (
@@ -141,8 +145,9 @@ _OWN = "NPUPROF_"
 
 
 class Ranks(Record):
-    """Processes with equal settings: their record paths, their rank labels, and their
-    resolved config.
+    """Processes with equal settings.
+
+    It has their record paths, their rank labels, and their resolved config.
 
     ``pair`` are the differences from the majority, None for the majority itself; ``environment``
     are the differing variables with both values (None: unset), ``told`` the other differences: the
@@ -175,8 +180,9 @@ class Processes(Launch):
 
 
 def load_processes(folder: str, workspace: Workspace) -> tuple[list[Processes], list[Finding]]:
-    """Return the processes with records in a folder, by preset and writer, and findings about
-    unreadable records.
+    """Return the processes with records in a folder, by preset and writer.
+
+    Findings about unreadable records are added.
 
     Raises NpuprofError.
     """
@@ -261,8 +267,9 @@ def _select_origins(fields: Fields) -> dict[str, str]:
 
 
 def compare_origins(before: Fields, after: Fields) -> Differences:
-    """Return the differing presets, npuprof versions, releases and products of two records, with
-    both values; None if one lacks it.
+    """Return how presets, npuprof versions, releases and products of two records differ.
+
+    Each has both values, None if one lacks it.
     """
     return _pair_differing(_select_origins(before), _select_origins(after))
 
@@ -276,8 +283,9 @@ def _pair_differing(old: dict[str, str], new: dict[str, str]) -> Differences:
 
 
 def _select_shared(fields: Fields) -> dict[str, str]:
-    """Return the variables that should be equal for all processes and do not repeat the
-    settings.
+    """Return the variables that should be equal for all processes.
+
+    Those that repeat the settings are left out.
     """
     repeated: set[str] = set()
     for section, name in (
@@ -309,8 +317,9 @@ def _is_shared(name: str) -> bool:
 
 
 def compare_environments(before: Fields, after: Fields) -> Differences:
-    """Return the differing variables of two records, with both values, without
-    per-process variables.
+    """Return the differing variables of two records, with both values.
+
+    Per-process variables are left out.
     """
     return dict(sorted(_pair_differing(_select_shared(before), _select_shared(after)).items()))
 

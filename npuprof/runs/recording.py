@@ -136,8 +136,9 @@ class Recorder:
 
 
 def name_file(preset: str) -> str:
-    """Return the base name of a preset's records: with dashes between folders and
-    composed presets.
+    """Return the base name of a preset's records.
+
+    It has dashes between folders and composed presets.
     """
     return re.sub(r"[^A-Za-z0-9._-]+", "-", preset).strip(".-")[:120] or "preset"
 
@@ -155,8 +156,9 @@ def build_fields(
     environment: Mapping[str, str],
     with_arguments: bool = False,
 ) -> Fields:
-    """Return the facts known before a run: ``given`` are the variables of the preset,
-    ``environment`` all variables.
+    """Return the facts known before a run.
+
+    ``given`` are the variables of the preset, ``environment`` all variables.
 
     ``with_arguments`` keeps the arguments of the command, redacted by name.
     """
@@ -201,8 +203,9 @@ def build_fields(
 
 
 def _describe_profiles(config: Config) -> Iterator[Fields]:
-    """Yield the preset files, lowest first, with their commits and whether they differ
-    from them.
+    """Yield the preset files, lowest first.
+
+    Each has its commit, and whether it differs from it.
     """
     for member in config.lineage:
         if member.document.text:  # composed specs have no file
@@ -300,8 +303,9 @@ def require_folder(path: str) -> None:
 
 
 def find_place(member: Profile) -> Fields:
-    """Return where a profile was read: ``commit``, ``dirty``, ``repository`` and
-    ``source``, if known.
+    """Return where a profile was read.
+
+    The fields are ``commit``, ``dirty``, ``repository`` and ``source``, if known.
     """
     home, revision = member.home, member.document.revision
     if not revision and home is not None and home.is_shipped:
@@ -403,8 +407,9 @@ def hide_text(name: str, text: str) -> str:
 
 
 def hide_arguments(words: Sequence[str]) -> list[str]:
-    """Return the arguments of a command, redacted for a record: without values after
-    secret names.
+    """Return the arguments of a command, redacted for a record.
+
+    Values after secret names are left out.
     """
     return [
         HIDDEN if _is_secret_value(word, before) else hide_text("", word)
@@ -413,8 +418,9 @@ def hide_arguments(words: Sequence[str]) -> list[str]:
 
 
 def _is_secret_value(word: str, before: str) -> bool:
-    """Return whether the word before an argument names it as a secret: an option, or a name with
-    ``:`` or ``=``.
+    """Return whether the argument before another names it as a secret.
+
+    It is an option, or a name with ``:`` or ``=``.
     """
     is_option = before.startswith("-") and "=" not in before and not word.startswith("-")
     return is_secret_name(before) and (

@@ -1,5 +1,4 @@
-"""The log of ``run --prove``: the variables that enable it, the copy of standard error, and its
-verification.
+"""The log of ``run --prove``: how it is enabled, copied and verified.
 
 The adapter for TensorFlow 2 logs its options only to standard error. ``tee`` copies it in a
 separate session, so that signals for the command do not end the copy, and continues until all
@@ -31,8 +30,9 @@ _PATIENCE = 2.0
 
 
 class StderrCopy:
-    """A copy of a command's ``stream``: shown on standard error and appended to the
-    file at ``path``.
+    """A copy of a command's ``stream``.
+
+    It is shown on standard error and appended to the file at ``path``.
 
     After ``settle``, ``is_complete`` is set if the file is complete, and ``is_open`` if a process
     may still write to it. Raises OSError if the file or tee fails, or this process has no standard
@@ -82,8 +82,9 @@ _WANTED = {"FMK": "FMK=1", "GE": "GE=1"}
 def plan_log(
     environment: Mapping[str, str], folder: str, name: str, config: Config | None = None
 ) -> dict[str, str]:
-    """Return the variables that enable the log of a run: into a folder, or into NAME below the
-    environment's log folder.
+    """Return the variables that enable the log of a run.
+
+    The log goes into a folder, or into NAME below the environment's log folder.
 
     Log levels in the environment stay. If torch_npu reads the config, it logs its variables to
     standard error.
@@ -109,8 +110,9 @@ _ERRORS = "stderr.log"
 
 
 class RunLog:
-    """The log of a run: ``variables`` enable it, ``folder`` is the run's own, with a copy of
-    standard error.
+    """The log of a run.
+
+    ``variables`` enable it, ``folder`` is the run's own, with a copy of standard error.
 
     ``top`` is the parent of log folders unless ASCEND_PROCESS_LOG_PATH is set. Raises NpuprofError
     if the folder cannot be created.

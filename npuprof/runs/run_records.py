@@ -48,8 +48,9 @@ _WHY = (
 
 
 class _RecordedDocument(Document):
-    """A preset file as cited in a record: its effective settings and their lines,
-    without its text.
+    """A preset file as cited in a record.
+
+    It has its effective settings and their lines, without its text.
     """
 
     __slots__ = ("places",)
@@ -202,8 +203,9 @@ def _report_arguments(place: str) -> None:
 
 
 class Command(Record):
-    """The command of a run: its program, its script (an empty string if there is none) and a digest
-    of its arguments.
+    """The command of a run.
+
+    It has its program, its script (empty if there is none) and a digest of its arguments.
 
     ``arguments`` are the recorded arguments: empty unless requested.
     """
@@ -214,8 +216,9 @@ class Command(Record):
     arguments: tuple[str, ...] = ()
 
     def is_other(self, other: Command) -> bool:
-        """Return whether another command differs, False if unknown: older records lack parts of
-        their arguments.
+        """Return whether another command differs.
+
+        False if unknown: older records lack parts of their arguments.
         """
         if self.program != other.program:
             return True

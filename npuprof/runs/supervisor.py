@@ -1,5 +1,6 @@
-"""Runs a command as a transparent parent: signals, terminal, exit codes and streams behave as
-without npuprof.
+"""Runs a command as a transparent parent.
+
+Signals, terminal, exit codes and streams behave as without npuprof.
 
 The command stays in npuprof's process group, so that terminal and shell treat both as one job.
 Terminal signals (Ctrl-C, Ctrl-Z, resize) reach the command directly. A signal from another process
@@ -169,8 +170,9 @@ def _die_with(parent: int, number: int) -> None:
 
 
 def _leave_streams() -> None:
-    """Close streams shared with the command, so that readers of a pipe see its end when the command
-    closes it.
+    """Close streams shared with the command.
+
+    Readers of a pipe then see its end when the command closes it.
     """
     null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1):

@@ -1,5 +1,6 @@
-"""Verdicts on variables, from torch_npu's lines with ``TORCH_NPU_LOGS=env``: the variables that a
-process read.
+"""Verdicts on variables, from torch_npu's lines with ``TORCH_NPU_LOGS=env``.
+
+The lines have the variables that a process read.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ _UNSET = "(null)"
 
 
 def is_for_torch_npu(config: Config) -> bool:
-    """Return whether a preset is for torch_npu: by its section or releases, or by its variables
-    without session options.
+    """Return whether a preset is for torch_npu.
+
+    It has its section or releases, or variables without session options.
     """
     if config.shared_sections["torch_npu"] or "torch_npu" in dict(config.versions):
         return True

@@ -1,6 +1,4 @@
-"""``run --record`` and ``run --prove``: runs a command to its end, and records and
-reports the result.
-"""
+"""``run --record`` and ``run --prove``: runs a command, and records and reports its result."""
 
 from __future__ import annotations
 

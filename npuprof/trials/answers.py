@@ -1,5 +1,6 @@
-"""The result of a bisection, as text and as JSON fields: the smallest set of changes, and the runs
-that show each matters.
+"""The result of a bisection, as text and as JSON fields.
+
+It is the smallest set of changes, and the runs that show each matters.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ SCHEMA = "npuprof.bisect/1"
 
 
 class Member(Record):
-    """A unit of a cause, the changes that depend on it, the rest of the cause without them, and
-    whether that is good.
+    """A unit of a cause and the changes that depend on it.
+
+    It also has the rest of the cause without them, and whether that is good.
     """
 
     changes: int
@@ -51,37 +53,33 @@ def format_answer_text(bisection: Bisection) -> str:
         f"of {format_count(len(bisection.difference.changes), 'change')}; "
         f"{format_count(bisection.count_runs(), 'run')}"
     )
-    lines = (
-        _list_open_lines(bisection, counts)
-        if cause is None
-        else _list_cause_lines(bisection, cause, counts)
-    )
+    if cause is None:
+        lines = _list_open_lines(bisection, counts)
+    else:
+        lines = _list_cause_lines(bisection, cause, counts)
     return "".join(f"{line}\n" for line in lines)
 
 
 def _list_cause_lines(bisection: Bisection, cause: Cause, counts: str) -> Iterator[str]:
     count = cause.units.bit_count()
-    together = "together" if cause.undecided else "only together"
-    yield (
-        f"{count} changes make the difference, {together} ({counts}):"
-        if count > 1
-        else f"One change makes the difference ({counts}):"
-    )
+    if count > 1:
+        together = "together" if cause.undecided else "only together"
+        yield f"{count} changes make the difference, {together} ({counts}):"
+    else:
+        yield f"One change makes the difference ({counts}):"
     for member in list_members(bisection, cause):
         yield ""
         yield from _list_member_lines(bisection, member)
-    caveats = [
-        (
+    undecided = bisection.difference.select(cause.undecided)
+    if undecided or bisection.difference.untried:
+        yield ""
+    for change in undecided:
+        yield (
             f"undecided: whether {name_change(change)} matters; "
             "its runs could not be judged, or are not allowed"
         )
-        for change in bisection.difference.select(cause.undecided)
-    ]
-    caveats += [
-        f"not tried: {change.key} differs, which is the scope of a preset"
-        for change in bisection.difference.untried
-    ]
-    yield from ["", *caveats] if caveats else []
+    for change in bisection.difference.untried:
+        yield f"not tried: {change.key} differs, which is the scope of a preset"
 
 
 def _list_member_lines(bisection: Bisection, member: Member) -> Iterator[str]:
@@ -89,15 +87,15 @@ def _list_member_lines(bisection: Bisection, member: Member) -> Iterator[str]:
     for change in changes:
         yield f"  {change.sign} {escape_controls(format_change_sentence(change))}"
         details = [f"[{', '.join(change.risk)}]"] if change.risk else []
-        details += [escape_controls(by)] if (by := format_change_cause(change)) else []
+        cause = format_change_cause(change)
+        if cause:
+            details.append(escape_controls(cause))
         if details:
             yield f"      {'  '.join(details)}"
     removed = "it" if len(changes) == 1 else "them"
     if member.needed_by:
-        removed += (
-            ", and what needs it "
-            f"({', '.join(map(name_change, bisection.difference.select(member.needed_by)))})"
-        )
+        dependents = bisection.difference.select(member.needed_by)
+        removed += f", and what needs it ({', '.join(map(name_change, dependents))})"
     yield f"    without {removed}: {_describe_without(bisection, member)}"
 
 
@@ -108,17 +106,15 @@ def _describe_without(bisection: Bisection, member: Member) -> str:
         codes = dict.fromkeys(finding.code for finding in bisection.barred[member.without])
         return f"{verdict} (the checks do not allow it: {', '.join(codes)})"
     results = bisection.list_results(member.without)
-    return (
-        f"{verdict} ({describe_counts(bisection.judgement, results) or describe_run(results[-1])})"
-    )
+    runs = describe_counts(bisection.judgement, results) or describe_run(results[-1])
+    return f"{verdict} ({runs})"
 
 
 def name_change(change: Change) -> str:
     """Return the name of a change: its key, and for lists the element."""
     value = change.after if change.kind == "added" else change.before
-    return escape_controls(
-        f"{change.key} {keys.format_short_value(value)}" if change.element else change.key
-    )
+    element = f" {keys.format_short_value(value)}" if change.element else ""
+    return escape_controls(f"{change.key}{element}")
 
 
 def _list_open_lines(bisection: Bisection, counts: str) -> Iterator[str]:
@@ -157,24 +153,24 @@ def build_answer_fields(bisection: Bisection, command: list[str]) -> dict[str, A
         "in_question": [] if cause else list_bits(bisection.in_question),
         "untried": [build_change_dict(change) for change in difference.untried],
         "metric": {"pattern": bisection.judgement.metric, **effect._asdict()} if effect else None,
-        "trials": [
-            {
-                "digest": digest,
-                "changes": list_bits(mask),
-                "verdict": bisection.find_verdict(mask),
-                "runs": [result._asdict() for result in bisection.list_results(mask)],
-            }
-            for mask, digest in bisection.requested.items()
-            if bisection.list_results(mask)
-        ],
+        "trials": list(_list_trial_fields(bisection)),
         "barred": [
-            {
-                "changes": list_bits(mask),
-                "findings": [build_finding_dict(error) for error in errors],
-            }
+            {"changes": list_bits(mask), "findings": list(map(build_finding_dict, errors))}
             for mask, errors in bisection.barred.items()
         ],
     }
+
+
+def _list_trial_fields(bisection: Bisection) -> Iterator[dict[str, Any]]:
+    for mask, digest in bisection.requested.items():
+        results = bisection.list_results(mask)
+        if results:
+            yield {
+                "digest": digest,
+                "changes": list_bits(mask),
+                "verdict": bisection.find_verdict(mask),
+                "runs": [result._asdict() for result in results],
+            }
 
 
 def _build_cause_fields(bisection: Bisection, cause: Cause) -> dict[str, Any]:

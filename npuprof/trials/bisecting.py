@@ -1,5 +1,6 @@
-"""Bisects the differing settings of a good and a bad config: first the ends, then the search, run
-by run.
+"""Bisects the differing settings of a good and a bad config.
+
+First the ends run, then the search, run by run.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Combinations of two configs: their differences as bits of a mask, and the checked config of each
-mask.
+"""Combinations of two configs.
+
+Their differences are bits of a mask, and each mask has a checked config.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from npuprof.checks import identify_finding, require_exportable
 from npuprof.compare.changes import Change, compare_configs, read_both_sides
 from npuprof.document import keys, parse_document
 from npuprof.document.profile import INHERITED_KEYS, Profile
-from npuprof.model import Finding, NpuprofError, Path
+from npuprof.model import Finding, NpuprofError, Path, Record
 from npuprof.renderers.flattened import format_tables
 from npuprof.resolve import FixedPolicy, Resolver
 from npuprof.resolve.digests import compute_digest
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 class Difference:
     """The differences of two configs: ``changes``, each a bit of a mask.
 
-    ``untried`` ones are excluded.
+    ``untried`` are those of ``[profile]``, which are excluded.
 
     A mask selects the changes applied to the first config: none gives the first, all the second.
     """
@@ -40,13 +41,14 @@ class Difference:
         self.after = after
         changes = compare_configs(before, after)
         self.untried = tuple(change for change in changes if change.setting.startswith("profile."))
-        tried = [change for change in changes if change not in self.untried]
-        self.changes: tuple[Change, ...] = tuple(
-            part for change in tried for part in _split_change(change)
-        )
-        self.settings: dict[str, int] = {}
-        for place, change in enumerate(self.changes):
-            self.settings[change.setting] = self.settings.get(change.setting, 0) | 1 << place
+        parts: list[Change] = []
+        for change in changes:
+            if not change.setting.startswith("profile."):
+                parts += _split_change(change)
+        self.changes = tuple(parts)
+        self.settings: dict[str, int] = {}  # the masks of their changes
+        for index, change in enumerate(self.changes):
+            self.settings[change.setting] = self.settings.get(change.setting, 0) | 1 << index
 
     @property
     def every(self) -> int:
@@ -55,7 +57,7 @@ class Difference:
 
     def select(self, mask: int) -> list[Change]:
         """Return the changes of a mask."""
-        return [change for place, change in enumerate(self.changes) if mask >> place & 1]
+        return [change for index, change in enumerate(self.changes) if mask >> index & 1]
 
     def build_settings(self, mask: int) -> dict[str, Any]:
         """Return the settings of the first config with some changes made."""
@@ -84,43 +86,47 @@ class Difference:
 
 
 def _split_change(change: Change) -> Iterator[Change]:
-    """Yield the separable parts of a change: the elements of an unordered list that was added or
-    removed as a whole.
+    """Yield the separable parts of a change.
+
+    They are the elements of an unordered list that was added or removed as a whole.
     """
     structure = values.find_structure(change.setting)
     content = change.after if change.kind == "added" else change.before
-    parts = []
-    if (
-        structure is not None
-        and structure.unordered
-        and change.kind != "changed"
-        and not change.element
-    ):
+    parts: list[_Part] = []
+    is_unordered = structure is not None and structure.unordered
+    if is_unordered and change.kind != "changed" and not change.element:
         parts = list(_list_parts(content, change.tail))
     if len(parts) < 2:
         yield change
         return
-    for tail, value, element in parts:
-        sides = (None, value) if change.kind == "added" else (value, None)
+    for part in parts:
         yield change._replace(
-            key=keys.format_key_path(change.setting, tail),
-            tail=tail,
-            before=sides[0],
-            after=sides[1],
-            element=element,
+            key=keys.format_key_path(change.setting, part.tail),
+            tail=part.tail,
+            before=None if change.kind == "added" else part.value,
+            after=part.value if change.kind == "added" else None,
+            element=part.is_element,
         )
 
 
-def _list_parts(value: Any, tail: Path) -> Iterator[tuple[Path, Any, bool]]:
-    """Yield the parts of a value, each with its path, and whether it is a list element there."""
+class _Part(Record):
+    """A part of a value: its path below the setting, and whether it is a list element there."""
+
+    tail: Path
+    value: Any
+    is_element: bool
+
+
+def _list_parts(value: Any, tail: Path) -> Iterator[_Part]:
+    """Yield the parts of a value, without duplicate list elements."""
     if isinstance(value, dict) and value:
         for name, item in value.items():
             yield from _list_parts(item, (*tail, name))
     elif isinstance(value, list) and value and all(isinstance(item, (str, int)) for item in value):
         for item in {repr(item): item for item in value}.values():
-            yield tail, item, True
+            yield _Part(tail, item, True)
     else:
-        yield tail, value, False
+        yield _Part(tail, value, False)
 
 
 def _make_change(box: dict[str, Any], change: Change) -> None:
@@ -131,11 +137,10 @@ def _make_change(box: dict[str, Any], change: Change) -> None:
     value = change.after
     if change.element:
         items = tables[-1].get(path[-1], [])
-        value = (
-            [item for item in items if repr(item) != repr(change.before)]
-            if change.kind == "removed"
-            else [*items, change.after]
-        )
+        if change.kind == "removed":
+            value = [item for item in items if repr(item) != repr(change.before)]
+        else:
+            value = [*items, change.after]
     if value or change.kind != "removed":
         tables[-1][path[-1]] = value
         return
@@ -147,10 +152,8 @@ def _make_change(box: dict[str, Any], change: Change) -> None:
 
 def list_errors(error: NpuprofError) -> tuple[Finding, ...]:
     """Return the errors that prevent a combination from being run, without warnings."""
-    return (
-        tuple(finding for finding in error.findings if finding.severity == "error")
-        or error.findings
-    )
+    errors = tuple(finding for finding in error.findings if finding.severity == "error")
+    return errors or error.findings
 
 
 def build_flat_config(settings: Mapping[str, Any], like: Config, name: str) -> Config:
@@ -158,22 +161,19 @@ def build_flat_config(settings: Mapping[str, Any], like: Config, name: str) -> C
 
     Raises NpuprofError.
     """
+    claims = {key: like.find_profile_value(key) for key in INHERITED_KEYS}
     tables: dict[str, dict[str, Any]] = {
-        "profile": {
-            key: value for key in INHERITED_KEYS if (value := like.find_profile_value(key))
-        },
+        "profile": {key: value for key, value in claims.items() if value},
         **{section: {} for section in catalog.load_sections()},
     }
     for key, value in settings.items():
         section, plain = keys.split_section_and_name(key)
         tables[section][plain] = value
     text = format_tables({section: table for section, table in tables.items() if table})
-    profile = Profile(
-        parse_document(name, f"<{name}>", text), key=f"trial:{compute_digest(dict(settings))}"
-    )
-    resolver = Resolver(
-        FixedPolicy(like.policy, profile), like.context, in_python=like.resolver.in_python
-    )
+    document = parse_document(name, f"<{name}>", text)
+    profile = Profile(document, key=f"trial:{compute_digest(dict(settings))}")
+    policy = FixedPolicy(like.policy, profile)
+    resolver = Resolver(policy, like.context, in_python=like.resolver.in_python)
     resolver.judged = like.resolver.judged
     return resolver.resolve_profile(profile, name)
 

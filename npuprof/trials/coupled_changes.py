@@ -7,6 +7,7 @@ that removes it.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Set
 
 from npuprof.checks import identify_finding
 from npuprof.trials.combinations import Combinations, Difference
@@ -43,8 +44,9 @@ class _Needs:
         ]
 
     def find_needs(self, suspect: int) -> None:
-        """Find what a change needs when applied alone, and what needs it when all
-        others are applied.
+        """Find what a change needs if applied alone.
+
+        Also find what needs it if all others are applied.
         """
         every = self._difference.every
         for partner in self._find_partners(0, suspect):
@@ -55,11 +57,11 @@ class _Needs:
 
     def _note(self, dependents: int, needed: int) -> None:
         """Record a dependency; those of an element of a long list apply to the whole setting."""
-        for place in list_bits(dependents):
-            if self._owners[place].bit_count() > _MOST_SINGLE and not self._owners[place] & needed:
-                dependents |= self._owners[place]
-        for place in list_bits(needed):
-            self._needed_by[place] = self._needed_by.get(place, 0) | dependents & ~(1 << place)
+        for index in list_bits(dependents):
+            if self._owners[index].bit_count() > _MOST_SINGLE and not self._owners[index] & needed:
+                dependents |= self._owners[index]
+        for index in list_bits(needed):
+            self._needed_by[index] = self._needed_by.get(index, 0) | dependents & ~(1 << index)
 
     def close(self, mask: int) -> int:
         """Return some changes with their direct and indirect dependents."""
@@ -71,72 +73,69 @@ class _Needs:
         return closure
 
     def _find_partners(self, base: int, chosen: int) -> list[int]:
-        """Return the smallest sets of other changes, one per error, that fix what an end's change
-        breaks.
+        """Return the smallest sets of other changes that fix what an end's change breaks.
+
+        There is one set per error.
         """
         partners = []
         combinations = self._combinations
         errors = combinations.find_new_errors(base ^ chosen)
-        marks = set(map(identify_finding, errors))
+        faults = set(map(identify_finding, errors))
         for error in errors:
-            others_left = marks - {identify_finding(error)}
+            other_faults = faults - {identify_finding(error)}
 
-            def ask(mask: int, others_left: set[tuple[str, str, str]] = others_left) -> str:
-                remaining = set(
-                    map(identify_finding, combinations.find_new_errors(base ^ (chosen | mask)))
-                )
-                return BAD if remaining <= others_left else GOOD  # a different error is no fix
+            def check(mask: int, other_faults: Set[object] = other_faults) -> str:
+                remaining = combinations.find_new_errors(base ^ (chosen | mask))
+                is_fixed = set(map(identify_finding, remaining)) <= other_faults
+                return BAD if is_fixed else GOOD  # a different error is no fix
 
             others = [part for part in self._list_parts() if not part & chosen]
-            if others and ask(join_masks(others)) == BAD:
-                partners.append(find_cause(others, ask).units)
+            if others and check(join_masks(others)) == BAD:
+                partners.append(find_cause(others, check).units)
         return partners
 
     def _list_parts(self) -> list[int]:
         """Return the parts to test: changes, and settings with many changes as a whole."""
         parts = [
-            1 << place if own.bit_count() <= _MOST_SINGLE else own
-            for place, own in enumerate(self._owners)
+            1 << index if own.bit_count() <= _MOST_SINGLE else own
+            for index, own in enumerate(self._owners)
         ]
         return list(dict.fromkeys(parts))
 
     def collect_units(self) -> tuple[list[int], dict[int, int]]:
         """Return the units of mutually dependent changes, and the dependents of each."""
-        closed = {place: self.close(1 << place) for place in self._needed_by}
-        remaining, units = self._difference.every, []
-        for place in range(len(self._owners)):
-            if remaining >> place & 1:
-                mates = [
-                    partner
-                    for partner in list_bits(closed.get(place, 0) & remaining)
-                    if closed.get(partner, 0) >> place & 1
-                ]
-                unit = join_masks([1 << place, *(1 << mate for mate in mates)])
-                units.append(unit)
-                remaining &= ~unit
-        drops = {
-            unit: join_masks([closed.get(place, 1 << place) for place in list_bits(unit)])
-            for unit in units
-        }
-        return units, drops
+        closed = {index: self.close(1 << index) for index in self._needed_by}
+        remaining = self._difference.every
+        dropped_with: dict[int, int] = {}
+        for index in range(len(self._owners)):
+            if not remaining >> index & 1:
+                continue
+            unit = 1 << index
+            for partner in list_bits(closed.get(index, 0) & remaining):
+                if closed.get(partner, 0) >> index & 1:  # each needs the other
+                    unit |= 1 << partner
+            members = list_bits(unit)
+            dropped_with[unit] = join_masks([closed.get(bit, 1 << bit) for bit in members])
+            remaining &= ~unit
+        return list(dropped_with), dropped_with
 
 
 def _list_suspects(difference: Difference) -> list[int]:
-    """Return the changes that may break a rule alone: of a long list its ends, and elements moved
-    to another list.
+    """Return the changes that may break a rule alone.
+
+    Of a long list they are its ends, and elements moved to another list.
     """
     suspects = []
     for own in difference.settings.values():
-        changes = {place: difference.changes[place] for place in list_bits(own)}
-        shown = {
-            place: repr(change.before if change.kind == "removed" else change.after)
-            for place, change in changes.items()
-        }
+        indexes = list_bits(own)
+        shown = {}
+        for index in indexes:
+            change = difference.changes[index]
+            shown[index] = repr(change.before if change.kind == "removed" else change.after)
         counts = Counter(shown.values())
-        is_short = len(changes) <= _MOST_SINGLE
-        suspects += [
-            1 << place
-            for place in changes
-            if is_short or counts[shown[place]] > 1 or place in (min(changes), max(changes))
-        ]
+        ends = (min(indexes), max(indexes))
+        for index in indexes:
+            is_moved = counts[shown[index]] > 1
+            if len(indexes) <= _MOST_SINGLE or is_moved or index in ends:
+                suspects.append(1 << index)
     return suspects

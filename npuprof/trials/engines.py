@@ -10,7 +10,7 @@ import re
 import shlex
 from collections.abc import Container, Sequence
 
-from npuprof.model import build_error
+from npuprof.model import Record, build_error
 from npuprof.renderers import collect_sidecars
 from npuprof.renderers.environment import collect_env_variables
 from npuprof.renderers.environment_files import (
@@ -41,7 +41,8 @@ _SLURM = """\
 #SBATCH --job-name={job}
 #SBATCH --array=0-{last}{limit}
 #SBATCH --output=/dev/null
-# {what}: {count} combinations, one a task; npuprof sweep --results, with the same words, tells what came of them.
+# {what}: {count} combinations, one a task; npuprof sweep --results, with the same words, \
+tells what came of them.
 # Resources are named where it is submitted: sbatch -N 1 --ntasks-per-node=8 THIS
 {parts}out={out}
 cd {here} || exit 2
@@ -55,7 +56,8 @@ began=$(date +%s.%N)
 srun --export=ALL --kill-on-bad-exit=1 bash -c "$asks"'
 exec "$@"' npuprof {limited}"$@" >"$out/$digest.log" 2>&1 </dev/null
 code=$?
-# The result is there as a whole or not at all: a job that is killed leaves none, and its combination is run again.
+# The result is there as a whole or not at all: a job that is killed leaves none, \
+and its combination is run again.
 echo "$code $began $(date +%s.%N)" >"$out/$digest.part" && mv "$out/$digest.part" "$out/$digest.end"
 exit "$code"
 """
@@ -69,22 +71,35 @@ began=$(date +%s)
 code=$?
 # Output may end without the end of a line.
 echo
-echo "{{\\"npuprof_trial\\": \\"$digest\\", \\"exit\\": $code, \\"seconds\\": $(($(date +%s) - began))}}"
+echo "{{\\"npuprof_trial\\": \\"$digest\\", \\"exit\\": $code, \
+\\"seconds\\": $(($(date +%s) - began))}}"
 exit "$code"
 """
 
 
+class SlurmArray(Record):
+    """The script of a Slurm array, the files that it needs by path, and notes."""
+
+    script: str
+    files: dict[str, str]
+    notes: set[str]
+
+
+class _Tasks(Record):
+    """The tasks of a job: the branches of combinations in its script, files by path, and notes."""
+
+    branches: str
+    files: dict[str, str]
+    notes: set[str]
+
+
 def write_slurm_array(
     name: str, configs: Sequence[Config], setup: Setup, folder: str, jobs: int
-) -> tuple[str, dict[str, str], set[str]]:
-    """Return the script of an array, its files by path, and notes; results are written to a folder.
-
-    Raises NpuprofError.
-    """
+) -> SlurmArray:
+    """Return the script of an array; results are written to a folder. Raises NpuprofError."""
     folders = [os.path.join(folder, "code", config.digest[:16]) for config in configs]
-    branches, files, notes = _build_tasks(configs, folders, setup, "bash", SLURM_FACTS)
-    if len(configs) > _LARGEST_ARRAY:
-        notes.add(_PARTS)
+    tasks = _build_tasks(configs, folders, setup, "bash", SLURM_FACTS)
+    is_large = len(configs) > _LARGEST_ARRAY
     script = _SLURM.format(
         job=re.sub(r"[^A-Za-z0-9_.-]+", "-", f"sweep-{name}").strip("-"),
         last=len(configs) - 1,
@@ -93,11 +108,11 @@ def write_slurm_array(
         count=len(configs),
         out=shlex.quote(os.path.join(folder, "results")),
         here=shlex.quote(os.getcwd()),
-        branches=branches,
+        branches=tasks.branches,
         limited=_format_limit(setup),
-        parts=f"# {_PARTS}\n" if _PARTS in notes else "",
+        parts=f"# {_PARTS}\n" if is_large else "",
     )
-    return script, files, notes
+    return SlurmArray(script, tasks.files, tasks.notes | ({_PARTS} if is_large else set()))
 
 
 def _format_limit(setup: Setup) -> str:
@@ -111,26 +126,59 @@ def _build_tasks(
     setup: Setup,
     shell: str,
     facts: Container[str] = (),
-) -> tuple[str, dict[str, str], set[str]]:
-    """Return the branches of combinations in a script, their files by path, and notes.
-
-    ``facts`` are asked for when a task runs.
-    """
-    branches, files, notes = "", dict[str, str](), set[str]()
-    for place, (config, folder) in enumerate(zip(configs, folders, strict=True)):
+) -> _Tasks:
+    """Return the tasks of combinations; ``facts`` are asked for when a task runs."""
+    branches: list[str] = []
+    files: dict[str, str] = {}
+    notes: set[str] = set()
+    for number, (config, folder) in enumerate(zip(configs, folders, strict=True)):
         texts = dict(collect_sidecars(config).values()) | setup.render_code(config)
         files |= {os.path.join(folder, file): text for file, text in texts.items()}
         variables, more = collect_env_variables(config, None, folder, True, facts)
         notes.update(more)
-        asks = format_slurm_questions(config) if facts else ""
-        branches += (
-            f"{place})\ndigest={config.digest}\n"
-            f"{format_clear_and_export_lines(config, shell, variables)}"
-        )
-        branches += (
-            f"asks={shlex.quote(asks)}\n" if asks else ""
-        ) + f"set -- {shlex.join(setup.fill_command(folder))}\n;;\n"
-    return branches, files, notes
+        questions = format_slurm_questions(config) if facts else ""
+        branches += [
+            f"{number})\ndigest={config.digest}\n",
+            format_clear_and_export_lines(config, shell, variables),
+            f"asks={shlex.quote(questions)}\n" if questions else "",
+            f"set -- {shlex.join(setup.fill_command(folder))}\n;;\n",
+        ]
+    return _Tasks("".join(branches), files, notes)
+
+
+_JOB = """\
+# Name the devices that a task needs below resources, as in: limits: {{ huawei.com/Ascend910: 8 }}
+# backoffLimitPerIndex and maxFailedIndexes need Kubernetes 1.29 (1.28: with the feature gate \
+JobBackoffLimitPerIndex).
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: {job}
+  annotations:
+    npuprof/preset: {preset}
+spec:
+  completions: {count}
+  parallelism: {parallelism}
+  completionMode: Indexed
+  backoffLimitPerIndex: 0
+  maxFailedIndexes: {count}
+  template:
+    spec:
+      restartPolicy: Never
+      containers:
+      - name: trial
+        image: {image}
+        command: ["sh", "{mount}/run.sh"]
+        resources: {{}}
+        volumeMounts:
+        - name: trials
+          mountPath: {mount}
+      volumes:
+      - name: trials
+        configMap:
+          name: {job}
+          items:
+"""
 
 
 def write_indexed_job(
@@ -140,83 +188,36 @@ def write_indexed_job(
 
     Raises NpuprofError if a ConfigMap is too small.
     """
-    branches, files, notes = _build_tasks(
-        configs, [f"{MOUNT}/{place}" for place in range(len(configs))], setup, "sh"
-    )
-    paths = {
-        f"{os.path.basename(os.path.dirname(path))}-{os.path.basename(path)}": os.path.relpath(
-            path, MOUNT
-        )
-        for path in files
-    }
-    data = dict(zip(paths, files.values(), strict=True))
-    data["run.sh"] = _POD.format(branches=branches, limited=_format_limit(setup))
+    folders = [f"{MOUNT}/{number}" for number in range(len(configs))]
+    tasks = _build_tasks(configs, folders, setup, "sh")
+    # keys of a ConfigMap have no /: NUMBER-FILE is mounted as NUMBER/FILE
+    paths: dict[str, str] = {}
+    data: dict[str, str] = {}
+    for path, text in tasks.files.items():
+        key = f"{os.path.basename(os.path.dirname(path))}-{os.path.basename(path)}"
+        paths[key] = os.path.relpath(path, MOUNT)
+        data[key] = text
     paths["run.sh"] = "run.sh"
+    data["run.sh"] = _POD.format(branches=tasks.branches, limited=_format_limit(setup))
     size = sum(len(f"{key}{text}".encode()) for key, text in data.items())
     if size > LARGEST_MAP:
         what = f"{len(configs)} combinations do not fit into one ConfigMap: {size:,} bytes"
-        raise build_error(
-            "NP903",
-            what,
-            "Kubernetes takes at most 1 MiB.",
-            "vary fewer values, or exclude combinations with --where",
-        )
-    called = build_map_name("sweep", name, 30, {"held": data, "command": list(setup.command)})
-    lines = [
-        *(
-            "apiVersion: v1",
-            "kind: ConfigMap",
-            "metadata:",
-            f"  name: {called}",
-            "immutable: true",
-            "data:",
-        ),
-        *format_map_rows(data),
-        "---",
-        (
-            "# Name the devices that a task needs below resources, "
-            "as in: limits: { huawei.com/Ascend910: 8 }"
-        ),
-        (
-            "# backoffLimitPerIndex and maxFailedIndexes need Kubernetes 1.29 (1.28: with the "
-            "feature gate JobBackoffLimitPerIndex)."
-        ),
-        *("apiVersion: batch/v1", "kind: Job", "metadata:", f"  name: {called}", "  annotations:"),
-        f"    npuprof/preset: {quote_yaml_string(name)}",
-        *(
-            "spec:",
-            f"  completions: {len(configs)}",
-            f"  parallelism: {min(jobs, len(configs))}",
-            "  completionMode: Indexed",
-        ),
-        *(
-            "  backoffLimitPerIndex: 0",
-            f"  maxFailedIndexes: {len(configs)}",
-            "  template:",
-            "    spec:",
-            "      restartPolicy: Never",
-        ),
-        *("      containers:", "      - name: trial", f"        image: {quote_yaml_string(image)}"),
-        f'        command: ["sh", "{MOUNT}/run.sh"]',
-        *(
-            "        resources: {}",
-            "        volumeMounts:",
-            "        - name: trials",
-            f"          mountPath: {MOUNT}",
-        ),
-        *(
-            "      volumes:",
-            "      - name: trials",
-            "        configMap:",
-            f"          name: {called}",
-            "          items:",
-        ),
-        *(
-            (
-                f"          - key: {quote_yaml_string(key)}\n"
-                f"            path: {quote_yaml_string(path)}"
-            )
-            for key, path in paths.items()
-        ),
+        why = "Kubernetes takes at most 1 MiB."
+        hint = "vary fewer values, or exclude combinations with --where"
+        raise build_error("NP903", what, why, hint)
+    job = build_map_name("sweep", name, 30, {"held": data, "command": list(setup.command)})
+    head = ["apiVersion: v1", "kind: ConfigMap", "metadata:", f"  name: {job}", "immutable: true"]
+    manifest = _JOB.format(
+        job=job,
+        preset=quote_yaml_string(name),
+        count=len(configs),
+        parallelism=min(jobs, len(configs)),
+        image=quote_yaml_string(image),
+        mount=MOUNT,
+    )
+    items = [
+        f"          - key: {quote_yaml_string(key)}\n            path: {quote_yaml_string(path)}\n"
+        for key, path in paths.items()
     ]
-    return "\n".join([*lines, ""]), notes
+    lines = [*head, "data:", *format_map_rows(data), "---", manifest]
+    return "\n".join(lines) + "".join(items), tasks.notes

@@ -1,5 +1,6 @@
-"""Stored results of trials by digest: a line per run, written at once, so that a killed npuprof can
-resume.
+"""Stored results of trials by digest.
+
+Each run is one line, written at once, so that a killed npuprof can resume.
 """
 
 from __future__ import annotations

@@ -37,11 +37,14 @@ class MetricReader:
                 pass
             if match is not None:
                 self.found.pop(name, None)  # the last match counts, even if it is not a number
-                if number := _NUMBER.search((match[1] if pattern.groups else match[0]) or ""):
+                text = match[1] if pattern.groups else match[0]
+                number = _NUMBER.search(text or "")
+                if number:
                     self.found[name] = float(number[0])
         values = read_json_object(line) if self._names and line.lstrip().startswith("{") else {}
         for name in self._names:
-            if isinstance(value := values.get(name), (int, float)) and not isinstance(value, bool):
+            value = values.get(name)
+            if isinstance(value, (int, float)) and not isinstance(value, bool):
                 self.found[name] = float(value)
 
 
@@ -67,11 +70,9 @@ def list_missing_metrics(
     metrics: Mapping[str, str], runs: Sequence[Mapping[str, float]]
 ) -> list[str]:
     """Return a note for each metric missing in all runs; ``runs`` are the metrics of each."""
-    return [
-        (
-            f"the output of no run gives the metric {name}: nothing in it "
-            f"{f'matches {pattern!r}' if pattern else 'is JSON with it'}"
-        )
-        for name, pattern in metrics.items()
-        if runs and not any(name in numbers for numbers in runs)
-    ]
+    notes = []
+    for name, pattern in metrics.items():
+        if runs and not any(name in numbers for numbers in runs):
+            missing = f"matches {pattern!r}" if pattern else "is JSON with it"
+            notes.append(f"the output of no run gives the metric {name}: nothing in it {missing}")
+    return notes

@@ -1,5 +1,6 @@
-"""Judges runs: by exit code as ``git bisect run`` does, by signal, by time, or by a metric
-calibrated by the two ends.
+"""Judges runs by exit code, signal, time or a metric.
+
+Exit codes mean what they mean to ``git bisect run``; the two ends calibrate the metric.
 """
 
 from __future__ import annotations
@@ -40,8 +41,10 @@ class Effect(Record):
 
 
 class Judgement(Record):
-    """How runs are judged: the meaning of a hang and a signal, the number of runs per combination,
-    and the metric, if any.
+    """How runs are judged.
+
+    It is the meaning of a hang and a signal, the number of runs per combination, and the metric, if
+    any.
     """
 
     hang: str = UNKNOWN
@@ -196,8 +199,9 @@ def measure_ends(
 
 
 def _measure_effect(judgement: Judgement, tolerance: str, good: End, bad: End) -> Effect:
-    """Return the bad values of a metric: those within the tolerance of BAD's value, and those
-    beyond it.
+    """Return the bad values of a metric.
+
+    First those within the tolerance of BAD's value, then those beyond it.
     """
     values = []
     for name, results in (good, bad):

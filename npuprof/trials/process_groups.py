@@ -1,5 +1,6 @@
-"""Starts trials as process groups that write to a file, and ends groups that exceed their time or
-are interrupted.
+"""Starts trials as process groups that write to a file.
+
+Groups that exceed their time or are interrupted are ended.
 """
 
 from __future__ import annotations
@@ -69,8 +70,9 @@ class Pool:
             self._running[key] = _Running(process, began, began + (timeout or math.inf))
 
     def wait(self, patience: float = 1.0) -> Iterator[tuple[str, Ended]]:
-        """Yield the ended commands, each with how it ended, as soon as there are any or the time is
-        over.
+        """Yield the ended commands, each with how it ended.
+
+        They come as soon as there are any or the time is over.
         """
         until = time.monotonic() + patience
         done: list[str] = []

@@ -66,16 +66,10 @@ def list_rows(sweep: Sweep) -> list[list[str]]:
 
 def format_refused(sweep: Sweep) -> str:
     """Return the excluded combinations, each with its rule."""
-    lines = (
-        [
-            (
-                f"{'' if not sweep.rows else chr(10)}{format_count(len(sweep.refused), 'combination')} "
-                "not allowed:"
-            )
-        ]
-        if sweep.refused
-        else []
-    )
+    lines = []
+    if sweep.refused:
+        separator = "\n" if sweep.rows else ""  # a blank line after the table
+        lines.append(f"{separator}{format_count(len(sweep.refused), 'combination')} not allowed:")
     for combination in sweep.refused:
         reasons = "; ".join(f"{error.code} {error.message}" for error in combination.errors)
         lines.append(f"  {describe_choices(sweep, combination)}: {escape_controls(reasons)}")
@@ -86,42 +80,23 @@ def format_refused(sweep: Sweep) -> str:
 
 def describe_choices(sweep: Sweep, combination: Combination) -> str:
     """Return a combination on one line."""
-    return escape_controls(
-        ", ".join(
-            f"{axis.name}={choice.shown}"
-            for axis, choice in zip(sweep.axes, combination.choices, strict=True)
-        )
-    )
+    pairs = zip(sweep.axes, combination.choices, strict=True)
+    return escape_controls(", ".join(f"{axis.name}={choice.shown}" for axis, choice in pairs))
 
 
 def format_csv(sweep: Sweep) -> str:
     """Return one line per combination; excluded ones have their codes in place of an exit code."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(
-        [
-            *(axis.name for axis in sweep.axes),
-            "exit",
-            "seconds",
-            *sweep.metrics,
-            "digest",
-            "refused",
-        ]
-    )
+    axes = [axis.name for axis in sweep.axes]
+    writer.writerow([*axes, "exit", "seconds", *sweep.metrics, "digest", "refused"])
     for combination, result in sweep.combinations:
         shown = [choice.shown for choice in combination.choices]
         digest = combination.config.digest if combination.config else ""
         values = [result.metrics.get(name) if result else None for name in sweep.metrics]
         ended = [describe_end(result), f"{result.seconds:.3f}"] if result else ["", ""]
-        writer.writerow(
-            [
-                *shown,
-                *ended,
-                *values,
-                digest,
-                " ".join(dict.fromkeys(error.code for error in combination.errors)),
-            ]
-        )
+        codes = " ".join(dict.fromkeys(error.code for error in combination.errors))
+        writer.writerow([*shown, *ended, *values, digest, codes])
     return text.getvalue()
 
 
@@ -138,17 +113,21 @@ def build_fields(sweep: Sweep, command: Sequence[str]) -> dict[str, Any]:
         "metrics": list(sweep.metrics),
         "left_out": sweep.left_out,
         "combinations": [
-            {
-                "values": {
-                    axis.name: choice.shown
-                    for axis, choice in zip(sweep.axes, combination.choices, strict=True)
-                },
-                "digest": combination.config.digest if combination.config else None,
-                "allowed": combination.is_allowed,
-                "same_as": combination.same_as,
-                "run": result._asdict() if result else None,
-                "findings": [build_finding_dict(error) for error in combination.errors],
-            }
+            _build_combination_fields(sweep, combination, result)
             for combination, result in sweep.combinations
         ],
+    }
+
+
+def _build_combination_fields(
+    sweep: Sweep, combination: Combination, result: Result | None
+) -> dict[str, Any]:
+    pairs = zip(sweep.axes, combination.choices, strict=True)
+    return {
+        "values": {axis.name: choice.shown for axis, choice in pairs},
+        "digest": combination.config.digest if combination.config else None,
+        "allowed": combination.is_allowed,
+        "same_as": combination.same_as,
+        "run": result._asdict() if result else None,
+        "findings": [build_finding_dict(error) for error in combination.errors],
     }

@@ -39,8 +39,10 @@ _NEEDED = "A run needs it; known results are kept."
 
 
 class Setup(Record):
-    """The setup of runs: command, target of the rendered file, concurrency, devices, time limit,
-    and maximum number.
+    """The setup of runs.
+
+    It is the command, the target of the rendered file, devices, and limits of concurrency, time and
+    number.
     """
 
     command: tuple[str, ...]
@@ -200,10 +202,10 @@ class Runner:
 def identify_files(command: Sequence[str]) -> dict[str, str]:
     """Return size and time of each file named by a command."""
     identities = {}
-    for word in command:
-        if os.path.isfile(word):
-            status = os.stat(word)
-            identities[word] = f"{status.st_size}-{status.st_mtime_ns}"
+    for argument in command:
+        if os.path.isfile(argument):
+            status = os.stat(argument)
+            identities[argument] = f"{status.st_size}-{status.st_mtime_ns}"
     return identities
 
 
@@ -211,8 +213,11 @@ def parse_devices(text: str) -> tuple[str, ...]:
     """Return devices from ``0-3,6``. Raises NpuprofError."""
     devices: list[int] = []
     for part in text.split(","):
-        match = re.fullmatch(r"\s*([0-9]{1,4})(?:-([0-9]{1,4}))?\s*", part)
-        numbers = range(int(match[1]), int(match[2] or match[1]) + 1) if match else ()
+        match = re.fullmatch(r"\s*(?P<first>[0-9]{1,4})(?:-(?P<last>[0-9]{1,4}))?\s*", part)
+        numbers = range(0)
+        if match:
+            first = int(match["first"])
+            numbers = range(first, int(match["last"] or first) + 1)
         if not numbers:
             raise build_usage_error(
                 f"--devices {text!r} names no devices", "write them as in 0-7, or 0,2,4"

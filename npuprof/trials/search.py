@@ -40,8 +40,9 @@ class Pending(Exception):  # noqa: N818 - no error: what has to be known first
 
 
 class Cause(Record):
-    """A smallest set of units that causes the effect: without any of them it is gone, or that is
-    ``undecided``.
+    """A smallest set of units that causes the effect.
+
+    Without any of them it is gone, or that is ``undecided``.
     """
 
     units: int

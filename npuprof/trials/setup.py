@@ -37,8 +37,9 @@ def build_setup(options: Any, metrics: dict[str, str], target: str) -> Setup:
 def build_fit(
     setup: Setup, trusting: bool = True, checking: bool = True
 ) -> Callable[[Config], None]:
-    """Return a function that raises NpuprofError for a config that the checks reject, needs trust,
-    or cannot be rendered.
+    """Return a function that rejects configs.
+
+    It raises NpuprofError if the checks reject a config, or it needs trust or cannot be rendered.
     """
 
     def fit(config: Config) -> None:

@@ -88,7 +88,10 @@ def split_values(text: str, key: str = "KEY") -> list[str]:
 
     Raises NpuprofError for a comma next to an unmatched quote or bracket, which is ambiguous.
     """
-    values, start, closing, is_balanced = [], 0, list[str](), True
+    values: list[str] = []
+    closing: list[str] = []  # the closing brackets that are still missing, the innermost last
+    start = 0
+    is_balanced = True
     for match in _TOKEN.finditer(text):
         part = match[0]
         if part in _CLOSED_BY:
@@ -101,14 +104,11 @@ def split_values(text: str, key: str = "KEY") -> list[str]:
             values.append(text[start : match.start()].strip())
             start = match.end()
     if "," in text and (closing or not is_balanced):
-        what, why = (
-            f"a quote or bracket in the values of {key} has no other one: {text}",
-            "It is not known where a value ends.",
-        )
+        what = f"a quote or bracket in the values of {key} has no other one: {text}"
+        why = "It is not known where a value ends."
         hint = f"write the other one, or put the value in quotes, as in --vary '{key}=\"it's\",b'"
-        raise build_error(
-            "NP902", what, why, hint, where=assignment_arguments.place_argument("vary")
-        )
+        location = assignment_arguments.place_argument("vary")
+        raise build_error("NP902", what, why, hint, where=location)
     return [*values, text[start:].strip()]
 
 
@@ -119,27 +119,19 @@ def build_axes(vary: Sequence[str], mixins: Sequence[str]) -> Iterator[Axis]:
     seen: set[str] = set()
     for text in vary:
         key, _, values = text.partition("=")
-        if key.strip() in seen:
-            raise build_usage_error(
-                f"{key.strip()} is varied twice", "name all its values in one --vary"
-            )
-        seen.add(key.strip())
-        parts = list(dict.fromkeys(split_values(values, key.strip())))
+        name = key.strip()
+        if name in seen:
+            raise build_usage_error(f"{name} is varied twice", "name all its values in one --vary")
+        seen.add(name)
+        parts = list(dict.fromkeys(split_values(values, name)))
         if "" in parts:
             hint = f'write --vary {key or "KEY"}=V1,V2; an empty text is ""'
             raise build_usage_error(f"--vary {text!r} has a value that is empty", hint)
-        yield Axis(
-            key.strip(),
-            tuple(
-                Choice(
-                    part,
-                    tuple(
-                        assignment_arguments.parse_assignments([f"{key}={part}"], argument="vary")
-                    ),
-                )
-                for part in parts
-            ),
-        )
+        choices = []
+        for part in parts:
+            steps = assignment_arguments.parse_assignments([f"{key}={part}"], argument="vary")
+            choices.append(Choice(part, tuple(steps)))
+        yield Axis(name, tuple(choices))
     for number, text in enumerate(mixins, 1):
         parts = [part.strip() for part in text.split(",")]
         if "" in parts:
@@ -156,9 +148,9 @@ def combine_axes(
     axes: Sequence[Axis],
     resolve: Resolve,
     fit: Callable[[Config], None],
-    is_wanted: Callable[[Config], bool],
+    is_selected: Callable[[Config], bool],
 ) -> list[Combination]:
-    """Return the wanted combinations, in the order of the axes, the last varying fastest.
+    """Return the selected combinations, in the order of the axes, the last varying fastest.
 
     Raises NpuprofError for too many.
 
@@ -181,24 +173,22 @@ def combine_axes(
                 [choice.mixin for choice in choices if choice.mixin],
                 [step for choice in choices for step in choice.steps],
             )
-            if not is_wanted(config):
+            if not is_selected(config):
                 continue
             fit(config)
         except NpuprofError as error:
             errors = list_errors(error)
-        first = (
-            digests.setdefault(config.digest, len(combinations))
-            if config is not None and not errors
-            else len(combinations)
-        )
-        combinations.append(
-            Combination(choices, config, errors, first if first < len(combinations) else None)
-        )
+        same_as = None
+        if config is not None and not errors:
+            same_as = digests.get(config.digest)
+            if same_as is None:
+                digests[config.digest] = len(combinations)
+        combinations.append(Combination(choices, config, errors, same_as))
     return combinations
 
 
 def count_combinations(axes: Sequence[Axis]) -> int:
-    """Return the number of combinations, including unwanted ones."""
+    """Return the number of combinations, including those that are not selected."""
     return math.prod(len(axis.choices) for axis in axes)
 
 
@@ -209,27 +199,23 @@ def run_combinations(
 
     Raises NpuprofError.
     """
-    wanted = list_configs(combinations)
+    configs = list_configs(combinations)
 
-    def find_wanted() -> list[Config]:
-        return [config for config in wanted if config.digest not in runner.journal.results]
+    def list_pending() -> list[Config]:
+        return [config for config in configs if config.digest not in runner.journal.results]
 
     def watch() -> None:
-        done = len(wanted) - len(find_wanted())
-        tell(f"{done} of {len(wanted)} combinations run, {runner.running} under way")
+        done = len(configs) - len(list_pending())
+        tell(f"{done} of {len(configs)} combinations run, {runner.running} under way")
 
-    return runner.drive(find_wanted, watch)
+    return runner.drive(list_pending, watch)
 
 
 def describe_end(result: Result) -> str:
     """Return how a run ended, in a word."""
-    return (
-        "hang"
-        if result.hung
-        else name_signal(result.signal)
-        if result.signal is not None
-        else str(result.exit)
-    )
+    if result.hung:
+        return "hang"
+    return name_signal(result.signal) if result.signal is not None else str(result.exit)
 
 
 def find_value(result: Result, name: str) -> float | None:
@@ -245,8 +231,9 @@ class Goal(Record):
 
 
 def parse_goal(text: str, names: Sequence[str]) -> Goal:
-    """Return the goal of ``min:loss``, ``max:speed`` or a bare name: the maximum, for ``time`` the
-    minimum. Raises NpuprofError.
+    """Return the goal of ``min:loss``, ``max:speed`` or a bare name.
+
+    For a bare name it is the maximum, for ``time`` the minimum. Raises NpuprofError.
     """
     way, colon, name = text.partition(":")
     if not colon:
@@ -261,21 +248,29 @@ def parse_goal(text: str, names: Sequence[str]) -> Goal:
     return Goal(name, way == "max")
 
 
-def find_best(
-    rows: Iterable[tuple[Combination, Result | None]], goal: Goal
-) -> tuple[Config, Combination, float] | None:
+class Best(Record):
+    """The combination with the best value of a metric."""
+
+    config: Config
+    combination: Combination
+    value: float
+
+
+def find_best(rows: Iterable[tuple[Combination, Result | None]], goal: Goal) -> Best | None:
     """Return the best combination with a successful run, with its value.
 
-    None if none has the metric.
+    None if none has the metric. The first one counts if values are equal.
     """
-    known = [
-        (combination.config, combination, value)
-        for combination, result in rows
-        if combination.config is not None and result is not None and result.exit == 0
-        if (value := find_value(result, goal.name)) is not None
-    ]
-    numbers = [row for row in known if not math.isnan(row[2])]
-    return min(numbers, key=lambda row: -row[2] if goal.greatest else row[2], default=None)
+    best = None
+    for combination, result in rows:
+        if combination.config is None or result is None or result.exit != 0:
+            continue
+        value = find_value(result, goal.name)
+        if value is None or math.isnan(value):
+            continue
+        if best is None or (value > best.value if goal.greatest else value < best.value):
+            best = Best(combination.config, combination, value)
+    return best
 
 
 def find_result(combination: Combination, journal: Journal) -> Result | None:
@@ -288,58 +283,57 @@ def find_result(combination: Combination, journal: Journal) -> Result | None:
     return results[-1] if results else None
 
 
-#: How a job ended: its digest, exit code and seconds.
-JobEnd = tuple[str, int, float]
+class JobEnd(Record):
+    """How the job of a combination ended."""
+
+    digest: str
+    code: int
+    seconds: float
 
 
-def _take(
+def _import_result(
     journal: Journal, end: JobEnd, timeout: float | None, metrics: dict[str, float], log: str
 ) -> bool:
     """Import the result of a scheduler's job; return whether it counts.
 
     ``timeout`` may have ended it with 124, or 137 if it was killed.
     """
-    digest, code, seconds = end
-    if code in (126, 127):
+    code = end.code
+    if code in (126, 127):  # the command was not found, or cannot be executed
         return False
-    number = code - 128 if 128 < code < 128 + 65 else None
-    hung = timeout is not None and code in (124, 137) and seconds > timeout - 1
-    journal.add(
-        build_result(digest, Ended(None if number else code, number, seconds, hung), metrics, log)
-    )
+    number = code - 128 if 128 < code < 128 + 65 else None  # of the signal, as shells report it
+    hung = timeout is not None and code in (124, 137) and end.seconds > timeout - 1
+    ended = Ended(None if number else code, number, end.seconds, hung)
+    journal.add(build_result(end.digest, ended, metrics, log))
     return True
 
 
-def take_results(journal: Journal, metrics: dict[str, str], timeout: float | None = None) -> int:
+def import_results(journal: Journal, metrics: dict[str, str], timeout: float | None = None) -> int:
     """Import the results of scheduler jobs from the results folder; return their number."""
-    taken = 0
+    imported = 0
     for end in _list_ends(journal.tree):
-        if end[0] not in journal.results:
-            log = f"results/{end[0]}.log"
-            taken += _take(
-                journal,
-                end,
-                timeout,
-                read_metrics(journal.tree, log, metrics),
-                os.path.join(journal.folder, log),
-            )
-    return taken
+        if end.digest not in journal.results:
+            log = f"results/{end.digest}.log"
+            values = read_metrics(journal.tree, log, metrics)
+            path = os.path.join(journal.folder, log)
+            imported += _import_result(journal, end, timeout, values, path)
+    return imported
 
 
-def take_logs(
+def import_pod_logs(
     journal: Journal,
     metrics: dict[str, str],
     text: str,
-    wanted: Sequence[str],
+    digests: Sequence[str],
     timeout: float | None = None,
 ) -> int:
-    """Import the output of an Indexed Job's pods; return the number of results among ``wanted``.
+    """Import the output of an Indexed Job's pods; return the number of results for ``digests``.
 
     The last line of each pod identifies its combination and how it ended; the preceding lines are
     its output. With pod names before lines (``--prefix``), lines may be in any order.
     """
     readers: dict[str, MetricReader] = {}
-    taken = 0
+    imported = 0
     for line in text.splitlines():
         match = _PREFIX.match(line)
         pod = match[0] if match else ""
@@ -349,10 +343,10 @@ def take_logs(
             reader.add(f"{output}\n".encode())
         if ending is None:
             continue
-        if ending[0] in wanted and ending[0] not in journal.results:
-            taken += _take(journal, ending, timeout, reader.found, "")
+        if ending.digest in digests and ending.digest not in journal.results:
+            imported += _import_result(journal, ending, timeout, reader.found, "")
         del readers[pod]
-    return taken
+    return imported
 
 
 def _read_pod_line(line: str) -> tuple[str, JobEnd | None]:
@@ -362,7 +356,9 @@ def _read_pod_line(line: str) -> tuple[str, JobEnd | None]:
         return line, None
     try:
         fields = json.loads(line[len(output) :])
-        return output, (str(fields["npuprof_trial"]), int(fields["exit"]), float(fields["seconds"]))
+        return output, JobEnd(
+            str(fields["npuprof_trial"]), int(fields["exit"]), float(fields["seconds"])
+        )
     except (ValueError, LookupError, TypeError):
         return line, None
 
@@ -374,4 +370,4 @@ def _list_ends(tree: Tree) -> Iterator[JobEnd]:
         if dot and kind == "end":
             with suppress(OSError, ValueError), tree.open_reader(f"results/{name}") as file:
                 code, began, ended = file.read(200).decode("ascii").split()
-                yield digest, int(code), max(float(ended) - float(began), 0.0)
+                yield JobEnd(digest, int(code), max(float(ended) - float(began), 0.0))

@@ -1,5 +1,6 @@
-"""Resolution: the published cases, an independent second resolver, origins against the
-text, digests.
+"""Resolution: published cases, a second resolver, origins and digests.
+
+Origins are compared with the text.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Releases of frameworks beside CANN: the data, ranges in both numberings, claims, contexts, and
-variables that a release does not read.
+"""Releases of frameworks beside CANN.
+
+Data, ranges in both numberings, claims, contexts, and variables that a release does not read.
 """
 
 from __future__ import annotations

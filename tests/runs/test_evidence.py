@@ -183,8 +183,9 @@ def _write_truth(chance: random.Random, pid: int) -> tuple[str, dict[str, Any]]:
 
 
 def _damage(chance: random.Random, runs: list[str]) -> bytes:
-    """Return what is left of runs that write to one screen: lines are lost, cut, torn and mixed
-    with others.
+    """Return what remains of runs that write to one screen.
+
+    Lines are lost, cut, torn and mixed with others.
     """
     lines = [
         re.split(r"(?m)^(?=\[)", text)[1:] for text in runs

@@ -1,5 +1,6 @@
-"""What programs between a process and a file make of its lines: never a verdict that the whole
-lines would not give.
+"""Damage that programs between a process and a file do to its lines.
+
+The verdict is never one that the complete lines would not give.
 """
 
 from __future__ import annotations
@@ -213,8 +214,9 @@ def test_in_a_log_with_torn_lines_no_other_value_is_proven(tmp_path: Path) -> No
 def test_lines_without_the_title_of_their_block_prove_nothing_and_cast_doubt(
     tmp_path: Path,
 ) -> None:
-    """Of two sessions the second has another value: what is left of its block says so, though not
-    of what it is.
+    """One of two sessions has another value.
+
+    The rest of its block shows that a value differs, but not which.
     """
     run = write_run(
         {},
@@ -274,8 +276,9 @@ TF2 = write_tf2_block(
 def test_a_spoilt_log_of_tf2_does_not_say_what_is_not_in_it(
     tmp_path: Path, change: Callable[[str], str]
 ) -> None:
-    """Each setting has one line there, and none where nobody set it: where lines are spoilt, that
-    one may be.
+    """Each setting has one line there, and none if it is unset.
+
+    If lines are damaged, that one may be.
     """
     is_truncated = "".join(f"{change(line)}\n" for line in TF2.splitlines())
     assert list_states(tmp_path, TF2, op_debug_config="/a", deterministic=1) == [

@@ -1,5 +1,6 @@
-"""Graph dumps, of which only the nodes that carry options are read: with the outcome of reading
-each line, and at less cost.
+"""Graph dumps, of which only the nodes that carry options are read.
+
+The result is that of reading each line, at less cost.
 """
 
 from __future__ import annotations

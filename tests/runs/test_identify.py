@@ -1,6 +1,4 @@
-"""``whatran``: digests of both kinds, and whatever says one, traced to presets, commits
-and versions.
-"""
+"""``whatran``: digests of both kinds, traced to presets, commits and versions."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""``verify`` on logs that are cut: while they are written, in another file, in the midst of a
-block. A loss proves nothing.
+"""``verify`` on incomplete logs: a loss proves nothing.
+
+They are cut while they are written, in another file, or inside a block.
 """
 
 from __future__ import annotations

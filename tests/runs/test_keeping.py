@@ -1,5 +1,6 @@
-"""Standard error of a command that is run with ``--prove``: kept, because TF 2 says there what it
-uses, and shown as without us.
+"""Standard error of a command that is run with ``--prove``.
+
+It is kept, because TF 2 logs its options there, and is shown as without npuprof.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""``run --record`` as the parent of a command: real processes, real signals, a real terminal, real
-launchers.
+"""``run --record`` as the parent of a command.
+
+The tests use real processes, signals, terminals and launchers.
 """
 
 from __future__ import annotations

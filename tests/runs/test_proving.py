@@ -1,5 +1,6 @@
-"""``run --prove``: the log is switched on for a real process, which writes one as the adapter
-would, and held against the preset.
+"""``run --prove`` enables the log of a process and compares it with the preset.
+
+A real process writes one as the adapter would.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Variables that torch_npu writes down with ``TORCH_NPU_LOGS=env``, as evidence: of which process,
-and never more than the lines show.
+"""Variables that torch_npu logs with ``TORCH_NPU_LOGS=env``.
+
+They are assigned to their process, and prove no more than the lines show.
 
 The lines are made as its sources write them: ``Logger::log`` in ``csrc/logging/Logger.cpp`` for the
 variables that C++ reads, the logger of torch (``TorchLogsFormatter``) for those that

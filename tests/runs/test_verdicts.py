@@ -1,6 +1,4 @@
-"""What evidence proves of settings: logs with known truth, made for each case, and the verdict that
-may be claimed.
-"""
+"""Verdicts on settings by logs that are written for each case, with known truth."""
 
 from __future__ import annotations
 
@@ -201,8 +199,9 @@ def test_a_block_that_every_operator_writes_counts_where_it_started_the_engine(
 
 
 def test_sessions_that_may_be_of_several_processes_have_to_agree(tmp_path: Path) -> None:
-    """On a screen the adapter of 2020 named no process: one of two ranks may have set what the
-    other has not.
+    """On a screen the adapter of 2020 named no process.
+
+    One of two ranks may have set what the other has not.
     """
     lines = ["[GEOP] variable_acceleration :", "[GEOP] variable_acceleration :0"]
     named = "".join(write_line(line, "session_manager.cc", old=True) for line in lines)
@@ -413,8 +412,9 @@ def test_a_block_of_tensorflow_2_that_has_lost_a_line_proves_no_absence(
 def test_a_block_of_tensorflow_2_that_is_cut_does_not_say_what_a_warning_means(
     tmp_path: Path,
 ) -> None:
-    """Adapters with one map warn of what they refuse, those with two of what goes to sessions: how
-    a block begins is no sign of either.
+    """Adapters with one map warn of what they reject, those with two of what goes to sessions.
+
+    The beginning of a block is no sign of either.
     """
     warned = write_tf2_line("Unrecognized graph engine option input_fusion_size:1800", "W")
     old, new = (

@@ -1,5 +1,6 @@
-"""Each option of TensorFlow 1, each adapter, each level of logs, each thing a script may do with
-it: what is said is what is so.
+"""Verdicts on each TensorFlow 1 option, for each adapter, log level and use in a script.
+
+They are compared with the truth.
 """
 
 from collections import Counter
@@ -48,8 +49,9 @@ class Row(NamedTuple):
 
 
 def _list_values(option: wire.Option, snapshot: str) -> list[Any]:
-    """Return values of which the first is, where there is one, what the newest adapter does not
-    have unset.
+    """Return the values of an option.
+
+    The first is, if possible, one that the newest adapter logs differently from an unset option.
     """
     unset = {key.unset for key in option.keys if key.since <= snapshot}
     return sorted(option.values, key=lambda value: wire.write_value(option, value) in unset)

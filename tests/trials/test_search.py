@@ -1,5 +1,6 @@
-"""The search for causes: what it finds of planted ones, how many trials it asks for, and that the
-same answers give the same questions.
+"""The search for causes.
+
+It finds planted ones, in a limited number of trials; the same answers give the same questions.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ def bits(*places: int) -> int:
 
 
 def search(count: int, truth: Truth) -> tuple[Cause, list[int]]:
-    """Return what is found among so many units, and the trials that were asked for, the
-    ends first.
+    """Return what is found among so many units, and the requested trials.
+
+    The ends come first.
     """
     requested = [0, (1 << count) - 1]
 

@@ -1,5 +1,6 @@
-"""What a combination is made of: each change alone gives back itself, all of them the other end, on
-the presets of this repository.
+"""What a combination consists of, on the presets of this repository.
+
+Each change alone gives itself, all of them give the other end.
 """
 
 from __future__ import annotations
@@ -83,8 +84,9 @@ def test_every_combination_differs_from_the_first_end_in_its_changes_alone(name:
 
 
 def test_nothing_that_goes_with_what_it_needs_breaks_a_rule() -> None:
-    """Of each rule of the catalogue, from nothing to its good example: taking any unit away leaves
-    what the checks allow.
+    """Each rule of the catalogue, from nothing to its good example.
+
+    The checks allow what remains without any one unit.
     """
     tried = 0
     for rule in load_rules():

@@ -47,7 +47,7 @@ class Epoch:
     """The engine from one start to the next.
 
     ``maps`` are by stage: ``init``, ``session``, ``graph``, and ``single``, ``partition``,
-    ``operator``, ``add graph`` for lines of these kinds. ``requested`` are init options that arrived
+    ``operator``, ``add graph`` for lines of these kinds. ``requested`` are init options that came
     after the engine start; ``late`` is set if somebody tried that, ``joined`` if a session was
     created afterwards, ``doubtful`` if a block of init options may be such an attempt. ``crowded``
     are stages with dropped maps.
@@ -87,13 +87,13 @@ class Epoch:
 
 
 class Process:
-    """One process: its place, its number (None if its lines lack it), its launcher label, and its
-    epochs.
+    """One process with logs.
 
-    ``tf2`` marks the adapter for TensorFlow 2, ``generation`` is the matching row of
+    ``place`` is the folder of its machine's logs, or the path of its log. ``pid`` is None if its
+    lines lack the number, ``label`` is what the launcher writes before them. ``tf2`` marks the adapter for TensorFlow 2, ``generation`` is the matching row of
     ``catalog.wire``, ``threaded`` is set if its lines name threads. ``warned`` are texts by
     attribute from warnings of TF 2, ``dumps`` maps of graph dump attributes by kind (``node``,
-    ``operator``). ``spoilt`` is set if lines are cut or merged, ``orphaned`` are keys of lines
+    ``operator``). ``is_truncated`` is set if lines are cut or merged, ``keys_without_header`` are keys of lines
     without the title of their block. ``variables`` are the texts that torch_npu read, by variable.
     """
 

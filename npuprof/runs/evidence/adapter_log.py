@@ -221,8 +221,9 @@ class AdapterLog(BlockLog):
         self._close_operator_block(process, closed, started)
 
     def _close_operator_block(self, process: Process, closed: Map, started: str | None) -> None:
-        """Record the init options of an operator: they were effective only if the operator started
-        the engine.
+        """Record the init options of an operator.
+
+        They were effective only if the operator started the engine.
         """
         if started:
             if closed not in process.epoch.requested:

@@ -1,5 +1,6 @@
-"""Graph dumps: the attributes of the nodes that carry every option, before or after
-partitioning.
+"""Graph dumps: the attributes of the nodes that carry every option.
+
+A dump is of the graph before or after partitioning.
 """
 
 from __future__ import annotations

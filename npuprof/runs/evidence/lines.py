@@ -1,5 +1,6 @@
-"""Parser of a log line: its label, its head (plog or the TensorFlow logger), and the adapter's or
-engine's message.
+"""Parser of a log line: its label, its head and its message.
+
+The head is that of plog or of the TensorFlow logger, the message the adapter's or the engine's.
 
 Launchers prepend a rank, host or container to lines, and log collectors a time. There are too many
 such labels to list, and users add their own, so a label is recognised by the head after it. It
@@ -78,8 +79,9 @@ _REMNANT = re.compile(
 
 
 class Line(NamedTuple):
-    """A relevant line: its writer (``adapter``, ``engine`` or ``tf2``), process, thread, and source
-    file or function.
+    """A relevant line of the adapter or engine.
+
+    ``writer`` is ``adapter``, ``engine`` or ``tf2``, ``origin`` the source file or function.
 
     ``glued`` is set if another line runs into it, ``ended`` unless it is the last of a file and
     lacks its newline.
@@ -133,8 +135,9 @@ def parse_line(raw: bytes) -> Line | None:
 
 
 class ReadVariable(NamedTuple):
-    """A variable that torch_npu read: the line's label, process and rank, the variable's name and
-    text, and whether it may continue.
+    """A variable that torch_npu read.
+
+    ``cut`` is set if its text may continue.
     """
 
     before: str
@@ -195,8 +198,9 @@ def _parse_plog(match: re.Match[bytes], raw: bytes) -> Line | None:
 
 
 def _match_head(head: re.Pattern[bytes], raw: bytes) -> re.Match[bytes] | None:
-    """Return the match of a head, None if its label is the rest of a cut line that runs into the
-    next one.
+    """Return the match of a head.
+
+    None if its label is the rest of a cut line that runs into the next one.
     """
     match = head.match(raw)
     return match if match is not None and not (match[1] and _REST.search(match[1])) else None
@@ -208,8 +212,9 @@ def strip_colours(raw: bytes) -> bytes:
 
 
 def has_head(raw: bytes) -> bool:
-    """Return whether a line begins with a head of plog or the TensorFlow logger, from
-    any module.
+    """Return whether a line begins with a head of plog or the TensorFlow logger.
+
+    The head may be that of any module.
     """
     return _PLOG.match(raw) is not None or _TENSORFLOW.match(raw) is not None
 

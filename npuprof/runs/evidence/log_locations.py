@@ -227,8 +227,9 @@ def _has_lines(head: bytes) -> bool:
 
 
 def is_log(head: bytes) -> bool:
-    """Return whether unnamed content begins like a log of any program, as others may write before
-    an adapter.
+    """Return whether unnamed content begins like a log of any program.
+
+    Other programs may write before an adapter.
     """
     first = next((line for line in head.splitlines()[:_MOST_LINES] if line.strip()), b"")
     return _ANY_HEAD.match(first) is not None or _has_lines(head)

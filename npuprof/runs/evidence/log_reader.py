@@ -32,14 +32,16 @@ class Processes:
         self.found: dict[tuple[str, str, int | None], Process] = {}
 
     def get(self, place: str, before: str, pid: int | None) -> Process:
-        """Return the process with a number at a place, with the label ``before`` its lines: each
-        container counts from 1.
+        """Return the process with a number, on one machine and with one label before its lines.
+
+        The label is needed because each container counts its processes from 1.
         """
         return self.found.setdefault((place, before, pid), Process(place, pid, show_writer(before)))
 
     def find_dumped(self, place: str, pid: int | None) -> Process:
-        """Return the process of a dump: the one with its number and a log, in the nearest folder if
-        there are several.
+        """Return the process of a dump.
+
+        It is the one with its number and a log, in the nearest folder if there are several.
         """
         logged = [
             process

@@ -1,5 +1,6 @@
-"""A block of ``KEY: TEXT`` lines while it is parsed: keys are in byte order, so a
-smaller key ends it.
+"""A block of ``KEY: TEXT`` lines while it is parsed.
+
+Keys are in byte order, so a smaller key ends it.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from npuprof.runs.evidence import Epoch, Map, Process, Text, Values
 
 
 class Block:
-    """One block: ``lost`` is set if lines are missing, ``epoch`` is the epoch at its start,
-    ``generation`` the one with its title.
+    """One block that may continue.
+
+    ``lost`` is set if lines are missing, ``epoch`` is the epoch at its start, ``generation`` the
+    one with its title.
 
     ``standing`` are the keys that every block of its kind has, in order: a skipped one was lost.
     Keys are ASCII.
@@ -52,8 +55,9 @@ class Block:
 
 
 class BlockLog:
-    """The lines of one writer in one stream, in blocks: each thread of a process has at most one
-    that may continue.
+    """The lines of one writer in one stream, in blocks.
+
+    Each thread of a process has at most one block that may continue.
     """
 
     def __init__(self, tail: Tail) -> None:

@@ -1,5 +1,6 @@
-"""Standard error of the adapter for TensorFlow 2: one block when a process opens its device, and
-warnings.
+"""Standard error of the adapter for TensorFlow 2.
+
+It has one block when a process opens its device, and warnings.
 """
 
 from __future__ import annotations
