@@ -1,5 +1,4 @@
-"""Conditions between options, in the syntax of the catalogue:
-``enable_dump == true and dump_path is unset``.
+"""Conditions between options, such as ``enable_dump == true and dump_path is unset``.
 
 Option names denote their values, ``env.X`` an environment variable, ``product`` and ``scenario``
 the job. A condition is parsed into nested tuples when the catalogue is built; evaluation walks the
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 #: ``(True | False | None, value)``: whether an operand is set, and its value. None means unknown.
 Lookup = "Callable[[tuple[str, ...]], tuple[bool | None, Any]]"
 
-_WORDS = {"true": True, "false": False}
+_CONSTANTS = {"true": True, "false": False}
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     **OPERATORS,
     "in": lambda a, b: a in b,
@@ -56,8 +55,8 @@ def parse_condition(text: str) -> Any:
 def _parse_expression(node: Any, text: str) -> Any:
     match type(node).__name__:
         case "BoolOp":
-            word = "and" if type(node.op).__name__ == "And" else "or"
-            return (word, *(_parse_expression(value, text) for value in node.values))
+            operator = "and" if type(node.op).__name__ == "And" else "or"
+            return (operator, *(_parse_expression(value, text) for value in node.values))
         case "UnaryOp" if type(node.op).__name__ == "Not":
             return ("not", _parse_expression(node.operand, text))
         case "UnaryOp" if (
@@ -72,20 +71,21 @@ def _parse_expression(node: Any, text: str) -> Any:
             return ("const", node.value)
         case "Tuple":
             return ("const", tuple(_parse_expression(item, text)[1] for item in node.elts))
-        case "Name" if node.id in _WORDS:
-            return ("const", _WORDS[node.id])
+        case "Name" if node.id in _CONSTANTS:
+            return ("const", _CONSTANTS[node.id])
         case "Name" | "Attribute":
             return ("value", _parse_dotted_name(node, text))
     raise ValueError(f"not a condition: {text}")
 
 
 def _parse_comparison(node: Any, text: str) -> Any:
-    word, right = type(node.ops[0]).__name__, node.comparators[0]
-    if word == "Is" and getattr(right, "id", "") in ("set", "unset"):
+    operator, right = type(node.ops[0]).__name__, node.comparators[0]
+    if operator == "Is" and getattr(right, "id", "") in ("set", "unset"):
         return (right.id, _parse_dotted_name(node.left, text))
-    if word not in _COMPARISONS:
+    if operator not in _COMPARISONS:
         raise ValueError(f"not a condition: {text}")
-    return (_COMPARISONS[word], _parse_expression(node.left, text), _parse_expression(right, text))
+    left = _parse_expression(node.left, text)
+    return (_COMPARISONS[operator], left, _parse_expression(right, text))
 
 
 def _parse_dotted_name(node: Any, text: str) -> tuple[str, ...]:
@@ -97,39 +97,29 @@ def _parse_dotted_name(node: Any, text: str) -> tuple[str, ...]:
 
 
 def find_misplaced_operand(tree: Any) -> Any:
-    """Return an operand of the wrong kind (a value in place of a condition, or a condition in place
-    of a value), or None.
+    """Return an operand of the wrong kind, or None.
+
+    That is a value in place of a condition, or a condition in place of a value.
     """
-    if tree[0] in ("and", "or", "not"):
-        return next(
-            (
-                operand
-                for child in tree[1:]
-                if (operand := find_misplaced_operand(child)) is not None
-            ),
-            None,
-        )
-    if tree[0] in ("set", "unset"):
+    operator, *parts = tree
+    if operator in ("and", "or", "not"):
+        operands = map(find_misplaced_operand, parts)
+        return next((operand for operand in operands if operand is not None), None)
+    if operator in ("set", "unset"):
         return None
-    if tree[0] not in _COMPARE:
+    if operator not in _COMPARE:
         return tree
-    return next((side for side in tree[1:] if side[0] not in ("const", "value", "*")), None)
+    return next((side for side in parts if side[0] not in ("const", "value", "*")), None)
 
 
 def list_comparisons(tree: Any) -> list[tuple[str, Any, Any]]:
     """Return each comparison of a condition: its operator and both sides."""
-    if tree[0] in _COMPARE:
+    operator, *parts = tree
+    if operator in _COMPARE:
         return [tree]
-    return (
-        [
-            comparison
-            for child in tree[1:]
-            if isinstance(child, tuple)
-            for comparison in list_comparisons(child)
-        ]
-        if tree[0] in ("and", "or", "not")
-        else []
-    )
+    if operator not in ("and", "or", "not"):
+        return []
+    return [comparison for part in parts for comparison in list_comparisons(part)]
 
 
 def find_key(path: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
@@ -166,15 +156,17 @@ def evaluate_condition(
     tree: Any, lookup: Callable[[tuple[str, ...]], tuple[bool | None, Any]]
 ) -> bool | None:
     """Return whether a condition is true, false, or unknown (None)."""
-    word = tree[0]
-    if word in ("set", "unset"):
-        known = lookup(tree[1])[0]
-        return known if known is None or word == "set" else not known
-    if word == "not":
+    operator = tree[0]
+    if operator in ("set", "unset"):
+        is_set = lookup(tree[1])[0]
+        return is_set if is_set is None or operator == "set" else not is_set
+    if operator == "not":
         inner = evaluate_condition(tree[1], lookup)
         return None if inner is None else not inner
-    if word in ("and", "or"):
-        decisive, answer = word == "or", word == "and"  # type: bool, bool | None
+    if operator in ("and", "or"):
+        # one true operand decides `or`, one false operand `and`, even if others are unknown
+        decisive = operator == "or"
+        answer: bool | None = not decisive
         for child in tree[1:]:
             truth = evaluate_condition(child, lookup)
             if truth is decisive:
@@ -186,7 +178,7 @@ def evaluate_condition(
     if left is None or right is None:
         return None
     try:
-        return _COMPARE[word](left, right)
+        return _COMPARE[operator](left, right)
     except TypeError:  # values of the wrong type have their own finding
         return None
 
@@ -199,4 +191,4 @@ def _evaluate_operand(
     if tree[0] == "value":
         return lookup(tree[1])[1]
     left, right = _evaluate_operand(tree[1], lookup), _evaluate_operand(tree[2], lookup)
-    return None if not isinstance(left, int) or not isinstance(right, int) else left * right
+    return left * right if isinstance(left, int) and isinstance(right, int) else None

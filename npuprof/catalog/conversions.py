@@ -1,5 +1,4 @@
-"""Files named only by ATC flags: operators that keep their types, image preprocessing,
-engine options.
+"""Files named only by ATC flags: operators that keep types, image preprocessing, engine options.
 
 A preset contains the path of such a file; its content is checked when a script that names it is
 linted.
@@ -14,16 +13,16 @@ from typing import Any
 from npuprof.catalog.ignored_parts import find_repeated_keys
 from npuprof.catalog.shapes import (
     NAME,
-    Fault,
     Schema,
     Structure,
+    ValueFault,
     list_entries,
     list_schema,
     map_schema,
     table_schema,
 )
 from npuprof.catalog.structures import parse_json
-from npuprof.model import Path, did_you_mean
+from npuprof.model import Path, Record, did_you_mean
 
 _TOKEN = re.compile(
     r"""\s+|\#[^\n]*|(?P<text>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|(?P<word>[A-Za-z_]\w*)|(?P<mark>[{}:\[\],;<>])
@@ -59,12 +58,24 @@ _FIELDS = (
     *(f"matrix_r{row}c{column}" for row in range(3) for column in range(3)),
     *(f"{name}_bias_{channel}" for name in ("input", "output") for channel in range(3)),
 )
-#: Allowed numbers of fields: minimum, maximum, and one further number.
-_RANGES: dict[str, tuple[int, int, int | None]] = {
-    "src_image_size_w": (2, 4096, 0),
-    "src_image_size_h": (1, 4096, 0),
-    **{f"{side}_padding_size": (0, 32, None) for side in ("left", "right", "top", "bottom")},
-    **{f"mean_chn_{channel}": (0, 255, None) for channel in range(4)},
+
+
+class _Range(Record):
+    """The numbers that a field allows: a range, and perhaps one number outside it."""
+
+    low: int
+    high: int
+    other: int | None = None
+
+    def contains(self, number: int) -> bool:
+        return self.low <= number <= self.high or number == self.other
+
+
+_RANGES = {
+    "src_image_size_w": _Range(2, 4096, other=0),
+    "src_image_size_h": _Range(1, 4096, other=0),
+    **{f"{side}_padding_size": _Range(0, 32) for side in ("left", "right", "top", "bottom")},
+    **{f"mean_chn_{channel}": _Range(0, 255) for channel in range(4)},
 }
 _OPTIONS = table_schema(
     dict.fromkeys(("global", "session", "graph"), map_schema({"type": "string"}, 0))
@@ -76,135 +87,119 @@ def _parse_names(text: str) -> Any:
     return [line.strip() for line in text.split("\n") if line.strip()]
 
 
-def _find_name_faults(value: Any) -> Iterator[Fault]:
+def _find_name_faults(value: Any) -> Iterator[ValueFault]:
     for index, name in enumerate(value):
         prefix, colons, kind = name.partition("::")
         if colons and prefix == "OpType" and not re.fullmatch(r"[A-Z][a-zA-Z0-9]*", kind):
             right = kind[:1].upper() + kind[1:]
-            yield (
-                (index,),
-                f"{kind!r} is not an operator type",
-                f"write OpType::{right}" if right.isalnum() else "write a type",
-            )
+            hint = f"write OpType::{right}" if right.isalnum() else "write a type"
+            yield ValueFault((index,), f"{kind!r} is not an operator type", hint)
         elif name.startswith("#"):
-            yield (
-                (index,),
-                f"{name!r} is read as the name of an operator",
-                "remove the line: the file takes no comments",
-            )
+            what = f"{name!r} is read as the name of an operator"
+            yield ValueFault((index,), what, "remove the line: the file takes no comments")
 
 
 def _parse_blocks(text: str) -> Any:
     """Return the blocks of a protobuf text by name, None if it is invalid."""
-    tokens: list[str] = []
-    at = 0
-    while at < len(text):
-        match = _TOKEN.match(text, at)
-        if match is None:
-            return None
-        if match.lastgroup:
-            tokens.append(match[0])
-        at = match.end()
+    tokens = _split_tokens(text)
+    if tokens is None:
+        return None
     blocks: dict[str, list[dict[str, Any]]] = {}
-    place = 0
-    while place < len(tokens):
-        name = tokens[place]
-        place += 1 + (tokens[place + 1 : place + 2] == [":"])
-        if not name.isidentifier() or tokens[place : place + 1] != ["{"]:
+    rest = iter(tokens)
+    for name in rest:
+        opening = next(rest, "")
+        if opening == ":":  # protobuf allows a colon before a block
+            opening = next(rest, "")
+        if not name.isidentifier() or opening != "{":
             return None
-        read = _parse_fields(tokens, place + 1)
-        if read is None:
+        fields = _parse_fields(rest)
+        if fields is None:
             return None
-        fields, place = read
         blocks.setdefault(name, []).append(fields)
     return blocks or None
 
 
-def _parse_fields(tokens: list[str], place: int) -> tuple[dict[str, Any], int] | None:
-    """Return the fields of a block and the position after it.
+def _split_tokens(text: str) -> list[str] | None:
+    """Return the tokens of a protobuf text without blanks and comments, None if it is invalid."""
+    tokens: list[str] = []
+    position = 0
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        if match is None:
+            return None
+        if match.lastgroup:
+            tokens.append(match[0])
+        position = match.end()
+    return tokens
+
+
+def _parse_fields(tokens: Iterator[str]) -> dict[str, Any] | None:
+    """Consume the tokens of a block up to its closing brace, and return its fields.
 
     None if it is unterminated or invalid.
     """
     fields: dict[str, Any] = {}
-    while place < len(tokens):
-        name = tokens[place]
-        if name in ("}", ",", ";"):
-            place += 1
-            if name == "}":
-                return fields, place
+    for name in tokens:
+        if name == "}":
+            return fields
+        if name in (",", ";"):
             continue
-        value = tokens[place + 2 : place + 3]
-        if (
-            not name.isidentifier()
-            or not value
-            or tokens[place + 1] != ":"
-            or value[0] in set("{}:[],;<>")
-        ):
+        colon, value = next(tokens, ""), next(tokens, "")
+        if not name.isidentifier() or colon != ":" or not value or value in "{}:[],;<>":
             return None
-        fields[name] = value[0]
-        place += 3
+        fields[name] = value
     return None
 
 
-def _find_block_faults(value: Any) -> Iterator[Fault]:
+def _find_block_faults(value: Any) -> Iterator[ValueFault]:
     for name, blocks in value.items():
         if name != "aipp_op":
-            yield (name,), f"unknown block {name!r}", "write aipp_op"
+            yield ValueFault((name,), f"unknown block {name!r}", "write aipp_op")
             continue
         for index, fields in enumerate(blocks):
             yield from _find_field_faults(fields, (name, index))
 
 
-def _find_field_faults(fields: dict[str, str], path: Path) -> Iterator[Fault]:
+def _find_field_faults(fields: dict[str, str], path: Path) -> Iterator[ValueFault]:
     for name in fields:
-        if name not in _FIELDS and (
-            hint := did_you_mean(name, _FIELDS, "")
-        ):  # the fields of other products are not all listed
-            yield (*path, name), f"unknown field {name!r}", hint
+        # the fields of other products are not all listed: only similar names are reported
+        if name not in _FIELDS and (hint := did_you_mean(name, _FIELDS)):
+            yield ValueFault((*path, name), f"unknown field {name!r}", hint)
     mode = fields.get("aipp_mode")
     if mode not in _MODES:
         what = "no aipp_mode" if mode is None else f"{mode!r} is not a mode"
-        yield (*path, "aipp_mode"), what, "write aipp_mode: static or aipp_mode: dynamic"
+        hint = "write aipp_mode: static or aipp_mode: dynamic"
+        yield ValueFault((*path, "aipp_mode"), what, hint)
     if mode == "dynamic" and "max_src_image_size" not in fields:
-        yield (
-            (*path, "aipp_mode"),
-            "the dynamic mode needs max_src_image_size",
-            "write max_src_image_size: and a number of bytes",
-        )
+        what = "the dynamic mode needs max_src_image_size"
+        hint = "write max_src_image_size: and a number of bytes"
+        yield ValueFault((*path, "aipp_mode"), what, hint)
     form = fields.get("input_format", "")
-    if form and form not in _FORMATS and (hint := did_you_mean(form, _FORMATS, "")):
-        yield (*path, "input_format"), f"{form!r} is not an image format", hint
-    for name, (low, high, also) in _RANGES.items():
-        number = fields.get(name, str(low))
-        if (
-            re.fullmatch(r"-?\d{1,18}", number, re.ASCII)
-            and not low <= int(number) <= high
-            and int(number) != also
-        ):
-            yield (*path, name), f"{name} is out of range", f"write {low} to {high}"
+    if form and form not in _FORMATS and (hint := did_you_mean(form, _FORMATS)):
+        yield ValueFault((*path, "input_format"), f"{form!r} is not an image format", hint)
+    for name, allowed in _RANGES.items():
+        text = fields.get(name, "")
+        if re.fullmatch(r"-?\d{1,18}", text, re.ASCII) and not allowed.contains(int(text)):
+            hint = f"write {allowed.low} to {allowed.high}"
+            yield ValueFault((*path, name), f"{name} is out of range", hint)
 
 
-def _find_engine_faults(value: Any) -> Iterator[Fault]:
+def _find_engine_faults(value: Any) -> Iterator[ValueFault]:
     for part, levels in value.items():
         if part not in _ENGINE["properties"]:
-            yield (
-                (part,),
-                f"unknown key {part!r}",
-                did_you_mean(part, _ENGINE["properties"], 'write "compile options"'),
-            )
+            hint = did_you_mean(part, _ENGINE["properties"], 'write "compile options"')
+            yield ValueFault((part,), f"unknown key {part!r}", hint)
         for level, options in list_entries(levels):
             if level not in _OPTIONS["properties"]:
-                yield (part, level), f"unknown key {level!r}", "write global, session or graph"
+                hint = "write global, session or graph"
+                yield ValueFault((part, level), f"unknown key {level!r}", hint)
             for name, text in list_entries(options):
                 if not name or not isinstance(text, str):
-                    yield (
-                        (part, level, name),
-                        f"{name!r} has no text",
-                        "write the key of an option, and its value in quotes",
-                    )
+                    hint = "write the key of an option, and its value in quotes"
+                    yield ValueFault((part, level, name), f"{name!r} has no text", hint)
 
 
-def _refuse_to_write(value: Any) -> str:
+def _reject_formatting(value: Any) -> str:
     raise TypeError(value)  # presets contain the path of such a file
 
 
@@ -212,7 +207,7 @@ def _build_form(
     shape: str,
     schema: Schema,
     parse: Callable[[str], Any],
-    find_faults: Callable[[Any], Iterator[Fault]],
+    find_faults: Callable[[Any], Iterator[ValueFault]],
     file: str,
     **named: Any,
 ) -> Structure:
@@ -220,7 +215,7 @@ def _build_form(
         shape,
         schema,
         parse,
-        _refuse_to_write,
+        _reject_formatting,
         lambda value: list(find_faults(value)),
         file,
         **named,

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from npuprof.catalog.shapes import IgnoredPart
 from npuprof.system import lazy_pattern
 
-#: An ignored part: its line, what it is, and what to write.
-Dropped = tuple[int, str, str]
-
-_JSON_TOKEN = lazy_pattern(r'"(?:\\.|[^"\\])*"(\s*:)?|[{}\[\]]')
+_JSON_TOKEN = lazy_pattern(r'"(?:\\.|[^"\\])*"(?P<colon>\s*:)?|[{}\[\]]')
 _TAGS = ("[ByOpType]", "[ByNodeName]")
 _DEBUG_KEY = lazy_pattern(r"op_debug_(?:config|list)\s*=\s*\S")
 
@@ -18,35 +16,31 @@ def _shorten(text: str) -> str:
     return text if len(text) <= 72 else f"{text[:69]}..."
 
 
-def find_repeated_keys(text: str) -> list[Dropped]:
+def find_repeated_keys(text: str) -> list[IgnoredPart]:
     """Return duplicate keys in the objects of a JSON text; empty if the text is not JSON."""
     import json
 
     open_tables: list[set[str]] = []
-    repeated: list[Dropped] = []
+    repeated: list[IgnoredPart] = []
     for token in _JSON_TOKEN.finditer(text):
         if token[0] in "{[":
             open_tables.append(set())
         elif token[0] in "}]":
             open_tables = open_tables[:-1]
-        elif token[1] and open_tables:
+        elif token["colon"] and open_tables:
             try:
-                name = json.loads(token[0][: -len(token[1])], strict=False)
+                name = json.loads(token[0].removesuffix(token["colon"]), strict=False)
             except ValueError:
                 return []
             if name in open_tables[-1]:
-                repeated.append(
-                    (
-                        text.count("\n", 0, token.start()) + 1,
-                        f"{_shorten(name)} is set twice: the last one counts",
-                        "write it once",
-                    )
-                )
+                line = text.count("\n", 0, token.start()) + 1
+                what = f"{_shorten(name)} is set twice: the last one counts"
+                repeated.append(IgnoredPart(line, what, "write it once"))
             open_tables[-1].add(name)
     return repeated
 
 
-def find_dropped_modes(text: str) -> Iterator[Dropped]:
+def find_dropped_modes(text: str) -> Iterator[IgnoredPart]:
     """Yield the ignored lines of an op_precision.ini."""
     section = _TAGS[0]
     named: set[tuple[str, str]] = set()
@@ -57,64 +51,48 @@ def find_dropped_modes(text: str) -> Iterator[Dropped]:
         if not equals and name in _TAGS:
             section = name
         elif not equals and name.startswith("["):
-            yield (
-                number,
-                f"unknown tag {_shorten(name)}: the lines after it are read as part of {section}",
-                f"write {' or '.join(_TAGS)}",
-            )
+            what = f"unknown tag {_shorten(name)}: the lines after it are read as part of {section}"
+            yield IgnoredPart(number, what, f"write {' or '.join(_TAGS)}")
         elif not equals:
             left, colon, right = (part.strip() for part in name.partition(":"))
             hint = (
                 f"write {_shorten(f'{left}={right}')}" if colon else "write Conv2D=high_precision"
             )
-            yield number, f"{_shorten(name)} is not a line Name=mode", hint
+            yield IgnoredPart(number, f"{_shorten(name)} is not a line Name=mode", hint)
         elif not name or not mode:
-            yield (
-                number,
-                f"{_shorten(line.strip())} has no {'mode' if name else 'name'}",
-                "write Name=mode, or omit it",
-            )
+            what = f"{_shorten(line.strip())} has no {'mode' if name else 'name'}"
+            yield IgnoredPart(number, what, "write Name=mode, or omit it")
         elif (section, name) in named:
-            yield (
-                number,
-                f"{_shorten(name)} is set twice in {section}: the first line counts",
-                "write it once",
-            )
+            what = f"{_shorten(name)} is set twice in {section}: the first line counts"
+            yield IgnoredPart(number, what, "write it once")
         else:
             named.add((section, name))
 
 
-def find_repeated_rules(text: str) -> Iterator[Dropped]:
-    """Yield the lines of a customize_dtypes.cfg for an operator that an earlier line
-    already covers.
-    """
+def find_repeated_rules(text: str) -> Iterator[IgnoredPart]:
+    """Yield the lines of a customize_dtypes.cfg for an operator of an earlier line."""
     named: set[str] = set()
     for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
         by_type = "OpType::" if line.startswith("OpType::") else ""
         name = by_type + line.strip().removeprefix("OpType::").partition(":")[0]
         if name in named:
-            yield number, f"{_shorten(name)} is set twice: the first line counts", "write it once"
+            what = f"{_shorten(name)} is set twice: the first line counts"
+            yield IgnoredPart(number, what, "write it once")
         named.add(name)
 
 
-def find_dropped_debug_lines(text: str) -> Iterator[Dropped]:
+def find_dropped_debug_lines(text: str) -> Iterator[IgnoredPart]:
     """Yield the ignored lines of an op_debug.cfg: the last line of a key wins."""
     last: dict[str, int] = {}
     for number, line in enumerate(map(str.strip, text.split("\n")), 1):
         if not line or line.startswith("#"):
             continue
         if not _DEBUG_KEY.search(line):
-            yield (
-                number,
-                f"{_shorten(line)} is not a line op_debug_config=... or op_debug_list=...",
-                "correct it, or omit it",
-            )
+            what = f"{_shorten(line)} is not a line op_debug_config=... or op_debug_list=..."
+            yield IgnoredPart(number, what, "correct it, or omit it")
             continue
         name = line.partition("=")[0].strip()
         if name in last:
-            yield (
-                last[name],
-                f"{_shorten(name)} is set twice: the last line counts",
-                "write it once",
-            )
+            what = f"{_shorten(name)} is set twice: the last line counts"
+            yield IgnoredPart(last[name], what, "write it once")
         last[name] = number

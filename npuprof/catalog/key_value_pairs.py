@@ -1,29 +1,27 @@
-"""Variables with key-value pairs, such as PYTORCH_NPU_ALLOC_CONF: conversion to tables, and faults
-of pairs.
-"""
+"""Variables with key-value pairs, such as PYTORCH_NPU_ALLOC_CONF: their tables and faults."""
 
 from __future__ import annotations
 
 import re
 from functools import cache
-from itertools import pairwise
 
 from npuprof.catalog import find_variable
 from npuprof.catalog.records import Variable
-from npuprof.catalog.shapes import Schema, Structure, map_schema
+from npuprof.catalog.shapes import Schema, Structure, ValueFault, map_schema
 from npuprof.document.keys import (
     format_plain_value,
     format_range,
     format_short_value,
     format_toml_value,
 )
-from npuprof.model import Path, did_you_mean
+from npuprof.model import did_you_mean
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 _SWITCHES = {"true": True, "false": False}
+_NUMBER_TYPES: dict[str, tuple[type[int | float], ...]] = {"int": (int,), "float": (int, float)}
 _SCALAR: Schema = {"anyOf": [{"type": "string"}, {"type": "number"}, {"type": "boolean"}]}
 
 
@@ -37,29 +35,26 @@ def find_pairs_form(name: str) -> Structure | None:
     if variable is None or variable.kind != "pairs":
         return None
     key, rule = next(iter(variable.items.items()), ("KEY", None))
+    example = format_toml_value(_read_value(variable, key, _write_example(rule)))
     return Structure(
-        shape=(
-            f"a table such as {{ {key} = "
-            f"{format_toml_value(_read_value(variable, key, _write_example(rule)))} }}"
-        ),
+        shape=f"a table such as {{ {key} = {example} }}",
         schema=map_schema(_SCALAR, 0),
         parse=lambda text: parse_pairs(variable, text),
         format=lambda table: format_pairs(variable, table),
-        faults=lambda table: [
-            (path, what, hint) for path, what, _, hint in find_pair_faults(variable, table)
-        ],
+        faults=lambda table: find_pair_faults(variable, table),
     )
 
 
 def parse_pairs(variable: Variable, text: str) -> dict[str, Any] | None:
-    """Return the table of a text, None if an item is not a pair or a key occurs twice:
-    ``{"max_split_size_mb": 256}``.
+    """Return the table of a text: ``{"max_split_size_mb": 256}``.
+
+    None if an item is not a pair or a key occurs twice.
     """
     table: dict[str, Any] = {}
     items = _split_items(variable, text)
-    for place, item in enumerate(items):
+    for index, item in enumerate(items):
         key, pair, value = (part.strip() for part in item.partition(variable.pair))
-        if place == 0 and key in variable.first and not pair:
+        if index == 0 and key in variable.first and not pair:
             key, value = variable.first_name, key
         elif not pair or not key:
             return None
@@ -69,36 +64,31 @@ def parse_pairs(variable: Variable, text: str) -> dict[str, Any] | None:
 
 def format_pairs(variable: Variable, table: dict[str, Any]) -> str:
     """Return the text of a table, in key order; the word without a key comes first."""
-    pairs = {key: _write_value(variable, key, value) for key, value in table.items()}
-    first = [pairs.pop(variable.first_name)] if variable.first_name in pairs else []
-    return variable.joined.join(
-        [*first, *(f"{key}{variable.pair}{value}" for key, value in pairs.items())]
-    )
+    texts = {key: _write_value(variable, key, value) for key, value in table.items()}
+    items = []
+    if variable.first_name in texts:
+        items.append(texts.pop(variable.first_name))
+    items += [f"{key}{variable.pair}{text}" for key, text in texts.items()]
+    return variable.joined.join(items)
 
 
-def find_pair_faults(
-    variable: Variable, value: str | dict[str, Any]
-) -> list[tuple[Path, str, str, str]]:
-    """Return the faults of a text or table of pairs: the path below the variable (empty in a text),
-    message, reason, hint.
-    """
+def find_pair_faults(variable: Variable, value: str | dict[str, Any]) -> list[ValueFault]:
+    """Return the faults of a text or table of pairs; those of a text have an empty path."""
     if isinstance(value, dict):
-        return [
-            ((key,), *fault)
-            for key, item in value.items()
-            if (fault := _find_item_fault(variable, key, item))
-        ]
-    faults: list[tuple[Path, str, str, str]] = []
-    for place, item in enumerate(_split_items(variable, value)):
+        faults = [_find_item_fault(variable, key, item) for key, item in value.items()]
+        return [fault for fault in faults if fault is not None]
+    text_faults = []
+    for index, item in enumerate(_split_items(variable, value)):
         key, pair, text = (part.strip() for part in item.partition(variable.pair))
-        if place == 0 and variable.first and not pair and _find_rule(variable, key) is None:
+        if index == 0 and variable.first and not pair and _find_rule(variable, key) is None:
             fault = _find_first_fault(variable, key)
+        elif item.strip():
+            fault = _find_text_fault(variable, key, text if pair else None)
         else:
-            fault = (
-                _find_text_fault(variable, key, text if pair else None) if item.strip() else None
-            )
-        faults += [((), *fault)] if fault else []
-    return faults
+            fault = None
+        if fault is not None:
+            text_faults.append(fault)
+    return text_faults
 
 
 def is_known_key(variable: Variable, key: str) -> bool:
@@ -106,156 +96,162 @@ def is_known_key(variable: Variable, key: str) -> bool:
     return key == variable.first_name or _find_rule(variable, key) is not None
 
 
-def _find_item_fault(variable: Variable, key: str, value: Any) -> tuple[str, str, str] | None:
-    """Return the fault of an item of a table: message, reason, hint."""
+def _find_item_fault(variable: Variable, key: str, value: Any) -> ValueFault | None:
+    """Return the fault of an item of a table, or None."""
     rule = list(variable.first) if key == variable.first_name else _find_rule(variable, key)
     if rule is None and (fault := _find_key_fault(variable, key)):
-        return fault
+        return fault._replace(path=(key,))
     text = "" if isinstance(value, (dict, list)) else _write_value(variable, key, value)
-    is_one = (
-        bool(text)
-        and len(_split_items(variable, f"{key}{variable.pair}{text}")) == 1
-        and variable.pair not in key
-    )
-    if not is_one:
-        wanted = _write_example(rule)
+    if not _is_single_pair(variable, key, text):
+        expected = _write_example(rule)
     elif rule is None:
         return None
     else:
-        wanted = _describe_wanted_value(rule, text)
-    example = (
-        re.sub(
-            r"^[^ ,]+", lambda word: format_toml_value(_read_value(variable, key, word[0])), wanted
-        )
-        if wanted
-        else ""
-    )
-    return (
-        (
-            f"{key}: {format_short_value(value)} is not accepted",
-            _say_why(variable, rule),
-            f"write {key} = {example}",
-        )
-        if wanted
-        else None
+        expected = _suggest_value(rule, text)
+    if not expected:
+        return None
+
+    def format_example(match: re.Match[str]) -> str:
+        return format_toml_value(_read_value(variable, key, match[0]))
+
+    return ValueFault(
+        (key,),
+        f"{key}: {format_short_value(value)} is not accepted",
+        f"write {key} = {re.sub(r'^[^ ,]+', format_example, expected)}",
+        _describe_effect(variable, rule),
     )
 
 
-def _find_text_fault(variable: Variable, key: str, text: str | None) -> tuple[str, str, str] | None:
-    """Return the fault of a pair in a text, whose value may be missing: message, reason, hint."""
+def _is_single_pair(variable: Variable, key: str, text: str) -> bool:
+    """Return whether a key and the text of its value are written as one pair."""
+    if not text or variable.pair in key:
+        return False
+    return len(_split_items(variable, f"{key}{variable.pair}{text}")) == 1
+
+
+def _find_text_fault(variable: Variable, key: str, text: str | None) -> ValueFault | None:
+    """Return the fault of a pair in a text, whose value may be missing."""
     rule = _find_rule(variable, key)
     if rule is None:
         return _find_key_fault(variable, key)
     if text is None:
-        return f"{key} has no value", "", f"write {key}{variable.pair}{_write_example(rule)}"
-    wanted = _describe_wanted_value(rule, text)
-    hint = f"write {key}{variable.pair}{wanted}"
-    return (
-        (f"{key}: {format_short_value(text)} is not accepted", _say_why(variable, rule), hint)
-        if wanted
-        else None
-    )
+        hint = f"write {key}{variable.pair}{_write_example(rule)}"
+        return ValueFault((), f"{key} has no value", hint)
+    expected = _suggest_value(rule, text)
+    if not expected:
+        return None
+    what = f"{key}: {format_short_value(text)} is not accepted"
+    hint = f"write {key}{variable.pair}{expected}"
+    return ValueFault((), what, hint, _describe_effect(variable, rule))
 
 
-def _find_first_fault(variable: Variable, word: str) -> tuple[str, str, str] | None:
-    """Return the fault of the first word of a text, which has no key."""
-    is_taken = not word or word in variable.first
-    what, hint = (
-        f"{variable.first_name}: {format_short_value(word)} is not accepted",
-        f"write {' or '.join(variable.first)}",
-    )
-    return None if is_taken else (what, variable.otherwise, hint)
+def _find_first_fault(variable: Variable, keyword: str) -> ValueFault | None:
+    """Return the fault of the first item of a text, which has no key."""
+    if not keyword or keyword in variable.first:
+        return None
+    what = f"{variable.first_name}: {format_short_value(keyword)} is not accepted"
+    return ValueFault((), what, f"write {' or '.join(variable.first)}", variable.otherwise)
 
 
-def _find_key_fault(variable: Variable, key: str) -> tuple[str, str, str] | None:
+def _find_key_fault(variable: Variable, key: str) -> ValueFault | None:
     """Return the fault of an unknown key, if the reader rejects it or it resembles a known one."""
-    is_rejected = variable.unknown == "fails"
-    hint = did_you_mean(
-        key, variable.items, f"known are {', '.join(variable.items)}" if is_rejected else ""
-    )
-    why = (
-        "Its reader raises an error for a key that it does not know."
-        if is_rejected
-        else "The catalogue does not contain it."
-    )
-    return (f"unknown key {format_short_value(key)}", why, hint) if hint else None
+    if variable.unknown == "fails":
+        why = "Its reader raises an error for a key that it does not know."
+        hint = did_you_mean(key, variable.items, f"known are {', '.join(variable.items)}")
+    else:
+        why = "The catalogue does not contain it."
+        hint = did_you_mean(key, variable.items)
+    return ValueFault((), f"unknown key {format_short_value(key)}", hint, why) if hint else None
 
 
-def _say_why(variable: Variable, rule: Any) -> str:
-    """Return what the reader does with an unknown word; for numbers this is unknown."""
+def _describe_effect(variable: Variable, rule: Any) -> str:
+    """Return what the reader does with an unknown keyword; for numbers this is unknown."""
     return "" if isinstance(rule, dict) else variable.otherwise
 
 
 def _find_rule(variable: Variable, key: str) -> Any:
-    """Return the rule of a key: its words, or a table with ``kind``, ``min`` and ``max``.
+    """Return the rule of a key: its keywords, or a table with ``kind``, ``min`` and ``max``.
 
     None for an unknown key.
     """
-    beginnings = ((name[:-1], rule) for name, rule in variable.items.items() if name.endswith("*"))
-    return variable.items.get(key) or next(
-        (rule for beginning, rule in beginnings if key.startswith(beginning)), None
-    )
+    rule = variable.items.get(key)
+    if rule:
+        return rule
+    for name, prefix_rule in variable.items.items():
+        if name.endswith("*") and key.startswith(name.removesuffix("*")):
+            return prefix_rule
+    return None
 
 
 def _read_value(variable: Variable, key: str, text: str) -> Any:
     """Return the TOML value that is written as a text; the text itself if there is none."""
     rule = _find_rule(variable, key)
-    is_word = isinstance(rule, (list, tuple))
-    if is_word and text in rule and text.lower() in _SWITCHES:
+    has_keywords = isinstance(rule, (list, tuple))
+    if has_keywords and text in rule and text.lower() in _SWITCHES:
         return _SWITCHES[text.lower()]
-    kind_name = "int" if is_word or key == variable.first_name else rule["kind"] if rule else ""
-    kinds: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float)}
-    for kind in kinds.get(kind_name, ()):
+    number_types: tuple[type[int | float], ...] = ()
+    if has_keywords or key == variable.first_name:
+        number_types = (int,)
+    elif rule:
+        number_types = _NUMBER_TYPES.get(rule["kind"], ())
+    for number_type in number_types:
         try:
-            if str(kind(text)) == text:
-                return kind(text)
+            number = number_type(text)
         except ValueError:
             continue
+        if str(number) == text:
+            return number
     return text
 
 
 def _write_value(variable: Variable, key: str, value: Any) -> str:
     rule, text = _find_rule(variable, key), format_plain_value(value)
-    words = rule if isinstance(value, bool) and isinstance(rule, (list, tuple)) else ()
-    return next((word for word in words if word.lower() == text), text)
+    if isinstance(value, bool) and isinstance(rule, (list, tuple)):
+        for keyword in rule:
+            if keyword.lower() == text:
+                return str(keyword)
+    return text
 
 
 def _split_items(variable: Variable, text: str) -> list[str]:
     """Return the pairs of a text; a list in brackets is one value."""
     if "[" not in text:
         return text.split(variable.joined)
-    matches = re.finditer(rf"\[[^\[\]]*\]|{re.escape(variable.joined)}", text)
-    cuts = [match.span() for match in matches if match[0] == variable.joined]
-    return [
-        text[start:end]
-        for (_, start), (end, _) in pairwise([(0, 0), *cuts, (len(text), len(text))])
-    ]
+    items = []
+    start = 0
+    for match in re.finditer(rf"\[[^\[\]]*\]|{re.escape(variable.joined)}", text):
+        if match[0] == variable.joined:
+            items.append(text[start : match.start()])
+            start = match.end()
+    return [*items, text[start:]]
 
 
-def _describe_wanted_value(rule: Any, value: str) -> str:
+_NUMBER_PATTERNS = {
+    "int": r"[-+]?[0-9]+",
+    "float": r"[-+]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?",
+}
+
+
+def _suggest_value(rule: Any, value: str) -> str:
     """Return an example value for a key, with its range, if the key does not accept a value.
 
     Else an empty string.
     """
     if not isinstance(rule, dict):
-        same = [word for word in rule if word.lower() == value.lower()]
-        return "" if value in rule else same[0] if same else " or ".join(rule)
-    kind, low, high = rule["kind"], rule.get("min"), rule.get("max")
-    if kind not in ("int", "float"):
+        if value in rule:
+            return ""
+        same = [keyword for keyword in rule if keyword.lower() == value.lower()]
+        return same[0] if same else " or ".join(rule)
+    pattern, low, high = _NUMBER_PATTERNS.get(rule["kind"]), rule.get("min"), rule.get("max")
+    if pattern is None:
         return ""
-    number = r"[0-9]+" if kind == "int" else r"(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
-    is_number = re.fullmatch(f"[-+]?{number}", value) is not None
-    if (
-        is_number
-        and (low is None or float(value) >= low)
-        and (high is None or float(value) <= high)
-    ):
-        return ""
-    return _write_example(rule) + (
-        f", or another number: {format_range(low, high)}"
-        if low is not None or high is not None
-        else ""
-    )
+    if re.fullmatch(pattern, value):
+        number = float(value)
+        if (low is None or number >= low) and (high is None or number <= high):
+            return ""
+    if low is None and high is None:
+        return _write_example(rule)
+    return f"{_write_example(rule)}, or another number: {format_range(low, high)}"
 
 
 def _write_example(rule: Any) -> str:

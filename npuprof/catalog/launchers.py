@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from npuprof.model import Record
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -37,39 +39,47 @@ FACTS: dict[str, tuple[str, ...]] = {
     "node-ip": ("CM_WORKER_IP", "HCCL_IF_IP", "POD_IP", "XDL_IP"),
     "job": ("JOB_ID", "SLURM_JOB_ID", "PBS_JOBID", "PMIX_NAMESPACE"),
 }
-#: Launchers, innermost first: the variables that identify each, and the variables with its facts.
-_LAUNCHERS: tuple[tuple[tuple[str, ...], dict[str, tuple[str, ...]]], ...] = (
-    (
-        ("RANK_ID",),
-        {
-            "rank": ("RANK_ID",),
-            "local-rank": ("ASCEND_DEVICE_ID", "DEVICE_ID"),
-            "world-size": ("RANK_SIZE",),
-        },
-    ),
-    (
-        ("RANK", "LOCAL_RANK", "WORLD_SIZE"),
-        {
-            "rank": ("RANK",),
-            "local-rank": ("LOCAL_RANK",),
-            "world-size": ("WORLD_SIZE",),
-            "node-rank": ("GROUP_RANK",),
-        },
-    ),
-    (
-        ("OMPI_COMM_WORLD_RANK",),
-        {
-            "rank": ("OMPI_COMM_WORLD_RANK",),
-            "local-rank": ("OMPI_COMM_WORLD_LOCAL_RANK",),
-            "world-size": ("OMPI_COMM_WORLD_SIZE",),
-            "job": ("PMIX_NAMESPACE",),
-        },
-    ),
-    (
-        ("PMI_RANK", "MPI_LOCALRANKID"),
-        {"rank": ("PMI_RANK",), "local-rank": ("MPI_LOCALRANKID",), "world-size": ("PMI_SIZE",)},
-    ),
+
+
+class _Launcher(Record):
+    """A launcher: the variables that identify it, and the variables with each of its facts."""
+
+    identified_by: tuple[str, ...]
+    facts: dict[str, tuple[str, ...]]
+
+
+_ASCEND_LAUNCHER = _Launcher(
+    ("RANK_ID",),
+    {
+        "rank": ("RANK_ID",),
+        "local-rank": ("ASCEND_DEVICE_ID", "DEVICE_ID"),
+        "world-size": ("RANK_SIZE",),
+    },
 )
+_TORCHRUN = _Launcher(
+    ("RANK", "LOCAL_RANK", "WORLD_SIZE"),
+    {
+        "rank": ("RANK",),
+        "local-rank": ("LOCAL_RANK",),
+        "world-size": ("WORLD_SIZE",),
+        "node-rank": ("GROUP_RANK",),
+    },
+)
+_OPEN_MPI = _Launcher(
+    ("OMPI_COMM_WORLD_RANK",),
+    {
+        "rank": ("OMPI_COMM_WORLD_RANK",),
+        "local-rank": ("OMPI_COMM_WORLD_LOCAL_RANK",),
+        "world-size": ("OMPI_COMM_WORLD_SIZE",),
+        "job": ("PMIX_NAMESPACE",),
+    },
+)
+_MPICH = _Launcher(
+    ("PMI_RANK", "MPI_LOCALRANKID"),
+    {"rank": ("PMI_RANK",), "local-rank": ("MPI_LOCALRANKID",), "world-size": ("PMI_SIZE",)},
+)
+#: Launchers, innermost first.
+_LAUNCHERS = (_ASCEND_LAUNCHER, _TORCHRUN, _OPEN_MPI, _MPICH)
 #: The numeric facts.
 NUMBERS = ("rank", "local-rank", "world-size", "node-rank")
 #: Variables that may contain the server_id of a rank table.
@@ -81,17 +91,14 @@ def find_launcher_fact(name: str, environ: Mapping[str, str], table: str = "") -
 
     ``table`` is the text of the rank table, if there is one.
     """
-    inner = [
-        value.get(name, ())
-        for known, value in _LAUNCHERS
-        if all(_has_fact_value(environ, variable, "rank") for variable in known)
-    ]
-    variables = (variable for group in (*inner, FACTS[name]) for variable in group)
-    value = next(
-        (environ[variable] for variable in variables if _has_fact_value(environ, variable, name)),
-        None,
-    )
-    return value if value is not None or not table else _find_rank_table_fact(name, environ, table)
+    variables: list[str] = []
+    for launcher in _LAUNCHERS:
+        if all(_has_fact_value(environ, variable, "rank") for variable in launcher.identified_by):
+            variables += launcher.facts.get(name, ())
+    for variable in (*variables, *FACTS[name]):
+        if _has_fact_value(environ, variable, name):
+            return environ[variable]
+    return _find_rank_table_fact(name, environ, table) if table else None
 
 
 def find_launch(environ: Mapping[str, str]) -> str | None:
@@ -100,9 +107,9 @@ def find_launch(environ: Mapping[str, str]) -> str | None:
     With Slurm also the step, as each srun of a batch script is a separate launch.
     """
     job, step = find_launcher_fact("job", environ), environ.get("SLURM_STEP_ID", "")
-    return (
-        f"{job}.{step}" if job and job == environ.get("SLURM_JOB_ID") and step.isdecimal() else job
-    )
+    if job and job == environ.get("SLURM_JOB_ID") and step.isdecimal():
+        return f"{job}.{step}"
+    return job
 
 
 def list_rank_variables() -> tuple[tuple[str, ...], ...]:
@@ -110,20 +117,20 @@ def list_rank_variables() -> tuple[tuple[str, ...], ...]:
 
     Each with the variables that must be set too.
     """
-    inner = [
-        tuple(dict.fromkeys((name, *known)))
-        for known, told in _LAUNCHERS
-        for name in told.get("rank", ())
-    ]
-    return tuple(dict.fromkeys((*inner, *((name,) for name in FACTS["rank"]))))
+    groups = []
+    for launcher in _LAUNCHERS:
+        (variable,) = launcher.facts["rank"]
+        groups.append(tuple(dict.fromkeys((variable, *launcher.identified_by))))
+    groups += [(variable,) for variable in FACTS["rank"]]
+    return tuple(dict.fromkeys(groups))
 
 
 def list_single_process_facts(device: str) -> dict[str, str]:
     """Return the variables that Ascend's launcher sets for a single process on a device."""
-    facts = {"rank": "0", "local-rank": device, "world-size": "1"}
+    values = {"rank": "0", "local-rank": device, "world-size": "1"}
     return {
-        variable: facts[fact]
-        for fact, variables in _LAUNCHERS[0][1].items()
+        variable: values[fact]
+        for fact, variables in _ASCEND_LAUNCHER.facts.items()
         for variable in variables
     }
 
@@ -135,6 +142,7 @@ def _has_fact_value(environ: Mapping[str, str], variable: str, name: str) -> boo
 
 
 def _find_rank_table_fact(name: str, environ: Mapping[str, str], table: str) -> str | None:
+    """Return a fact from the text of a rank table, None if the table lacks it."""
     import json
 
     try:
@@ -142,26 +150,17 @@ def _find_rank_table_fact(name: str, environ: Mapping[str, str], table: str) -> 
         devices: list[list[dict[str, Any]]] = [server["device"] for server in servers]
         if name == "world-size":
             return str(sum(map(len, devices)))
-        here = [
-            place
-            for place, server in enumerate(servers)
-            if server["server_id"] in [environ.get(v) for v in _SERVERS]
-        ]
-        node = here[0] if here else 0 if len(servers) == 1 else None
-        if node is None:
-            return None
-        if name == "node-rank":
-            return str(node)
-        if name == "rank":
-            mine = find_launcher_fact("local-rank", environ)
-            return next(
-                (
-                    str(device["rank_id"])
-                    for device in devices[node]
-                    if str(device["device_id"]) == mine
-                ),
-                None,
-            )
+        addresses = [environ.get(variable) for variable in _SERVERS]
+        nodes = [index for index, server in enumerate(servers) if server["server_id"] in addresses]
+        if not nodes and len(servers) == 1:
+            nodes = [0]
+        if nodes and name == "node-rank":
+            return str(nodes[0])
+        if nodes and name == "rank":
+            local_rank = find_launcher_fact("local-rank", environ)
+            for device in devices[nodes[0]]:
+                if str(device["device_id"]) == local_rank:
+                    return str(device["rank_id"])
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None  # an unknown format: ignored
     return None

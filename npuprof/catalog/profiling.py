@@ -1,13 +1,11 @@
-"""The content of a profiling run: the members of the JSON in profiling_options and
-PROFILING_OPTIONS.
-"""
+"""What a profiling run records: the JSON of profiling_options and PROFILING_OPTIONS."""
 
 from __future__ import annotations
 
 import re
 
-from npuprof.catalog.readers import find_shell_word
-from npuprof.catalog.shapes import Fault
+from npuprof.catalog.readers import find_shell_expansion
+from npuprof.catalog.shapes import ValueFault
 from npuprof.model import did_you_mean
 
 TYPE_CHECKING = False
@@ -57,75 +55,70 @@ _MEMBERS: dict[str, tuple[str, ...] | tuple[int, int]] = {
 _LIMIT = (200, 4294967295)
 
 
-def find_profiling_faults(value: Any) -> list[Fault]:
+def find_profiling_faults(value: Any) -> list[ValueFault]:
     """Return the faults of known members, and of their combinations."""
     if not isinstance(value, dict):
         return []
-    faults = [
-        (((name,), *fault))
-        for name, item in value.items()
-        if name in _MEMBERS and (fault := _find_member_fault(name, item))
-    ]
-    alone = value.get("op_trace") == "on"
+    faults = []
+    for name, item in value.items():
+        fault = _find_member_fault(name, item) if name in _MEMBERS else None
+        if fault:
+            faults.append(fault)
     others = [
         name
         for name in ("training_trace", "task_trace", "task_time")
         if value.get(name) in ("on", "l0", "l1")
     ]
-    if alone and others:
+    if others and value.get("op_trace") == "on":
         what = (
             f"op_trace together with {' and '.join(others)}: "
             "single operators are traced by themselves"
         )
-        faults.append((("op_trace",), what, "switch op_trace off, or all of the others"))
+        hint = "switch op_trace off, or all of the others"
+        faults.append(ValueFault(("op_trace",), what, hint))
     return faults
 
 
-def _find_member_fault(name: str, item: Any) -> tuple[str, str] | None:
-    if name == "output" and isinstance(item, str) and (word := find_shell_word(item)):
-        return (
-            f"{item!r} contains {word}, which nothing expands",
-            "write the path out, or one from the current folder on",
-        )
-    if name == "storage_limit":
-        match = re.fullmatch(r"([0-9]{1,9})MB", str(item), re.ASCII)
-        good = match is not None and _LIMIT[0] <= int(match[1]) <= _LIMIT[1]
-        return (
-            None
-            if good
-            else (
-                f"{item!r} is not a limit",
-                f'write a text like "{_LIMIT[0]}MB", at most {_LIMIT[1]}MB',
-            )
-        )
-    takes = _MEMBERS[name]
-    if not takes:
-        return None if isinstance(item, str) else (f"{item!r} is no text", "write a text")
-    if isinstance(takes[0], int):
-        low, high = int(takes[0]), int(takes[1])
-        number = (
-            int(item)
-            if isinstance(item, str) and re.fullmatch(r"[0-9]{1,9}", item, re.ASCII)
-            else item
-        )
-        good = type(number) is int and low <= number <= high
-        return None if good else (f"{item!r} is out of range", f"write {low} to {high}")
-    if item in takes or (name == "aic_metrics" and str(item).startswith("Custom:")):
+def _find_member_fault(name: str, item: Any) -> ValueFault | None:
+    if name == "output" and isinstance(item, str):
+        if shell_part := find_shell_expansion(item):
+            what = f"{item!r} contains {shell_part}, which nothing expands"
+            hint = "write the path out, or one from the current folder on"
+            return ValueFault((name,), what, hint)
         return None
-    return (
-        f"{item!r} is none of {', '.join(map(str, takes))}",
-        f"write {' or '.join(map(repr, takes))}",
+    if name == "storage_limit":
+        low, high = _LIMIT
+        match = re.fullmatch(r"([0-9]{1,9})MB", str(item), re.ASCII)
+        if match is not None and low <= int(match[1]) <= high:
+            return None
+        hint = f'write a text like "{low}MB", at most {high}MB'
+        return ValueFault((name,), f"{item!r} is not a limit", hint)
+    accepted = _MEMBERS[name]
+    if not accepted:
+        if isinstance(item, str):
+            return None
+        return ValueFault((name,), f"{item!r} is no text", "write a text")
+    if isinstance(accepted[0], int):
+        low, high = int(accepted[0]), int(accepted[1])
+        is_digits = isinstance(item, str) and re.fullmatch(r"[0-9]{1,9}", item, re.ASCII)
+        number = int(item) if is_digits else item
+        if type(number) is int and low <= number <= high:
+            return None
+        return ValueFault((name,), f"{item!r} is out of range", f"write {low} to {high}")
+    if item in accepted or (name == "aic_metrics" and str(item).startswith("Custom:")):
+        return None
+    return ValueFault(
+        (name,),
+        f"{item!r} is none of {', '.join(map(str, accepted))}",
+        f"write {' or '.join(map(repr, accepted))}",
     )
 
 
-def find_profiling_doubts(value: dict[str, Any]) -> list[Fault]:
+def find_profiling_caveats(value: dict[str, Any]) -> list[ValueFault]:
     """Return the undocumented members."""
+    listed = "npuprof option profiling_options lists the keys"
     return [
-        (
-            (name,),
-            f"no manual knows {name!r}",
-            did_you_mean(name, list(_MEMBERS), "npuprof option profiling_options lists the keys"),
-        )
+        ValueFault((name,), f"no manual knows {name!r}", did_you_mean(name, _MEMBERS, listed))
         for name in value
         if name not in _MEMBERS
     ]

@@ -1,6 +1,4 @@
-"""How programs parse the text of a variable or flag: spellings that they accept beyond the
-documented ones.
-"""
+"""How programs parse the text of a variable or flag: undocumented spellings that they accept."""
 
 from __future__ import annotations
 
@@ -22,14 +20,15 @@ _BLANKS = {
     "around": r"^\s+|\s+$|(?<=[,;:~|])\s+|\s+(?=[,;:~|])",
     "behind": r"(?<=[,:])\s+",
 }
-_SHELL_WORD = lazy_pattern(r"^~[\w.-]*(?=/|$)|\$(?:[A-Za-z_]\w*|\{[^{}]*\}|\([^()]*\))", re.ASCII)
+_SHELL_EXPANSION = lazy_pattern(
+    r"^~[\w.-]*(?=/|$)|\$(?:[A-Za-z_]\w*|\{[^{}]*\}|\([^()]*\))", re.ASCII
+)
 
 
 class Reading(Record):
-    """How a framework reads a switch: ``others`` is the result for a text that is neither ``on``
-    nor ``off``.
+    """How a framework reads a switch, with the fields of ``reads.toml``.
 
-    Fields as in ``reads.toml``.
+    ``others`` is the result for a text that is neither ``on`` nor ``off``.
     """
 
     on: tuple[str, ...] = ()
@@ -45,16 +44,18 @@ class Reading(Record):
             has_only_digits(text) or re.fullmatch(r"\s*[+-]?[0-9]+", text, re.ASCII)
         ):
             return "on" if text.strip().lstrip("+-").strip("0") else "off"
-        word = text.lower() if self.any_case else text
-        return "on" if word in self.on else "off" if word in self.off else self.others
+        keyword = text.lower() if self.any_case else text
+        if keyword in self.on:
+            return "on"
+        return "off" if keyword in self.off else self.others
 
-    def find_word(self, wanted: str, choices: tuple[str, ...] = ()) -> str | None:
+    def find_text(self, state: str, choices: tuple[str, ...] = ()) -> str | None:
         """Return a text that means ``on`` or ``off``, a documented one if possible.
 
         None if there is none.
         """
-        texts = (*choices, *getattr(self, wanted), "1", "0")
-        return next((text for text in texts if text and self.read_switch(text) == wanted), None)
+        texts = (*choices, *(self.on if state == "on" else self.off), "1", "0")
+        return next((text for text in texts if text and self.read_switch(text) == state), None)
 
 
 def find_reading(variable: Variable) -> Reading:
@@ -74,11 +75,10 @@ def find_habits(record: Variable | Flag) -> dict[str, Any]:
 def is_documented(record: Variable | Flag, text: str) -> bool:
     """Return whether a text is one of the record's values, or has its format."""
     if record.choices:
-        taken = {
-            *map(str, record.choices),
-            *(record.tolerated if isinstance(record, Variable) else ()),
-        }
-        return taken.issuperset(_split(record, text))
+        accepted = {*map(str, record.choices)}
+        if isinstance(record, Variable):
+            accepted.update(record.tolerated)
+        return accepted.issuperset(_split(record, text))
     return not record.pattern or re.fullmatch(record.pattern, text) is not None
 
 
@@ -91,12 +91,10 @@ def find_spelling(record: Variable | Flag, text: str) -> str:
 
 
 def may_be_taken(record: Variable | Flag, text: str) -> bool:
-    """Return whether it is unknown if a text is accepted: only its letter case is undocumented, and
-    its reader is unknown.
-    """
-    return record.reader == NOT_FOUND and is_documented(
-        record, _respell(record, text, {"any_case": True})
-    )
+    """Return whether an unknown reader may accept a text: only its letter case is undocumented."""
+    if record.reader != NOT_FOUND:
+        return False
+    return is_documented(record, _respell(record, text, {"any_case": True}))
 
 
 def is_taken(record: Variable | Flag, text: str) -> bool:
@@ -110,32 +108,39 @@ def _split(record: Variable | Flag, text: str) -> list[str]:
     return text.split(record.separator) if record.separator else [text]
 
 
-def _respell(record: Variable | Flag, text: str, reader: dict[str, Any]) -> str:
-    plain = re.sub(_BLANKS[reader["blanks"]], "", text) if "blanks" in reader else text
-    if "trailing" in reader:
-        plain = plain.removesuffix(reader["trailing"])
+def _respell(record: Variable | Flag, text: str, habits: dict[str, Any]) -> str:
+    """Return the documented spelling that a reader with some habits takes a text for.
+
+    The text itself if there is none.
+    """
+    plain = re.sub(_BLANKS[habits["blanks"]], "", text) if "blanks" in habits else text
+    if "trailing" in habits:
+        plain = plain.removesuffix(habits["trailing"])
     spellings = [plain]
     if record.choices:
-        known = (
-            {str(choice).lower(): str(choice) for choice in record.choices}
-            if "any_case" in reader
-            else {}
-        )
-        parts = [known.get(part.lower(), part) for part in _split(record, plain)]
-        if "number" in reader:
-            parts = [
-                str(int(part)) if re.fullmatch(r"[0-9]{1,10}", part, re.ASCII) else part
-                for part in parts
-            ]
-        spellings = [record.separator.join(parts)]
-    elif "any_case" in reader:
+        spellings = [_respell_choices(record, plain, habits)]
+    elif "any_case" in habits:
         spellings += [plain.lower(), plain.upper()]
     return next((spelling for spelling in spellings if is_documented(record, spelling)), text)
 
 
-def find_shell_word(path: str) -> str:
-    """Return the part of a path that a shell would expand: ``$HOME``, ``${HOME}``, ``$(pwd)``, a
-    leading ``~``; else empty.
+def _respell_choices(record: Variable | Flag, text: str, habits: dict[str, Any]) -> str:
+    parts = _split(record, text)
+    if "any_case" in habits:
+        by_lower_case = {str(choice).lower(): str(choice) for choice in record.choices}
+        parts = [by_lower_case.get(part.lower(), part) for part in parts]
+    if "number" in habits:  # without leading zeros
+        parts = [
+            str(int(part)) if re.fullmatch(r"[0-9]{1,10}", part, re.ASCII) else part
+            for part in parts
+        ]
+    return record.separator.join(parts)
+
+
+def find_shell_expansion(path: str) -> str:
+    """Return the part of a path that a shell would expand, empty if there is none.
+
+    That is ``$HOME``, ``${HOME}``, ``$(pwd)``, or a leading ``~``.
     """
-    match = _SHELL_WORD.search(path) if "$" in path or path[:1] == "~" else None
+    match = _SHELL_EXPANSION.search(path) if "$" in path or path[:1] == "~" else None
     return match[0] if match else ""

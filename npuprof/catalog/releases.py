@@ -73,22 +73,20 @@ def load_releases(axis: str = CANN) -> tuple[str, ...]:
 
 @cache
 def find_release(version: str, axis: str = CANN) -> str | None:
-    """Return the release for a user's version: ``8.0`` is 8.0.0, ``8.1`` the newest 8.1, a package
-    its release; None if unknown.
-    """
+    """Return the release for a user's version, as ``Axis.find_release`` does; None if unknown."""
     return load_axis(axis).find_release(version)
 
 
 def find_newest_stable(axis: str) -> str:
     """Return the newest release that is not a release candidate, alpha or beta.
 
-    post-releases are stable.
+    Post-releases are stable.
     """
-    return [
-        name
-        for name in load_releases(axis)
-        if not any(stage in name.lower() for stage in ("rc", "alpha", "beta"))
-    ][-1]
+    stages = ("rc", "alpha", "beta")
+    stable = [
+        name for name in load_releases(axis) if not any(stage in name.lower() for stage in stages)
+    ]
+    return stable[-1]
 
 
 @cache
@@ -109,10 +107,10 @@ def find_releases_in_range(spec: str, axis: str = CANN) -> tuple[str, ...] | Non
 
 
 def list_covered_releases(requested: str | None, spec: str | None) -> tuple[str, ...]:
-    """Return the CANN releases to check: the requested one, else those of a range, none without a
-    range.
-    """
-    return (requested,) if requested else (find_releases_in_range(spec) or () if spec else ())
+    """Return the CANN releases to check: the requested one, else those of a range, if any."""
+    if requested:
+        return (requested,)
+    return find_releases_in_range(spec) or () if spec else ()
 
 
 def resolve_default(
@@ -126,7 +124,7 @@ def resolve_default(
     if scenario == "online-inference" and option.default_inference is not None:
         return option.default_inference
     default = option.default
-    if option.default_since and covered:
+    if covered:  # the newest release decides
         for release, value in option.default_since.items():
             if not is_earlier(covered[-1], release):
                 default = value
@@ -138,20 +136,20 @@ def find_releases_read(since: str, until: str, axis: str) -> tuple[str, ...]:
 
     An empty string is no bound.
     """
-    bounds = [
-        (op, key)
-        for op, text in ((">=", since), ("<=", until))
-        if text and (key := parse_framework_version(text))
-    ]
+    bounds = []
+    for operator, text in ((">=", since), ("<=", until)):
+        key = parse_framework_version(text)
+        if key:
+            bounds.append((operator, key))
     return tuple(name for name, key in load_axis(axis).releases.items() if is_inside(key, bounds))
 
 
 def format_release_span(names: Iterable[str | None], axis: str = CANN) -> str:
     """Return releases as text, consecutive ones as ``8.0.0 to 9.2.0``."""
-    wanted = set(names)
+    selected = set(names)
     runs: list[list[str]] = [[]]
     for name in load_releases(axis):
-        if name in wanted:
+        if name in selected:
             runs[-1].append(name)
         elif runs[-1]:
             runs.append([])
@@ -168,24 +166,24 @@ def suggest_range(spec: object, axis: str = CANN) -> str:
         .replace("≥", ">=")
         .replace("≤", "<=")
     )
-    if span := re.fullmatch(rf"({_RELEASE})\s*(?:-|\.\.+|to)\s*({_RELEASE})", text):
-        text = f">={span[1]},<={span[2]}"
+    if span := re.fullmatch(
+        rf"(?P<first>{_RELEASE})\s*(?:-|\.\.+|to)\s*(?P<last>{_RELEASE})", text
+    ):
+        text = f">={span['first']},<={span['last']}"
     elif later := re.fullmatch(rf"({_RELEASE})\s*\+", text):
         text = f">={later[1]}"
-    elif line := re.fullmatch(rf"(?:[~^]\s*({_RELEASE})|([0-9]+)\.[x*])", text):
-        first = line[1] or line[2]
-        text = f">={first},<{int(first.partition('.')[0]) + 1}"
+    elif line := re.fullmatch(rf"[~^]\s*({_RELEASE})", text) or re.fullmatch(
+        r"([0-9]+)\.[x*]", text
+    ):
+        text = f">={line[1]},<{int(line[1].partition('.')[0]) + 1}"
     else:
-        text = re.sub(
-            r"\s*(?:[,;&\s]|\band\b)+\s*(?=[<>=!])", ",", re.sub(r"(?<=[<>=])\s+", "", text)
-        )
+        text = re.sub(r"(?<=[<>=])\s+", "", text)
+        text = re.sub(r"\s*(?:[,;&\s]|\band\b)+\s*(?=[<>=!])", ",", text)
     if find_releases_in_range(text, axis) is not None:
         return f'write "{text}"'
-    return (
-        'write ">=8.0,<10"'
-        if axis == CANN
-        else f'write ">={load_releases(axis)[-3]}"; {describe_known_releases(axis)}'
-    )
+    if axis == CANN:
+        return 'write ">=8.0,<10"'
+    return f'write ">={load_releases(axis)[-3]}"; {describe_known_releases(axis)}'
 
 
 def is_range_within(inner: str, outer: str, axis: str = CANN) -> bool:
@@ -193,14 +191,17 @@ def is_range_within(inner: str, outer: str, axis: str = CANN) -> bool:
 
     An invalid range contains only itself.
     """
-    ranges = load_axis(axis).parse_range(inner), load_axis(axis).parse_range(outer)
-    if ranges[0] is None or ranges[1] is None:
+    inner_clauses = load_axis(axis).parse_range(inner)
+    outer_clauses = load_axis(axis).parse_range(outer)
+    if inner_clauses is None or outer_clauses is None:
         return inner == outer
-    bounds = [bound for clauses in ranges for _, bound in clauses or ()]
-    neighbours = [(*bound[:-1], bound[-1] + step) for bound in bounds for step in (-1, 0, 1)]
-    known = [set(find_releases_in_range(spec, axis) or ()) for spec in (inner, outer)]
-    return known[0] <= known[1] and all(
-        is_inside(probe, ranges[1])
-        for probe in (*neighbours, _FUTURE)
-        if is_inside(probe, ranges[0])
+    inner_releases = find_releases_in_range(inner, axis) or ()
+    if not set(inner_releases) <= set(find_releases_in_range(outer, axis) or ()):
+        return False
+    # ranges differ at a bound of either first, so the versions around all bounds decide
+    probes = [_FUTURE]
+    for _, bound in (*inner_clauses, *outer_clauses):
+        probes += [(*bound[:-1], bound[-1] + step) for step in (-1, 0, 1)]
+    return all(
+        is_inside(probe, outer_clauses) for probe in probes if is_inside(probe, inner_clauses)
     )

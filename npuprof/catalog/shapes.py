@@ -1,6 +1,4 @@
-"""Building blocks of structured forms: JSON Schemas shared by editors and checks, and the record of
-a form.
-"""
+"""Building blocks of structured forms: their record, and JSON Schemas for editors and checks."""
 
 from __future__ import annotations
 
@@ -15,8 +13,22 @@ if TYPE_CHECKING:
 
 Schema = dict[str, "Any"]
 
-#: A fault inside a structured value: its path below the value, the message, and the hint.
-Fault = tuple[Path, str, str]
+
+class ValueFault(Record):
+    """A fault inside a structured value: its path below the value, the message, and the hint."""
+
+    path: Path
+    what: str
+    hint: str
+    why: str = ""
+
+
+class IgnoredPart(Record):
+    """A part of a file that its reader ignores: its line, the message, and the hint."""
+
+    line: int
+    what: str
+    hint: str
 
 
 class Structure(Record):
@@ -28,8 +40,8 @@ class Structure(Record):
     value. ``file`` is the name of the sidecar file for the text, or empty if the option itself
     contains it. ``unordered`` is set if the order of lists means nothing, ``ordered_keys`` if the
     order of table keys matters. ``dropped`` lists what the reader of a file ignores in a text that
-    ``parse`` accepts: line, message, hint. ``members`` are the names of list positions in
-    conditions. ``doubt`` finds suspicious parts of a valid value. A value without faults
+    ``parse`` accepts. ``members`` are the names of list positions in
+    conditions. ``caveats`` finds suspicious parts of a valid value. A value without faults
     ``is_exact`` where it is always read back as it was written.
     """
 
@@ -37,14 +49,14 @@ class Structure(Record):
     schema: Schema
     parse: Callable[[str], Any]
     format: Callable[[Any], str]
-    faults: Callable[[Any], list[Fault]]
+    faults: Callable[[Any], list[ValueFault]]
     file: str = ""
     unordered: bool = False
     ordered_keys: bool = False
     members: tuple[str, ...] = ()
     is_exact: bool = False
-    dropped: Callable[[str], Iterable[tuple[int, str, str]]] | None = None
-    doubt: Callable[[Any], Iterable[Fault]] | None = None
+    dropped: Callable[[str], Iterable[IgnoredPart]] | None = None
+    caveats: Callable[[Any], Iterable[ValueFault]] | None = None
 
 
 def list_entries(value: Any) -> Iterable[tuple[Any, Any]]:
@@ -57,11 +69,11 @@ def table_schema(
 ) -> Schema:
     """Return the schema of a table with these keys and no others."""
     schema: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
-    return (
-        schema
-        | ({"required": required} if required else {})
-        | ({"description": description} if description else {})
-    )
+    if required:
+        schema["required"] = required
+    if description:
+        schema["description"] = description
+    return schema
 
 
 def list_schema(items: Schema, low: int = 0) -> Schema:
@@ -85,14 +97,12 @@ def map_schema(values: Schema, low: int = 1, names: str = "") -> Schema:
 
     ``names`` is a pattern for the keys.
     """
-    schema: Schema = {
-        "type": "object",
-        "additionalProperties": values,
-        **({"minProperties": low} if low else {}),
-    }
-    return schema | (
-        {"propertyNames": {"type": "string", "pattern": f"^{names}$"}} if names else {}
-    )
+    schema: Schema = {"type": "object", "additionalProperties": values}
+    if low:
+        schema["minProperties"] = low
+    if names:
+        schema["propertyNames"] = {"type": "string", "pattern": f"^{names}$"}
+    return schema
 
 
 NAME: Schema = {"type": "string", "minLength": 1}
@@ -115,9 +125,7 @@ _NOTHING: Schema = {"enum": []}
 
 
 def fits_schema(value: Any, schema: Schema) -> bool:
-    """Return whether a value matches a schema of numbers, texts, choices, and lists or tables of
-    these.
-    """
+    """Return whether a value matches a schema of this module: no other keywords are supported."""
     if isinstance(value, int) and not -_MOST < value < _MOST:
         return False
     if "anyOf" in schema:
@@ -127,106 +135,102 @@ def fits_schema(value: Any, schema: Schema) -> bool:
     if type(value) not in _TYPES[schema["type"]]:
         return False
     if isinstance(value, (list, dict)):
-        low, high = (
-            ("minItems", "maxItems")
-            if isinstance(value, list)
-            else ("minProperties", "maxProperties")
-        )
-        fits = schema.get(low, 0) <= len(value) <= schema.get(high, len(value))
-        return fits and all(
-            fits_schema(item, inner) for _, item, inner in _list_parts(value, schema)
-        )
+        unit = "Items" if isinstance(value, list) else "Properties"
+        size = len(value)
+        if not schema.get(f"min{unit}", 0) <= size <= schema.get(f"max{unit}", size):
+            return False
+        return all(fits_schema(part.value, part.schema) for part in _list_parts(value, schema))
     if isinstance(value, str):
+        if len(value) < schema.get("minLength", 0):
+            return False
         pattern: str | None = schema.get("pattern")
-        return len(value) >= schema.get("minLength", 0) and (
-            pattern is None or re.fullmatch(pattern.strip("^$"), value) is not None
-        )
+        return pattern is None or re.fullmatch(pattern.strip("^$"), value) is not None
     return bool(value >= schema.get("minimum", value))
 
 
-def _list_parts(value: Any, schema: Schema) -> list[tuple[Any, Any, Schema]]:
-    """Return the elements of a list, or the entries of a table, each with its path and schema."""
+class _Part(Record):
+    """An element of a list or an entry of a table: its index or key, its value and its schema."""
+
+    key: Any
+    value: Any
+    schema: Schema
+
+
+def _list_parts(value: Any, schema: Schema) -> list[_Part]:
+    """Return the elements of a list, or the entries of a table, each with its schema."""
     if isinstance(value, list):
         items = schema["items"]
         return [
-            (index, item, items[index] if isinstance(items, list) else items)
+            _Part(index, item, items[index] if isinstance(items, list) else items)
             for index, item in enumerate(value)
         ]
     known, names = schema.get("properties", {}), schema.get("propertyNames", {"type": "string"})
     other = schema["additionalProperties"] or _NOTHING
     return [
-        (name, item, known.get(name, other) if fits_schema(name, names) else _NOTHING)
+        _Part(name, item, known.get(name, other) if fits_schema(name, names) else _NOTHING)
         for name, item in value.items()
     ]
 
 
-def find_form_faults(value: Any, schema: Schema, shape: str, path: Path = ()) -> list[Fault]:
+def find_form_faults(value: Any, schema: Schema, shape: str, path: Path = ()) -> list[ValueFault]:
     """Return the smallest parts of a value that violate its schema.
 
     ``shape`` has the noun for the whole, and an example.
     """
     if fits_schema(value, schema):
         return []
+    inner: list[ValueFault] = []
     has_parts = isinstance(value, (list, dict)) and type(value) in _TYPES.get(
         schema.get("type", ""), ()
     )
-    parts = (
-        _list_parts(value, schema)
-        if has_parts and not isinstance(schema.get("items"), list)
-        else []
-    )
+    # the elements of a tuple, with a list of schemas, are only valid together
+    if has_parts and not isinstance(schema.get("items"), list):
+        for part in _list_parts(value, schema):
+            inner += find_form_faults(part.value, part.schema, shape, (*path, part.key))
+    if inner:
+        return inner
     noun, _, example = shape.partition(", as ")
-    what = f"{value!r} does not fit there" if path else f"not {noun}"
-    inner = [
-        fault
-        for name, item, part in parts
-        for fault in find_form_faults(item, part, shape, (*path, name))
-    ]
-    return inner or [(path, what, f"write {noun} like {example}" if path else f"write {example}")]
+    if path:
+        return [ValueFault(path, f"{value!r} does not fit there", f"write {noun} like {example}")]
+    return [ValueFault(path, f"not {noun}", f"write {example}")]
 
 
-def find_schema_faults(value: Any, schema: Schema, path: Path = ()) -> list[Fault]:
-    """Return the parts of a value that violate a schema of tables, lists, names and choices, each
-    with a hint.
-    """
+def find_schema_faults(value: Any, schema: Schema, path: Path = ()) -> list[ValueFault]:
+    """Return the parts of a value that violate a schema of tables, lists, names and choices."""
     if "enum" in schema:
-        known = ", ".join(map(str, schema["enum"]))
-        fits = isinstance(value, str) and value in schema["enum"]
-        return (
-            []
-            if fits
-            else [
-                (
-                    path,
-                    f"unknown {value!r}",
-                    did_you_mean(str(value), schema["enum"], f"known are {known}"),
-                )
-            ]
-        )
+        if isinstance(value, str) and value in schema["enum"]:
+            return []
+        known = f"known are {', '.join(map(str, schema['enum']))}"
+        hint = did_you_mean(str(value), schema["enum"], known)
+        return [ValueFault(path, f"unknown {value!r}", hint)]
     if schema.get("type") == "object":
-        known, inner = schema.get("properties", {}), schema["additionalProperties"]
-        listed = f"its keys are {', '.join(known)}"
-        if not isinstance(value, dict):
-            return [(path, "not a table", listed if known else "write a table: { name = ... }")]
-        unknown = [name for name in value if name not in known and inner is False]
-        faults: list[Fault] = [
-            ((*path, name), f"unknown key {name!r}", did_you_mean(name, known, listed))
-            for name in unknown
-        ]
-        parts = [
-            (name, item, known.get(name, inner))
-            for name, item in value.items()
-            if name not in unknown
-        ]
-    elif schema.get("type") == "array":
+        return _find_table_faults(value, schema, path)
+    if schema.get("type") == "array":
         if not isinstance(value, list):
-            return [(path, "not a list of names", 'write ["MatMul"]')]
-        faults, parts = [], [(index, item, schema["items"]) for index, item in enumerate(value)]
-    else:
-        is_name = not schema or (isinstance(value, str) and value and "\n" not in value)
-        return [] if is_name else [(path, f"{value!r} is not a name", "write text in quotes")]
-    return faults + [
-        fault
-        for name, item, inner in parts
-        for fault in find_schema_faults(item, inner, (*path, name))
-    ]
+            return [ValueFault(path, "not a list of names", 'write ["MatMul"]')]
+        faults = []
+        for index, item in enumerate(value):
+            faults += find_schema_faults(item, schema["items"], (*path, index))
+        return faults
+    if not schema or (isinstance(value, str) and value and "\n" not in value):
+        return []
+    return [ValueFault(path, f"{value!r} is not a name", "write text in quotes")]
+
+
+def _find_table_faults(value: Any, schema: Schema, path: Path) -> list[ValueFault]:
+    """Return the faults of a table: first its unknown keys, then those inside its values."""
+    known = schema.get("properties", {})
+    listed = f"its keys are {', '.join(known)}"
+    if not isinstance(value, dict):
+        hint = listed if known else "write a table: { name = ... }"
+        return [ValueFault(path, "not a table", hint)]
+    other = schema["additionalProperties"]
+    faults = []
+    inner = []
+    for name, item in value.items():
+        if name not in known and other is False:
+            hint = did_you_mean(name, known, listed)
+            faults.append(ValueFault((*path, name), f"unknown key {name!r}", hint))
+        else:
+            inner += find_schema_faults(item, known.get(name, other), (*path, name))
+    return faults + inner

@@ -1,5 +1,4 @@
-"""Files that options name by their path: mixed-precision lists, operator modes, fusion
-switches, ...
+"""Files that options name by path: mixed-precision lists, operator modes, fusion switches, ...
 
 The formats are those of the parsers in CANN, which are stricter than the documented samples: JSON
 without comments, no blank lines in customize_dtypes.cfg, no operator in two contradicting lists.
@@ -19,9 +18,9 @@ from npuprof.catalog.ignored_parts import (
 from npuprof.catalog.shapes import (
     NAME,
     SWITCH,
-    Fault,
     Schema,
     Structure,
+    ValueFault,
     find_schema_faults,
     list_entries,
     list_schema,
@@ -108,24 +107,23 @@ def _format_json_file(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
 
-def _find_mixlist_faults(value: Any) -> list[Fault]:
+def _find_mixlist_faults(value: Any) -> list[ValueFault]:
     faults = find_schema_faults(value, _MIXLIST)
+    if faults:
+        return faults
     roles: dict[str, dict[str, Path]] = {}
-    for name, table in list_entries(value):
-        for action, operators in list_entries(table):
-            for index, operator in enumerate(operators if isinstance(operators, list) else []):
-                if isinstance(operator, str):
-                    roles.setdefault(operator, {})[f"{name[:-5]}.{action}"] = (name, action, index)
-    for operator, places in roles.items():
-        if not faults and frozenset(places) not in _ROLES:
-            what = f"{operator} is in {' and '.join(places)}, which CANN rejects"
-            faults.append(
-                (
-                    list(places.values())[-1],
-                    what,
-                    "name an operator in one to-add, with at most the matching to-remove",
-                )
-            )
+    for name, table in value.items():
+        for action, operators in table.items():
+            role = f"{name.removesuffix('-list')}.{action}"
+            for index, operator in enumerate(operators):
+                roles.setdefault(operator, {})[role] = (name, action, index)
+    for operator, paths in roles.items():
+        if frozenset(paths) not in _ROLES:
+            last_path = list(paths.values())[-1]
+            what = f"{operator} is in {' and '.join(paths)}, which CANN rejects"
+            hint = "name an operator in one to-add, with at most the matching to-remove"
+            faults.append(ValueFault(last_path, what, hint))
+            break
     return faults
 
 
@@ -140,46 +138,41 @@ def resolve_mixlist_outcome(value: dict[str, Any], operator: str, base: str | No
             return name
     for name in ("black", "white"):
         if operator in value.get(f"{name}-list", {}).get("to-remove", ()):
-            return None if base is None else "gray" if base == name else base
+            return "gray" if base == name else base
     return base
 
 
 def resolve_mixlist_outcomes(value: dict[str, Any]) -> dict[str, dict[str, str]]:
     """Return, for each operator in a mixed-precision list, its resulting list by built-in list."""
-    lists = [value.get(f"{name}-list", {}) for name in ("black", "white", "gray")]
-    operators = dict.fromkeys(
-        operator
-        for table in lists
-        for action in ("to-add", "to-remove")
-        for operator in table.get(action, ())
-    )
+    operators: dict[str, None] = {}
+    for name in ("black", "white", "gray"):
+        table = value.get(f"{name}-list", {})
+        operators |= dict.fromkeys((*table.get("to-add", ()), *table.get("to-remove", ())))
+    # sets, as each operator is looked up in every list
     lists_by_name = {
         name: {action: frozenset(names) for action, names in table.items()}
         for name, table in value.items()
     }
-    return {
-        operator: {
+    outcomes: dict[str, dict[str, str]] = {}
+    for operator in operators:
+        outcomes[operator] = {
             base: str(resolve_mixlist_outcome(lists_by_name, operator, base))
             for base in ("white", "black", "gray")
         }
-        for operator in operators
-    }
+    return outcomes
 
 
 def describe_mixlist_outcome(outcomes: dict[str, str]) -> str:
     """Return the resulting list of an operator, by built-in list, as text."""
     if len(set(outcomes.values())) == 1:
         return f"{next(iter(outcomes.values()))} for any built-in list"
-    moved = {base: end for base, end in outcomes.items() if end != base}
+    moved = [f"{end} if it is {base} by default" for base, end in outcomes.items() if end != base]
     if not moved:
         return (
             "as built in: an addition to gray-list alone "
             "changes nothing, add the matching to-remove"
         )
-    return (
-        "; ".join(f"{end} if it is {base} by default" for base, end in moved.items())
-        + ", else as built in"
-    )
+    return f"{'; '.join(moved)}, else as built in"
 
 
 def _parse_modes(text: str) -> Any:
@@ -190,11 +183,9 @@ def _parse_modes(text: str) -> Any:
             continue
         name, equals, mode = (part.strip() for part in line.partition("="))
         if not equals:
-            section = (
-                name[1:-1]
-                if name[:1] == "[" and name[1:-1] in _PRECISION["properties"] and name[-1:] == "]"
-                else section
-            )
+            tag = name.removeprefix("[").removesuffix("]")
+            if name == f"[{tag}]" and tag in _PRECISION["properties"]:
+                section = tag
         elif name and mode:
             sections.setdefault(section, {}).setdefault(name, mode)
     return sections
@@ -208,19 +199,16 @@ def _format_modes(value: dict[str, dict[str, str]]) -> str:
     return "\n".join([*lines, ""])
 
 
-def _find_modes_faults(value: Any) -> list[Fault]:
+def _find_modes_faults(value: Any) -> list[ValueFault]:
     """Return the faults of a table of modes; CANN silently drops lines with an unknown mode."""
     faults = find_schema_faults(value, _PRECISION)
     for section, entries in list_entries(value):
-        faults += [
-            (
-                (section, name),
-                f"{name!r} cannot be written as a name",
-                "omit '=', '#' and blanks at the ends",
-            )
-            for name in (entries if isinstance(entries, dict) else ())
-            if not name or name[0] in "#[" or name != name.strip() or not _NO_NAME.isdisjoint(name)
-        ]
+        for name, _ in list_entries(entries):
+            is_writable = name == name.strip() and _NO_NAME.isdisjoint(name)
+            if not is_writable or not name or name[0] in "#[":
+                what = f"{name!r} cannot be written as a name"
+                hint = "omit '=', '#' and blanks at the ends"
+                faults.append(ValueFault((section, name), what, hint))
     return faults
 
 
@@ -264,68 +252,49 @@ def _suggest_dtype(dtype: str) -> str:
     return f"write {right}" if right else did_you_mean(dtype, names["dtypes"], "write float16")
 
 
-def _find_dtypes_faults(value: Any) -> list[Fault]:
+def _find_dtypes_faults(value: Any) -> list[ValueFault]:
     if not isinstance(value, dict) or not value:
-        return [
-            (
-                (),
-                "not a table of operators",
-                'write { "OpType::Add" = { InputDtype = ["float16", "float16"] } }',
-            )
-        ]
-    faults: list[Fault] = []
+        hint = 'write { "OpType::Add" = { InputDtype = ["float16", "float16"] } }'
+        return [ValueFault((), "not a table of operators", hint)]
+    faults: list[ValueFault] = []
     for name, rule in value.items():
-        if (
-            not re.fullmatch(r"(OpType::)?[^:\s]+", name)
-            or "InputDtype" in name
-            or "OutputDtype" in name
-        ):
-            faults.append(
-                (
-                    (name,),
-                    f"{name!r} cannot be written as a name",
-                    "write a node name without ':', or OpType::Type",
-                )
-            )
+        is_name = re.fullmatch(r"(OpType::)?[^:\s]+", name)
+        if not is_name or "InputDtype" in name or "OutputDtype" in name:
+            what = f"{name!r} cannot be written as a name"
+            hint = "write a node name without ':', or OpType::Type"
+            faults.append(ValueFault((name,), what, hint))
         faults += find_schema_faults(rule, _SIDES, (name,))
         if isinstance(rule, dict) and not rule:
-            faults.append(((name,), "no types", 'write { InputDtype = ["float16"] }'))
+            hint = 'write { InputDtype = ["float16"] }'
+            faults.append(ValueFault((name,), "no types", hint))
         for side, types in list_entries(rule):
-            if not isinstance(types, list) or not all(
-                isinstance(t, str) and re.fullmatch(r"\w*", t, re.ASCII) for t in types
-            ):
-                faults.append(
-                    (
-                        (name, side),
-                        "not a list of types",
-                        'write ["float16", "float"]; "" keeps the type',
-                    )
-                )
-                continue
-            known = load_built_part("names")["dtypes"]
-            faults += [
-                (
-                    (name, side, index),
-                    f"CANN knows no type {dtype!r}, and the build stops",
-                    _suggest_dtype(dtype),
-                )
-                for index, dtype in enumerate(types)
-                if dtype and dtype.lower() not in known
-            ]
+            faults += _find_type_faults(types, (name, side))
     if not faults:
         for line, name in zip(_format_dtypes(value).split("\n"), value, strict=False):
             if len(line.encode()) >= 1023:
-                faults.append(
-                    (
-                        (name,),
-                        "the line is longer than 1022 bytes: CANN drops it and all after it",
-                        "shorten the node name",
-                    )
-                )
+                what = "the line is longer than 1022 bytes: CANN drops it and all after it"
+                faults.append(ValueFault((name,), what, "shorten the node name"))
     return faults
 
 
-def _find_fusion_faults(value: Any) -> list[Fault]:
+def _find_type_faults(types: Any, path: Path) -> list[ValueFault]:
+    """Return the faults of the data types of an operator's inputs or outputs."""
+    is_list = isinstance(types, list) and all(
+        isinstance(dtype, str) and re.fullmatch(r"\w*", dtype, re.ASCII) for dtype in types
+    )
+    if not is_list:
+        hint = 'write ["float16", "float"]; "" keeps the type'
+        return [ValueFault(path, "not a list of types", hint)]
+    known = load_built_part("names")["dtypes"]
+    faults = []
+    for index, dtype in enumerate(types):
+        if dtype and dtype.lower() not in known:
+            what = f"CANN knows no type {dtype!r}, and the build stops"
+            faults.append(ValueFault((*path, index), what, _suggest_dtype(dtype)))
+    return faults
+
+
+def _find_fusion_faults(value: Any) -> list[ValueFault]:
     return find_schema_faults(value, _FUSION) or find_json_faults(value)
 
 
@@ -345,14 +314,10 @@ def _parse_fusion(text: str) -> Any:
 def _parse_debug(text: str) -> Any:
     lists: dict[str, list[str]] = {}
     for line in map(str.strip, text.split("\n")):
-        name, equals, rest = line.partition("=")
-        if (
-            equals
-            and not line.startswith("#")
-            and name.strip() in _DEBUG["properties"]
-            and rest.strip()
-        ):
-            lists[name.strip()] = [item.strip() for item in rest.split(",")]
+        left, _, right = line.partition("=")
+        name = left.strip()
+        if name in _DEBUG["properties"] and right.strip():
+            lists[name] = [item.strip() for item in right.split(",")]
     return lists or None
 
 
@@ -362,22 +327,18 @@ def _format_debug(value: dict[str, list[str]]) -> str:
     )
 
 
-def _find_debug_faults(value: Any) -> list[Fault]:
+def _find_debug_faults(value: Any) -> list[ValueFault]:
     faults = find_schema_faults(value, _DEBUG)
     if not isinstance(value, dict):
         return faults
     if not value.get("op_debug_config"):
-        faults.append(((), "no op_debug_config", 'write { op_debug_config = ["oom"] }'))
+        hint = 'write { op_debug_config = ["oom"] }'
+        faults.append(ValueFault((), "no op_debug_config", hint))
     entries = value.get("op_debug_list", [])
     for index, entry in enumerate(entries if isinstance(entries, list) else []):
         if isinstance(entry, str) and ("," in entry or entry != entry.strip()):
-            faults.append(
-                (
-                    ("op_debug_list", index),
-                    f"{entry!r} cannot be written in the list",
-                    "one operator an element",
-                )
-            )
+            what = f"{entry!r} cannot be written in the list"
+            faults.append(ValueFault(("op_debug_list", index), what, "one operator an element"))
     return faults
 
 
@@ -393,7 +354,7 @@ SIDECARS: dict[str, Structure] = {
         unordered=True,
         dropped=find_repeated_keys,
         is_exact=True,
-        doubt=caveats.find_mixlist_doubts,
+        caveats=caveats.find_mixlist_caveats,
     ),
     "op-precision": Structure(
         'modes, as ByOpType = { Conv2D = "high_performance" }',
@@ -403,7 +364,7 @@ SIDECARS: dict[str, Structure] = {
         _find_modes_faults,
         "op_precision.ini",
         dropped=find_dropped_modes,
-        doubt=caveats.find_mode_doubts,
+        caveats=caveats.find_mode_caveats,
     ),
     "custom-dtypes": Structure(
         'types by operator, as "OpType::Add" = { InputDtype = ["float16"] }',
@@ -413,7 +374,7 @@ SIDECARS: dict[str, Structure] = {
         _find_dtypes_faults,
         "customize_dtypes.cfg",
         dropped=find_repeated_rules,
-        doubt=caveats.find_typed_doubts,
+        caveats=caveats.find_typed_caveats,
     ),
     "fusion-switch": Structure(
         'passes, as Switch.GraphFusion = { SoftmaxFusionPass = "off" }',
@@ -424,7 +385,7 @@ SIDECARS: dict[str, Structure] = {
         "fusion_switch.cfg",
         dropped=find_repeated_keys,
         is_exact=True,
-        doubt=caveats.find_switch_doubts,
+        caveats=caveats.find_switch_caveats,
     ),
     "op-debug": Structure(
         'op_debug_config = ["oom"], op_debug_list = ["OpType::Conv2D"]',
@@ -435,7 +396,7 @@ SIDECARS: dict[str, Structure] = {
         "op_debug.cfg",
         unordered=True,
         dropped=find_dropped_debug_lines,
-        doubt=lambda value: caveats.find_typed_doubts(
+        caveats=lambda value: caveats.find_typed_caveats(
             value.get("op_debug_list", []), ("op_debug_list",)
         ),
     ),
@@ -449,7 +410,7 @@ SIDECARS: dict[str, Structure] = {
         unordered=True,
         dropped=find_repeated_keys,
         is_exact=True,
-        doubt=lambda value: caveats.find_name_doubts(
+        caveats=lambda value: caveats.find_name_caveats(
             "operators", value.get("tune_ops_type", []), ("tune_ops_type",)
         ),
     ),

@@ -14,9 +14,9 @@ from npuprof.catalog.shapes import (
     DIMENSION,
     SWITCH,
     WHOLE,
-    Fault,
     Schema,
     Structure,
+    ValueFault,
     find_form_faults,
     fits_schema,
     list_schema,
@@ -73,7 +73,7 @@ def _build_form(
     schema: Schema,
     parse: Callable[[str], Any],
     write: Callable[[Any], str],
-    find_more: Callable[[Any], list[Fault]] = lambda value: [],
+    find_more: Callable[[Any], list[ValueFault]] = lambda value: [],
     **named: Any,
 ) -> Structure:
     """Return a form whose schema covers nearly all faults.
@@ -90,13 +90,13 @@ def _build_form(
     )
 
 
-def _build_word_list(separator: str, example: str) -> Structure:
-    def parse_words(text: str) -> Any:
-        words = text.split(separator)
-        return words if all(words) and not any(word.strip() != word for word in words) else None
+def _build_name_list(separator: str, example: str) -> Structure:
+    def parse_names(text: str) -> Any:
+        names = text.split(separator)
+        return names if all(names) and all(name.strip() == name for name in names) else None
 
-    words = list_schema({"type": "string", "pattern": rf"^[^\s{separator}]+$"}, 1)
-    return _build_form(f"a list of names, as {example}", words, parse_words, separator.join)
+    schema = list_schema({"type": "string", "pattern": rf"^[^\s{separator}]+$"}, 1)
+    return _build_form(f"a list of names, as {example}", schema, parse_names, separator.join)
 
 
 def _parse_ids(text: str) -> Any:
@@ -108,13 +108,10 @@ def _parse_shapes(text: str) -> Any:
     shapes: dict[str, list[int]] = {}
     for part in text.split(";"):
         name, _, sizes = part.partition(":")
+        if not name or name in shapes or not _NO_NAME.isdisjoint(name):
+            return None
         numbers = sizes.split(",")
-        if (
-            not name
-            or name in shapes
-            or not _NO_NAME.isdisjoint(name)
-            or not all(size == "-1" or _is_whole(size) for size in numbers)
-        ):
+        if not all(size == "-1" or _is_whole(size) for size in numbers):
             return None
         shapes[name] = [int(size) for size in numbers]
     return shapes
@@ -138,47 +135,48 @@ def _is_whole(text: str) -> bool:
 
 
 def _parse_steps(text: str) -> Any:
-    parts = text.split("|")
-    if not all(len(ends := part.split("-")) <= 2 and all(map(_is_whole, ends)) for part in parts):
-        return None
-    return [part if "-" in part else int(part) for part in parts]
+    steps: list[int | str] = []
+    for part in text.split("|"):
+        ends = part.split("-")
+        if len(ends) > 2 or not all(map(_is_whole, ends)):
+            return None
+        steps.append(int(part) if len(ends) == 1 else part)
+    return steps
 
 
-def _find_odd_steps(value: list[Any]) -> list[Fault]:
+def _find_step_faults(value: list[Any]) -> list[ValueFault]:
     """Return descending ranges, and a fault if there are more steps than the adapter accepts."""
-    many = f"{len(value)} steps and ranges, of which the adapter takes 100"
-    faults: list[Fault] = [((), many, "join steps to ranges")] * (len(value) > 100)
+    faults = []
+    if len(value) > 100:
+        what = f"{len(value)} steps and ranges, of which the adapter takes 100"
+        faults.append(ValueFault((), what, "join steps to ranges"))
     for index, step in enumerate(value):
-        first, _, last = step.partition("-") if isinstance(step, str) else ("0", "-", "1")
-        if int(first) >= int(last):
-            faults.append(
-                ((index,), f"the range {step!r} does not rise", "write the smaller step first")
-            )
+        if isinstance(step, str):
+            first, _, last = step.partition("-")
+            if int(first) >= int(last):
+                what = f"the range {step!r} does not rise"
+                faults.append(ValueFault((index,), what, "write the smaller step first"))
     return faults
 
 
 def _parse_counts(text: str) -> Any:
-    pairs = [part.split(":") for part in text.split(",")]
-    if not all(
-        len(pair) == 2
-        and pair[0].isascii()
-        and pair[0].isidentifier()
-        and _is_whole(pair[1])
-        and pair[1][0] != "0"
-        for pair in pairs
-    ):
-        return None
-    counts = {name: int(count) for name, count in pairs}
-    return counts if len(counts) == len(pairs) else None
+    counts: dict[str, int] = {}
+    for part in text.split(","):
+        name, _, count = part.partition(":")
+        if not name.isascii() or not name.isidentifier() or name in counts or not _is_count(count):
+            return None
+        counts[name] = int(count)
+    return counts
+
+
+def _is_count(text: str) -> bool:
+    """Return whether a text is a positive integer without leading zeros."""
+    return _is_whole(text) and text[0] != "0"
 
 
 def _parse_cores(text: str) -> Any:
     cores = text.split("|")
-    return (
-        [*map(int, cores)]
-        if len(cores) == 2 and all(_is_whole(number) and number[0] != "0" for number in cores)
-        else None
-    )
+    return [*map(int, cores)] if len(cores) == 2 and all(map(_is_count, cores)) else None
 
 
 def _parse_node_ranges(text: str) -> Any:
@@ -194,27 +192,24 @@ def _parse_node_ranges(text: str) -> Any:
 def _parse_acceleration(text: str) -> Any:
     kind, _, rest = text.partition("|")
     trigger, bar, ratio = rest.partition("|")
-    if (
-        kind not in _KINDS["enum"]
-        or trigger not in _TRIGGERS["enum"]
-        or (bar and not all(map(has_only_digits, ratio.split(".", 1))))
-    ):
+    if kind not in _KINDS["enum"] or trigger not in _TRIGGERS["enum"]:
         return None
-    return [kind, trigger, *([float(ratio)] if bar else [])]
+    if not bar:
+        return [kind, trigger]
+    is_ratio = all(map(has_only_digits, ratio.split(".", 1)))
+    return [kind, trigger, float(ratio)] if is_ratio else None
 
 
-def _find_odd_ratio(value: list[Any]) -> list[Fault]:
+def _find_ratio_faults(value: list[Any]) -> list[ValueFault]:
     """Return a fault if the ratio of an acceleration is outside the range of its trigger."""
-    low, high = (0.2, 0.9) if value[1] == "step" else (1.01, 1.5)
-    if len(value) < 3 or low <= value[2] <= high:
+    if len(value) < 3:
         return []
-    return [
-        (
-            (2,),
-            f"{value[2]!r} is outside {low} to {high}",
-            f"with {value[1]!r} write a ratio from {low} to {high}",
-        )
-    ]
+    _, trigger, ratio = value
+    low, high = (0.2, 0.9) if trigger == "step" else (1.01, 1.5)
+    if low <= ratio <= high:
+        return []
+    hint = f"with {trigger!r} write a ratio from {low} to {high}"
+    return [ValueFault((2,), f"{ratio!r} is outside {low} to {high}", hint)]
 
 
 def _parse_shape_ranges(text: str) -> Any:
@@ -223,38 +218,34 @@ def _parse_shape_ranges(text: str) -> Any:
         kind, colon, rest = part.partition(":")
         if not colon or kind in kinds or not re.fullmatch(r"\[[^\[\]]*\](?:,\[[^\[\]]*\])*", rest):
             return None
-        shapes = []
-        for body in re.findall(r"\[([^\[\]]*)\]", rest):
-            words = [word.strip(" ") for word in body.split(",")] if body else []
-            shapes.append(
-                [
-                    word
-                    if "~" in word
-                    else int(word)
-                    if re.fullmatch(r"-1|\d{1,18}", word, re.ASCII)
-                    else word
-                    for word in words
-                ]
-            )
-        kinds[kind] = shapes
+        kinds[kind] = [
+            [_parse_size(size.strip(" ")) for size in body.split(",")] if body else []
+            for body in re.findall(r"\[([^\[\]]*)\]", rest)
+        ]
     return kinds if fits_schema(kinds, _SHAPE_RANGES) else None
 
 
+def _parse_size(text: str) -> int | str:
+    """Return a size as a number, and a range (``3~5``) or any other text unchanged."""
+    return int(text) if re.fullmatch(r"-1|\d{1,18}", text, re.ASCII) else text
+
+
 def _format_shape_ranges(value: dict[str, list[list[Any]]]) -> str:
-    return ";".join(
-        f"{kind}:{','.join('[' + ','.join(map(str, shape)) + ']' for shape in shapes)}"
-        for kind, shapes in value.items()
-    )
+    kinds = []
+    for kind, shapes in value.items():
+        sizes = (",".join(map(str, shape)) for shape in shapes)
+        kinds.append(f"{kind}:{','.join(f'[{text}]' for text in sizes)}")
+    return ";".join(kinds)
 
 
 def _parse_switches(text: str) -> Any:
-    pairs = [part.split(":") for part in text.split(";") if part]
-    if not pairs or any(
-        len(pair) != 2 or not pair[0] or pair[1] not in ("on", "off") for pair in pairs
-    ):
-        return None
-    switches = dict(pairs)
-    return switches if len(switches) == len(pairs) else None
+    switches: dict[str, str] = {}
+    for part in filter(None, text.split(";")):
+        name, _, state = part.partition(":")
+        if not name or name in switches or state not in ("on", "off"):
+            return None
+        switches[name] = state
+    return switches or None
 
 
 def parse_json(text: str) -> Any:
@@ -275,23 +266,20 @@ def _format_json_line(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
-def find_json_faults(value: Any, path: Path = ()) -> list[Fault]:
+def find_json_faults(value: Any, path: Path = ()) -> list[ValueFault]:
     """Return the values that JSON cannot express: dates, times, infinities."""
     if not path and not isinstance(value, dict):
-        return [((), "not a table", 'write { output = "/tmp/profiling" }')]
+        return [ValueFault((), "not a table", 'write { output = "/tmp/profiling" }')]
     if isinstance(value, (dict, list)):
-        return [
-            fault
-            for name, item in list_items(value)
-            for fault in find_json_faults(item, (*path, name))
-        ]
+        faults = []
+        for name, item in list_items(value):
+            faults += find_json_faults(item, (*path, name))
+        return faults
     if is_no_number(value):
-        return [(path, f"{value!r} has no form in JSON", "write a finite number")]
-    return (
-        []
-        if isinstance(value, (str, int, float))
-        else [(path, f"{value!s} has no form in JSON", "write text")]
-    )
+        return [ValueFault(path, f"{value!r} has no form in JSON", "write a finite number")]
+    if isinstance(value, (str, int, float)):
+        return []
+    return [ValueFault(path, f"{value!s} has no form in JSON", "write text")]
 
 
 def _build_pair_formatter(pair: str, between: str) -> Callable[[Any], str]:
@@ -302,29 +290,25 @@ def _build_list_formatter(between: str) -> Callable[[Any], str]:
     return lambda value: between.join(map(str, value))
 
 
-def _find_pass_doubts(value: Any) -> Iterable[Fault]:
-
+def _find_pass_caveats(value: Any) -> Iterable[ValueFault]:
     from npuprof.catalog import caveats
 
-    return caveats.find_name_doubts("passes", value)
+    return caveats.find_name_caveats("passes", value)
 
 
-def _find_device_doubts(value: Any) -> Iterable[Fault]:
-
+def _find_device_caveats(value: Any) -> Iterable[ValueFault]:
     from npuprof.catalog import caveats
 
-    return caveats.find_device_doubts(value)
+    return caveats.find_device_caveats(value)
 
 
-def _find_profile_doubts(value: Any) -> Iterable[Fault]:
-
+def _find_profiling_caveats(value: Any) -> Iterable[ValueFault]:
     from npuprof.catalog import profiling
 
-    return profiling.find_profiling_doubts(value)
+    return profiling.find_profiling_caveats(value)
 
 
-def _find_profile_faults(value: Any) -> list[Fault]:
-
+def _find_profiling_faults(value: Any) -> list[ValueFault]:
     from npuprof.catalog import profiling
 
     return find_json_faults(value) or profiling.find_profiling_faults(value)
@@ -332,14 +316,14 @@ def _find_profile_faults(value: Any) -> list[Fault]:
 
 #: The structured forms that are written as one text.
 STRUCTURES: dict[str, Structure] = {
-    "words": _build_word_list(" ", '["node1", "node2"]'),
-    "names": _build_word_list(",", '["ScopeLayerNormPass", "ScopeClipBoxesPass"]'),
+    "words": _build_name_list(" ", '["node1", "node2"]'),
+    "names": _build_name_list(",", '["ScopeLayerNormPass", "ScopeClipBoxesPass"]'),
     "ids": _build_form(
         "a list of device ids, as [0, 1]",
         _IDS,
         _parse_ids,
         _build_list_formatter(","),
-        doubt=_find_device_doubts,
+        caveats=_find_device_caveats,
     ),
     "shapes": _build_form(
         "a table of input shapes, as { data = [1, -1] }",
@@ -359,7 +343,7 @@ STRUCTURES: dict[str, Structure] = {
         _STEPS,
         _parse_steps,
         _build_list_formatter("|"),
-        _find_odd_steps,
+        _find_step_faults,
         unordered=True,
     ),
     "counts": _build_form(
@@ -382,7 +366,7 @@ STRUCTURES: dict[str, Structure] = {
         _ACCELERATION,
         _parse_acceleration,
         _build_list_formatter("|"),
-        _find_odd_ratio,
+        _find_ratio_faults,
         members=("kind", "trigger", "ratio"),
     ),
     "shape-ranges": _build_form(
@@ -396,7 +380,7 @@ STRUCTURES: dict[str, Structure] = {
         _SWITCHES,
         _parse_switches,
         _build_pair_formatter(":", ";"),
-        doubt=_find_pass_doubts,
+        caveats=_find_pass_caveats,
     ),
     "json": Structure(
         "a table, written as JSON",
@@ -411,8 +395,8 @@ STRUCTURES: dict[str, Structure] = {
         {"type": "object"},
         parse_json,
         _format_json_line,
-        _find_profile_faults,
+        _find_profiling_faults,
         is_exact=True,
-        doubt=_find_profile_doubts,
+        caveats=_find_profiling_caveats,
     ),
 }

@@ -6,7 +6,7 @@ import re
 
 from npuprof import catalog
 from npuprof.catalog import products
-from npuprof.catalog.readers import find_shell_word, find_spelling, may_be_taken
+from npuprof.catalog.readers import find_shell_expansion, find_spelling, may_be_taken
 from npuprof.checks.meaning import (
     UNKNOWN,
     build_choice_fault,
@@ -121,7 +121,7 @@ def find_path_faults(key: str, path: str, characters: str = "") -> list[Fault]:
 
     Manuals allow a set of characters for some paths.
     """
-    if word := find_shell_word(path):
+    if word := find_shell_expansion(path):
         what = f"{key} = {format_short_value(path)} contains {word}, which nothing expands"
         why = (
             "A shell replaces it in a line that is typed; "

@@ -26,6 +26,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from npuprof.catalog.shapes import ValueFault
+
 
 _INT64 = 2**63
 _BAD_VALUE = {
@@ -453,9 +455,10 @@ def _find_structure_faults(option: Option, value: Any) -> list[Fault]:
             if empty is not None
             else "cannot be written so that it is read back the same"
         )
-        faults = [
-            _build_structure_fault(option, (empty or (), what, "list its elements, or omit it"))
-        ]
+        from npuprof.catalog.shapes import ValueFault
+
+        fault = ValueFault(empty or (), what, "list its elements, or omit it")
+        faults = [_build_structure_fault(option, fault)]
     return faults or _find_undocumented_form_faults(option, value)
 
 
@@ -468,32 +471,31 @@ def _list_empty_lists(value: Any, path: Path) -> Iterator[Path]:
 
 
 def _find_undocumented_form_faults(option: Option, names: Any) -> list[Fault]:
-    """Return the faults of values that the adapter accepts and no manual has.
+    """Return the faults of values that are accepted, but undocumented or probably unintended.
 
-    They are probably unintended: odd names, a missing ratio.
+    They are names in another letter case, and a missing ratio.
     """
     form = values.load_form(option.structure)
     from npuprof.catalog import caveats
+    from npuprof.catalog.shapes import ValueFault
 
     found = [
-        *(form.doubt(names) if form.doubt else ()),
-        *(caveats.find_name_doubts(option.names, names) if option.names else ()),
+        *(form.caveats(names) if form.caveats else ()),
+        *(caveats.find_name_caveats(option.names, names) if option.names else ()),
     ]
-    found += [
-        (path, doubt, "write another")
-        for path, item in list_leaves(option, names)
-        if (doubt := option.doubtful_values.get(str(item)))
-    ]
+    for path, item in list_leaves(option, names):
+        if caveat := option.doubtful_values.get(str(item)):
+            found.append(ValueFault(path, caveat, "write another"))
     if found:
         return [
             Fault(
                 "NP205",
-                f"{keys.format_key_path(option.name, path)}: {what}",
+                f"{keys.format_key_path(option.name, caveat.path)}: {caveat.what}",
                 "CANN reports nothing while the job runs.",
-                hint,
-                path,
+                caveat.hint,
+                caveat.path,
             )
-            for path, what, hint in found
+            for caveat in found
         ]
     if option.structure == "acceleration" and len(names) == 2:
         ratio = "0.9" if names[1] == "step" else "1.05"
@@ -536,13 +538,14 @@ def _find_undocumented_form_faults(option: Option, names: Any) -> list[Fault]:
     ]
 
 
-def _build_structure_fault(option: Option, fault: tuple[Any, str, str]) -> Fault:
-    tail, message, hint = fault
-    if not tail and option.structure == "names" and option.listed:
+def _build_structure_fault(option: Option, fault: ValueFault) -> Fault:
+    hint = fault.hint
+    if not fault.path and option.structure == "names" and option.listed:
         # names that this very list may contain
         hint = f"write {keys.format_toml_value(list(option.listed[:2]))}"
     why = _BAD_VALUE.get(
         option.on_bad_value,
         "A value that does not match the format cannot be written for the engine.",
     )
-    return Fault("NP204", f"{keys.format_key_path(option.name, tail)}: {message}", why, hint, tail)
+    what = f"{keys.format_key_path(option.name, fault.path)}: {fault.what}"
+    return Fault("NP204", what, why, hint, fault.path)

@@ -145,7 +145,7 @@ def _find_truth_word(value: bool, variable: catalog.Variable | None) -> Any:
     if variable is None or variable.kind == "flag":
         return str(int(value))
     if (reading := find_reading(variable)).others:
-        return reading.find_word("on" if value else "off", variable.choices) or UNKNOWN
+        return reading.find_text("on" if value else "off", variable.choices) or UNKNOWN
     return guess_choice(value, variable.choices, variable.numbered)
 
 
@@ -166,8 +166,8 @@ def _find_switch_faults(
         "ignored": "is ignored",
         "fails": "is not accepted",
     }[state]
-    word = reading.find_word(meant, variable.choices) if meant else None
-    known = filter(None, (reading.find_word(side, variable.choices) for side in ("on", "off")))
+    word = reading.find_text(meant, variable.choices) if meant else None
+    known = filter(None, (reading.find_text(side, variable.choices) for side in ("on", "off")))
     hint, fix = suggest_value(
         name, word or UNKNOWN, "unset it" if meant == "off" else f"write {' or '.join(known)}", text
     )
@@ -236,12 +236,16 @@ def _find_form_faults(name: str, text: str, form: str) -> list[Fault]:
         hint = f"write {structure.shape}, on one line"
         what = f"env.{name} = {format_short_value(text)} is not in its format"
         return [Fault("NP203", what, "Its reader takes one JSON object.", hint)]
-    faults = [
-        Fault("NP203", f"env.{name}: {'.'.join(map(str, (*path, what)))}", "", hint)
-        for path, what, hint in structure.faults(parsed)
+    faults = []
+    for fault in structure.faults(parsed):
+        what = ".".join(map(str, (*fault.path, fault.what)))
+        faults.append(Fault("NP203", f"env.{name}: {what}", "", fault.hint))
+    if faults or not structure.caveats:
+        return faults
+    return [
+        Fault("NP205", f"env.{name}: {caveat.what}", "", caveat.hint)
+        for caveat in structure.caveats(parsed)
     ]
-    found = structure.doubt(parsed) if structure.doubt and not faults else ()
-    return faults or [Fault("NP205", f"env.{name}: {what}", "", hint) for _, what, hint in found]
 
 
 def _describe_wanted_text(variable: catalog.Variable | None) -> str:
@@ -376,19 +380,20 @@ def _find_pairs_faults(variable: catalog.Variable, value: str | dict[str, Any]) 
         if isinstance(value, dict)
         else set[str]()
     )
-    return [
-        Fault(
-            "NP203",
-            f"env.{variable.name}: {what}",
-            why,
-            hint,
-            path,
-            severity="error"
-            if variable.unknown == "fails" or not nested.isdisjoint(path)
-            else "warning",
+    faults = []
+    for fault in find_pair_faults(variable, value):
+        is_error = variable.unknown == "fails" or not nested.isdisjoint(fault.path)
+        faults.append(
+            Fault(
+                "NP203",
+                f"env.{variable.name}: {fault.what}",
+                fault.why,
+                fault.hint,
+                fault.path,
+                severity="error" if is_error else "warning",
+            )
         )
-        for path, what, why, hint in find_pair_faults(variable, value)
-    ]
+    return faults
 
 
 def _find_launcher_faults(

@@ -118,29 +118,22 @@ def _check_sidecar(sidecar: Sidecar, requested: Context) -> Iterator[Finding]:
         what, hint = f"{name} is not in the format of {key}", f"write {sidecar.structure.shape}"
         yield Finding("NP821", what, named, hint, key=key, where=Place(sidecar.path, 1, 1))
         return
-    for line, what, hint in (
-        sidecar.structure.dropped(sidecar.text) if sidecar.structure.dropped is not None else ()
-    ):
+    list_ignored_parts = sidecar.structure.dropped
+    for part in list_ignored_parts(sidecar.text) if list_ignored_parts is not None else ():
         yield Finding(
             "NP821",
-            f"{name}: {what}",
+            f"{name}: {part.what}",
             f"CANN says nothing of it. {named}",
-            hint,
+            part.hint,
             key=key,
-            where=Place(sidecar.path, line, 1),
+            where=Place(sidecar.path, part.line, 1),
         )
     faults = sidecar.structure.faults(sidecar.value)
-    for tail, what, hint in faults:
-        yield _build_finding(
-            sidecar,
-            Fault(
-                "NP821",
-                f"{keys.format_key_path('', tail).lstrip('.') or key}: {what}",
-                named,
-                hint,
-                tail,
-            ),
-        )
+    for fault_inside in faults:
+        path = keys.format_key_path("", fault_inside.path).lstrip(".") or key
+        what = f"{path}: {fault_inside.what}"
+        fault = Fault("NP821", what, named, fault_inside.hint, fault_inside.path)
+        yield _build_finding(sidecar, fault)
     for fault in _find_faults(sidecar, requested) if not faults else ():
         yield _build_finding(sidecar, fault._replace(why=f"{fault.why} {named}".lstrip()))
 
