@@ -257,19 +257,15 @@ def test_a_misspelt_lock_or_unset_is_answered_with_its_nearest(tmp_path: Path) -
         "leaf": '[profile]\nextends = ["base"]\nunset = ["dump_pth"]\n',
     }
     unset, lock = sorted(run(tmp_path, files, {}), key=lambda finding: finding.code, reverse=True)
-    assert (lock.code, lock.line, lock.column, lock.hint) == (
-        "NP201",
-        2,
-        27,
-        "did you mean 'hccl_timeout'?",
-    )
+    assert lock.code == "NP201"
+    assert lock.line == 2
+    assert lock.column == 27
+    assert lock.hint == "did you mean 'hccl_timeout'?"
     assert lock.profiles == ("base", "leaf")
-    assert (unset.code, unset.line, unset.column, unset.hint) == (
-        "NP702",
-        3,
-        10,
-        "did you mean 'dump_path'?",
-    )
+    assert unset.code == "NP702"
+    assert unset.line == 3
+    assert unset.column == 10
+    assert unset.hint == "did you mean 'dump_path'?"
 
 
 def test_an_unknown_key_of_an_override_is_placed_at_the_key() -> None:
@@ -371,11 +367,9 @@ def test_an_appended_fault_is_placed_where_it_was_appended(tmp_path: Path) -> No
         "leaf": 'profile.extends = ["base"]\nappend.options.dump_step = [3, "9-3"]\n',
     }
     (finding,) = run(tmp_path, files, {})
-    assert (os.path.basename(finding.path or ""), finding.line, finding.column) == (
-        "leaf.toml",
-        2,
-        32,
-    )
+    assert os.path.basename(finding.path or "") == "leaf.toml"
+    assert finding.line == 2
+    assert finding.column == 32
 
 
 @pytest.mark.parametrize(
@@ -393,12 +387,10 @@ def test_an_override_that_can_never_match_is_told(
 ) -> None:
     text = f"[[override]]\nmatch = {{ {match} }}\noptions = {{ hcom_parallel = true }}\n"
     (finding,) = run(tmp_path, {"a": text}, {})
-    assert (finding.code, finding.severity, finding.line, finding.column) == (
-        code,
-        "error",
-        2,
-        column,
-    )
+    assert finding.code == code
+    assert finding.severity == "error"
+    assert finding.line == 2
+    assert finding.column == column
 
 
 @pytest.mark.parametrize(

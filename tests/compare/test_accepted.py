@@ -209,11 +209,9 @@ def test_those_about_execution_come_first_in_every_form_each_with_its_reason(
         )
         assert list_accepted(out) == in_a + in_b
         one = json.loads(out)["presets"][1]["newly_accepted"][0]
-        assert (one["reason"], one["accepted_by"]["path"], one["accepted_by"]["line"]) == (
-            "first",
-            "profiles/b.toml",
-            1,
-        )
+        assert one["reason"] == "first"
+        assert one["accepted_by"]["path"] == "profiles/b.toml"
+        assert one["accepted_by"]["line"] == 1
         return
     listed = re.findall(r"NP60\d|first|second|third|fourth", out)
     assert listed == ["NP605", "first", "NP608", "second", "NP606", "third", "NP603", "fourth"]

@@ -297,7 +297,8 @@ def test_help_lists_the_topics_in_their_order_group_by_group_and_says_where_flag
     run: Run,
 ) -> None:
     result = run("help")
-    assert (result.code, result.err) == (0, "")
+    assert result.code == 0
+    assert result.err == ""
     *parts, end = result.out.split("\n\n")
     assert [part.splitlines()[0].split("  ")[0] for part in parts] == [
         "presets",
@@ -318,7 +319,9 @@ def test_help_lists_the_topics_in_their_order_group_by_group_and_says_where_flag
 @pytest.mark.parametrize("topic", TOPICS[::6], ids=lambda topic: topic.path)
 def test_help_shows_a_page_as_it_is_written_in_a_pipe(topic: docs.Topic, run: Run) -> None:
     result = run("help", topic.name)
-    assert (result.code, result.err, result.out) == (0, "", topic.text)
+    assert result.code == 0
+    assert result.err == ""
+    assert result.out == topic.text
     assert run("help", topic.path).out == topic.text
     assert json.loads(run("help", topic.name, "--format", "json").out)["text"] == topic.text
     assert "<!--" not in "".join(part for part, prose in docs.split_code(topic.text) if prose)

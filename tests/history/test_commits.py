@@ -85,7 +85,9 @@ def test_a_commit_tells_each_file_before_and_after(tmp_path: Path, told: str) ->
     before, after, expected = CHANGES[told]
     repo = import_graph(tmp_path / "repo", [Node((), before), Node((0,), after)])
     newest, oldest = walk_commits(open_repository(repo), repo.head)
-    assert (newest.id, newest.parents, oldest.parents) == (repo.head, (oldest.id,), ())
+    assert newest.id == repo.head
+    assert newest.parents == (oldest.id,)
+    assert oldest.parents == ()
     assert describe_changes(repo, newest) == [expected]
     assert {change.now for change in oldest.changes[""]} == {
         name for name in before if not name.startswith(".") and "/." not in name

@@ -145,7 +145,8 @@ def test_what_the_commit_would_break_is_refused_and_leaves_no_trace(
     before = describe_state(repo)
     for words in ((*names, "--dry-run"), names):
         done = run("commit", *words)
-        assert (done.code, done.out) == (2, "")
+        assert done.code == 2
+        assert done.out == ""
         for part in (*said, "NP025"):
             assert part in done.err, done.err
         assert describe_state(repo) == before

@@ -202,11 +202,9 @@ def test_a_config_can_be_sent_to_another_process(library: npuprof.Library) -> No
         "leaf", product="atlas-a2", set={"hccl_timeout": 5, "env.A": "1"}, unset=["dump_path"]
     )
     again = pickle.loads(pickle.dumps(config))
-    assert (again, again.preset_digest, again.digest) == (
-        config,
-        config.preset_digest,
-        config.digest,
-    )
+    assert again == config
+    assert again.preset_digest == config.preset_digest
+    assert again.digest == config.digest
     assert npuprof.render(again, "json") == npuprof.render(config, "json")
     assert npuprof.check(again) == npuprof.check(config)
     assert [str(origin) for origin in again.origins("hccl_timeout")] == [
@@ -216,7 +214,9 @@ def test_a_config_can_be_sent_to_another_process(library: npuprof.Library) -> No
 
 def test_a_store_is_read_like_a_collection(library: npuprof.Library, tmp_path: Path) -> None:
     assert list(library) == library.names() == ["base", "leaf"]
-    assert (len(library), "leaf" in library, "gone" in library) == (2, True, False)
+    assert len(library) == 2
+    assert "leaf" in library
+    assert "gone" not in library
     assert list(npuprof.open_store(tmp_path / "profiles")) == ["base", "leaf"]
     assert "bert-training" in npuprof.open_store("builtin:").names()
 
@@ -439,8 +439,12 @@ def test_the_snippets_of_pages_and_docstrings_are_typed(tmp_path: Path) -> None:
 def test_findings_carry_the_fields_of_the_contract(library: npuprof.Library) -> None:
     config = npuprof.loads("[options]\nhcom_paralel = true\n")
     (finding,) = npuprof.check(config)
-    assert (finding.code, finding.severity, finding.key) == ("NP201", "error", "hcom_paralel")
-    assert (finding.path, finding.line, finding.column) == ("<text>", 2, 1)
+    assert finding.code == "NP201"
+    assert finding.severity == "error"
+    assert finding.key == "hcom_paralel"
+    assert finding.path == "<text>"
+    assert finding.line == 2
+    assert finding.column == 1
     assert finding.hint == "did you mean 'hcom_parallel'?"
     assert finding.message
 
@@ -457,7 +461,8 @@ def test_errors_have_places_and_repairs(library: npuprof.Library, tmp_path: Path
     with pytest.raises(npuprof.NpuprofError) as caught:
         library.resolve("laef")
     (finding,) = caught.value.findings
-    assert (finding.code, finding.hint) == ("NP008", "did you mean 'leaf'?")
+    assert finding.code == "NP008"
+    assert finding.hint == "did you mean 'leaf'?"
     with pytest.raises(npuprof.NpuprofError, match="not a folder") as caught:
         npuprof.open_store(str(tmp_path / "gone"))
     assert caught.value.findings[0].why == "It was named by path."

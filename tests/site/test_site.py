@@ -568,7 +568,9 @@ def test_what_scripts_read_is_one_line_of_json_in_a_call(site: Path) -> None:
     texts = [path.read_text() for path in (site / "data").glob("*.js")]
     assert len(texts) > 1
     for text in texts:
-        assert (text.isascii(), text.startswith("npuprof."), text.count("\n")) == (True, True, 1)
+        assert text.isascii() is True
+        assert text.startswith("npuprof.")
+        assert text.count("\n") == 1
         assert json.loads(f"[{text.partition('(')[2].rpartition(')')[0]}]")
 
 
@@ -589,7 +591,8 @@ def test_presets_that_extend_the_same_share_a_box(
     parents: dict[str, list[str]], boxes: int, lines: int
 ) -> None:
     family = draw_family(parents)
-    assert (len(family.boxes), len(family.lines)) == (boxes, lines)
+    assert len(family.boxes) == boxes
+    assert len(family.lines) == lines
 
 
 def test_no_two_boxes_overlap_and_parents_stand_to_the_left() -> None:

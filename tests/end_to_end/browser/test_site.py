@@ -124,7 +124,8 @@ def page(shared_page: Any, site: Path) -> Iterator[Any]:
     )
     for event, take in takers.items():
         shared_page.remove_listener(event, take)
-    assert (said, stored) == ([], [])
+    assert said == []
+    assert stored == []
 
 
 def open_page(page: Any, site: Path, path: str) -> None:
@@ -860,4 +861,6 @@ def test_revisions_versions_records_logs_and_compositions_are_compared_by_a_link
     assert '"force_fp32"' in said
     page.close()
     refused = run("site", "other", "--also", "nothere")
-    assert (refused.code, "NP008" in refused.err, Path("other").exists()) == (2, True, False)
+    assert refused.code == 2
+    assert "NP008" in refused.err
+    assert not Path("other").exists()

@@ -164,10 +164,8 @@ def test_with_a_home_links_and_pictures_lead_there_from_an_index_too(
         assert re.match(r"https?://|#", link), f"{link} leads nowhere from an index"
         if link.startswith(HOME):
             kind, revision, path = link.removeprefix(f"{HOME}/").split("/", 2)
-            assert (revision, (REPOSITORY / path.partition("#")[0]).is_file()) == (
-                "abc123",
-                True,
-            ), link
+            assert revision == "abc123", link
+            assert (REPOSITORY / path.partition("#")[0]).is_file(), link
             assert (kind == "raw") == (
                 path.endswith((".png", ".svg"))
                 and "![" in shown.partition(link)[0].rpartition("\n")[2]
@@ -228,11 +226,9 @@ def test_a_release_is_off_until_it_is_switched_on_and_only_its_last_job_may_publ
     assert said["jobs"]["build"]["if"] == "vars.NPUPROF_RELEASE == 'on'"
     assert "permissions" not in said["jobs"]["build"]
     publish = said["jobs"]["publish"]
-    assert (publish["needs"], publish["environment"], publish["permissions"]) == (
-        "build",
-        "pypi",
-        {"id-token": "write"},
-    )
+    assert publish["needs"] == "build"
+    assert publish["environment"] == "pypi"
+    assert publish["permissions"] == {"id-token": "write"}
     assert publish["steps"][-1]["uses"].startswith("pypa/gh-action-pypi-publish@")
     assert publish["steps"][-1]["with"] == {"attestations": True}
     assert not re.search(r"secrets|password|(?<!id-)token", repr(said))

@@ -176,7 +176,8 @@ def test_an_undo_leaves_a_variable_that_is_not_exported_alone(
         check=False,
         text=True,
     )
-    assert (done.returncode, done.stdout) == (0, "mine\n"), done.stderr
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "mine\n", done.stderr
 
 
 #: Ways of an export to a file, of which the last is a pipe.
@@ -231,12 +232,10 @@ def test_a_comparison_with_the_environment_hides_credentials(
     ):
         monkeypatch.setenv(name, text)
     said = run("env", "leaf", "--diff", *flags)
-    assert (
-        "pa55" in said.out,
-        said.out.count("***"),
-        "http://***@old" in said.out,
-        '"b"' in said.out,
-    ) == (False, 2, True, True)
+    assert "pa55" not in said.out
+    assert said.out.count("***") == 2
+    assert "http://***@old" in said.out
+    assert '"b"' in said.out
 
 
 @pytest.mark.parametrize("shell", SHELLS)
@@ -246,7 +245,8 @@ def test_an_export_removes_what_the_preset_unsets_and_undoing_restores_it(
     store(UNSETTING)
     monkeypatch.setenv("T_A", "host")
     exported = run("env", "leaf", "--shell", shell, "--trust")
-    assert (exported.code, exported.err) == (0, "")
+    assert exported.code == 0
+    assert exported.err == ""
     assert read_back(shell, tmp_path, {}, {"T_A": "host", "T_B": "2"}, exported.out) == {"T_B": "2"}
     for name, text in read_variables(run("env", "leaf", "--trust").out).items():
         monkeypatch.setenv(name, text)

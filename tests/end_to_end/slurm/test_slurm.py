@@ -71,7 +71,8 @@ def test_under_slurm_each_task_has_a_record_and_gets_a_signal_once(
     assert sorted(os.listdir("out")) == ["leaf.0.run.json", "leaf.1.run.json"]
     for rank in range(2):
         found = json.loads(Path(f"out/leaf.{rank}.run.json").read_bytes())
-        assert (found["process"]["rank"], found["process"]["world_size"]) == (rank, 2)
+        assert found["process"]["rank"] == rank
+        assert found["process"]["world_size"] == 2
         assert found["exit"] == {"code": 1, "signal": None}
 
 
