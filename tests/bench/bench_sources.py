@@ -120,10 +120,10 @@ def _build(folder: Path, size: int) -> tuple[Path, Path]:
 
 def format_measured(found: dict[str, list[float]], plot: str) -> str:
     """Return the part of the page that holds the table, with the plot below it."""
-    rows = [
-        f"| {title} | " + " | ".join(f"{value:.2f}" for value in values) + " |"
-        for title, values in found.items()
-    ]
+    rows = []
+    for title, values in found.items():
+        cells = " | ".join(f"{value:.2f}" for value in values)
+        rows.append(f"| {title} | {cells} |")
     return "\n".join(
         [
             (

@@ -35,15 +35,15 @@ def write_override(number: int) -> str:
 IGNORE = ['{ code = "NP201", reason = "x" }']
 
 
-def list_mixed(count: int) -> str:
+def format_mixlist(count: int) -> str:
     return HEAD + "[options.modify_mixlist]\n" + "".join(f"A{i} = 1\n" for i in range(count))
 
 
-def list_unknown(count: int) -> str:
+def format_unknown_options(count: int) -> str:
     return "".join(f"o{i} = 1\n" for i in range(count))
 
 
-def name_places(count: int) -> list[str]:
+def name_mixed_keys(count: int) -> list[str]:
     return [f"modify_mixlist.A{i}" for i in range(count)]
 
 
@@ -67,7 +67,7 @@ def lattice(count: int) -> dict[str, str]:
     }
 
 
-#: What is asked, and the presets and scripts of a size.
+#: Arguments of a command, and the presets that it reads, of any size.
 INPUTS: dict[str, tuple[list[str], Callable[[int], dict[str, str]]]] = {
     "a dotted key": (["check", "x"], lambda n: {"x": f"{'.'.join('a' * n)} = 1\n"}),
     "locks": (
@@ -88,9 +88,9 @@ INPUTS: dict[str, tuple[list[str], Callable[[int], dict[str, str]]]] = {
             "x": f"profile.extends = {[f'p{i}' for i in range(n)]}\n",
         },
     ),
-    "places in a table that an heir unsets": (
+    "keys in a table that a child unsets": (
         ["check", "x"],
-        lambda n: {"b": list_mixed(n), "x": unset(name_places(n))},
+        lambda n: {"b": format_mixlist(n), "x": unset(name_mixed_keys(n))},
     ),
     "a circle": (["check"], lambda n: chain(n, {}) | {"p0": f'profile.extends = ["p{n - 1}"]\n'}),
     "a chain with a fault in its root": (
@@ -109,7 +109,9 @@ INPUTS: dict[str, tuple[list[str], Callable[[int], dict[str, str]]]] = {
     ),
     "accepted findings": (
         ["check", "x"],
-        lambda n: {"x": f"{HEAD}ignore = [{', '.join(IGNORE * n)}]\n[options]\n{list_unknown(n)}"},
+        lambda n: {
+            "x": f"{HEAD}ignore = [{', '.join(IGNORE * n)}]\n[options]\n{format_unknown_options(n)}"
+        },
     ),
     "a chain with values": (
         ["list", "--format", "json"],
@@ -125,15 +127,14 @@ INPUTS: dict[str, tuple[list[str], Callable[[int], dict[str, str]]]] = {
 
 @pytest.mark.parametrize("name", INPUTS)
 def test_presets_cost_what_their_length_costs(name: str, tmp_path: Path, run: Run) -> None:
-    words, build = INPUTS[name]
+    arguments, build_presets = INPUTS[name]
 
     def build_command(size: int) -> Callable[[], object]:
-        store = build_store(tmp_path / str(size), build(size))
-        return lambda: run(*words, "--store", store)
+        store = build_store(tmp_path / str(size), build_presets(size))
+        return lambda: run(*arguments, "--store", store)
 
-    assert (
-        measure_growth(build_command, 150) < 1.5
-    )  # a preset has up to n ancestors; quadratic growth would be 4
+    # A preset has up to n ancestors; quadratic growth would be 4.
+    assert measure_growth(build_command, 150) < 1.5
 
 
 MAP = 'op.parameter_map["precision_mode"].s = '
@@ -261,11 +262,11 @@ def test_no_text_is_copied_or_searched_for_each_of_its_parts(name: str, tmp_path
     assert measure_copying_growth(build_scan, script.size) < script.limit
 
 
-def test_what_is_too_much_of_a_script_is_told(tmp_path: Path, run: Run) -> None:
+def test_a_script_with_too_many_nested_branches_has_a_finding(tmp_path: Path, run: Run) -> None:
     (tmp_path / "a.sh").write_text("if x; then\n" * 201 + "export HCCL_ALGO=1\n")
-    done = run("scan", "a.sh")
-    assert done.code == 2
-    assert "warning NP801: more than 200 nested branches" in done.out
+    result = run("scan", "a.sh")
+    assert result.code == 2
+    assert "warning NP801: more than 200 nested branches" in result.out
 
 
 def test_a_preset_builds_on_a_bounded_number_of_others(store: Store, run: Run) -> None:
@@ -284,8 +285,8 @@ def test_a_preset_builds_on_a_bounded_number_of_others(store: Store, run: Run) -
 def test_hints_have_a_budget_that_each_piece_of_work_has_anew() -> None:
     names = [f"name{number}" for number in range(10_000)]
     renew_hints()
-    told = [did_you_mean("nam1", names, "none") for _ in range(30)]
-    assert told[0].startswith("did you mean")
-    assert told[-1] == "none"
+    first, *_, last = [did_you_mean("nam1", names, "none") for _ in range(30)]
+    assert first.startswith("did you mean")
+    assert last == "none"
     renew_hints()
-    assert did_you_mean("nam1", names, "none") == told[0]
+    assert did_you_mean("nam1", names, "none") == first

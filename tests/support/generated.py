@@ -49,17 +49,11 @@ def format_checks() -> str:
     """Return all codes by family: how severe each is, what it is about, and why."""
     rows = load_pages().values()
     assert {row.code[:3] for row in rows} == set(FAMILIES)
-    return _format_groups(
-        (
-            title,
-            [
-                f"- **{row.code}** ({row.severity}): {_escape(row.title)}. {_escape(row.why)}"
-                for row in rows
-                if row.code.startswith(family)
-            ],
-        )
-        for family, title in FAMILIES.items()
-    )
+    groups: dict[str, list[str]] = {title: [] for title in FAMILIES.values()}
+    for row in rows:
+        line = f"- **{row.code}** ({row.severity}): {_escape(row.title)}. {_escape(row.why)}"
+        groups[FAMILIES[row.code[:3]]].append(line)
+    return _format_groups(groups.items())
 
 
 def format_options() -> str:
@@ -84,11 +78,12 @@ def format_flags() -> str:
 
 def format_settings() -> str:
     """Return the settings of frameworks by their section."""
-    rows = [row for row in list_catalogue_rows() if row.kind == "setting"]
-    groups = groupby(rows, key=lambda row: row.key.partition(".")[0])
-    return _format_groups(
-        (f"`[{section}]`", [_format_record(row) for row in group]) for section, group in groups
-    )
+    groups: dict[str, list[str]] = {}
+    for row in list_catalogue_rows():
+        if row.kind == "setting":
+            section = row.key.partition(".")[0]
+            groups.setdefault(f"`[{section}]`", []).append(_format_record(row))
+    return _format_groups(groups.items())
 
 
 def format_products() -> str:

@@ -28,26 +28,16 @@ def describe_history(folder: Path, key: str) -> list[Any]:
     """Return the history of a setting as plain values, with the origins of each change."""
     repository = StoreRepository(str(folder / "profiles"))
     full, tail = keys.parse_key(key) or ("", ())
+    timeline = Timeline(repository, repository.resolve_commit("HEAD"), "leaf", Context())
     return [
-        (
-            step.commit.id,
-            step.kind,
-            step.findings,
-            [
-                (
-                    change._replace(origins=(None, None)),
-                    *[
-                        origin and (str(origin), origin.column, origin.layer)
-                        for origin in change.origins
-                    ],
-                )
-                for change in step.changes
-            ],
-        )
-        for step in Timeline(
-            repository, repository.resolve_commit("HEAD"), "leaf", Context()
-        ).walk_steps(full, tail)
+        (step.commit.id, step.kind, step.findings, list(map(_describe_change, step.changes)))
+        for step in timeline.walk_steps(full, tail)
     ]
+
+
+def _describe_change(change: Any) -> tuple[Any, ...]:
+    origins = [origin and (str(origin), origin.column, origin.layer) for origin in change.origins]
+    return (change._replace(origins=(None, None)), *origins)
 
 
 def resolve_setting(

@@ -146,9 +146,11 @@ def roll_document(dice: random.Random) -> str:
             if kind > 0.25
             else f"[ {key}]"
         )
-        made = f"{text}{before}{dice.choice(['', '', '  ', chr(9)])}{line}{dice.choice(['', f' {roll_comment(dice)}', '  '])}\n"
-        if parse_toml(made) is not None:
-            text = made
+        indent = dice.choice(["", "", "  ", "\t"])
+        end = dice.choice(["", f" {roll_comment(dice)}", "  "])
+        longer = f"{text}{before}{indent}{line}{end}\n"
+        if parse_toml(longer) is not None:
+            text = longer
     text += dice.choice(["", "", "\n", f"{roll_comment(dice)}\n", f"\n{roll_comment(dice)}\n\n"])
     endings = dice.choice([["\n"], ["\n"], ["\r\n"], ["\n", "\r\n"]])
     text = "".join(line + dice.choice(endings) for line in text.split("\n")[:-1])

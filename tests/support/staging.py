@@ -15,7 +15,7 @@ def record(source: str, tf: Any, **flags: Any) -> list[Any]:
 
     ``FLAGS`` has these attributes.
     """
-    told: list[Any] = []
+    records: list[Any] = []
     with adapter(tf) as journal:
         fake: Any = sys.modules["tensorflow"]
         npu: Any = sys.modules["npu_device"]
@@ -25,7 +25,7 @@ def record(source: str, tf: Any, **flags: Any) -> list[Any]:
 
         class Session:
             def __init__(self, config: Any = None, **more: Any) -> None:
-                told.append(("session", describe(config)))
+                records.append(("session", describe(config)))
 
             def __enter__(self) -> Session:
                 return self
@@ -46,7 +46,9 @@ def record(source: str, tf: Any, **flags: Any) -> list[Any]:
         init.RewriterConfig, init.tf = RewriterConfig, fake
         for name in ARGUMENTS:
             kind = (
-                _watch(getattr(made, name), told) if name == "NPURunConfig" else getattr(made, name)
+                _record_creation(getattr(made, name), records)
+                if name == "NPURunConfig"
+                else getattr(made, name)
             )
             setattr(init, name, kind)
             setattr(made, name, kind)
@@ -59,9 +61,9 @@ def record(source: str, tf: Any, **flags: Any) -> list[Any]:
                 "RewriterConfig": RewriterConfig,
             },
         )
-        told += [("open", given) for name, given in journal.calls if name == "open"]
-        told.append(("options", dict(npu.global_options().assigned)))
-    return told
+        records += [("open", given) for name, given in journal.calls if name == "open"]
+        records.append(("options", dict(npu.global_options().assigned)))
+    return records
 
 
 def record_all(source: str, tf: Any, *names: str) -> list[Any]:
@@ -76,28 +78,28 @@ def describe(config: Any) -> Any:
     if config is None:
         return None
     rewrite = config.graph_options.rewrite_options
-    entries = [
-        (
-            entry.name,
-            sorted(
-                (key, value.WhichOneof("value"), getattr(value, value.WhichOneof("value")))
-                for key, value in entry.parameter_map.items()
-            ),
-        )
-        for entry in rewrite.custom_optimizers
-    ]
+    entries = [(entry.name, _describe_parameters(entry)) for entry in rewrite.custom_optimizers]
     rest = type(config)()
     rest.CopyFrom(config)
     del rest.graph_options.rewrite_options.custom_optimizers[:]
     return entries, rest.SerializeToString(deterministic=True)
 
 
-def _watch(kind: type, told: list[Any]) -> type:
-    def made(self: Any, **given: Any) -> None:
-        kind.__init__(self, **given)  # type: ignore[misc]
-        told.append(("run config", _describe_given(given)))
+def _describe_parameters(entry: Any) -> list[tuple[str, str, Any]]:
+    """Return the key, field and value of each parameter of an optimizer entry."""
+    parameters = []
+    for key, value in entry.parameter_map.items():
+        field = value.WhichOneof("value")
+        parameters.append((key, field, getattr(value, field)))
+    return sorted(parameters)
 
-    return type(kind.__name__, (kind,), {"__init__": made})
+
+def _record_creation(kind: type, records: list[Any]) -> type:
+    def init(self: Any, **given: Any) -> None:
+        kind.__init__(self, **given)  # type: ignore[misc]
+        records.append(("run config", _describe_given(given)))
+
+    return type(kind.__name__, (kind,), {"__init__": init})
 
 
 def _describe_given(given: dict[str, Any]) -> dict[str, Any]:

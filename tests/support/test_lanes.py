@@ -76,6 +76,7 @@ KEPT = {"a.py::test_x": 60.0, "a.py::test_y": 30.0, "b.py::test_z": 10.0}
         ({"c.py::test_new": 1.4}, []),
         ({"c.py::test_new": 5.0}, ["c.py"]),
     ],
+    ids=["nothing", "half more", "much more", "a large file", "a cheap new file", "a new file"],
 )
 def test_a_file_that_takes_more_than_its_share_of_the_cpu_is_named(
     taken: dict[str, float], files: list[str]
@@ -102,17 +103,15 @@ def test_no_test_asserts_on_a_clock() -> None:
 
 
 def test_no_test_waits_for_a_file_without_end() -> None:
-    loops = [
-        (name, node)
+    loops = {
+        f"{name}:{node.lineno}": ast.unparse(node.test)
         for name, tree in MODULES.items()
         for node in ast.walk(tree)
         if isinstance(node, ast.While)
-    ]
+    }
     assert len(loops) > 10
-    for name, node in loops:
-        assert not re.search(r"exists\(|is_file\(|st_size|poll\(", ast.unparse(node.test)), (
-            f"{name}:{node.lineno}: use wait_for"
-        )
+    waiting = re.compile(r"exists\(|is_file\(|st_size|poll\(")
+    assert [line for line, test in loops.items() if waiting.search(test)] == [], "use wait_for"
 
 
 #: What tests say that are skipped for a reason that is listed nowhere, and for one that is.

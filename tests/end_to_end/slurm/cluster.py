@@ -45,6 +45,18 @@ def explain_absence() -> str:
     return f"not here: {', '.join(missing)}" if missing else ""
 
 
+def start_daemon(command: list[str], environ: dict[str, str]) -> subprocess.Popen[bytes]:
+    """Start a daemon that reads nothing and whose messages are dropped."""
+    return subprocess.Popen(
+        command,
+        env=environ,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
 def succeeds(command: list[str], environ: dict[str, str]) -> bool:
     done = subprocess.run(command, env=environ, capture_output=True, check=False)
     return done.returncode == 0
@@ -82,12 +94,7 @@ def start_cluster(top: Path) -> Iterator[str]:
     daemons: list[subprocess.Popen[bytes]] = []
     try:
         for command, probe in starts:
-            quiet = {
-                "stdin": subprocess.DEVNULL,
-                "stdout": subprocess.DEVNULL,
-                "stderr": subprocess.DEVNULL,
-            }
-            daemons.append(subprocess.Popen(command, env=environ, start_new_session=True, **quiet))  # type: ignore[call-overload]
+            daemons.append(start_daemon(command, environ))
             wait_for(lambda: succeeds(probe, environ), pause=0.1)  # noqa: B023 - called at once
         state = ["sinfo", "-h", "-o", "%t"]
         wait_for(

@@ -24,9 +24,9 @@ RUN = [sys.executable, "-m", "npuprof", "run", "leaf", "--record", "out", "--"]
 COUNTER = """
 import signal, sys, time
 count = [0]
-def tell(number, frame):
+def count_signal(number, frame):
     count[0] += 1
-signal.signal(signal.SIGTERM, tell)
+signal.signal(signal.SIGTERM, count_signal)
 print("ready", flush=True)
 for _ in range(600):
     if count[0]:
@@ -57,23 +57,16 @@ def test_under_slurm_each_task_has_a_record_and_gets_a_signal_once(
         words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as job:
         assert [read_line(job), read_line(job)] == ["ready", "ready"]
-        listed = [
-            "squeue",
-            "-h",
-            "-n",
-            "counted",
-            "-o",
-            "%i",
-        ]  # the controller lists a job a little later than it starts
+        # The controller lists a job a little later than it starts.
+        listed = ["squeue", "-h", "-n", "counted", "-o", "%i"]
         wait_for(lambda: subprocess.run(listed, capture_output=True, check=True).stdout)
         subprocess.run(["scancel", "-s", "TERM", "-n", "counted"], check=True, capture_output=True)
         job.wait(60)
     assert sorted(os.listdir("out")) == ["leaf.0.run.json", "leaf.1.run.json"]
-    for rank in range(2):
-        found = json.loads(Path(f"out/leaf.{rank}.run.json").read_bytes())
-        assert found["process"]["rank"] == rank
-        assert found["process"]["world_size"] == 2
-        assert found["exit"] == {"code": 1, "signal": None}
+    records = [json.loads(Path(f"out/leaf.{rank}.run.json").read_bytes()) for rank in range(2)]
+    assert [record["process"]["rank"] for record in records] == [0, 1]
+    assert [record["process"]["world_size"] for record in records] == [2, 2]
+    assert [record["exit"] for record in records] == [{"code": 1, "signal": None}] * 2
 
 
 def test_slurm_hands_what_a_job_exports_to_its_tasks_although_it_was_submitted_without(
@@ -95,10 +88,10 @@ def test_slurm_hands_what_a_job_exports_to_its_tasks_although_it_was_submitted_w
         "os.environ['NPUPROF_HCCL_TIMEOUT'])"
     )
     run_batch("-n", "2", "--export=NONE", "job.sh", sys.executable, "-c", show, folder=tmp_path)
-    said = "".join(path.read_text() for path in tmp_path.glob("*.out"))
+    printed = "".join(path.read_text() for path in tmp_path.glob("*.out"))
     assert [path.read_text() for path in sorted(tmp_path.glob("task*"))] == [
         "a'$(touch y)600"
-    ] * 2, said
+    ] * 2, printed
 
 
 def test_an_array_of_slurm_runs_the_sweep_and_its_results_are_read(
@@ -125,16 +118,16 @@ def test_an_array_of_slurm_runs_the_sweep_and_its_results_are_read(
     assert script.code == 0, script.err
     (tmp_path / "job.sh").write_text(script.out)
     run_batch("--export=NONE", "-N", "1", "--ntasks-per-node=1", "job.sh")
-    found = json.loads(run("sweep", "base", "--format", "json", "--results", *words, *command).out)[
-        "combinations"
-    ]
-    assert [(one["run"]["exit"], one["run"]["metrics"]["loss"]) for one in found] == [
+    combinations = json.loads(
+        run("sweep", "base", "--format", "json", "--results", *words, *command).out
+    )["combinations"]
+    assert [(each["run"]["exit"], each["run"]["metrics"]["loss"]) for each in combinations] == [
         (0, 0.6),
         (0, 0.6),
         (1, 0.9),
         (1, 0.9),
     ]
-    logs = [Path(one["run"]["log"]).read_text() for one in found]
+    logs = [Path(each["run"]["log"]).read_text() for each in combinations]
     assert ["0 a b" in log for log in logs] == [True, False, True, False]
     assert not (tmp_path / "pwned").exists()
     done = run("sweep", "base", "--to", "slurm-array", *words, *command)
