@@ -27,8 +27,8 @@ RUN = [*NPUPROF, "run", "leaf", "--record", "out", "--"]
 #: input ends.
 LISTENER = """
 import os, signal, sys, time
-def tell(number, frame):
-    print(signal.Signals(number).name, flush=True)
+def tell(number, frame):  # print would fail while the line "ready" is being printed
+    os.write(1, signal.Signals(number).name.encode() + b"\\n")
 for name in ("INT", "TERM", "HUP", "USR1", "USR2", "WINCH", "CONT", "QUIT"):
     signal.signal(getattr(signal, "SIG" + name), tell)
 print("ready", os.getpid(), os.getpgid(0), flush=True)

@@ -41,6 +41,16 @@ def link_to(folder: Path) -> Path:
     return link
 
 
+def _copy_tree(source: Path, target: Path) -> None:
+    shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True, copy_function=_replace_file)
+
+
+def _replace_file(source: str, target: str) -> None:
+    """Copy a file; git's objects are read-only, so one that exists cannot be overwritten."""
+    Path(target).unlink(missing_ok=True)
+    shutil.copy2(source, target)
+
+
 def copy_empty_repository(target: Path, *flags: str) -> None:
     """Make what ``git init`` makes."""
     kept = find_folder() / " ".join(["init", *flags])
@@ -50,7 +60,7 @@ def copy_empty_repository(target: Path, *flags: str) -> None:
         subprocess.run(
             ["git", "init", "-q", "-b", "main", *flags, str(kept)], check=True, env=environ
         )
-    shutil.copytree(kept, target, symlinks=True, dirs_exist_ok=True)
+    _copy_tree(kept, target)
 
 
 def copy_built(name: str, target: Path, build: Callable[[Path], T]) -> T:
@@ -66,7 +76,7 @@ def copy_built(name: str, target: Path, build: Callable[[Path], T]) -> T:
         kept.mkdir()
         link_to(kept)
         _RETURNED[name] = build(kept)
-    shutil.copytree(kept, target, symlinks=True, dirs_exist_ok=True)
+    _copy_tree(kept, target)
     link_to(target)
     returned: T = _RETURNED[name]
     return returned
