@@ -83,9 +83,11 @@ def test_an_installed_package_needs_no_records(checkout: Checkout) -> None:
 @pytest.mark.parametrize("package", PACKAGES)
 def test_what_a_wheel_carries_says_what_the_records_say(package: str, tmp_path: Path) -> None:
     write_parts(package, str(tmp_path))
-    for name, part in build_parts(package).items():
-        written = marshal.loads((tmp_path / f"{name}.marshal").read_bytes())
-        assert written == part == system.load_built_part(package, name)
+    parts = build_parts(package)
+    written = {path.stem: marshal.loads(path.read_bytes()) for path in tmp_path.glob("*.marshal")}
+    assert parts
+    assert written == parts
+    assert {name: system.load_built_part(package, name) for name in parts} == parts
 
 
 def test_the_index_of_targets_has_the_fields_of_the_imported_targets() -> None:
