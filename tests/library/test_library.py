@@ -393,7 +393,7 @@ def test_the_examples_of_the_docstrings_are_true(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     failed, tried = doctest.testmod(import_module("npuprof.library"))
     assert failed == 0
-    assert tried > 5
+    assert tried > 0
 
 
 @pytest.mark.nightly("docs/test_docs.py::test_what_a_page_shows_is_what_happens")
