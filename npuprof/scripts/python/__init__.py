@@ -1,3 +1,1 @@
-"""Reads settings from Python scripts by parsing, never executing: one visitor, and one
-module per API.
-"""
+"""Reads settings from Python scripts by parsing: one visitor, and one module per API."""

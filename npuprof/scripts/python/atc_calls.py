@@ -27,6 +27,7 @@ RUNNERS = frozenset(
         "getstatusoutput",
     )
 )
+#: Programs that run the next word.
 _BEFORE = frozenset(("sudo", "nohup", "time", "exec", "env"))
 #: The maximum length of a chain of names.
 _DEEPEST = 4
@@ -35,82 +36,77 @@ _DEEPEST = 4
 def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
     if name_callee(call) not in RUNNERS or not call.args:
         return
-    words = _list_words(visitor, call.args[0], scope)
-    if words:
-        for setting in read_flags(
-            visitor.module.path, words, visitor.new_site(scope, "atc", "atc", call)
-        ):
+    arguments = _list_arguments(visitor, call.args[0], scope)
+    if arguments:
+        site = visitor.new_site(scope, "atc", "atc", call)
+        for setting in read_flags(visitor.module.path, arguments, site):
             visitor.add_read(setting)
-    elif words is None and visitor.module is visitor.main and _names_atc(call.args[0], scope, 0):
+        return
+    if arguments is None and visitor.module is visitor.main and _names_atc(call.args[0], scope, 0):
         what = f"atc is run here in a way that is not followed: {format_expression(call)}"
         visitor.main.script.add_script_problem(
-            what, "Its flags are not checked.", "", *visitor.place(call), severity="info"
+            what, "Its flags are not checked.", "", *visitor.locate(call), severity="info"
         )
 
 
-def _list_words(visitor: Visitor, node: ast.expr, scope: Scope) -> list[Word] | None:
-    """Return the arguments of ``atc`` in a call, each with its place.
+def _list_arguments(visitor: Visitor, node: ast.expr, scope: Scope) -> list[Word] | None:
+    """Return the arguments of ``atc`` in a call, each with its location.
 
     Empty for other programs, None if unknown.
     """
-    written, where = follow_name(node, scope)
-    items = written.elts if isinstance(written, (ast.List, ast.Tuple)) else []
-    if items:
-        words = [_make_word(visitor, item, where) for item in items]
-        return (
-            words[1:] if _ATC.fullmatch(words[0].text) else [] if not words[0].open_part else None
-        )
+    written, home = follow_name(node, scope)
+    if isinstance(written, (ast.List, ast.Tuple)) and written.elts:
+        program, *arguments = [_build_argument(visitor, item, home) for item in written.elts]
+        if _ATC.fullmatch(program.text):
+            return arguments
+        return None if program.open_part else []
     text, reason = visitor.evaluate_expression(node, scope)
-    line, column = visitor.place(node)
-    for command in parse_shell_commands(text) if isinstance(text, str) else ():
-        words = list(dropwhile(lambda word: word.text in _BEFORE, command))
-        if words and _ATC.fullmatch(words[0].text):
-            return [word.with_position(line, column) for word in words[1:]]
+    if isinstance(text, str):
+        line, column = visitor.locate(node)
+        for command in parse_shell_commands(text):
+            words = list(dropwhile(lambda word: word.text in _BEFORE, command))
+            if words and _ATC.fullmatch(words[0].text):
+                return [word.with_place(line, column) for word in words[1:]]
     return None if reason else []
 
 
-def _make_word(visitor: Visitor, item: ast.expr, scope: Scope) -> Word:
-    """Return an element as a word.
+def _build_argument(visitor: Visitor, item: ast.expr, scope: Scope) -> Word:
+    """Return an element of a command line as a word.
 
     Of an f-string such as ``f"--output={name}"``, the literal start is known.
     """
+    line, column = visitor.locate(item)
     value, reason = visitor.evaluate_expression(item, scope)
     if not reason:
-        return Word(*visitor.place(item), (str(value),), quoted=True)
+        return Word(line, column, (str(value),), quoted=True)
     first: ast.expr = item
     while isinstance(first, (ast.BinOp, ast.JoinedStr)):
         first = first.left if isinstance(first, ast.BinOp) else first.values[0]
-    begin = (
-        first.value
-        if isinstance(first, ast.Constant) and isinstance(first.value, str) and first is not item
-        else ""
-    )
-    return Word(
-        *visitor.place(item),
-        tuple(part for part in (begin, (format_expression(item),)) if part),
-        quoted=True,
-    )
+    unknown = (format_expression(item),)
+    match first:
+        case ast.Constant(str(start)) if start and first is not item:
+            return Word(line, column, (start, unknown), quoted=True)
+    return Word(line, column, (unknown,), quoted=True)
 
 
 def _names_atc(node: ast.AST, scope: Scope, depth: int) -> bool:
-    """Return whether an expression, or the values of its names, contain a text that begins with
-    ``atc``.
+    """Return whether an expression contains a text that begins with ``atc``.
+
+    Names in it stand for their values.
     """
     for part in list_nodes(node):
-        if (
-            isinstance(part, ast.Constant)
-            and isinstance(part.value, str)
-            and _ATC.fullmatch((part.value.split() or [""])[0])
-        ):
-            return True
-        resolved = (
-            scope.resolve_name(part.id) if isinstance(part, ast.Name) and depth < _DEEPEST else None
-        )
-        if resolved and any(
-            one.kind in ("assign", "change") and _names_atc(one.node, resolved[0], depth + 1)
-            for one in resolved[1]
-        ):
-            return True
+        match part:
+            case ast.Constant(str(text)):
+                first_word, *_ = text.split() or [""]
+                if _ATC.fullmatch(first_word):
+                    return True
+            case ast.Name(name) if depth < _DEEPEST:
+                home, bindings = scope.resolve_name(name) or (scope, [])
+                values = [
+                    binding.node for binding in bindings if binding.kind in ("assign", "change")
+                ]
+                if any(_names_atc(value, home, depth + 1) for value in values):
+                    return True
     return False
 
 

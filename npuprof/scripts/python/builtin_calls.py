@@ -55,22 +55,25 @@ def fold_known_call(node: ast.Call, scope: Scope, fold: Fold) -> Any:
     name = name_callee(node)
     if any(isinstance(arg, ast.Starred) for arg in node.args):
         raise Unknown("depends on", node=node)
-    is_looked_up = (
-        name == "get"
-        and isinstance(function, ast.Attribute)
-        and format_expression(function.value).endswith("environ")
-    )
-    if name == "getenv" or is_looked_up:
+    if name == "getenv" or _is_environ_get(function):
         raise Unknown(f"depends on the environment ({format_expression(node)})")
     if isinstance(function, ast.Name) and scope.resolve_name(name) is None:
         return _fold_builtin_call(name, node, fold)
     if len(node.args) == 1 and not node.keywords and _is_text_conversion(function, name, scope):
         return _convert_text(name, node, fold(node.args[0]))
-    if (dotted := resolve_function_name(function, scope)) in _LIBRARY and not node.keywords:
-        return compute_value(node, _LIBRARY[dotted], *map(fold, node.args))
+    library_function = _LIBRARY.get(resolve_function_name(function, scope))
+    if library_function is not None and not node.keywords:
+        return compute_value(node, library_function, *map(fold, node.args))
     if isinstance(function, ast.Attribute):
         return _fold_method_call(function, node, fold)
     raise Unknown("depends on the result of", node=node)
+
+
+def _is_environ_get(function: ast.expr) -> bool:
+    match function:
+        case ast.Attribute(owner, "get"):
+            return format_expression(owner).endswith("environ")
+    return False
 
 
 def _convert_text(name: str, node: ast.Call, value: Any) -> Any:
@@ -101,13 +104,16 @@ def resolve_function_name(function: ast.expr, scope: Scope) -> str:
     if resolved is None:
         return dotted
     first = ""
-    for binding in resolved[1]:
+    _, bindings = resolved
+    for binding in bindings:
         node = binding.node
         if not isinstance(node, (ast.Import, ast.ImportFrom)):
             return ""
         module = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
         for alias in node.names:
-            if alias.asname == root or (not alias.asname and alias.name.partition(".")[0] == root):
+            top_name, _, _ = alias.name.partition(".")
+            if root == (alias.asname or top_name):
+                # a plain ``import a.b`` binds ``a``
                 first = f"{module}{alias.name}" if alias.asname or module else root
     return f"{first}{dot}{rest}".replace("posixpath.", "os.path.")
 
@@ -118,12 +124,12 @@ def _fold_builtin_call(name: str, node: ast.Call, fold: Fold) -> Any:
         case "isinstance", [value, kind]:
             kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]
             types = tuple(
-                _BUILTINS[kind.id]
+                _TYPES[kind.id]
                 for kind in kinds
                 if isinstance(kind, ast.Name) and kind.id in _TYPES
             )
             if len(types) == len(kinds):
-                return isinstance(fold(value), types)  # type: ignore[arg-type]
+                return isinstance(fold(value), types)
         case "getattr", [value, ast.Constant(str(attribute))] if attribute.isidentifier():
             return fold(ast.copy_location(ast.Attribute(value, attribute, ast.Load()), node))
     if name not in _BUILTINS or any(keyword.arg is None for keyword in node.keywords):
@@ -132,10 +138,8 @@ def _fold_builtin_call(name: str, node: ast.Call, fold: Fold) -> Any:
     return compute_value(node, _BUILTINS[name], *map(fold, node.args), **named)
 
 
-_TYPES = frozenset(("str", "int", "float", "bool", "bytes", "list", "dict", "tuple"))
-_BUILTINS: dict[str, Callable[..., Any]] = {
+_TYPES: dict[str, type] = {
     "str": str,
-    "unicode": str,
     "int": int,
     "float": float,
     "bool": bool,
@@ -143,6 +147,10 @@ _BUILTINS: dict[str, Callable[..., Any]] = {
     "tuple": tuple,
     "dict": dict,
     "bytes": bytes,
+}
+_BUILTINS: dict[str, Callable[..., Any]] = {
+    **_TYPES,
+    "unicode": str,
     "len": len,
     "min": min,
     "max": max,
@@ -171,11 +179,9 @@ def _fold_method_call(function: ast.Attribute, node: ast.Call, fold: Fold) -> An
 
 
 def _normalise_path(path: str) -> str:
-    return (
-        HERE + posixpath.normpath(path.removeprefix(HERE))
-        if path.startswith(HERE)
-        else posixpath.normpath(path)
-    )
+    if path.startswith(HERE):
+        return HERE + posixpath.normpath(path.removeprefix(HERE))
+    return posixpath.normpath(path)
 
 
 def _find_folder(path: str) -> str:
@@ -183,12 +189,9 @@ def _find_folder(path: str) -> str:
     if not path.startswith(HERE):
         return posixpath.dirname(path)
     plain = posixpath.normpath(path.removeprefix(HERE))
-    above = (
-        posixpath.normpath(posixpath.join(plain, ".."))
-        if posixpath.basename(plain) in (".", "..")
-        else posixpath.dirname(plain) or "."
-    )
-    return HERE + above
+    if posixpath.basename(plain) in (".", ".."):
+        return HERE + posixpath.normpath(posixpath.join(plain, ".."))
+    return HERE + (posixpath.dirname(plain) or ".")
 
 
 _LIBRARY: dict[str, Callable[..., Any]] = {

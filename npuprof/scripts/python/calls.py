@@ -1,14 +1,13 @@
-"""Functions entered by calls, and the classes of objects: a module function, a method, or a
-constructor.
-"""
+"""Functions entered by calls: module functions, methods or constructors; classes of objects."""
 
 from __future__ import annotations
 
 import ast
-from typing import NamedTuple, cast
+from typing import cast
 
+from npuprof.model import Record
 from npuprof.scripts.python.expressions import format_expression, name_callee
-from npuprof.scripts.python.loops import Given
+from npuprof.scripts.python.loops import Scoped
 from npuprof.scripts.python.scopes import Function, Scope
 from npuprof.scripts.python.statements import FUNCTIONS
 
@@ -18,46 +17,45 @@ _PLAIN_KEYWORDS = frozenset(("ABCMeta", "abc.ABCMeta"))
 _DEEPEST = 8
 
 
-class Entered(NamedTuple):
-    """A function entered by a call: its enclosing scope, the call as its parameters see it, and the
-    object of a method.
+class Entered(Record):
+    """A function entered by a call.
+
+    ``scope`` encloses it, ``call`` is the call as its parameters see it, ``owner`` is the object of
+    a method.
     """
 
     function: Function
     scope: Scope
     call: ast.Call
-    owner: Given | None = None
+    owner: Scoped | None = None
 
 
 def find_entered(call: ast.Call, statement: ast.stmt, scope: Scope) -> Entered | None:
-    """Return the function entered by a call: the named one, ``__init__`` for a new object, or a
-    method; None for others.
+    """Return the function entered by a call, None for others.
+
+    It is the named function, ``__init__`` for a new object, or a method.
     """
     function, home = scope.resolve_only(call.func)
     if isinstance(function, FUNCTIONS):
         return Entered(function, home, call)
     if cls := find_class(call.func, scope):
-        making = ast.copy_location(ast.Attribute(call.func, "__init__", ast.Load()), call)
-        return _enter(list_class_line(cls), making, call, scope, _find_target(call, statement))
+        constructor = ast.copy_location(ast.Attribute(call.func, "__init__", ast.Load()), call)
+        target = _find_target(call, statement)
+        return _enter(list_class_line(cls), constructor, call, scope, target)
     method = call.func
     if not isinstance(method, ast.Attribute):
         return None
-    of = method.value
-    if isinstance(of, ast.Call) and name_callee(of) == "super":
-        around, name = find_class_of_method(scope)
-        owner = ast.copy_location(ast.Name(name, ast.Load()), of)
-        return (
-            _enter(list_class_line(around)[1:], method, call, scope, owner)
-            if around is not None
-            else None
-        )
-    named = find_class(of, scope)
-    cls = named or find_class_of_object(of, scope)
-    return (
-        _enter(list_class_line(cls), method, call, scope, None if named else of)
-        if cls is not None
-        else None
-    )
+    owner = method.value
+    if isinstance(owner, ast.Call) and name_callee(owner) == "super":
+        own_class, self_name = find_class_of_method(scope)
+        if own_class is None:
+            return None
+        self_node = ast.copy_location(ast.Name(self_name, ast.Load()), owner)
+        return _enter(list_class_line(own_class)[1:], method, call, scope, self_node)
+    if cls := find_class(owner, scope):  # Base.method(self, ...)
+        return _enter(list_class_line(cls), method, call, scope, None)
+    cls = find_class_of_object(owner, scope)
+    return _enter(list_class_line(cls), method, call, scope, owner) if cls is not None else None
 
 
 def _enter(
@@ -65,41 +63,39 @@ def _enter(
 ) -> Entered | None:
     """Return the first method with a name in a class's resolution order."""
     for cls in line:
-        function = next(
-            (
-                mark
-                for mark in cls.node.body
-                if isinstance(mark, FUNCTIONS) and mark.name == method.attr
-            ),
-            None,
-        )
-        if function is None:
-            continue
-        marks = {mark.id if isinstance(mark, ast.Name) else "" for mark in function.decorator_list}
-        if not marks <= {"staticmethod", "classmethod"}:
-            return None
-        arguments = call.args
-        if (
-            owner is None and not marks and arguments and not isinstance(arguments[0], ast.Starred)
-        ):  # Base.method(self, ...)
-            owner, arguments = arguments[0], arguments[1:]
-        called = ast.copy_location(ast.Call(method, arguments, call.keywords), call)
-        return Entered(
-            function, cls, called, (owner, where) if owner is not None and not marks else None
-        )
+        for function in cls.node.body:
+            if isinstance(function, FUNCTIONS) and function.name == method.attr:
+                return _enter_method(function, cls, method, call, where, owner)
     return None
+
+
+def _enter_method(
+    function: Function,
+    cls: Scope,
+    method: ast.Attribute,
+    call: ast.Call,
+    where: Scope,
+    owner: ast.expr | None,
+) -> Entered | None:
+    """Return a method as a call enters it; None if its decorators may change that."""
+    decorators = {node.id if isinstance(node, ast.Name) else "" for node in function.decorator_list}
+    if not decorators <= {"staticmethod", "classmethod"}:
+        return None
+    arguments = call.args
+    has_object = not decorators
+    if has_object and owner is None and arguments and not isinstance(arguments[0], ast.Starred):
+        owner, *arguments = arguments  # Base.method(self, ...)
+    called = ast.copy_location(ast.Call(method, arguments, call.keywords), call)
+    passed = (owner, where) if has_object and owner is not None else None
+    return Entered(function, cls, called, passed)
 
 
 def _find_target(call: ast.Call, statement: ast.stmt) -> ast.expr:
     """Return the target that a new object is assigned to, else the call itself."""
-    targets = (
-        statement.targets if isinstance(statement, ast.Assign) and statement.value is call else []
-    )
-    return (
-        targets[0]
-        if len(targets) == 1 and isinstance(targets[0], (ast.Name, ast.Attribute))
-        else call
-    )
+    match statement:
+        case ast.Assign([ast.Name() | ast.Attribute() as target], value) if value is call:
+            return target
+    return call
 
 
 def list_class_line(cls: Scope) -> list[Scope]:
@@ -112,17 +108,14 @@ def list_class_line(cls: Scope) -> list[Scope]:
 
 
 def _follow_bases(cls: Scope, classes: list[Scope], depth: int) -> bool:
+    """Add a class and its bases to ``classes``; return whether all are plain classes."""
     node = cast("ast.ClassDef", cls.node)
-    plain = all(
-        one.arg == "metaclass" and format_expression(one.value) in _PLAIN_KEYWORDS
-        for one in node.keywords
-    )
-    if (
-        node.decorator_list
-        or not plain
-        or depth > _DEEPEST
-        or any(one.node is node for one in classes)
-    ):
+    if node.decorator_list or depth > _DEEPEST:
+        return False
+    for keyword in node.keywords:
+        if keyword.arg != "metaclass" or format_expression(keyword.value) not in _PLAIN_KEYWORDS:
+            return False
+    if any(known.node is node for known in classes):
         return False  # diamond inheritance has another order
     classes.append(cls)
     for base in node.bases:
@@ -140,8 +133,9 @@ def find_class(node: ast.expr, scope: Scope) -> Scope | None:
 
 
 def find_class_of_object(node: ast.expr, scope: Scope) -> Scope | None:
-    """Return the class of the single object of an expression: a call, a name assigned once, or
-    ``self``.
+    """Return the class of the object of an expression.
+
+    The expression is a call, a name assigned once, or ``self``.
     """
     if isinstance(node, ast.Call):
         return find_class(node.func, scope)
@@ -164,11 +158,9 @@ def find_class_of_method(scope: Scope) -> tuple[Scope | None, str]:
     cls = scope.outer
     if isinstance(scope.node, FUNCTIONS) and cls is not None and isinstance(cls.node, ast.ClassDef):
         name = get_first_parameter(scope.node)
-        plain = all(
-            not isinstance(mark, ast.Name) or mark.id not in ("staticmethod", "classmethod")
-            for mark in scope.node.decorator_list
-        )
-        if plain and scope.list_binding_kinds(name) == {"parameter"}:
+        decorators = [node.id for node in scope.node.decorator_list if isinstance(node, ast.Name)]
+        has_object = "staticmethod" not in decorators and "classmethod" not in decorators
+        if has_object and scope.list_binding_kinds(name) == {"parameter"}:
             return cls, name
     return None, ""
 

@@ -7,7 +7,7 @@ from functools import cache
 
 from npuprof import catalog
 from npuprof.scripts.python.expressions import find_root, get_last_name, write_source
-from npuprof.scripts.python.scopes import MOST_BINDINGS, Scope
+from npuprof.scripts.python.scopes import MOST_BINDINGS, Binding, Scope
 
 CLASSES = catalog.load_config_classes()
 
@@ -15,30 +15,31 @@ CLASSES = catalog.load_config_classes()
 @cache
 def list_object_arguments() -> frozenset[str]:
     """Return the arguments that a preset cannot express: they take a Python object."""
-    taken = {config_class.taken_as for config_class in CLASSES.values() if config_class.argument}
-    plain = {
-        name
-        for name in catalog.record_names("estimator")
-        if (record := catalog.find_argument(name)) and record.kind == "object"
-    }
-    return frozenset({*taken, *plain, "train_distribute", "eval_distribute"})
+    names = {"train_distribute", "eval_distribute"}
+    for config_class in CLASSES.values():
+        if config_class.argument:
+            names.add(config_class.taken_as)
+    for name in catalog.record_names("estimator"):
+        record = catalog.find_argument(name)
+        if record and record.kind == "object":
+            names.add(name)
+    return frozenset(names)
 
 
 @cache
 def list_class_arguments(cls: str) -> tuple[str, ...]:
     """Return the argument names of a class, in order."""
     config_class = CLASSES[cls]
+    names = list(config_class.positional)
     spelled = catalog.options_by_spelling("run_config")
     prefix = f"{config_class.argument}." if config_class.argument else ""
-    inner = [
-        name.removeprefix(prefix)
-        for name in spelled
-        if name.startswith(prefix) and not (prefix and config_class.until)
-    ]
-    inner += catalog.record_names("estimator") if not prefix else ()
-    return tuple(
-        dict.fromkeys((*config_class.positional, *(name for name in inner if "." not in name)))
-    )
+    if not prefix:
+        names += [name for name in spelled if "." not in name]
+        names += [name for name in catalog.record_names("estimator") if "." not in name]
+    elif not config_class.until:
+        inner = [name.removeprefix(prefix) for name in spelled if name.startswith(prefix)]
+        names += [name for name in inner if "." not in name]
+    return tuple(dict.fromkeys(names))
 
 
 def find_named_class(function: ast.expr, scope: Scope, depth: int = 0) -> str:
@@ -46,27 +47,32 @@ def find_named_class(function: ast.expr, scope: Scope, depth: int = 0) -> str:
     owner = find_root(function)
     if function is not owner and get_last_name(function) not in CLASSES:
         return ""
-    resolved = scope.resolve_name(owner.id) if isinstance(owner, ast.Name) else None
-    nodes = [binding.node for binding in resolved[1][:MOST_BINDINGS]] if resolved else []
-    if (
-        len(nodes) == 1
-        and function is owner
-        and isinstance(nodes[0], (ast.Name, ast.Attribute))
-        and resolved
-        and depth < 3
-    ):
-        return find_named_class(nodes[0], resolved[0], depth + 1)
-    if any(
-        not isinstance(node, (ast.Import, ast.ImportFrom))
-        or "npu" not in write_source(node).lower()
-        for node in nodes
-    ):
+    home, bindings = scope, list[Binding]()
+    if isinstance(owner, ast.Name):
+        home, bindings = scope.resolve_name(owner.id) or (scope, [])
+    nodes = [binding.node for binding in bindings[:MOST_BINDINGS]]
+    if len(nodes) == 1 and function is owner and depth < 3:
+        only = nodes[0]
+        if isinstance(only, (ast.Name, ast.Attribute)):
+            return find_named_class(only, home, depth + 1)
+    if not all(_is_npu_import(node) for node in nodes):
         return ""
     name = get_last_name(function)
-    aliases = (alias for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names)
-    imported = (
-        next((alias.name for alias in aliases if alias.asname == name), name)
-        if function is owner
-        else name
-    )
-    return imported if imported in CLASSES else ""
+    if function is owner:
+        name = _find_imported_name(name, nodes)
+    return name if name in CLASSES else ""
+
+
+def _is_npu_import(node: ast.AST) -> bool:
+    is_import = isinstance(node, (ast.Import, ast.ImportFrom))
+    return is_import and "npu" in write_source(node).lower()
+
+
+def _find_imported_name(name: str, imports: list[ast.AST]) -> str:
+    """Return the name of a class in the module that it is imported from."""
+    for node in imports:
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                if alias.asname == name:
+                    return alias.name
+    return name

@@ -28,7 +28,8 @@ from npuprof.scripts.python.returned_values import find_returned_value
 from npuprof.scripts.python.scopes import MOST_BINDINGS, Binding, Function, Scope
 from npuprof.scripts.script_records import COMMAND_LINE, remove_script_folder
 
-_DEEPEST, _CHAIN, _STEPS = 60, 5_000, 20_000
+#: Limits of one expression: nesting, operators in a chain, and folded parts.
+_DEEPEST, _LONGEST_CHAIN, _MOST_STEPS = 60, 5_000, 20_000
 _ARITHMETIC: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -61,6 +62,7 @@ _COMPARE: dict[type, Callable[[Any, Any], Any]] = {
     ast.In: lambda a, b: a in b,
     ast.NotIn: lambda a, b: a not in b,
 }
+#: Names that scripts usually give to the parsed command line.
 _RUN_NAMES = {
     "FLAGS",
     "args",
@@ -78,9 +80,17 @@ _RUN_NAMES = {
     "self",
 }
 
+#: The kinds of bindings without a constant value, the decisive one first, as reasons name them.
+_KIND_TITLES = {
+    "loop": "the loop variable",
+    "import": "the import",
+    "change": "the changing variable",
+    "other": "the variable",
+}
+
 #: Returns the constant value of a part of an expression, by default in the same scope.
 Fold = Callable[..., Any]
-_budget = [0]
+_steps_left = [0]
 #: A stack with the function that returns flag defaults, while an expression is evaluated with
 #: defaults.
 _defaults: list[Callable[[str], Any]] = []
@@ -103,9 +113,9 @@ def fold_expression(node: ast.expr, scope: Scope, depth: int = 0) -> Any:
     if isinstance(node, ast.Constant):
         return reject_large_value(node.value)
     if not depth:
-        _budget[0] = _STEPS
-    _budget[0] -= 1
-    if depth > _DEEPEST or _budget[0] < 0:
+        _steps_left[0] = _MOST_STEPS
+    _steps_left[0] -= 1
+    if depth > _DEEPEST or _steps_left[0] < 0:
         raise Unknown("the expression is too deep to follow")
     folder = _FOLDERS.get(type(node))
     if folder is None:
@@ -135,10 +145,9 @@ def _require_own_folder(value: Any, home: Scope, scope: Scope) -> Any:
 
     Raises Unknown for a path relative to another file's folder.
     """
-    is_elsewhere = home.home is not scope.home and posixpath.dirname(
-        home.file
-    ) != posixpath.dirname(scope.file)
-    if is_elsewhere and remove_script_folder(value)[1]:
+    _, is_relative = remove_script_folder(value)
+    is_other_folder = posixpath.dirname(home.file) != posixpath.dirname(scope.file)
+    if is_relative and home.home is not scope.home and is_other_folder:
         raise Unknown(f"depends on the folder of {posixpath.basename(home.file)}")
     return value
 
@@ -172,23 +181,13 @@ def _fold_other_binding(name: str, home: Scope, fold: Fold) -> Any:
     """
     kinds = home.list_binding_kinds(name)
     if "parameter" in kinds:
-        default = (
-            collect_parameter_defaults(home.node).get(name)
-            if _defaults and isinstance(home.node, Function)
-            else None
-        )
-        if default is not None:
-            return fold(default, home.outer or home)
-        raise Unknown(f"depends on the parameter {name} of {home.name}()", flag="")
-    words = {
-        "loop": "the loop variable",
-        "import": "the import",
-        "change": "the changing variable",
-        "other": "the variable",
-    }
-    raise Unknown(
-        f"depends on {next(word for kind, word in words.items() if kind in kinds)} {name}"
-    )
+        if _defaults and isinstance(home.node, Function):
+            default = collect_parameter_defaults(home.node).get(name)
+            if default is not None:
+                return fold(default, home.outer or home)
+        raise Unknown(f"depends on the parameter {name} of {home.name}()")
+    title = next(title for kind, title in _KIND_TITLES.items() if kind in kinds)
+    raise Unknown(f"depends on {title} {name}")
 
 
 def _fold_attribute(node: ast.Attribute, scope: Scope, fold: Fold) -> Any:
@@ -207,20 +206,16 @@ def _follow_attribute(node: ast.Attribute, scope: Scope, fold: Fold) -> Any:
     if text.startswith(("os.environ", "environ.")):
         raise Unknown(f"depends on the environment ({text})")
     if isinstance(root, ast.Name):
-        if (given := scope.resolve(node)) and given[1]:
-            return _require_own_folder(_fold_bindings(*given, fold), given[0], scope)
-        if (
-            isinstance(node.value, ast.Name)
-            and (inner := _find_class_value(node.value, node.attr, scope)) is not None
-        ):
-            return fold(*inner)
+        home, bindings = scope.resolve(node) or (scope, [])
+        if bindings:
+            return _require_own_folder(_fold_bindings(home, bindings, fold), home, scope)
+        if isinstance(node.value, ast.Name):
+            class_value = _find_class_value(node.value, node.attr, scope)
+            if class_value is not None:
+                return fold(*class_value)
         if root.id == "self":
             raise Unknown(f"depends on the object ({text})", node.attr)
-        if (
-            root.id in _RUN_NAMES
-            or root.id.lower().endswith(("args", "flags", "params"))
-            or _is_parsed_name(root.id, scope)
-        ):
+        if _is_command_line(root.id, scope):
             raise Unknown(f"{COMMAND_LINE} ({text})", node.attr)
     raise Unknown(f"depends on {text}", node.attr)
 
@@ -229,17 +224,22 @@ def _find_class_value(
     node: ast.Name, attribute: str, scope: Scope
 ) -> tuple[ast.expr, Scope] | None:
     """Return the value of a class attribute that is assigned once, for a class of this module."""
-    name, cls = node.id, find_class(node, scope)
-    if cls is None or not scope.list_rebound().isdisjoint(
-        (f"{name}.{attribute}", f"cls.{attribute}", f"{name}.*", "cls.*")
-    ):
+    cls = find_class(node, scope)
+    if cls is None:
         return None
+    rebound = scope.list_rebound()
+    for owner in (node.id, "cls"):
+        if f"{owner}.{attribute}" in rebound or f"{owner}.*" in rebound:
+            return None
     bindings = cls.list_bindings(attribute)
     return (bindings[0].node, cls) if len(bindings) == 1 and bindings[0].kind == "assign" else None
 
 
-def _is_parsed_name(name: str, scope: Scope) -> bool:
-    bindings = (scope.resolve_name(name) or (scope, []))[1]
+def _is_command_line(name: str, scope: Scope) -> bool:
+    """Return whether a name denotes the parsed command line, by its words or its assignments."""
+    if name in _RUN_NAMES or name.lower().endswith(("args", "flags", "params")):
+        return True
+    _, bindings = scope.resolve_name(name) or (scope, [])
     return any(
         "parse" in format_expression(binding.node)
         for binding in bindings
@@ -248,12 +248,12 @@ def _is_parsed_name(name: str, scope: Scope) -> bool:
 
 
 def _fold_binary(node: ast.BinOp, scope: Scope, fold: Fold) -> Any:
-    chain = []
+    chain: list[tuple[type, ast.expr]] = []  # operators and right operands, the last first
     left: ast.expr = node
     while isinstance(left, ast.BinOp):  # "a" + "b" + ... is nested to the left
         chain.append((type(left.op), left.right))
         left = left.left
-        if len(chain) > _CHAIN:
+        if len(chain) > _LONGEST_CHAIN:
             raise Unknown("the expression is too long to follow")
     value = fold(left)
     for op, right in reversed(chain):
@@ -262,19 +262,22 @@ def _fold_binary(node: ast.BinOp, scope: Scope, fold: Fold) -> Any:
 
 
 def _apply_operator(op: type, left: Any, right: Any) -> Any:
-    is_large = (
-        (
-            op is ast.Pow
-            and (not isinstance(right, (int, float)) or abs(right) > 4096 or abs(left) > 2**64)
-        )
-        or (op is ast.LShift and right > 4096)
-        or (op is ast.Mult and (_is_repeated_often(left, right) or _is_repeated_often(right, left)))
-    )
-    if is_large:
+    if _has_large_result(op, left, right):
         raise Unknown("the value is too large")
     if op is ast.Mod and isinstance(left, (str, bytes)):
         reject_wide_format(left)
     return _ARITHMETIC[op](left, right)
+
+
+def _has_large_result(op: type, left: Any, right: Any) -> bool:
+    """Return whether computing an operation could take much time or memory."""
+    if op is ast.Pow:
+        return not isinstance(right, (int, float)) or abs(right) > 4096 or abs(left) > 2**64
+    if op is ast.LShift:
+        return bool(right > 4096)
+    if op is ast.Mult:
+        return _is_repeated_often(left, right) or _is_repeated_often(right, left)
+    return False
 
 
 def _is_repeated_often(sequence: Any, count: Any) -> bool:
@@ -323,11 +326,13 @@ def _fold_sequence(node: ast.List | ast.Tuple | ast.Set, scope: Scope, fold: Fol
 
 
 def _fold_dict(node: ast.Dict, scope: Scope, fold: Fold) -> Any:
-    found: dict[Any, Any] = {}
-    for name, value in zip(node.keys, node.values, strict=True):
-        parts = [fold(part) for part in (name, value) if part is not None]
-        compute_value(node, found.update if name is None else found.__setitem__, *parts)
-    return found
+    entries: dict[Any, Any] = {}
+    for key, value in zip(node.keys, node.values, strict=True):
+        if key is None:  # **value
+            compute_value(node, entries.update, fold(value))
+        else:
+            compute_value(node, entries.__setitem__, fold(key), fold(value))
+    return entries
 
 
 def _fold_subscript(node: ast.Subscript, scope: Scope, fold: Fold) -> Any:
@@ -347,8 +352,10 @@ def _fold_fstring(node: ast.JoinedStr, scope: Scope, fold: Fold) -> Any:
 
 
 def _fold_call(node: ast.Call, scope: Scope, fold: Fold) -> Any:
-    if (returned := find_returned_value(node, scope)) is not None:
-        return _require_own_folder(fold(*returned), returned[1], scope)
+    returned = find_returned_value(node, scope)
+    if returned is not None:
+        expression, home = returned
+        return _require_own_folder(fold(expression, home), home, scope)
     return fold_known_call(node, scope, fold)
 
 

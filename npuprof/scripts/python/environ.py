@@ -6,6 +6,7 @@ import ast
 import re
 from difflib import SequenceMatcher
 from functools import cache
+from string import ascii_uppercase, digits
 from typing import Any
 
 from npuprof import catalog
@@ -30,29 +31,27 @@ from npuprof.scripts.python.loops import (
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.visitor import Surface, Visitor
 from npuprof.scripts.script_records import OTHER, Converted, ScriptValue
-from npuprof.scripts.shell_lexer import parse_shell_commands
+from npuprof.scripts.shell_lexer import Word, parse_shell_commands
 
 #: Name patterns of Ascend variables, known to the catalogue or not.
 _ASCEND_NAMES = re.compile(
-    r"^(?:ASCEND_|HCCL_|HCOMM_|ACLNN_|NPU_|GE_|TE_|CANN_|AOE_|SLOG_|RANK_|TORCH_NPU_|PYTORCH_NPU_|TORCH_HCCL_|TASK_QUEUE_|VLLM_ASCEND_|LCCL_|ATB_"
-    r"|MINDIE_)[A-Z0-9_]+$"
+    r"^(?:ASCEND_|HCCL_|HCOMM_|ACLNN_|NPU_|GE_|TE_|CANN_|AOE_|SLOG_|RANK_|TORCH_NPU_"
+    r"|PYTORCH_NPU_|TORCH_HCCL_|TASK_QUEUE_|VLLM_ASCEND_|LCCL_|ATB_|MINDIE_)[A-Z0-9_]+$"
 )
-_CAPITALS = re.compile(
-    rb"(?<![A-Z0-9_])[A-Z][A-Z0-9]*[_-][A-Z0-9_-]+\b"
-)  # a flag may precede: docker -eHCCL_ALGO=...
+#: Names of variables. A flag may precede: ``docker -eHCCL_ALGO=...``.
+_CAPITALS = re.compile(rb"(?<![A-Z0-9_])[A-Z][A-Z0-9]*[_-][A-Z0-9_-]+\b")
 _FAMILIES = re.compile(
-    rb"(?:(?:VLLM_)?ASCEND|(?:TORCH_)?HCCL|(?:PY)?(?:TORCH_)?NPU|NPUPROF|GE|SLOG|TASK_QUEUE|LCCL|ATB|MINDIE)[_-]"
+    rb"(?:(?:VLLM_)?ASCEND|(?:TORCH_)?HCCL|(?:PY)?(?:TORCH_)?NPU|NPUPROF"
+    rb"|GE|SLOG|TASK_QUEUE|LCCL|ATB|MINDIE)[_-]"
 )
 #: Blanks for all characters but capitals, digits and underscores: splitting is much faster than the
 #: pattern, which few texts need then.
-_ONLY_CAPITALS = (
-    bytes(
-        code if chr(code).isdigit() or chr(code).isupper() or code == ord("_") else ord(" ")
-        for code in range(128)
-    )
-    + b" " * 128
+_ONLY_CAPITALS = bytes(
+    code if chr(code) in f"{ascii_uppercase}{digits}_" else ord(" ") for code in range(256)
 )
 _OURS = "NPUPROF_"
+#: The variables of the process, as one configuration.
+_OWNER = "<process>:os.environ"
 _DIGITS = re.compile(r"[0-9]")
 #: Shorter similar names may both be intended.
 _SHORTEST_WITH_SLIP = 11
@@ -65,13 +64,13 @@ def _list_encoded_names() -> frozenset[bytes]:
 
 def mentions_variable(data: bytes) -> bool:
     """Return whether a text names an Ascend variable."""
-    words = set(data.translate(_ONLY_CAPITALS).split())
-    if words.isdisjoint(_list_encoded_names()) and not any(
-        _FAMILIES.match(word + b"_") for word in words
-    ):  # a dash may have followed
+    known_names = _list_encoded_names()
+    parts = set(data.translate(_ONLY_CAPITALS).split())
+    # a dash may have followed a part
+    if parts.isdisjoint(known_names) and not any(_FAMILIES.match(part + b"_") for part in parts):
         return False
     names = (match[0] for match in _CAPITALS.finditer(data))
-    return any(name in _list_encoded_names() or _FAMILIES.match(name) for name in names)
+    return any(name in known_names or _FAMILIES.match(name) for name in names)
 
 
 @cache
@@ -87,48 +86,49 @@ def is_ascend_variable(name: str) -> bool:
 
 @cache
 def has_slip(name: str) -> bool:
-    """Return whether a name differs by one letter from a long variable, except at its end or in a
-    number.
+    """Return whether a name differs by one letter from that of a long variable.
+
+    Other last letters and other numbers do not count: they may be intended.
     """
     if len(name) < _SHORTEST_WITH_SLIP or not name.isupper() or "NCCL" in name:  # another library
         return False
-    # (TF_ names resemble each other)
-    known = [
+    long_names = [
         known
         for known in list_ascend_names()
         if len(known) > _SHORTEST_WITH_SLIP and not known.startswith("TF_")
-    ]
-    near = next(iter(find_nearest_names(name, known, 1)), name)
-    if (
-        _DIGITS.findall(name) != _DIGITS.findall(near)
-        or near.startswith(name)
-        or (name.startswith(near) and name[-1] != near[-1])
-    ):
+    ]  # TF_ names resemble each other
+    nearest = next(iter(find_nearest_names(name, long_names, 1)), name)
+    if nearest.startswith(name) or _DIGITS.findall(name) != _DIGITS.findall(nearest):
         return False
-    return SequenceMatcher(None, name, near).ratio() >= 1 - 1 / len(name)
+    if name.startswith(nearest) and name[-1] != nearest[-1]:
+        return False
+    return SequenceMatcher(None, name, nearest).ratio() >= 1 - 1 / len(name)
 
 
 def find_variable_key(name: str) -> str | None:
-    """Return the key that a variable sets, empty for one that identifies an export's preset, None
-    for foreign variables.
+    """Return the key that a variable sets, None for foreign variables.
 
-    ``NPUPROF_<OPTION>`` is the exported form of a session option: it sets that option.
+    Empty for one that identifies an export's preset. ``NPUPROF_<OPTION>`` is the exported form of a
+    session option: it sets that option.
     """
-    if (short := name.removeprefix(_OURS)) == name:
+    if not name.startswith(_OURS):
         return format_full_key("env", name) if is_ascend_variable(name) else None
+    short = name.removeprefix(_OURS)
     if short in catalog.OBEYED_VARIABLES:
         return None
-    option = short.lower() if short.isupper() and catalog.find_option(short.lower()) else None
-    return "" if short in catalog.SAID_VARIABLES else option
+    if short in catalog.SAID_VARIABLES:
+        return ""
+    option = short.lower()
+    return option if short.isupper() and catalog.find_option(option) else None
 
 
 def explain_other_variable(name: str) -> str:
     """Return why a foreign variable is in no preset."""
     if is_own_variable(name):
         return "not allowed in a preset"
-    return (
-        "not read by software for Ascend" if is_known_variable(name) else "unknown to the catalogue"
-    )
+    if is_known_variable(name):
+        return "not read by software for Ascend"
+    return "unknown to the catalogue"
 
 
 def read_variable_text(key: str, text: str) -> Converted:
@@ -156,62 +156,63 @@ def _read_assignment(visitor: Visitor, target: ast.expr, value: ast.expr, scope:
 
 def _read_statement(visitor: Visitor, statement: ast.stmt, scope: Scope) -> None:
     """Read ``os.environ |= {...}``."""
-    if (
-        isinstance(statement, ast.AugAssign)
-        and isinstance(statement.op, ast.BitOr)
-        and _is_environ(statement.target, scope)
-    ):
-        _report_table(visitor, statement.value, scope)
+    match statement:
+        case ast.AugAssign(target, ast.BitOr(), value) if _is_environ(target, scope):
+            _report_table(visitor, value, scope)
 
 
 def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
-    function = call.func
+    starts_program = name_callee(call) in RUNNERS
     for keyword in call.keywords:
-        if keyword.arg == "env" and name_callee(call) in RUNNERS:
+        if keyword.arg == "env" and starts_program:
             _report_table(visitor, keyword.value, scope)
-        elif keyword.arg == "runtime_env":
+        elif keyword.arg == "runtime_env":  # of Ray
             for name, value in list_table_parts(keyword.value) or ():
                 if isinstance(name, ast.Constant) and name.value == "env_vars":
                     _report_table(visitor, value, scope)
-    if name_callee(call) in RUNNERS and call.args:
+    if starts_program and call.args:
         _read_command(visitor, call.args[0], scope)
-    if not isinstance(function, ast.Attribute):
-        return
-    single = function.attr in ("setdefault", "__setitem__") and _is_environ(function.value, scope)
-    if (single or function.attr == "putenv") and len(call.args) == 2:
-        _report_variable(visitor, call, call.args[0], call.args[1], scope)
-    elif function.attr == "update" and _is_environ(function.value, scope):
-        for variable, _, value, where in iterate_keywords(call, scope):
-            _report_variable(visitor, value, ast.Constant(variable), value, where)
-        if call.args:
-            _report_table(visitor, call.args[0], scope)
+    match call:
+        case ast.Call(ast.Attribute(_, "putenv"), [name, value]):
+            _report_variable(visitor, call, name, value, scope)
+        case ast.Call(ast.Attribute(owner, "setdefault" | "__setitem__"), [name, value]):
+            if _is_environ(owner, scope):
+                _report_variable(visitor, call, name, value, scope)
+        case ast.Call(ast.Attribute(owner, "update")) if _is_environ(owner, scope):
+            for argument in iterate_keywords(call, scope):
+                name, value = ast.Constant(argument.name), argument.value
+                _report_variable(visitor, value, name, value, argument.scope)
+            if call.args:
+                _report_table(visitor, call.args[0], scope)
 
 
 def _read_command(visitor: Visitor, node: ast.expr, scope: Scope) -> None:
-    """Report Ascend variables in a started program's command line, a text or a list:
-    ``["env", "RANK_ID=0", "a"]``.
+    """Report Ascend variables in the command line of a started program.
+
+    It is a text or a list: ``["env", "RANK_ID=0", "a"]``.
     """
-    written, where = follow_name(node, scope)
-    items, where = (
-        (written.elts, where) if isinstance(written, (ast.List, ast.Tuple)) else ([node], scope)
-    )
+    items = [node]
+    written, home = follow_name(node, scope)
+    if isinstance(written, (ast.List, ast.Tuple)):
+        items, scope = written.elts, home
     for item in items:
-        text = visitor.evaluate_expression(item, where)[0]
-        for command in parse_shell_commands(text) if isinstance(text, str) and "=" in text else ():
-            for word in command:
-                name, equals, value = word.text.partition("=")
-                key = find_variable_key(name) if equals and not word.open_part else None
-                if key:
-                    value, reason = read_variable_text(key, value)
-                    given = ScriptValue(value, reason, "str", value)
-                    visitor.add_setting(
-                        item,
-                        "env",
-                        key,
-                        name,
-                        given,
-                        unused="applies only to the program that is started here",
-                    )
+        text, _ = visitor.evaluate_expression(item, scope)
+        if isinstance(text, str) and "=" in text:
+            for command in parse_shell_commands(text):
+                for word in command:
+                    _read_assignment_word(visitor, item, word)
+
+
+def _read_assignment_word(visitor: Visitor, node: ast.expr, word: Word) -> None:
+    """Report a variable that one word of a command line sets, if it is Ascend's."""
+    name, equals, text = word.text.partition("=")
+    if not equals or word.open_part:
+        return
+    if key := find_variable_key(name):
+        value, reason = read_variable_text(key, text)
+        read = ScriptValue(value, reason, "str", value)
+        unused = "applies only to the program that is started here"
+        visitor.add_setting(node, "env", key, name, read, unused=unused)
 
 
 def _report_table(visitor: Visitor, node: ast.expr, scope: Scope) -> None:
@@ -225,9 +226,7 @@ def _report_table(visitor: Visitor, node: ast.expr, scope: Scope) -> None:
 
 
 def _is_environ(node: ast.expr, scope: Scope) -> bool:
-    """Return whether an expression is the process environment, or a copy of it passed to another
-    process.
-    """
+    """Return whether an expression is the process environment, or a copy for another process."""
     if isinstance(node, ast.Name) and node.id != "environ":
         node = follow_name(node, scope, may_change=True)[0]
         match node:
@@ -240,15 +239,14 @@ def _report_variable(
     visitor: Visitor, node: ast.expr, name: ast.expr, value: ast.expr, scope: Scope
 ) -> None:
     written, reason = visitor.evaluate_expression(name, scope)
-    key = find_variable_key(written) if not reason and isinstance(written, str) else None
+    text = written if isinstance(written, str) else ""
+    key = find_variable_key(text) if text else None
     if key is None:
-        visitor.skips |= not isinstance(
-            name, ast.Constant
-        )  # another call may name an Ascend variable
-        plain = written if isinstance(written, str) else ""
-        full_key = plain and format_full_key("env", plain)
-        why = explain_other_variable(plain) if plain else f"its name {reason or 'is no text'}"
-        visitor.add_setting(node, OTHER, full_key, plain, reason=why, scope="<process>:os.environ")
+        # another call may name an Ascend variable
+        visitor.skips |= not isinstance(name, ast.Constant)
+        full_key = text and format_full_key("env", text)
+        why = explain_other_variable(text) if text else f"its name {reason or 'is no text'}"
+        visitor.add_setting(node, OTHER, full_key, text, reason=why, scope=_OWNER)
         return
 
     def convert(got: Any) -> Converted:
@@ -256,14 +254,8 @@ def _report_variable(
             return None, f"os.environ takes text, not {format_expression(value)}"
         return read_variable_text(key, got)
 
-    visitor.add_setting(
-        node,
-        "env",
-        key,
-        written,
-        visitor.read_value(value, scope, convert),
-        scope="<process>:os.environ",
-    )
+    read = visitor.read_value(value, scope, convert)
+    visitor.add_setting(node, "env", key, text, read, scope=_OWNER)
 
 
 #: Reads environment variables set by the script.

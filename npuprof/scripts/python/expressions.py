@@ -32,17 +32,23 @@ _LEAVES = frozenset(
         "kwd_attrs",
     )
 )
+_WITHOUT_NODES = (ast.Constant, ast.Global, ast.Nonlocal)
+
+
+def _list_child_fields(kind: type[ast.AST]) -> list[str]:
+    return [name for name in kind._fields if name not in _LEAVES]
+
+
 _FIELDS: dict[type, list[str]] = {
-    kind: [name for name in kind._fields if name not in _LEAVES]
+    kind: _list_child_fields(kind)
     for kind in vars(ast).values()
-    if isinstance(kind, type)
-    and issubclass(kind, ast.AST)
-    and kind not in (ast.Constant, ast.Global, ast.Nonlocal)
+    if isinstance(kind, type) and issubclass(kind, ast.AST) and kind not in _WITHOUT_NODES
 }
 #: Lists of nodes with gaps: the keys of unpacked tables, and missing defaults.
 _WITH_GAPS = ("keys", "kw_defaults")
 #: Nodes without children.
 PLAIN = (ast.Name, ast.Constant)
+#: Widths that a text or a parameter gives to a format.
 _WIDTH = re.compile(r"[0-9]{5}|%[^a-zA-Z%]*\*|\{[^}]*\{")
 
 
@@ -60,11 +66,8 @@ class Unknown(Exception):  # noqa: N818
     @property
     def reason(self) -> str:
         """Why the value is unknown; formatted on demand, as most are only caught."""
-        return (
-            f"{self.args[0]} {format_expression(self._node)}"
-            if self._node is not None
-            else str(self.args[0])
-        )
+        text = str(self.args[0])
+        return text if self._node is None else f"{text} {format_expression(self._node)}"
 
 
 def write_source(node: ast.AST) -> str:
@@ -86,7 +89,9 @@ def format_dotted_name(node: ast.AST) -> str:
     while isinstance(node, ast.Attribute):
         names.append(node.attr)
         node = node.value
-    return ".".join([node.id, *reversed(names)]) if isinstance(node, ast.Name) else ""
+    if not isinstance(node, ast.Name):
+        return ""
+    return ".".join([node.id, *reversed(names)])
 
 
 def find_root(node: ast.expr) -> ast.expr:
@@ -110,9 +115,10 @@ def cut_text(text: str, most: int = 80) -> str:
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
-def is_handed_on(name: str, text: str) -> bool:
-    """Return whether a text returns a name's value or a part of it, or passes it to another name or
-    function.
+def is_passed_on(name: str, text: str) -> bool:
+    """Return whether a text passes a name's value, or a part of it, to other code.
+
+    That is: returns it, assigns it to another name, or calls a function with it.
     """
     use = rf"(?:[(,=\[]|\breturn\b)[ \t]*{re.escape(name)}(?:\.\w+)*[ \t]*(?:[,)\]#]|$)"
     return re.search(use, text, re.MULTILINE) is not None
@@ -125,13 +131,9 @@ def name_callee(call: ast.Call) -> str:
 
 def get_last_name(node: ast.expr) -> str:
     """Return the last name of a plain or dotted name; empty for other expressions."""
-    return (
-        node.id
-        if isinstance(node, ast.Name)
-        else node.attr
-        if isinstance(node, ast.Attribute)
-        else ""
-    )
+    if isinstance(node, ast.Name):
+        return node.id
+    return node.attr if isinstance(node, ast.Attribute) else ""
 
 
 def list_parts(node: ast.AST) -> list[ast.AST]:
@@ -147,11 +149,12 @@ def list_parts(node: ast.AST) -> list[ast.AST]:
 
 
 def list_nodes(root: ast.AST) -> list[ast.AST]:
-    """Return a node and all nodes below it, outermost first, without operators and name
-    contexts.
+    """Return a node and all nodes below it, outermost first.
+
+    Without operators and name contexts.
     """
     nodes = [root]
-    for node in nodes:
+    for node in nodes:  # also over those that are added
         nodes += list_parts(node)
     return nodes
 

@@ -14,92 +14,113 @@ from npuprof.scripts.python.scopes import Scope
 def collect_flag_defaults(
     tree: ast.Module, calls: list[ast.Call], attributes: list[ast.Attribute]
 ) -> dict[str, Any]:
-    """Return the defaults of argparse and absl flags in a file, as the flags contain them, from its
-    calls and attributes.
+    """Return the defaults of argparse and absl flags in a file, as the flags contain them.
+
+    ``calls`` and ``attributes`` are those of the file. Flags with several defaults are left out.
     """
     scope = Scope(tree)
-    found: dict[str, list[Any]] = {}
-    later: dict[str, Any] = {}
+    declared: dict[str, list[Any]] = {}
+    overridden: dict[str, Any] = {}
     for call in calls:
         name = name_callee(call)
         if name == "set_defaults":  # overrides add_argument, regardless of order
-            later |= {
-                keyword.arg: _fold_or_none(keyword.value, scope)
-                for keyword in call.keywords
-                if keyword.arg
-            }
-        elif name == "add_argument" or name.startswith("DEFINE_"):
-            flag, default = (
-                _parse_add_argument(call) if name == "add_argument" else _parse_definition(call)
-            )
-            value = _fold_or_none(default, scope) if flag and default is not None else None
-            found.setdefault(flag, []).extend(
-                [_convert_default(call, name, value)] if value is not None else []
-            )
-    stored = (node for node in attributes if isinstance(node.ctx, ast.Store))
-    changed = {
-        node.attr for node in stored if get_last_name(node.value) not in ("", "self")
-    }  # after the command line was parsed
-    certain = {
-        flag: values[0] for flag, values in found.items() if len(set(map(repr, values))) == 1
+            for keyword in call.keywords:
+                if keyword.arg:
+                    overridden[keyword.arg] = _fold_or_none(keyword.value, scope)
+        elif name == "add_argument":
+            flag, default = _parse_add_argument(call)
+            value = _fold_default(flag, default, scope)
+            if value is not None:
+                declared.setdefault(flag, []).append(_convert_argument(call, value))
+        elif name.startswith("DEFINE_"):
+            flag, default = _parse_definition(call)
+            value = _fold_default(flag, default, scope)
+            if value is not None:
+                declared.setdefault(flag, []).append(_convert_definition(name, value))
+    certain = {}
+    for flag, values in declared.items():
+        if len(set(map(repr, values))) == 1:
+            certain[flag] = values[0]
+    assigned = _list_assigned(attributes)
+    defaults = certain | overridden
+    return {flag: value for flag, value in defaults.items() if flag not in assigned}
+
+
+def _list_assigned(attributes: list[ast.Attribute]) -> set[str]:
+    """Return the flags that are assigned after the command line was parsed."""
+    return {
+        node.attr
+        for node in attributes
+        if isinstance(node.ctx, ast.Store) and get_last_name(node.value) not in ("", "self")
     }
-    return {flag: value for flag, value in {**certain, **later}.items() if flag not in changed}
 
 
-def _convert_default(call: ast.Call, name: str, value: Any) -> Any:
-    """Return a text default as the flag contains it: argparse and absl parse it like an
-    argument.
-    """
-    wanted = (
-        next((keyword.value for keyword in call.keywords if keyword.arg == "type"), None)
-        if name == "add_argument"
-        else None
-    )
-    kind = (
-        wanted.id
-        if isinstance(wanted, ast.Name)
-        else {"DEFINE_integer": "int", "DEFINE_float": "float"}.get(name, "")
-    )
-    if kind not in ("int", "float"):
-        return (
-            value
-            if wanted is None or kind in ("str", "bool") or not isinstance(value, str)
-            else None
-        )
+def _fold_default(flag: str, default: ast.expr | None, scope: Scope) -> Any:
+    return _fold_or_none(default, scope) if flag and default is not None else None
+
+
+def _convert_argument(call: ast.Call, value: Any) -> Any:
+    """Return a text default as argparse parses it, by ``type``; None if that is not known."""
+    for keyword in call.keywords:
+        if keyword.arg == "type":
+            kind = keyword.value.id if isinstance(keyword.value, ast.Name) else ""
+            if kind in ("int", "float"):
+                return _convert_number(kind, value)
+            return value if kind in ("str", "bool") or not isinstance(value, str) else None
+    return value
+
+
+def _convert_definition(name: str, value: Any) -> Any:
+    """Return a text default as absl parses it."""
+    if name == "DEFINE_integer":
+        return _convert_number("int", value)
+    return _convert_number("float", value) if name == "DEFINE_float" else value
+
+
+def _convert_number(kind: str, value: Any) -> Any:
+    """Return the number of a text, None for other texts, and any other value itself."""
+    if not isinstance(value, str):
+        return value
     try:
-        return (int if kind == "int" else float)(value) if isinstance(value, str) else value
+        return int(value) if kind == "int" else float(value)
     except ValueError:
         return None
 
 
 def _parse_add_argument(call: ast.Call) -> tuple[str, ast.expr | None]:
+    """Return the flag that a call of ``add_argument`` declares, and its default."""
     named = {keyword.arg: keyword.value for keyword in call.keywords}
-    words = [
+    spellings = [
         arg.value
         for arg in call.args
         if isinstance(arg, ast.Constant) and isinstance(arg.value, str)
     ]
-    long = next((word for word in words if word.startswith("--")), words[0] if words else "")
+    long_spellings = [text for text in spellings if text.startswith("--")]
+    spelling, *_ = [*long_spellings, *spellings, ""]
     dest = named.get("dest")
-    flag = str(dest.value) if isinstance(dest, ast.Constant) else long.lstrip("-").replace("-", "_")
+    if isinstance(dest, ast.Constant):
+        flag = str(dest.value)
+    else:
+        flag = spelling.lstrip("-").replace("-", "_")
     default = named.get("default")
-    action = named.get("action")
-    if (
-        default is None
-        and isinstance(action, ast.Constant)
-        and action.value in ("store_true", "store_false")
-    ):
-        default = ast.Constant(action.value == "store_false")
+    match named.get("action"):
+        case ast.Constant("store_true" | "store_false" as action) if default is None:
+            default = ast.Constant(action == "store_false")
     return flag, default
 
 
 def _parse_definition(call: ast.Call) -> tuple[str, ast.expr | None]:
+    """Return the flag that a call of ``DEFINE_...`` declares, and its default."""
     named = {keyword.arg: keyword.value for keyword in call.keywords}
-    first = call.args[0] if call.args else named.get("name") or named.get("flag_name")
-    flag = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
-    return flag, call.args[1] if len(call.args) > 1 else named.get("default") or named.get(
-        "default_value"
-    )
+    name = named.get("name") or named.get("flag_name")
+    default = named.get("default") or named.get("default_value")
+    match call.args:
+        case [name, default, *_]:
+            pass
+        case [name]:
+            pass
+    flag = name.value if isinstance(name, ast.Constant) and isinstance(name.value, str) else ""
+    return flag, default
 
 
 def _fold_or_none(node: ast.expr, scope: Scope) -> Any:

@@ -12,6 +12,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from math import inf
+from string import ascii_letters, digits
+from typing import NamedTuple
 
 from npuprof.scripts.python.expressions import find_root, write_source
 from npuprof.scripts.python.module import Module, NodeIndex
@@ -19,9 +21,9 @@ from npuprof.scripts.python.parsing import Script
 from npuprof.scripts.python.scopes import Binding, Reached, Resolved, Scope
 
 #: The number of cached files: scripts that share a helper are read one after the other.
-_MOST_KEPT = 24
-#: The size above which scripts are not kept, in bytes: their trees are a hundred times larger.
-_LARGEST_KEPT = 100_000
+_MOST_CACHED = 24
+#: The size above which scripts are not cached, in bytes: their trees are a hundred times larger.
+_LARGEST_CACHED = 100_000
 #: The number of cached import lines: those of a folder resemble each other.
 _MOST_LINES = 10_000
 #: The maximum length of a chain of imports.
@@ -41,19 +43,21 @@ _FOREIGN = frozenset(
     )
 )
 _IMPORT = re.compile(
-    rb"[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n]*)|import[ \t]+([\w., \t]+))"
+    rb"[ \t]*(?:from[ \t]+(?P<source>[.\w]+)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n]*)"
+    rb"|import[ \t]+(?P<modules>[\w., \t]+))"
 )
 _NAME = re.compile(r"\w+")
-_IMPORT_WORD = re.compile(rb"import\b")
+_IMPORT_KEYWORD = re.compile(rb"import\b")
 #: Blanks for all characters outside of words: splitting is several times faster than a pattern.
 _ONLY_WORDS = bytes(
-    code if code < 128 and (chr(code).isalnum() or code == ord("_")) else ord(" ")
-    for code in range(256)
+    code if chr(code) in f"{ascii_letters}{digits}_" else ord(" ") for code in range(256)
 )
-_DEFINED = re.compile(rb"(?:def|class)[ \t]+(\w+)")
+_DEFINED = re.compile(rb"(?:def|class)[ \t]+(?P<name>\w+)")
+#: The start of a function, class or compound statement; ``blank`` is the indentation of the first
+#: two.
 _HEAD = re.compile(
-    rb"\n(?:(?P<blank>[ \t]*)(?:async[ \t]+)?(?:def|class)[ "
-    rb"\t]+(?P<name>\w+)|(?:if|elif|else|try|except|finally|with|for|while)\b)"
+    rb"\n(?:(?P<blank>[ \t]*)(?:async[ \t]+)?(?:def|class)[ \t]+(?P<name>\w+)"
+    rb"|(?:if|elif|else|try|except|finally|with|for|while)\b)"
 )
 
 #: Returns the file of a module, given the importing file, the dotted name, and the number of
@@ -67,6 +71,17 @@ CanSet = Callable[[bytes, bytes], bool]
 ListFiles = Callable[[str], "tuple[str, ...] | None"]
 #: Returns the files that a path may denote: relative to the script, or to an unknown start folder.
 LocateFile = Callable[[str, str, bool], "tuple[str, ...]"]
+
+
+class ImportLine(NamedTuple):
+    """An import in a text: ``source`` and ``names`` of ``from``, else the ``modules``.
+
+    A tuple, as each import of a tree is looked up by its hash.
+    """
+
+    source: bytes
+    names: bytes
+    modules: bytes
 
 
 class Modules:
@@ -88,30 +103,24 @@ class Modules:
         self._list_files = list_files
         self._find_importers = lru_cache(1)(self._index_importers)
         #: Returns the bytes of a module, empty if it cannot be read.
-        self.read = lru_cache(_MOST_KEPT)(lambda path: read(path) or b"")
-        self._loaded: OrderedDict[tuple[str, bytes], Module | None] = (
-            OrderedDict()
-        )  #: by path and content, the last used at the end
+        self.read = lru_cache(_MOST_CACHED)(lambda path: read(path) or b"")
+        #: by path and content, the last used at the end
+        self._loaded: OrderedDict[tuple[str, bytes], Module | None] = OrderedDict()
         self._locate_line = lru_cache(_MOST_LINES)(self._find_imported)
         #: Returns the import context of a file.
         self.open_home = cache(lambda path: Home(path, self))
         self._imports: dict[str, tuple[str, ...]] = {}
         self._names_options = cache(lambda path: b"global_options" in self.read(path))
         #: Returns the names of a module's functions and classes.
-        self.list_defined = cache(
-            lambda path: frozenset(
-                name.decode(errors="replace") for name in _DEFINED.findall(self.read(path))
-            )
-        )
+        self.list_defined = cache(lambda path: _list_defined_names(self.read(path)))
         self._supplied: dict[str, frozenset[bytes]] = {}
-        self._settings: dict[
-            str, bool
-        ] = {}  #: whether modules can set something, by their whole text
+        #: whether modules can set something, by their whole text
+        self._can_set: dict[str, bool] = {}
         self.requested: set[tuple[str, str]] = set()
         #: the index of the current script, whose assignments may rebind names of modules
         self.index: NodeIndex | None = None
 
-    def lay_over(self, texts: Mapping[str, bytes]) -> Modules:
+    def replace_texts(self, texts: Mapping[str, bytes]) -> Modules:
         """Return the same files, some of them with other content."""
         return Modules(
             self._locate,
@@ -125,9 +134,11 @@ class Modules:
 
         Empty for modules outside the tree, and for the file itself.
         """
-        is_foreign = not level and name.partition(".")[0] in _FOREIGN
-        found = self._locate(path, name, level) if not is_foreign else ""
-        return found if found != path else ""
+        top_package, _, _ = name.partition(".")
+        if not level and top_package in _FOREIGN:
+            return ""
+        file = self._locate(path, name, level)
+        return file if file != path else ""
 
     def load(self, path: str) -> Module | None:
         """Return the module of a file; None if it cannot be parsed."""
@@ -141,61 +152,65 @@ class Modules:
         self._loaded[script.path, data] = (
             Module(script, self.open_home(script.path)) if script.tree is not None else None
         )
-        if len(self._loaded) > _MOST_KEPT:
+        if len(self._loaded) > _MOST_CACHED:
             self._loaded.popitem(last=False)
 
-    def keep_script(self, script: Script, data: bytes) -> None:
-        """Keep the tree of a script for importers that load it next, unless the script is large or
-        has problems.
+    def cache_script(self, script: Script, data: bytes) -> None:
+        """Cache the tree of a script for importers that load it next.
+
+        Unless the script is large or has problems.
         """
-        if not script.problems and len(data) <= _LARGEST_KEPT:
+        if not script.problems and len(data) <= _LARGEST_CACHED:
             self._add_module(script, data)
 
-    def take_script(self, path: str, data: bytes) -> Script:
-        """Return a parsed script, with the tree of the module that an importer loaded before, if
-        there is one.
+    def pop_script(self, path: str, data: bytes) -> Script:
+        """Return a parsed script, with the tree that an importer loaded before, if there is one.
 
-        That module is dropped: an import cycle parses the file again, as functions are told apart
-        by their nodes.
+        That module is dropped: an import cycle parses the file again, as functions are
+        distinguished by their nodes.
         """
         module = self._loaded.pop((path, data), None)
         return module.script if module is not None else Script(path, data)
 
     def list_imported(self, path: str, data: bytes | None = None) -> tuple[str, ...]:
-        """Return the files of the tree that a text (by default the file's) imports, without parsing
-        it.
+        """Return the files of the tree that a text imports, without parsing it.
+
+        By default the text of the file.
         """
         if path not in self._imports:
-            lines = _iterate_imports(self.read(path) if data is None else data)
             folder = path[: max(path.rfind("/"), path.rfind("\\")) + 1]
-            found = dict.fromkeys(
-                file for line in lines for file in self._locate_line(folder, *line)
-            )
-            self._imports[path] = tuple(file for file in found if file not in ("", path))
+            files: dict[str, None] = {}
+            for line in _iterate_imports(self.read(path) if data is None else data):
+                files.update(dict.fromkeys(self._locate_line(folder, line)))
+            self._imports[path] = tuple(file for file in files if file not in ("", path))
         return self._imports[path]
 
     def has_options(self, path: str) -> bool:
         """Return whether a module, or one that it imports, names the options of TensorFlow 2."""
         return any(map(self._names_options, (path, *self.list_imported(path))))
 
-    def _find_imported(self, folder: str, source: bytes, names: bytes, plain: bytes) -> list[str]:
-        """Return the files of the tree that an import line may mean in the files of a folder, which
-        ends in a slash; empty for others.
+    def _find_imported(self, folder: str, line: ImportLine) -> list[str]:
+        """Return the files of the tree that an import may mean in a folder, empty for others.
+
+        The folder ends in a slash.
         """
-        if plain:
-            written = plain.decode(errors="replace").split(",")
-            return [self.locate(folder, name.strip().partition(" ")[0], 0) for name in written]
-        module = source.decode(errors="replace").lstrip(".")
-        level = len(source) - len(source.lstrip(b"."))
-        found = [self.locate(folder, module, level)]
-        if not found[0] or found[0].endswith(
-            "__init__.py"
-        ):  # the names may be modules of a package
-            written = _NAME.findall(names.partition(b"#")[0].decode(errors="replace"))
-            found += [
-                self.locate(folder, f"{module}.{name}".lstrip("."), level) for name in written
-            ]
-        return found
+        if line.modules:
+            files = []
+            for module in line.modules.decode(errors="replace").split(","):
+                name, _, _ = module.strip().partition(" ")  # without its alias
+                files.append(self.locate(folder, name, 0))
+            return files
+        source = line.source.decode(errors="replace").lstrip(".")
+        level = len(line.source) - len(line.source.lstrip(b"."))
+        file = self.locate(folder, source, level)
+        if file and not file.endswith("__init__.py"):
+            return [file]
+        # the names may be modules of a package
+        names, _, _ = line.names.partition(b"#")
+        modules = [
+            f"{source}.{name}".lstrip(".") for name in _NAME.findall(names.decode(errors="replace"))
+        ]
+        return [file, *(self.locate(folder, module, level) for module in modules)]
 
     def is_named_elsewhere(self, path: str, name: str) -> bool:
         """Return whether a file that may import another one contains a name.
@@ -203,36 +218,38 @@ class Modules:
         True if there are too many files.
         """
         files = self._list_files(path)
-        stem = posixpath.splitext(posixpath.basename(path.replace("\\", "/")))[0]
-        importers = self._find_importers(files).get(stem, ()) if files is not None else ()
-        return files is None or any(
+        if files is None:
+            return True
+        stem, _ = posixpath.splitext(posixpath.basename(path.replace("\\", "/")))
+        importers = self._find_importers(files).get(stem, ())
+        return any(
             name.encode() in self.read(importer) for importer in importers if importer != path
         )
 
     def _index_importers(self, files: tuple[str, ...]) -> dict[str, list[str]]:
-        """Return the files that import modules, by the last part of the module name."""
-        found: dict[str, list[str]] = {}
+        """Return the files that import modules, by each name in their imports."""
+        importers: dict[str, list[str]] = {}
         for path in files:
-            words = {
-                word
-                for match in _iterate_imports(self._read(path) or b"")
-                for part in match
-                for word in split_words(part)
-            }
-            for word in words:
-                found.setdefault(word.decode(errors="replace"), []).append(path)
-        return found
+            names = set[bytes]()
+            for line in _iterate_imports(self._read(path) or b""):
+                for text in (line.source, line.names, line.modules):
+                    names.update(split_words(text))
+            for name in names:
+                importers.setdefault(name.decode(errors="replace"), []).append(path)
+        return importers
 
     def may_call(self, path: str, data: bytes, can_set: CanSet) -> bool:
-        """Return whether a text names something that sets settings in imported modules, without
-        parsing it.
+        """Return whether a text names something that sets settings in imported modules.
+
+        Without parsing it.
         """
         supplied = self._list_imported_names(path, data, can_set, 0)
-        return not supplied.isdisjoint(split_words(data) if supplied else ())
+        return bool(supplied) and not supplied.isdisjoint(split_words(data))
 
     def forget_supplied(self) -> None:
-        """Drop the answers of ``list_supplied``: in an import cycle, they depend on the file that
-        was asked about first.
+        """Drop the answers of ``list_supplied``.
+
+        In an import cycle, they depend on the file that was asked about first.
         """
         self._supplied.clear()
 
@@ -240,51 +257,60 @@ class Modules:
         self, path: str, data: bytes | None, can_set: CanSet, depth: int
     ) -> frozenset[bytes]:
         imported = self.list_imported(path, data) if depth < _DEEPEST else ()
-        return frozenset().union(*(self.list_supplied(one, can_set, depth + 1) for one in imported))
+        return frozenset().union(
+            *(self.list_supplied(file, can_set, depth + 1) for file in imported)
+        )
 
     def list_supplied(self, path: str, can_set: CanSet, depth: int = 0) -> frozenset[bytes]:
-        """Return the functions and classes of a module that may set something, by text, including
-        re-exported ones.
+        """Return the functions and classes of a module that may set something, by text.
 
-        All its words if it shares the options of TensorFlow 2, as any of them may denote these.
+        Including re-exported ones. All its words if it shares the options of TensorFlow 2, as any
+        of them may denote these.
         """
         if path not in self._supplied:
             self._supplied[path] = frozenset()  # import cycles add nothing
             names = self._list_imported_names(path, None, can_set, depth)
-            if path not in self._settings:
-                data = self.read(path)
-                self._settings[path] = can_set(data, data)
-            own = (
-                _list_setting_names(self.read(path), can_set, names)
-                if names or self._settings[path]
-                else ()
-            )
-            self._supplied[path] = names.union(
-                split_words(self.read(path)) if self._names_options(path) else own
-            )
+            self._supplied[path] = names.union(self._list_own_names(path, can_set, names))
         return self._supplied[path]
+
+    def _list_own_names(
+        self, path: str, can_set: CanSet, imported: frozenset[bytes]
+    ) -> Iterable[bytes]:
+        data = self.read(path)
+        if path not in self._can_set:
+            self._can_set[path] = can_set(data, data)
+        if self._names_options(path):
+            return split_words(data)
+        if imported or self._can_set[path]:
+            return _list_setting_names(data, can_set, imported)
+        return ()
+
+
+def _list_defined_names(data: bytes) -> frozenset[str]:
+    return frozenset(name.decode(errors="replace") for name in _DEFINED.findall(data))
 
 
 def _list_setting_names(data: bytes, can_set: CanSet, called: frozenset[bytes]) -> set[bytes]:
-    """Return the functions and classes of a text that can set something, or call others
-    that can.
-    """
+    """Return the functions and classes of a text that can set something, or call such others."""
     heads = list(_iterate_outer_heads(data))
     ends = [*(head.start() for head in heads[1:]), len(data)]
-    blocks = [
-        (head["name"] or b"", data[head.start() : end])
-        for head, end in zip(heads, ends, strict=False)
-    ]
-    known = {*called, *(name for name, block in blocks if can_set(data, block))}
-    waiting = (
-        [(name, split_words(block)) for name, block in blocks if name not in known] if known else []
-    )
+    names = set(called)
+    others: list[tuple[bytes, bytes]] = []
+    for head, end in zip(heads, ends, strict=False):
+        name, block = head["name"] or b"", data[head.start() : end]
+        if can_set(data, block):
+            names.add(name)
+        else:
+            others.append((name, block))
+    if not names:
+        return names
+    mentions = [(name, split_words(block)) for name, block in others if name not in names]
     for _ in range(_DEEPEST):
-        found = {name for name, inner in waiting if not known.isdisjoint(inner)}
-        if found <= known:
+        callers = {name for name, mentioned in mentions if not names.isdisjoint(mentioned)}
+        if callers <= names:
             break
-        known |= found
-    return known - {b""}
+        names |= callers
+    return names - {b""}
 
 
 def split_words(data: bytes) -> list[bytes]:
@@ -292,24 +318,21 @@ def split_words(data: bytes) -> list[bytes]:
     return data.translate(_ONLY_WORDS).split()
 
 
-def _iterate_imports(data: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
-    """Yield the import lines of a text: the module and its names, or else the modules."""
+def _iterate_imports(data: bytes) -> Iterator[ImportLine]:
+    """Yield the imports of a text."""
     end = 0
-    for word in _IMPORT_WORD.finditer(data):
-        found = (
-            _IMPORT.match(data, data.rfind(b"\n", 0, word.start()) + 1)
-            if word.start() >= end
-            else None
-        )
-        if found is not None:
-            end = found.end()
-            yield found[1] or b"", found[2] or b"", found[3] or b""
+    for keyword in _IMPORT_KEYWORD.finditer(data):
+        if keyword.start() < end:
+            continue  # inside the import before
+        line_start = data.rfind(b"\n", 0, keyword.start()) + 1
+        match = _IMPORT.match(data, line_start)
+        if match is not None:
+            end = match.end()
+            yield ImportLine(match["source"] or b"", match["names"] or b"", match["modules"] or b"")
 
 
 def _iterate_outer_heads(data: bytes) -> Iterator[re.Match[bytes]]:
-    """Yield the start of each top-level function and class of a text, and the
-    statements around some.
-    """
+    """Yield the start of each top-level function and class, and of statements around some."""
     deepest: float = 0  # indentation from which definitions are nested
     for head in _HEAD.finditer(b"\n" + data):  # its start is that of the line in the text
         if head["name"] is None or len(head["blank"]) <= deepest:
@@ -325,8 +348,9 @@ class Home:
         self.modules = modules
 
     def list_defined(self, reached: Reached) -> frozenset[str]:
-        """Return the functions and classes of directly and indirectly imported files that are
-        ``reached``.
+        """Return the functions and classes of the imported files that are ``reached``.
+
+        Including those that such files import.
         """
         names, seen, waiting = set[str](), {self.path}, [self.path]
         while waiting:
@@ -343,53 +367,49 @@ class Home:
     def find_name(self, name: str, bindings: Iterable[Binding]) -> Resolved | None:
         """Return the binding of a name imported from modules of the tree.
 
-        None if one of them is outside.
+        None if one of them is outside, or if they differ.
         """
-        found = None
+        common: Resolved | None = None
         for binding in bindings:
-            node = binding.node
-            source = next(
-                (
-                    one.name
-                    for one in getattr(node, "names", ())
-                    if (one.asname or one.name) == name
-                ),
-                "",
-            )
-            path = (
-                self.modules.locate(self.path, node.module or "", node.level)
-                if source and isinstance(node, ast.ImportFrom)
-                else ""
-            )
-            one = self._find_in_module(path, source) if path else None
-            if one is None or (found is not None and one[1] is not found[1]):
+            resolved = self._find_imported_name(name, binding.node)
+            if resolved is None:
                 return None
-            found = one
-        return found
+            if common is not None:
+                _, before = common
+                _, bindings_there = resolved
+                if bindings_there is not before:
+                    return None
+            common = resolved
+        return common
+
+    def _find_imported_name(self, name: str, node: ast.AST) -> Resolved | None:
+        """Return the binding of a name that an import statement binds."""
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                if (alias.asname or alias.name) == name:
+                    path = self.modules.locate(self.path, node.module or "", node.level)
+                    return self._find_in_module(path, alias.name) if path else None
+        return None
 
     def find_starred(self, name: str, bindings: Sequence[Binding]) -> Resolved | None:
         """Return the binding of a name from a star import of the tree; the last import wins."""
-        last_first = [binding.node for binding in reversed(bindings) if not name.startswith("_")]
-        paths = (
-            self.modules.locate(self.path, node.module or "", node.level)
-            for node in last_first
-            if isinstance(node, ast.ImportFrom)
-        )
-        return next(
-            filter(
-                None, (self._find_in_module(path, name, starred=True) for path in paths if path)
-            ),
-            None,
-        )
+        if name.startswith("_"):
+            return None
+        for binding in reversed(bindings):
+            node = binding.node
+            if isinstance(node, ast.ImportFrom):
+                path = self.modules.locate(self.path, node.module or "", node.level)
+                resolved = self._find_in_module(path, name, starred=True) if path else None
+                if resolved is not None:
+                    return resolved
+        return None
 
     def _find_in_module(self, path: str, name: str, starred: bool = False) -> Resolved | None:
         modules = self.modules
-        mark = path, name
-        if (
-            mark in modules.requested
-            or len(modules.requested) > _DEEPEST
-            or (modules.index is not None and name in modules.index.stored)
-        ):
+        request = path, name
+        if request in modules.requested or len(modules.requested) > _DEEPEST:
+            return None  # an import cycle, or a long chain
+        if modules.index is not None and name in modules.index.stored:
             return None
         data = modules.read(path)
         if name.encode() not in data and b"import *" not in data:
@@ -397,11 +417,11 @@ class Home:
         module = modules.load(path)
         if module is None or (starred and not _is_public(module, name)):
             return None
-        modules.requested.add(mark)
+        modules.requested.add(request)
         try:
             return module.scope.resolve_name(name)
         finally:
-            modules.requested.discard(mark)
+            modules.requested.discard(request)
 
     def find_module(self, node: ast.expr, scope: Scope) -> str:
         """Return the file of a module expression, ``npu_utils`` or ``utils.npu``.
@@ -409,52 +429,46 @@ class Home:
         Empty for others, and if its imports differ.
         """
         root = find_root(node)
-        found = scope.resolve_name(root.id) if isinstance(root, ast.Name) else None
-        if (
-            not found
-            or not found[1]
-            or found[0].home is None
-            or any(binding.kind != "import" for binding in found[1])
-        ):
+        resolved = scope.resolve_name(root.id) if isinstance(root, ast.Name) else None
+        if resolved is None:
             return ""
-        text, home = write_source(node), found[0].home
+        binding_scope, bindings = resolved
+        home = binding_scope.home
+        if home is None or any(binding.kind != "import" for binding in bindings):
+            return ""
+        text = write_source(node)
         paths: set[str] = set()
-        for bound in (binding.node for binding in found[1]):
-            module, level = (
-                (bound.module or "", bound.level) if isinstance(bound, ast.ImportFrom) else ("", 0)
-            )
-            names = [
-                f"{module}.{alias.name}".lstrip(".")
-                for alias in bound.names
-                if (alias.asname or alias.name) == text
-            ]
-            paths.update(self.modules.locate(home.path, name, level) for name in names)
+        for binding in bindings:
+            statement = binding.node
+            prefix, level = "", 0
+            if isinstance(statement, ast.ImportFrom):
+                prefix, level = f"{statement.module or ''}.", statement.level
+            for alias in statement.names:
+                if (alias.asname or alias.name) == text:
+                    module = f"{prefix}{alias.name}".lstrip(".")
+                    paths.add(self.modules.locate(home.path, module, level))
         return paths.pop() if len(paths) == 1 else ""
 
     def find_attribute(self, node: ast.Attribute, scope: Scope) -> Resolved | None:
         """Return the binding of a module attribute: ``settings.PRECISION``.
 
-        None if the module is outside the tree.
+        None if the module is outside the tree, or if the script assigns the attribute.
         """
         path = self.find_module(node.value, scope)
         if not path:
             return None
         owner = write_source(node.value)
-        return (
-            self._find_in_module(path, node.attr)
-            if scope.list_rebound().isdisjoint((f"{owner}.{node.attr}", f"{owner}.*"))
-            else None
-        )
+        if scope.list_rebound().isdisjoint((f"{owner}.{node.attr}", f"{owner}.*")):
+            return self._find_in_module(path, node.attr)
+        return None
 
 
 def _is_public(module: Module, name: str) -> bool:
-    """Return whether a star import includes a name: if the module has __all__, only
-    listed names.
+    """Return whether a star import includes a name.
+
+    If the module has a literal ``__all__``, only its names.
     """
-    names = [binding.node for binding in module.scope.list_bindings("__all__")]
-    listed = (
-        names[0].elts if len(names) == 1 and isinstance(names[0], (ast.List, ast.Tuple)) else None
-    )
-    return listed is None or any(
-        isinstance(item, ast.Constant) and item.value == name for item in listed
-    )
+    match [binding.node for binding in module.scope.list_bindings("__all__")]:
+        case [ast.List(items) | ast.Tuple(items)]:
+            return any(isinstance(item, ast.Constant) and item.value == name for item in items)
+    return True

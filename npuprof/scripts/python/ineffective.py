@@ -30,10 +30,11 @@ _COMPUTED_CALLS = ("globals(", "locals(", "vars(", "eval(", "exec(", "__import__
 #: searched for fast, and looks back then.
 _COMPUTED_NAMES = re.compile(
     "|".join(rf"{re.escape(call)}(?<![\w.]{re.escape(call)})" for call in _COMPUTED_CALLS)
-    + r"|__dict__|sys\.modules\b(?<!\wsys.modules)|import_module\b(?<!\wimport_module)|Fire\b(?<!\wFire)"
-    r"|getattr\((?<!\wgetattr\()[^,()]+,\s*(?![\"'\s])"
+    + r"|__dict__|sys\.modules\b(?<!\wsys.modules)|import_module\b(?<!\wimport_module)"
+    r"|Fire\b(?<!\wFire)|getattr\((?<!\wgetattr\()[^,()]+,\s*(?![\"'\s])"
 )
-_KEPT = re.compile(r"main$|test|__")
+#: Names that tools call: those of programs, tests, and special methods.
+_CALLED_BY_TOOLS = re.compile(r"main$|test|__")
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)*")
 _STARTS = ("Session", "Estimator", "RunConfig", "app.run", "npu.open")
 
@@ -44,8 +45,7 @@ def mark_without_effect(
     notes: Iterable[Record],
     is_named_elsewhere: Callable[[str], bool],
 ) -> tuple[list[ScriptSetting], list[IdleConfig]]:
-    """Return the settings of a script, marking those without effect with the reason, and its unused
-    configurations.
+    """Return the settings of a script, those without effect with the reason, and unused configs.
 
     Args:
         module: The script.
@@ -56,22 +56,23 @@ def mark_without_effect(
     """
     marked = list(settings)
     added = [note for note in notes if isinstance(note, AddedEntry) and note.file == module.path]
-    if not (added or any(map(_is_judged, marked))):
+    if not added and not any(map(_is_judged, marked)):
         return marked, []
+    # a function may be called, and a configuration used, by a computed name
     is_open = _COMPUTED_NAMES.search(module.script.text) is not None
-    uncalled = _find_uncalled(module, is_named_elsewhere) if not is_open else {}
+    uncalled = {} if is_open else _find_uncalled(module, is_named_elsewhere)
     marked = [_mark(setting, uncalled.get(setting.position[0], "")) for setting in marked]
     calls = Calls(module.index, added)
-    idle = [
-        one
-        for one in _list_idle(calls, is_named_elsewhere)
-        if not is_open and one.line not in uncalled
-    ]
-    nowhere = {
-        scope: f"{GOES_NOWHERE} of line {config.line}" for config in idle for scope in config.scopes
-    }
+    idle: list[IdleConfig] = []
+    if not is_open:
+        unused = _list_idle(calls, is_named_elsewhere)
+        idle = [config for config in unused if config.line not in uncalled]
+    reasons = {}
+    for config in idle:
+        for scope in config.scopes:
+            reasons[scope] = f"{GOES_NOWHERE} of line {config.line}"
     marked = [
-        _mark(setting, nowhere.get(setting.scope) or _find_lateness(setting, calls))
+        _mark(setting, reasons.get(setting.scope) or _find_lateness(setting, calls))
         for setting in marked
     ]
     return marked, idle
@@ -92,39 +93,43 @@ def _find_uncalled(module: Module, is_named_elsewhere: Callable[[str], bool]) ->
     other code may call them by name.
     """
     index = module.index
-    candidates = (
-        list(_iterate_candidates(index.definitions))
-        if _is_script(module.tree, index.definitions)
-        else []
-    )
-    mentions = _collect_mentions(index, {node.name for node in candidates}) if candidates else {}
+    if not _is_script(module.tree, index.definitions):
+        return {}
+    candidates = list(_iterate_candidates(index.definitions))
+    if not candidates:
+        return {}
+    mentions = _collect_mentions(index, {node.name for node in candidates})
     reasons: dict[int, str] = {}
     before = -1
     while len(reasons) > before:  # functions called only by uncalled ones are uncalled too
         before = len(reasons)
         for node in candidates:
+            if node.lineno in reasons:
+                continue
             lines = list_lines(node)
             is_called = any(
-                line not in lines and line not in reasons for line in mentions.get(node.name, ())
+                line not in lines and line not in reasons for line in mentions[node.name]
             )
-            if node.lineno not in reasons and not is_called and not is_named_elsewhere(node.name):
-                label = (
-                    f"the class {node.name}" if isinstance(node, ast.ClassDef) else f"{node.name}()"
-                )
+            if not is_called and not is_named_elsewhere(node.name):
+                is_class = isinstance(node, ast.ClassDef)
+                label = f"the class {node.name}" if is_class else f"{node.name}()"
                 reasons |= dict.fromkeys(lines, f"{label} is used nowhere, so this never runs")
     return reasons
 
 
 def _iterate_candidates(definitions: list[Definition]) -> Iterator[Definition]:
     """Yield the functions and classes that are reachable only by name, outermost first."""
-    methods = {
-        inner for node in definitions if isinstance(node, ast.ClassDef) for inner in node.body
-    }
+    methods = set[ast.stmt]()
     for node in definitions:
-        if node not in methods and not node.decorator_list and not _KEPT.match(node.name):
-            bases = [*node.bases, *node.keywords] if isinstance(node, ast.ClassDef) else []
-            if all(getattr(base, "id", "") == "object" for base in bases):
-                yield node
+        if isinstance(node, ast.ClassDef):
+            methods.update(node.body)
+    for node in definitions:
+        if node in methods or node.decorator_list or _CALLED_BY_TOOLS.match(node.name):
+            continue
+        # a base class or a decorator may register it
+        bases = [*node.bases, *node.keywords] if isinstance(node, ast.ClassDef) else []
+        if all(getattr(base, "id", "") == "object" for base in bases):
+            yield node
 
 
 def _collect_mentions(index: NodeIndex, names: set[str]) -> dict[str, list[int]]:
@@ -133,36 +138,33 @@ def _collect_mentions(index: NodeIndex, names: set[str]) -> dict[str, list[int]]
     for node in (*index.list_of(ast.Name), *index.list_of(ast.Attribute)):
         if (name := get_last_name(node)) in names:
             mentions[name].append(node.lineno)
-    texts = (
-        (node.value, node.lineno)
-        for node in index.list_of(ast.Constant)
-        if isinstance(node.value, str)
-    )
-    for text, line in (*((node.name, node.lineno) for node in index.list_of(ast.alias)), *texts):
-        for part in names.intersection(re.split(r"[.:]", text)) if _DOTTED.fullmatch(text) else ():
-            mentions[part].append(line)
+    texts = [(alias.name, alias.lineno) for alias in index.list_of(ast.alias)]
+    constants = index.list_of(ast.Constant)
+    texts += [(node.value, node.lineno) for node in constants if isinstance(node.value, str)]
+    for text, line in texts:
+        if _DOTTED.fullmatch(text):
+            for name in names.intersection(re.split(r"[.:]", text)):
+                mentions[name].append(line)
     return mentions
 
 
 def _is_script(tree: ast.Module, definitions: list[Definition]) -> bool:
-    """Return whether a module runs by itself: it tests __name__, calls its functions, or starts a
-    session.
+    """Return whether a module runs by itself.
+
+    It tests __name__, calls its functions, or starts a session.
     """
     names = {node.name for node in definitions}
     statements = [statement for statement in tree.body if not isinstance(statement, DEFINITIONS)]
-    if any(
-        isinstance(statement, ast.If) and is_main_test(statement.test) for statement in statements
-    ):
-        return True
-    calls = [
-        node
-        for statement in statements
-        for node in list_nodes(statement)
-        if isinstance(node, ast.Call)
-    ]
-    return any(
-        name_callee(call) in names or write_source(call.func).endswith(_STARTS) for call in calls
-    )
+    for statement in statements:
+        if isinstance(statement, ast.If) and is_main_test(statement.test):
+            return True
+    for statement in statements:
+        for node in list_nodes(statement):
+            if isinstance(node, ast.Call) and (
+                name_callee(node) in names or write_source(node.func).endswith(_STARTS)
+            ):
+                return True
+    return False
 
 
 def _list_idle(calls: Calls, is_named_elsewhere: Callable[[str], bool]) -> list[IdleConfig]:
@@ -170,46 +172,44 @@ def _list_idle(calls: Calls, is_named_elsewhere: Callable[[str], bool]) -> list[
     if not calls.sessions:
         return []
     session = min(calls.sessions, key=lambda call: call.lineno)
-    own = [
-        uses
-        for uses in dict.fromkeys(calls.uses.values())
-        if not uses.is_open and not uses.takers and len(uses.names) < 2
-    ]
-    idle = (uses for uses in own if not is_named_elsewhere(uses.names[0]))
-    return [
-        IdleConfig(
-            one.line, one.names[0], tuple(one.sites), write_source(session.func), session.lineno
-        )
-        for one in idle
-    ]
+    idle = []
+    for uses in dict.fromkeys(calls.uses.values()):
+        name, *containers = uses.names
+        if uses.is_open or uses.takers or containers or is_named_elsewhere(name):
+            continue
+        session_name = write_source(session.func)
+        idle.append(IdleConfig(uses.line, name, tuple(uses.sites), session_name, session.lineno))
+    return idle
 
 
 def _find_lateness(setting: ScriptSetting, calls: Calls) -> str:
-    """Return the call that used a setting's configuration before, if that is certain and no later
-    call uses it.
+    """Return the call that used a setting's configuration before.
+
+    Empty if that is not certain, or if a later call uses it.
     """
     uses = calls.uses.get(setting.scope)
-    takers = uses.takers if uses is not None and not uses.is_open else []
-    takers = {"global_options": calls.openings, "env": calls.of_process}.get(
-        setting.surface, takers
-    )
+    if setting.surface == "global_options":
+        takers = calls.openings
+    elif setting.surface == "env":
+        takers = calls.of_process
+    else:
+        takers = uses.takers if uses is not None and not uses.is_open else []
     last = max(takers, key=find_start, default=None)
-    if last is None or last.lineno > setting.position[0]:
+    line, _ = setting.position
+    if last is None or last.lineno > line:
         return ""
     around = calls.list_around(setting.position)
-    made = uses.line if uses is not None else 0
-    comes_again = any(
-        isinstance(node, (ast.For, ast.AsyncFor, ast.While)) and made < node.lineno <= last.lineno
-        for node in around
-    )
-    if comes_again or not all(calls.has_run(call, around) for call in takers):
+    creation_line = uses.line if uses is not None else 0
+    for node in around:
+        if not isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
+            continue
+        if creation_line < node.lineno <= last.lineno:
+            return ""  # the next iteration uses it again
+    if not all(calls.has_run(call, around) for call in takers):
         return ""
     name = name_callee(last)
-    what = (
-        f"{name}() ran"
-        if name in TRAINING
-        else "npu.open()"
-        if name == "open"
-        else "the session was made"
-    )
-    return f"{TOO_LATE}{what} (line {last.lineno})"
+    if name in TRAINING:
+        event = f"{name}() ran"
+    else:
+        event = "npu.open()" if name == "open" else "the session was made"
+    return f"{TOO_LATE}{event} (line {last.lineno})"

@@ -20,16 +20,16 @@ from npuprof.scripts.script_records import HERE
 
 _get_line = attrgetter("lineno")
 _get_end = attrgetter("end_lineno", "end_col_offset")
-_RENAMED = re.compile(
-    r"as(?<!\was)[ \t]+(\w+)"
-)  # "as" without a letter before it; patterns that begin with letters are faster
+#: Names after "as" without a letter before it; patterns that begin with letters are faster.
+_RENAMED = re.compile(r"as(?<!\was)[ \t]+(\w+)")
 
 Node = TypeVar("Node", bound=ast.AST)
 
 
 class NodeIndex:
-    """An index of all nodes of a file, computed on demand: most imported files are read for a
-    single constant.
+    """An index of all nodes of a file, computed on demand.
+
+    Most imported files are read for a single constant.
     """
 
     def __init__(self, tree: ast.Module) -> None:
@@ -69,9 +69,7 @@ class NodeIndex:
 
     @cached_property
     def _unordered_lines(self) -> set[int]:
-        """The lines where an expression begins whose calls may not run, or not in the order of the
-        text.
-        """
+        """The lines of expressions whose calls may not run, or not in the order of the text."""
         return {
             node.lineno
             for kind in (ast.IfExp, ast.BoolOp, ast.Lambda, ast.Starred, ast.JoinedStr)
@@ -89,30 +87,32 @@ class NodeIndex:
         if not self._unordered_lines.isdisjoint(lines):
             return None
         begin, end = find_start(node), _get_end(node)
-        near = (call for line in lines for call in self._calls_by_line.get(line, ()))
-        return sorted(
-            [call for call in near if begin <= find_start(call) and _get_end(call) <= end],
-            key=_get_end,
-        )
+        near: list[ast.Call] = []
+        for line in lines:
+            near += self._calls_by_line.get(line, ())
+        inside = [call for call in near if begin <= find_start(call) and _get_end(call) <= end]
+        return sorted(inside, key=_get_end)
 
     @cached_property
     def passed_on(self) -> set[str]:
         """The names that are read without being called, such as callbacks."""
         called: set[ast.AST] = {call.func for call in self.calls}
         names = {
-            name.id
-            for name in self.list_of(ast.Name)
-            if isinstance(name.ctx, ast.Load) and name not in called
+            node.id
+            for node in self.list_of(ast.Name)
+            if isinstance(node.ctx, ast.Load) and node not in called
         }
-        own = (
-            node for node in self.list_of(ast.Attribute) if getattr(node.value, "id", "") == "self"
-        )
-        return names | {node.attr for node in own if node not in called}
+        for attribute in self.list_of(ast.Attribute):
+            match attribute.value:
+                case ast.Name("self") if attribute not in called:
+                    names.add(attribute.attr)
+        return names
 
     @cached_property
     def attributes(self) -> dict[str, list[ast.expr]]:
-        """The values assigned to object attributes, by text (``self.dump_config``), and names in
-        expressions.
+        """The values assigned to object attributes and to names in expressions.
+
+        By text: ``self.dump_config``.
         """
         values: dict[str, list[ast.expr]] = {}
         for named in self.list_of(ast.NamedExpr):
@@ -126,8 +126,12 @@ class NodeIndex:
     @cached_property
     def declared(self) -> frozenset[str]:
         """The names declared as global or nonlocal."""
-        statements = (*self.list_of(ast.Global), *self.list_of(ast.Nonlocal))
-        return frozenset(name for node in statements for name in getattr(node, "names", ()))
+        names = set[str]()
+        for global_statement in self.list_of(ast.Global):
+            names.update(global_statement.names)
+        for nonlocal_statement in self.list_of(ast.Nonlocal):
+            names.update(nonlocal_statement.names)
+        return frozenset(names)
 
     @cached_property
     def rebound(self) -> frozenset[str]:
@@ -137,15 +141,13 @@ class NodeIndex:
         """
         names = set(self.declared)
         names.update(node.target.id for node in self.list_of(ast.NamedExpr))
-        names.update(
-            write_source(node)
-            for node in self.list_of(ast.Attribute)
-            if isinstance(node.ctx, ast.Store)
-        )
-        changes = (
-            call for call in self.list_of(ast.Call) if name_callee(call) == "setattr" and call.args
-        )
-        return frozenset(names.union(f"{write_source(call.args[0])}.*" for call in changes))
+        for node in self.list_of(ast.Attribute):
+            if isinstance(node.ctx, ast.Store):
+                names.add(write_source(node))
+        for call in self.list_of(ast.Call):
+            if name_callee(call) == "setattr" and call.args:
+                names.add(f"{write_source(call.args[0])}.*")
+        return frozenset(names)
 
     @cached_property
     def stored(self) -> frozenset[str]:
@@ -154,15 +156,9 @@ class NodeIndex:
 
     def list_called(self, function: Function) -> set[str]:
         """Return the names called in a function."""
-        first = bisect_left(self.calls, function.lineno, key=_get_line)
-        return set(
-            map(
-                name_callee,
-                self.calls[
-                    first : bisect_right(self.calls, list_lines(function)[-1], key=_get_line)
-                ],
-            )
-        )
+        begin = bisect_left(self.calls, function.lineno, key=_get_line)
+        end = bisect_right(self.calls, list_lines(function)[-1], key=_get_line)
+        return set(map(name_callee, self.calls[begin:end]))
 
 
 class Module:
@@ -180,33 +176,28 @@ class Module:
         self.scope = Scope(self.tree)
         self.scope.home = home
         self.scope.list_rebound = lambda: index.rebound
-        file = ast.Constant(f"{HERE}./{posixpath.basename(self.path.replace(chr(92), '/'))}")
-        self.scope.bound["__file__"] = (
-            file,
-            Scope(self.tree),
-        )  # a scope without bindings: its own would be a reference cycle
+        file_name = posixpath.basename(self.path.replace("\\", "/"))
+        # a scope without bindings: its own would be a reference cycle
+        self.scope.bound["__file__"] = ast.Constant(f"{HERE}./{file_name}"), Scope(self.tree)
 
     def list_callable(self, reached: Reached) -> frozenset[str]:
-        """Return the callable names of functions and classes, its own or of imported files that are
-        ``reached``.
+        """Return the callable names of functions and classes.
+
+        Its own, and those of imported files that are ``reached``, under other names too.
         """
         if self._callable is None:
-            imported = self.home.list_defined(reached)
             own = {node.name for node in self.index.definitions}
-            self._callable = imported.union(
-                own, _RENAMED.findall(self.script.text) if imported else ()
-            )
+            imported: frozenset[str] = self.home.list_defined(reached)
+            renamed = _RENAMED.findall(self.script.text) if imported else ()
+            self._callable = imported.union(own, renamed)
         return self._callable
 
     @cached_property
     def flags(self) -> dict[str, Any]:
         """The defaults of the command line flags that it declares."""
         self.__dict__["flags"] = {}  # a default may be another flag
-        declares = any(word in self.script.text for word in ("add_argument", "DEFINE_"))
-        return (
-            collect_flag_defaults(
-                self.tree, self.index.list_of(ast.Call), self.index.list_of(ast.Attribute)
-            )
-            if declares
-            else {}
-        )
+        text = self.script.text
+        if "add_argument" not in text and "DEFINE_" not in text:
+            return {}
+        calls, attributes = self.index.list_of(ast.Call), self.index.list_of(ast.Attribute)
+        return collect_flag_defaults(self.tree, calls, attributes)

@@ -35,9 +35,10 @@ _SESSIONS = {
 #: Sessions of the whole process, independent of their configuration; a ``requests.Session()`` is
 #: not one.
 _OF_PROCESS = re.compile(r"(?:tf|tensorflow|train)\..+|set_keras_session_npu_config|init_resource")
-#: Calls that start a session with an estimator's configuration, and calls whose result keeps one.
+#: Calls that start a session with an estimator's configuration.
 TRAINING = frozenset(("train", "evaluate", "predict", "train_and_evaluate"))
-_KEEPING = frozenset(
+#: Calls whose result contains a configuration.
+_CONTAINERS = frozenset(
     (
         "RunConfig",
         "NPURunConfig",
@@ -47,7 +48,9 @@ _KEEPING = frozenset(
         "npu_config_proto",
     )
 )
+_OPENING = re.compile(r"\w*npu\w*\.open")
 _WITH = (ast.With, ast.AsyncWith)
+#: Expressions whose parts may not run.
 _MAYBE = (
     ast.Lambda,
     ast.IfExp,
@@ -78,30 +81,31 @@ class Uses:
         self.names = [name]
         self.is_open = isinstance(home, ast.ClassDef)
         self._parents = parents
-        for known in self.names:
+        for known in self.names:  # also over those that are added
             nodes = list(_iterate_names(home, known))
-            made = [
-                getattr(parents[node], "value", None)
-                for node in nodes
-                if not isinstance(node.ctx, ast.Load)
-            ]
-            self.is_open |= (
-                len(made) != 1
-                or not isinstance(made[0], ast.Call)
-                or name_callee(made[0]) not in ("ConfigProto", *_KEEPING)
-            )
-            self.line = self.line or getattr(made[0] if made else None, "lineno", 0)
-            for node in nodes:
-                if isinstance(node.ctx, ast.Load):
-                    self._read_use(node)
+            loads = [node for node in nodes if isinstance(node.ctx, ast.Load)]
+            stores = [node for node in nodes if not isinstance(node.ctx, ast.Load)]
+            self._read_creations([getattr(parents[node], "value", None) for node in stores])
+            for node in loads:
+                self._read_use(node)
+
+    def _read_creations(self, values: list[ast.expr | None]) -> None:
+        """Read the values of a name: one call creates the configuration."""
+        match values:
+            case [ast.Call() as call] if name_callee(call) in ("ConfigProto", *_CONTAINERS):
+                pass
+            case _:
+                self.is_open = True
+        if values:
+            self.line = self.line or getattr(values[0], "lineno", 0)
 
     def _read_use(self, node: ast.Name) -> None:
+        """Read one use of a name: as an argument, the owner of a method, or a target."""
         top: ast.Name | ast.Attribute | ast.Subscript = node
-        while (
-            isinstance(parent := self._parents[top], (ast.Attribute, ast.Subscript))
-            and parent.value is top
-        ):
+        parent = self._parents[top]
+        while isinstance(parent, (ast.Attribute, ast.Subscript)) and parent.value is top:
             top = parent
+            parent = self._parents[top]
         if isinstance(top, ast.Name):
             self._read_argument(node)
         elif isinstance(parent, ast.Call) and parent.func is top:
@@ -113,21 +117,23 @@ class Uses:
             self.is_open |= isinstance(top.ctx, ast.Load) and not isinstance(parent, ast.Assign)
 
     def _read_argument(self, node: ast.AST) -> None:
+        """Read the calls around a name, and the name that their result is assigned to."""
         calls = []
         while not isinstance(node, ast.stmt):
             node = self._parents[node]
-            calls += [node] if isinstance(node, ast.Call) else []
-        takers = [call for call in calls if name_callee(call) in _SESSIONS | TRAINING]
-        target = node.targets[0] if isinstance(node, ast.Assign) and node.value in calls else None
-        if takers:
-            self.takers.append(takers[0])
-        elif (
-            isinstance(target, ast.Name)
-            and target.id not in self.names
-            and _KEEPING.issuperset(map(name_callee, calls))
-        ):
-            self.names.append(target.id)
-        elif not calls or name_callee(calls[0]) != "print":
+            if isinstance(node, ast.Call):
+                calls.append(node)
+        for call in calls:
+            if name_callee(call) in _SESSIONS | TRAINING:
+                self.takers.append(call)
+                return
+        is_contained = _CONTAINERS.issuperset(map(name_callee, calls))
+        match node:
+            case ast.Assign([ast.Name(target), *_], value) if value in calls and is_contained:
+                if target not in self.names:
+                    self.names.append(target)
+                    return
+        if not calls or name_callee(calls[0]) != "print":
             self.is_open = True
 
 
@@ -138,9 +144,9 @@ def _iterate_names(home: ast.AST, name: str) -> Iterator[ast.Name]:
         node = waiting.pop()
         if isinstance(node, ast.Name) and node.id == name:
             yield node
-        waiting += list_parts(
-            node.args if isinstance(node, FUNCTIONS) and Scope(node).list_bindings(name) else node
-        )
+        if isinstance(node, FUNCTIONS) and Scope(node).list_bindings(name):
+            node = node.args  # the name is another one in its body
+        waiting += list_parts(node)
 
 
 class Calls:
@@ -165,21 +171,20 @@ class Calls:
         self.openings = [
             call
             for call in calls
-            if name_callee(call) == "open" and re.match(r"\w*npu\w*\.open", write_source(call.func))
+            if name_callee(call) == "open" and _OPENING.match(write_source(call.func))
         ]
-        self.of_process = [
-            *self.sessions,
-            *self.openings,
-            *(call for call in calls if name_callee(call) in TRAINING),
-        ]
+        training = [call for call in calls if name_callee(call) in TRAINING]
+        self.of_process = [*self.sessions, *self.openings, *training]
         self.uses: dict[str, Uses] = {}
         known: dict[tuple[ast.AST, str], Uses] = {}
         for entry in added:
             if entry.config.isidentifier() and entry.config not in index.declared:
                 home = self.list_around((entry.line, entry.column))[-1]
-                uses = known.get((home, entry.config)) or Uses(home, entry.config, self._parents)
-                known[home, entry.config] = self.uses[entry.site] = uses
-                uses.sites.append(entry.site)
+                key = home, entry.config
+                if key not in known:
+                    known[key] = Uses(home, entry.config, self._parents)
+                self.uses[entry.site] = known[key]
+                known[key].sites.append(entry.site)
 
     @cached_property
     def _parents(self) -> dict[ast.AST, ast.AST]:
@@ -191,22 +196,20 @@ class Calls:
             (node for node in self._index.nodes if isinstance(node, ast.stmt)), key=find_start
         )
 
-    def list_around(self, place: Position) -> list[ast.AST]:
-        """Return the statement at a place (line and column, from 1) and its ancestors, up to its
-        function or module.
-        """
-        around: list[ast.AST] = [
-            self._statements[
-                bisect_right(self._statements, (place[0], place[1] - 1), key=find_start) - 1
-            ]
-        ]
+    def list_around(self, position: Position) -> list[ast.AST]:
+        """Return the statement at a position and its ancestors, up to its function or module."""
+        line, column = position
+        start = line, column - 1  # columns of nodes begin at 0
+        index = bisect_right(self._statements, start, key=find_start) - 1
+        around: list[ast.AST] = [self._statements[index]]
         while len(around) == 1 or not isinstance(around[-1], (ast.Module, *DEFINITIONS)):
             around.append(self._parents[around[-1]])
         return around
 
     def has_run(self, call: ast.Call, around: list[ast.AST]) -> bool:
-        """Return whether a call has certainly run before the place with the ancestors
-        ``around``.
+        """Return whether a call has certainly run before the statement ``around[0]``.
+
+        ``around`` are that statement and its ancestors.
         """
         node: ast.AST = call
         while not isinstance(node, ast.stmt):
@@ -215,8 +218,10 @@ class Calls:
                 return False
         if node in around:
             return isinstance(node, _WITH)
-        while isinstance(parent := self._parents[node], _WITH) and parent not in around:
+        parent = self._parents[node]
+        while isinstance(parent, _WITH) and parent not in around:
             node = parent
+            parent = self._parents[node]
         if parent not in around or not isinstance(node, (*_WITH, ast.Expr, ast.Assign)):
             return False
         sibling = around[around.index(parent) - 1]

@@ -12,11 +12,11 @@ from npuprof.scripts.python.visitor import Visitor
 from npuprof.scripts.script_records import Branches, LocatedRecord
 
 
-class AddedEntry(LocatedRecord):
-    """An optimizer entry added to a configuration.
+class AddedEntry(Placed):
+    """An optimizer entry added to a configuration in the function ``scope``.
 
-    ``owner`` is the expression that the entry is added to, ``config`` its root. ``site`` is the
-    place where the entry is named later, ``name`` its initial name.
+    ``owner`` is the expression that the entry is added to, ``config`` its root. ``site`` is its
+    scope in settings, empty if it is named at once; ``name`` is its initial name.
     """
 
     scope: str
@@ -31,8 +31,8 @@ class AddedEntry(LocatedRecord):
         return self.owner.partition(".graph_options")[0]
 
 
-class NamedEntry(LocatedRecord):
-    """The naming of an optimizer entry: place and name.
+class NamedEntry(Placed):
+    """The naming of an optimizer entry.
 
     ``site`` is its configuration, empty if it is created elsewhere.
     """
@@ -42,8 +42,9 @@ class NamedEntry(LocatedRecord):
 
 
 def is_foreign_optimizer(name: str) -> bool:
-    """Return whether an optimizer entry belongs to another product (such as TensorRT) and is not a
-    misspelling of the adapter's.
+    """Return whether an optimizer entry belongs to another product, such as TensorRT.
+
+    Misspellings of the adapter's do not.
     """
     return name != "NpuOptimizer" and not find_nearest_names(name, ("NpuOptimizer",), 1)
 
@@ -52,23 +53,25 @@ def note_added_entry(
     visitor: Visitor, call: ast.Call, node: ast.expr, scope: Scope, site: str, name: str
 ) -> None:
     """Record an added entry, with its initial name, if any."""
+    if visitor.dead or not isinstance(call.func, ast.Attribute):
+        return
     for keyword in call.keywords:
         if keyword.arg == "name":
             text, reason = visitor.evaluate_expression(keyword.value, scope)
             name = str(text) if not reason else name
-    if not visitor.dead and isinstance(call.func, ast.Attribute):
-        owner, where = scope.name_outside(format_expression(call.func.value))
-        visitor.add_record(
-            AddedEntry(
-                visitor.module.path,
-                *visitor.place(node),
-                where.name,
-                owner,
-                visitor.branches,
-                site,
-                name,
-            )
-        )
+    owner, caller_scope = scope.name_outside(format_expression(call.func.value))
+    line, column = visitor.locate(node)
+    entry = AddedEntry(
+        visitor.module.path,
+        line,
+        column,
+        scope=caller_scope.name,
+        owner=owner,
+        branches=visitor.branches,
+        site=site,
+        name=name,
+    )
+    visitor.add_record(entry)
 
 
 def is_optimizer_added(node: ast.expr) -> TypeGuard[ast.Call]:

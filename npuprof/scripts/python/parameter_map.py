@@ -8,7 +8,8 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.document.keys import format_key_segment
-from npuprof.scripts.python.expressions import format_expression, is_handed_on, name_callee
+from npuprof.model import Record
+from npuprof.scripts.python.expressions import format_expression, is_passed_on, name_callee
 from npuprof.scripts.python.loops import follow_name
 from npuprof.scripts.python.module import Module
 from npuprof.scripts.python.optimizer_entries import (
@@ -41,7 +42,7 @@ HELPERS = (
     "npu_session_config_init",
 )
 
-_COMMENTED = re.compile(r"(\s*)(#.*\bparameter_map\s*\[.*)")
+_COMMENTED = re.compile(r"\s*(?P<comment>#.*\bparameter_map\s*\[.*)")
 
 #: Functions that only read a map argument.
 _READERS = frozenset(("print", "len", "dict", "list", "sorted", "str", "repr", "info", "debug"))
@@ -50,64 +51,78 @@ _READERS = frozenset(("print", "len", "dict", "list", "sorted", "str", "repr", "
 _WRITING = frozenset(("CopyFrom", "MergeFrom", "ParseFromString", "__setattr__"))
 
 
-class Rewrite(LocatedRecord):
-    """A TensorFlow rewriter setting of a script, ``remapping`` or ``memory_optimization``, and its
-    value.
+class Rewrite(Placed):
+    """A TensorFlow rewriter setting of a script and its value.
+
+    ``name`` is ``remapping`` or ``memory_optimization``.
     """
 
     name: str
     state: str
 
 
+class _MapEntry(Record):
+    """An entry of a parameter map: ``subscript`` of the map of the object ``root``, a text.
+
+    ``field`` is the protobuf field that a script uses, None without one.
+    """
+
+    subscript: ast.Subscript
+    root: str
+    field: str | None = None
+
+
 def _read_statement(visitor: Visitor, statement: ast.stmt, scope: Scope) -> None:
-    if isinstance(statement, ast.AugAssign) and (entry := _find_map_entry(statement.target, scope)):
-        _report_map_entry(visitor, statement, entry, None, "changes the value that is there", scope)
-    for target in statement.targets if isinstance(statement, ast.Delete) else ():
-        _report_change(visitor, target, target, TAKEN_BACK, scope)
+    match statement:
+        case ast.AugAssign(target):
+            if entry := _find_field(target, scope):
+                reason = "changes the value that is there"
+                _report_entry(visitor, statement, entry, None, reason, scope)
+        case ast.Delete(targets):
+            for deleted in targets:
+                _report_change(visitor, deleted, deleted, TAKEN_BACK, scope)
 
 
 def _read_assignment(visitor: Visitor, target: ast.expr, value: ast.expr, scope: Scope) -> None:
-    if entry := _find_map_entry(target, scope):
-        _report_map_entry(visitor, target, entry, value, "", scope)
-    elif place := _find_place(target, scope):
-        name, _ = visitor.evaluate_expression(place[0].slice, scope)
-        # the name is common: other tables may have it too
-        if (scope.name, place[1]) in visitor.current or (
-            place[1] != BARE_MAP and isinstance(name, str) and catalog.find_option(name)
-        ):
-            _report_map_entry(visitor, target, (*place, None), value, "", scope)
+    if entry := _find_field(target, scope):
+        _report_entry(visitor, target, entry, value, "", scope)
+    elif entry := _find_entry(target, scope):
+        if _is_optimizer_entry(visitor, entry, scope):
+            _report_entry(visitor, target, entry, value, "", scope)
     elif isinstance(target, (ast.Name, ast.Attribute)):
         _note_session_object(visitor, target, value, scope)
+
+
+def _is_optimizer_entry(visitor: Visitor, entry: _MapEntry, scope: Scope) -> bool:
+    """Return whether an entry is one of the adapter's: other tables may have the name too."""
+    if (scope.name, entry.root) in visitor.current:
+        return True
+    if entry.root == BARE_MAP:
+        return False
+    name, _ = visitor.evaluate_expression(entry.subscript.slice, scope)
+    return isinstance(name, str) and catalog.find_option(name) is not None
 
 
 def _note_session_object(
     visitor: Visitor, target: ast.Name | ast.Attribute, value: ast.expr, scope: Scope
 ) -> None:
-    """Record a new optimizer entry, its name, an alias of a part of a map, or a
-    rewriter setting.
-    """
+    """Record a new optimizer entry, its name, an alias of an entry, or a rewriter setting."""
     if is_optimizer_added(value):
         root = format_expression(target)
-        site = visitor.new_site(
-            scope, root, "session", target, not is_handed_on(root, visitor.module.script.text)
-        )
+        closed = not is_passed_on(root, visitor.module.script.text)
+        site = visitor.new_site(scope, root, "session", target, closed)
         note_added_entry(visitor, value, target, scope, site, "")
         return
     match target:
         case ast.Attribute(attr="remapping" | "memory_optimization" as name):
-            visitor.add_record(
-                Rewrite(visitor.module.path, *visitor.place(target), name, format_expression(value))
-            )
+            line, column = visitor.locate(target)
+            state = format_expression(value)
+            visitor.add_record(Rewrite(visitor.module.path, line, column, name, state))
         case ast.Attribute(attr="name"):
             _note_name(visitor, target, value, scope)
         case _ if isinstance(value, ast.Subscript) and _follow(target, scope) is not value:
-            _report_change(
-                visitor,
-                value,
-                value,
-                f"{format_expression(target)} is a second name of it, which is not followed",
-                scope,
-            )
+            reason = f"{format_expression(target)} is a second name of it, which is not followed"
+            _report_change(visitor, value, value, reason, scope)
 
 
 def _note_name(visitor: Visitor, target: ast.Attribute, value: ast.expr, scope: Scope) -> None:
@@ -124,32 +139,27 @@ def _note_name(visitor: Visitor, target: ast.Attribute, value: ast.expr, scope: 
     if site:
         visitor.sites[site] = visitor.sites[site]._replace(entry=name)
     if site or name == "NpuOptimizer":
-        visitor.add_record(NamedEntry(visitor.module.path, *visitor.place(value), name, site))
+        visitor.add_record(NamedEntry(visitor.module.path, *visitor.locate(value), name, site))
 
 
-Entry = tuple[ast.Subscript, str, "str | None"]
-
-
-def _find_map_entry(node: ast.expr, scope: Scope) -> Entry | None:
-    """Return subscript, object and field of a parameter map entry."""
+def _find_field(node: ast.expr, scope: Scope) -> _MapEntry | None:
+    """Return the parameter map entry whose protobuf field a node denotes, None for other nodes."""
     match node:
-        case ast.Attribute(owner, field) if place := _find_place(_follow(owner, scope), scope):
-            return *place, field
+        case ast.Attribute(owner, field):
+            entry = _find_entry(_follow(owner, scope), scope)
+            return entry._replace(field=field) if entry else None
     return None
 
 
-def _find_place(node: ast.expr, scope: Scope) -> tuple[ast.Subscript, str] | None:
-    """Return a subscript of a parameter map, with the object of the map as text.
-
-    None for other nodes.
-    """
+def _find_entry(node: ast.expr, scope: Scope) -> _MapEntry | None:
+    """Return the parameter map entry that a subscript denotes, None for other nodes."""
     if not isinstance(node, ast.Subscript):
         return None
     match _follow(node.value, scope):
         case ast.Attribute(owner, "parameter_map"):
-            return node, format_expression(owner)
+            return _MapEntry(node, format_expression(owner))
         case ast.Name("parameter_map"):
-            return node, BARE_MAP
+            return _MapEntry(node, BARE_MAP)
     return None
 
 
@@ -165,72 +175,64 @@ def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
     """
     match call:
         case ast.Call(ast.Name("setattr"), [entry, name, value]):
-            if place := _find_place(entry, scope):
-                field, why = visitor.evaluate_expression(name, scope)
-                _report_map_entry(
-                    visitor, call, (*place, str(field) if not why else None), value, why, scope
-                )
+            if map_entry := _find_entry(entry, scope):
+                field, reason = visitor.evaluate_expression(name, scope)
+                map_entry = map_entry._replace(field=None if reason else str(field))
+                _report_entry(visitor, call, map_entry, value, reason, scope)
         case ast.Call(ast.Attribute(table, "pop" | "get_or_create" as method), [key, *_]):
-            why = TAKEN_BACK if method == "pop" else f"depends on {format_expression(call)}"
-            _report_change(
-                visitor,
-                call,
-                ast.copy_location(ast.Subscript(table, key, ast.Load()), call),
-                why,
-                scope,
-            )
+            reason = TAKEN_BACK if method == "pop" else f"depends on {format_expression(call)}"
+            subscript = ast.copy_location(ast.Subscript(table, key, ast.Load()), call)
+            _report_change(visitor, call, subscript, reason, scope)
         case ast.Call(ast.Attribute(entry, method)) if method in _WRITING:
             _report_change(visitor, call, entry, f"depends on {format_expression(call)}", scope)
-    for argument in call.args if name_callee(call) not in _READERS else ():
+    if name_callee(call) in _READERS:
+        return
+    for argument in call.args:
         if isinstance(argument, ast.Attribute) and argument.attr == BARE_MAP:
             site = visitor.resolve_site(scope, format_expression(argument.value), argument)
-            why = (
+            reason = (
                 f"{format_expression(argument)} is passed to "
                 "other code, whose changes to it are not traced"
             )
-            visitor.add_setting(argument, "session", "", "", reason=why, scope=site)
+            visitor.add_setting(argument, "session", "", "", reason=reason, scope=site)
 
 
 def _report_change(
-    visitor: Visitor, node: ast.expr, place: ast.expr, why: str, scope: Scope
+    visitor: Visitor, node: ast.expr, subscript: ast.expr, reason: str, scope: Scope
 ) -> None:
-    """Report that an entry is removed from a parameter map, or changed in a way that is
-    not followed.
-    """
-    if found := _find_place(place, scope):
-        _report_map_entry(visitor, node, (*found, ""), None, why, scope)
+    """Report that a map entry is removed, or changed in a way that is not followed."""
+    if entry := _find_entry(subscript, scope):
+        _report_entry(visitor, node, entry._replace(field=""), None, reason, scope)
 
 
-def _report_map_entry(
-    visitor: Visitor, node: Located, entry: Entry, value: ast.expr | None, reason: str, scope: Scope
+def _report_entry(
+    visitor: Visitor,
+    node: Located,
+    entry: _MapEntry,
+    value: ast.expr | None,
+    reason: str,
+    scope: Scope,
 ) -> None:
-    place, root, field = entry
-    scope_name = visitor.resolve_site(scope, root, node)
-    name, why = visitor.evaluate_expression(place.slice, scope)
+    """Report a map entry with the value that is assigned, or the reason why it is unknown."""
+    field = entry.field
+    site = visitor.resolve_site(scope, entry.root, node)
+    name, why = visitor.evaluate_expression(entry.subscript.slice, scope)
     if why or not isinstance(name, str):
-        why = why or f"{format_expression(place.slice)} is no text"
-        visitor.add_setting(
-            node,
-            "session",
-            "",
-            "",
-            field=field,
-            reason=f"the key is computed: {why}",
-            scope=scope_name,
-        )
+        why = why or f"{format_expression(entry.subscript.slice)} is no text"
+        reason = f"the key is computed: {why}"
+        visitor.add_setting(node, "session", "", "", reason=reason, field=field, scope=site)
         return
-    reason = reason or ("depends on which entry is the last one" if "[-" in root else "")
+    if not reason and "[-" in entry.root:
+        reason = "depends on which entry is the last one"
     if reason or value is None or field is None:
-        value_of = ScriptValue(
-            None, reason or "assigned without a field: a protobuf map of messages raises ValueError"
-        )
+        without_field = "assigned without a field: a protobuf map of messages raises ValueError"
+        read = ScriptValue(None, reason or without_field)
     else:
-        value_of = visitor.read_value(value, scope, lambda got: convert_field_value(got, field))
-    if value_of.kind == "str" and visitor.module.script.is_python2:
-        value_of = value_of._replace(kind="bytes")
-    visitor.add_setting(
-        node, "session", format_key_segment(name), name, value_of, field=field, scope=scope_name
-    )
+        read = visitor.read_value(value, scope, lambda got: convert_field_value(got, field))
+    if read.kind == "str" and visitor.module.script.is_python2:
+        read = read._replace(kind="bytes")
+    key = format_key_segment(name)
+    visitor.add_setting(node, "session", key, name, read, field=field, scope=site)
 
 
 def convert_field_value(value: Any, field: str | None) -> Converted:
@@ -249,44 +251,51 @@ def convert_field_value(value: Any, field: str | None) -> Converted:
     return None, f"a {type(value).__name__} cannot be stored in a protobuf field"
 
 
-#: Words of lines with settings of this surface.
-_WORDS = ("parameter_map", "custom_optimizers", "NpuOptimizer", "remapping", "memory_optimization")
+#: Texts in lines with settings of this surface.
+_MARKERS = (
+    "parameter_map",
+    "custom_optimizers",
+    "NpuOptimizer",
+    "remapping",
+    "memory_optimization",
+)
 #: Reads parameter maps.
-SURFACE = Surface(_WORDS, _read_call, _read_assignment, _read_statement)
+SURFACE = Surface(_MARKERS, _read_call, _read_assignment, _read_statement)
 
 
 def find_commented_settings(module: Module) -> list[ScriptSetting]:
     """Return the parameter-map lines in separate comment lines."""
-    lines = module.script.lines
-    matches = [
-        (at, match)
-        for at, line in enumerate(lines, 1)
-        if "parameter_map" in line and (match := _COMMENTED.fullmatch(line))
-    ]
-    texts = (
-        [node for node in module.index.nodes if isinstance(node, (ast.Constant, ast.JoinedStr))]
-        if matches
-        else []
-    )
-    inside = {line for text in texts for line in list_lines(text)[1:]}
-    own = ((line, match) for line, match in matches if line not in inside)
-    return [setting for line, match in own for setting in _read_comment(module, line, match)]
+    matches: dict[int, re.Match[str]] = {}
+    for number, line in enumerate(module.script.lines, 1):
+        if "parameter_map" in line and (match := _COMMENTED.fullmatch(line)):
+            matches[number] = match
+    if not matches:
+        return []
+    inside_texts: set[int] = set()
+    for node in module.index.nodes:
+        if isinstance(node, (ast.Constant, ast.JoinedStr)):
+            inside_texts.update(list_lines(node)[1:])
+    settings = []
+    for number, match in matches.items():
+        if number not in inside_texts:
+            settings += _read_comment(module, number, match)
+    return settings
 
 
 def _read_comment(module: Module, line: int, match: re.Match[str]) -> list[ScriptSetting]:
     """Return the settings in a comment's text, parsed as a script."""
-    script = Script(module.path, match[2].lstrip("# \t").strip().encode())
-    if (
-        script.tree is None
-        or not script.tree.body
-        or not isinstance(script.tree.body[0], ast.Assign)
-    ):
-        return []
-    visitor = Visitor(Module(script, module.home), lambda _: (SURFACE,))
+    script = Script(module.path, match["comment"].lstrip("# \t").strip().encode())
+    match script.tree:
+        case ast.Module([ast.Assign(), *_]):
+            visitor = Visitor(Module(script, module.home), lambda _: (SURFACE,))
+        case _:
+            return []
     visitor.visit_module()
-    at = ScriptLocation(module.path, line, match.end(1) + 1)
+    column = match.start("comment") + 1
     return [
-        setting._replace(location=at, scope="", order=0, commented=True)
-        for setting in visitor.found
+        setting._replace(
+            place=ScriptPlace(module.path, line, column), scope="", order=0, commented=True
+        )
+        for setting in visitor.settings
         if setting.key
     ]

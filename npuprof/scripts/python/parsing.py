@@ -10,25 +10,35 @@ import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 
-from npuprof.model import Finding, Place
+from npuprof.model import Finding, Place, Record
 
 #: Longer scripts are data; their trees would take a hundred times their size.
 LARGEST_SCRIPT = 4_000_000
 
-# Possessive blanks avoid quadratic backtracking.
+# Statements of Python 2. Possessive blanks avoid quadratic backtracking.
 _PRINT = re.compile(
-    r"^(\s*+(?:(?:else|try|finally)\s*+:|(?:if|elif|for|while|with|except)\b.*?:)?\s*+)print\b(?!\s*\()(?!\s*=).*$"
+    r"^(?P<before>\s*+(?:(?:else|try|finally)\s*+:|(?:if|elif|for|while|with|except)\b.*?:)?\s*+)"
+    r"print\b(?!\s*\()(?!\s*=).*$"
 )
-_EXCEPT = re.compile(r"^(\s*+except\s++.+?),\s*+([A-Za-z_]\w*+)\s*+:")
-_RAISE = re.compile(r"^(\s*+)raise\s++([\w.]++)\s*+,\s*+(.+)$")
-_EXEC = re.compile(r"^(\s*)exec\s+(?!\()")
-_OCTAL = re.compile(r"(?<![\w.\"'])0([0-7]+)\b(?!\.)")
+_EXCEPT = re.compile(r"^(?P<before>\s*+except\s++.+?),\s*+(?P<name>[A-Za-z_]\w*+)\s*+:")
+_RAISE = re.compile(r"^(?P<before>\s*+)raise\s++(?P<error>[\w.]++)\s*+,\s*+(?P<value>.+)$")
+_EXEC = re.compile(r"^(?P<before>\s*)exec\s+(?!\()")
+_OCTAL = re.compile(r"(?<![\w.\"'])0(?P<digits>[0-7]+)\b(?!\.)")
 _BLANK = r"[ \t\f\r]"
 _PYTHON2 = re.compile(
     rf"^{_BLANK}*+(?:print{_BLANK}++(?:[^\s(=]|$)|print$"
-    rf"|except{_BLANK}++.+?,{_BLANK}*+[A-Za-z_]\w*+{_BLANK}*+:|raise{_BLANK}++[\w.]++{_BLANK}*+,|exec{_BLANK}++[^\s(])",
+    rf"|except{_BLANK}++.+?,{_BLANK}*+[A-Za-z_]\w*+{_BLANK}*+:"
+    rf"|raise{_BLANK}++[\w.]++{_BLANK}*+,|exec{_BLANK}++[^\s(])",
     re.MULTILINE,
 )
+
+
+class Misfit(Record):
+    """Why bytes are not a script: message and hint, and the line, 0 for the whole file."""
+
+    message: str
+    hint: str
+    line: int = 0
 
 
 class Script:
@@ -81,39 +91,30 @@ class Script:
         """Return the column, from 1, of a byte offset in a line."""
         if line != self._line:
             text = self.lines[line - 1] if 0 < line <= len(self.lines) else ""
-            self._line, self._bytes, self._passed = (
-                line,
-                b"" if text.isascii() else text.encode(),
-                (0, 0),
-            )
+            self._line = line
+            self._bytes = b"" if text.isascii() else text.encode()
+            self._passed = (0, 0)
         if not self._bytes:
             return offset + 1
-        start, before = (
-            self._passed if self._passed[0] <= offset else (0, 0)
-        )  # each byte is scanned once, from left to right
-        count = before + len(self._bytes[start:offset].decode(errors="replace"))
-        self._passed = offset, count
-        return count + 1
+        # each byte is scanned once, from left to right
+        start, characters = self._passed if self._passed[0] <= offset else (0, 0)
+        characters += len(self._bytes[start:offset].decode(errors="replace"))
+        self._passed = offset, characters
+        return characters + 1
 
     def _decode_bytes(self, data: bytes) -> str | None:
         if misfit := find_misfit(data):
-            what, hint, line = misfit
-            self.add_script_problem(
-                what, "Python cannot read it, so nothing in it can run.", hint, line
-            )
+            why = "Python cannot read it, so nothing in it can run."
+            self.add_script_problem(misfit.message, why, misfit.hint, misfit.line)
             return None
         try:
             return data.decode(tokenize.detect_encoding(io.BytesIO(data).readline)[0])
-        except (
-            SyntaxError,
-            UnicodeError,
-            LookupError,
-        ) as error:  # LookupError: a codec that is none for text
+        except (SyntaxError, UnicodeError, LookupError) as error:
+            # LookupError: the declared codec is unknown, or is none for text
             line = data.count(b"\n", 0, getattr(error, "start", 0)) + 1
+            what = f"the file cannot be decoded: {error}"
             why = "Python rejects it; it was read as Latin-1."
-            self.add_script_problem(
-                f"the file cannot be decoded: {error}", why, "save it as UTF-8", line
-            )
+            self.add_script_problem(what, why, "save it as UTF-8", line)
         return data.decode("latin-1")
 
     def _parse_text(self) -> None:
@@ -122,24 +123,15 @@ class Script:
         except (SyntaxError, ValueError) as error:
             if self._parse_python2():
                 return
-            line, column = (
-                getattr(error, "lineno", 0) or 0,
-                max(getattr(error, "offset", 0) or 0, 0),
-            )
-            what = str(getattr(error, "msg", error)).partition(" (<unknown>")[0]
-            self.add_script_problem(
-                f"the file is not Python: {what}",
-                "Nothing in it can be read by its syntax.",
-                "fix it",
-                line,
-                column,
-            )
+            line = getattr(error, "lineno", 0) or 0
+            column = max(getattr(error, "offset", 0) or 0, 0)
+            message, _, _ = str(getattr(error, "msg", error)).partition(" (<unknown>")
+            what = f"the file is not Python: {message}"
+            why = "Nothing in it can be read by its syntax."
+            self.add_script_problem(what, why, "fix it", line, column)
         except (RecursionError, MemoryError):
-            self.add_script_problem(
-                "the file is nested too deeply to be read",
-                "Python itself gives up on it.",
-                "flatten it",
-            )
+            what = "the file is nested too deeply to be read"
+            self.add_script_problem(what, "Python itself gives up on it.", "flatten it")
 
     def _parse_python2(self) -> bool:
         """Parse Python 2 as Python 3, rewritten in place so that line numbers stay the same."""
@@ -150,10 +142,12 @@ class Script:
         for written in self.lines:
             line = written.expandtabs(8)
             line = _PRINT.sub(_silence_print, line)
-            line = _EXCEPT.sub(r"\1 as \2:", line)
-            line = _RAISE.sub(r"\1raise \2(\3)", line)
-            line = _EXEC.sub(r"\1pass;", line)
-            lines.append(_OCTAL.sub(r"0o\1", line).replace("<>", "!=") if is_python2 else line)
+            line = _EXCEPT.sub(r"\g<before> as \g<name>:", line)
+            line = _RAISE.sub(r"\g<before>raise \g<error>(\g<value>)", line)
+            line = _EXEC.sub(r"\g<before>pass;", line)
+            if is_python2:
+                line = _OCTAL.sub(r"0o\g<digits>", line).replace("<>", "!=")
+            lines.append(line)
         try:
             self.tree = parse_python("\n".join(lines) + "\n")
         except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -165,28 +159,27 @@ class Script:
         return True
 
 
-def find_misfit(data: bytes) -> tuple[str, str, int] | None:
-    """Return why bytes are not a script: message, hint and line; None for a script."""
+def find_misfit(data: bytes) -> Misfit | None:
+    """Return why bytes are not a script; None for a script."""
     if len(data) > LARGEST_SCRIPT:
-        return (
+        return Misfit(
             f"the file is not read: {len(data) / 1e6:.1f} MB are too much for a script",
             "name the script that sets the options",
-            0,
         )
-    if b"\0" not in data and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
+    has_zero = b"\0" in data
+    if not has_zero and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return None
-    line = data.count(b"\n", 0, data.find(b"\0")) + 1 if b"\0" in data else 0
-    return (
-        "the file is binary, UTF-16 or UTF-32",
-        "name the script itself, or save it as UTF-8",
-        line,
-    )
+    line = data.count(b"\n", 0, data.find(b"\0")) + 1 if has_zero else 0
+    what = "the file is binary, UTF-16 or UTF-32"
+    return Misfit(what, "name the script itself, or save it as UTF-8", line)
 
 
 def _silence_print(match: re.Match[str]) -> str:
+    """Return ``pass`` for a print statement; the line itself if it continues on the next."""
     line = match[0]
-    opened = sum(line.count(c) for c in "([{") - sum(line.count(c) for c in ")]}")
-    return f"{match[1]}pass" if not opened and not line.rstrip().endswith("\\") else line
+    opened = sum(map(line.count, "([{")) - sum(map(line.count, ")]}"))
+    is_continued = opened != 0 or line.rstrip().endswith("\\")
+    return line if is_continued else f"{match['before']}pass"
 
 
 def parse_python(text: str) -> ast.Module:
@@ -197,12 +190,11 @@ def parse_python(text: str) -> ast.Module:
 
 
 def iterate_comments(text: str) -> Iterator[tokenize.TokenInfo]:
-    """Yield the comments of a Python text, up to the first tokenizer error (Python 2,
-    mixed tabs).
+    """Yield the comments of a Python text, up to the first error of the tokenizer.
+
+    Python 2 and mixed tabs are such errors.
     """
     with suppress(tokenize.TokenError, SyntaxError):
-        yield from (
-            token
-            for token in tokenize.generate_tokens(io.StringIO(text).readline)
-            if token.type == tokenize.COMMENT
-        )
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.COMMENT:
+                yield token

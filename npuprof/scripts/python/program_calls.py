@@ -1,15 +1,17 @@
-"""Arguments of programs as keywords in Python: ``LLM(..., additional_config={...})``, where a table
-has the keys of another section.
+"""Arguments of programs as keywords in Python: ``LLM(..., additional_config={...})``.
+
+Such a table has the keys of another section.
 """
 
 from __future__ import annotations
 
 import ast
-from typing import Any, NamedTuple
+from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog.programs import load_programs
 from npuprof.document.keys import format_full_key, format_key_segment
+from npuprof.model import Record
 from npuprof.scripts.python.expressions import name_callee
 from npuprof.scripts.python.loops import follow_name, list_table_parts
 from npuprof.scripts.python.scopes import Scope
@@ -17,23 +19,29 @@ from npuprof.scripts.python.visitor import Surface, Visitor
 from npuprof.scripts.script_records import Converted
 
 
-class _Table(NamedTuple):
+class _Table(Record):
     """A keyword whose value is a table with the keys of a ``section``.
 
-    ``surface`` is the section of the program.
+    ``surface`` is the section of the program, ``owner`` the scope of the settings of one call.
     """
 
     surface: str
     section: str
     keyword: str
+    owner: str = ""
 
 
-_TABLES = {
-    keyword: _Table(program.section, section, keyword)
-    for program in load_programs()
-    for name, section in program.tables.items()
-    for keyword in [name.replace("-", "_")]
-}
+def _list_tables() -> dict[str, _Table]:
+    """Return the keywords of all programs whose values are tables."""
+    tables = {}
+    for program in load_programs():
+        for name, section in program.tables.items():
+            keyword = name.replace("-", "_")
+            tables[keyword] = _Table(program.section, section, keyword)
+    return tables
+
+
+_TABLES = _list_tables()
 _CALLS = {call: program for program in load_programs() for call in program.calls}
 
 
@@ -42,13 +50,13 @@ def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
     for keyword in call.keywords:
         name = keyword.arg or ""
         if table := _TABLES.get(name):
-            _read_table(visitor, table, keyword.value, scope, (), f"{table.surface}@{call.lineno}")
+            owner = f"{table.surface}@{call.lineno}"
+            _read_table(visitor, table._replace(owner=owner), keyword.value, scope, ())
         elif program is not None and name:
             key = format_full_key(program.section, program.spell_argument(name))
-            given = visitor.read_value(keyword.value, scope, _convert)
-            visitor.add_setting(
-                keyword, program.section, key, name, given, scope=f"{program.section}@{call.lineno}"
-            )
+            owner = f"{program.section}@{call.lineno}"
+            value = visitor.read_value(keyword.value, scope, _convert)
+            visitor.add_setting(keyword, program.section, key, name, value, scope=owner)
 
 
 def _convert(value: Any) -> Converted:
@@ -56,51 +64,51 @@ def _convert(value: Any) -> Converted:
 
 
 def _read_table(
-    visitor: Visitor,
-    table: _Table,
-    node: ast.expr,
-    scope: Scope,
-    around: tuple[str, ...],
-    owner: str,
+    visitor: Visitor, table: _Table, node: ast.expr, scope: Scope, outer_names: tuple[str, ...]
 ) -> None:
-    """Report the keys of a table by path.
+    """Report the keys of a table by path, below ``outer_names``.
 
     A table that is not literal is one setting without a value.
     """
-    written, where = follow_name(node, scope)
-    parts = list_table_parts(written)
-    if parts is None:
-        if not (isinstance(written, ast.Constant) and written.value is None):
-            reason = visitor.evaluate_expression(node, scope)[1] or "is not a table"
-            visitor.add_setting(node, table.surface, "", table.keyword, reason=reason, scope=owner)
+    written, home = follow_name(node, scope)
+    entries = list_table_parts(written)
+    if entries is not None:
+        for key, value in entries:
+            _read_entry(visitor, table, key, value, home, outer_names)
+    elif not (isinstance(written, ast.Constant) and written.value is None):
+        _, reason = visitor.evaluate_expression(node, scope)
+        _report_unknown(visitor, table, node, reason or "is not a table")
+
+
+def _read_entry(
+    visitor: Visitor,
+    table: _Table,
+    key: ast.expr | None,
+    value: ast.expr,
+    scope: Scope,
+    outer_names: tuple[str, ...],
+) -> None:
+    """Report an entry of a table, or the entries of a table inside it."""
+    if key is None:
+        _report_unknown(visitor, table, value, "takes in another table")
         return
-    for key, value in parts:
-        name, reason = (
-            visitor.evaluate_expression(key, where)
-            if key is not None
-            else (None, "takes in another table")
-        )
-        names = (*around, str(name))
-        is_group = catalog.find_setting(
-            table.section, ".".join(names)
-        ) is None and list_table_parts(follow_name(value, where)[0])
-        if reason or not isinstance(name, str):
-            reason = reason or "its name is not a string"
-            visitor.add_setting(
-                key or value, table.surface, "", table.keyword, reason=reason, scope=owner
-            )
-        elif is_group:
-            _read_table(visitor, table, value, where, names, owner)
-        else:
-            full = ".".join(map(format_key_segment, (table.section, *names)))
-            visitor.add_setting(
-                key or value,
-                table.surface,
-                full,
-                ".".join(names),
-                visitor.read_value(value, where, _convert),
-                scope=owner,
-            )
+    name, reason = visitor.evaluate_expression(key, scope)
+    if reason or not isinstance(name, str):
+        _report_unknown(visitor, table, key, reason or "its name is not a string")
+        return
+    names = (*outer_names, name)
+    path = ".".join(names)
+    is_setting = catalog.find_setting(table.section, path) is not None
+    if not is_setting and list_table_parts(follow_name(value, scope)[0]):
+        _read_table(visitor, table, value, scope, names)
+        return
+    full_key = ".".join(map(format_key_segment, (table.section, *names)))
+    read = visitor.read_value(value, scope, _convert)
+    visitor.add_setting(key, table.surface, full_key, path, read, scope=table.owner)
+
+
+def _report_unknown(visitor: Visitor, table: _Table, node: ast.expr, reason: str) -> None:
+    visitor.add_setting(node, table.surface, "", table.keyword, reason=reason, scope=table.owner)
 
 
 #: Reads the arguments of programs.

@@ -1,10 +1,9 @@
-"""Reads Python scripts: one visitor for all surfaces, and a fast check that avoids
-parsing most files.
-"""
+"""Reads Python scripts: one visitor for all surfaces, and a check that avoids parsing most."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache, partial
 
 from npuprof.scripts.python import (
@@ -37,51 +36,62 @@ _SURFACES = (
     torch_settings.SURFACE,
     program_calls.SURFACE,
 )
-_ENCODED = {surface: tuple(word.encode() for word in surface.words) for surface in _SURFACES}
+
+
+def _encode_markers(surface: Surface) -> tuple[bytes, ...]:
+    return tuple(marker.encode() for marker in surface.markers)
+
+
+_CLASS_MARKERS = _encode_markers(run_config_calls.SURFACE)
+_ATC_MARKERS = _encode_markers(atc_calls.SURFACE)
+_ENVIRON_MARKERS = _encode_markers(environ.SURFACE)
+_TORCH_MARKERS = _encode_markers(torch_settings.SURFACE)
+_ALL_MARKERS = frozenset().union(*map(_encode_markers, _SURFACES))
 #: Any of these, alone or together with ``npu``, justifies parsing.
 _CERTAIN = (
     b"parameter_map",
     b"custom_optimizers",
     b"NpuOptimizer",
     b"NPURunConfig",
-    *_ENCODED[program_calls.SURFACE],
-)
-_WORDS = frozenset(word for words in _ENCODED.values() for word in words)
-_CLASSES, _ATC, _ENVIRON, _TORCH = (
-    _ENCODED[one.SURFACE] for one in (run_config_calls, atc_calls, environ, torch_settings)
+    *_encode_markers(program_calls.SURFACE),
 )
 _PROGRAMS = (b"subprocess", b"system", b"popen")
 _TORCH_NPU = re.compile(rb"torch_npu|\bnpu\b")
 
 
+def _has_any(data: bytes, markers: Iterable[bytes]) -> bool:
+    return any(marker in data for marker in markers)
+
+
 @lru_cache(4)  # called for a module itself, and again for each part that importers may call
 def mentions_python_setting(data: bytes) -> bool:
     """Return whether a script can contain settings, without parsing it."""
-    if any(word in data for word in _CERTAIN):
+    if _has_any(data, _CERTAIN):
         return True
-    # Each class has Config in its name, and each word that sets a variable env, unless it starts a
-    # program.
-    if b"npu" in data and (
-        b"global_options" in data or (b"Config" in data and any(word in data for word in _CLASSES))
-    ):
+    if b"npu" in data:
+        if b"global_options" in data:
+            return True
+        if b"Config" in data and _has_any(data, _CLASS_MARKERS):  # each class has it in its name
+            return True
+    if b"torch" in data and _has_any(data, _TORCH_MARKERS) and _TORCH_NPU.search(data):
         return True
-    if b"torch" in data and any(word in data for word in _TORCH) and _TORCH_NPU.search(data):
+    starts_program = _has_any(data, _PROGRAMS)
+    if starts_program and _has_any(data, _ATC_MARKERS):
         return True
-    starts_program = any(word in data for word in _PROGRAMS)
-    if starts_program and any(word in data for word in _ATC):
-        return True
-    may_set_variable = (starts_program or b"env" in data) and any(word in data for word in _ENVIRON)
+    # each text that sets a variable has env in it, unless it starts a program
+    may_set_variable = (starts_program or b"env" in data) and _has_any(data, _ENVIRON_MARKERS)
     return may_set_variable and environ.mentions_variable(data)
 
 
 def _can_set(text: bytes, part: bytes) -> bool:
-    """Return whether a part of a text can set something; for the whole text, by rare words."""
-    return mentions_python_setting(text) and (part is text or any(word in part for word in _WORDS))
+    """Return whether a part of a text can set something; for the whole text, by rare markers."""
+    return mentions_python_setting(text) and (part is text or _has_any(part, _ALL_MARKERS))
 
 
 def calls_python_settings(path: str, data: bytes, modules: Modules) -> bool:
-    """Return whether a script can call a function of its tree that sets something,
-    without parsing it.
+    """Return whether a script can call a function of its tree that sets something.
+
+    Without parsing it.
     """
     return modules.may_call(path, data, _can_set)
 
@@ -92,7 +102,7 @@ def import_python(path: str, data: bytes, modules: Modules | None = None) -> Imp
     With ``modules``, imported files of its tree are included.
     """
     modules = modules or Modules()
-    script = modules.take_script(path, data)
+    script = modules.pop_script(path, data)
     if script.tree is None:
         return ImportedFile(path, (), (), tuple(script.problems))
     visitor = _open_visitor(script, data, modules)
@@ -102,87 +112,81 @@ def import_python(path: str, data: bytes, modules: Modules | None = None) -> Imp
         nested_configs.link_nested_configs(visitor)
         is_named_elsewhere = partial(modules.is_named_elsewhere, path)
         settings, idle = mark_without_effect(
-            visitor.main, visitor.found, visitor.notes, is_named_elsewhere
+            visitor.main, visitor.settings, visitor.notes, is_named_elsewhere
         )
         settings += find_commented_settings(visitor.main)
     except RecursionError:
         script.add_script_problem("the file is nested too deeply to be read", "", "flatten it")
-        settings = visitor.found
-    others = {
+        settings = visitor.settings
+    foreign = {
         scope
         for scope, site in visitor.sites.items()
         if site.entry and is_foreign_optimizer(site.entry)
     }
-    settings = [setting for setting in settings if setting.scope not in others]
-    _tell_what_is_too_much(script, settings, visitor.unfollowed)
-    modules.keep_script(script, data)
-    sites = tuple(site for scope, site in visitor.sites.items() if scope not in others)
-    notes, followed = (*visitor.notes, *idle), tuple(visitor.functions)
+    settings = [setting for setting in settings if setting.scope not in foreign]
+    _report_limits(script, settings, visitor.unfollowed)
+    modules.cache_script(script, data)
     return ImportedFile(
         path,
         tuple(settings),
-        sites,
+        tuple(site for scope, site in visitor.sites.items() if scope not in foreign),
         tuple(script.problems),
         script.text,
-        notes,
-        followed=followed,
+        notes=(*visitor.notes, *idle),
+        followed=tuple(visitor.functions),
     )
 
 
-def _tell_what_is_too_much(
-    script: Script, every: list[ScriptSetting], unfollowed: tuple[int, str] | tuple[()]
+def _report_limits(
+    script: Script, settings: list[ScriptSetting], unfollowed: tuple[int, str] | tuple[()]
 ) -> None:
     """Record settings that could not be determined within the limits as problems of the file."""
-    told = {
-        (one.line, one.column, one.reason.rpartition(": ")[2]): one
-        for one in every
-        if one.reason.endswith(TOO_MUCH) and not one.dead
-    }
-    for (line, column, reason), one in told.items():
-        why = (
-            f"{one.name} was not looked at."
-            if one.name
-            else "Settings made there were not checked."
-        )
-        script.add_script_problem(reason, why, "write it shorter", line, column)
+    limited: dict[tuple[int, int, str], ScriptSetting] = {}
+    for setting in settings:
+        if setting.reason.endswith(TOO_MUCH) and not setting.dead:
+            _, _, limit = setting.reason.rpartition(": ")
+            limited[setting.line, setting.column, limit] = setting
+    for (line, column, limit), setting in limited.items():
+        why = "Settings made there were not checked."
+        if setting.name:
+            why = f"{setting.name} was not looked at."
+        script.add_script_problem(limit, why, "write it shorter", line, column)
     if unfollowed:
         line, name = unfollowed
         what = (
             f"{name}() is not looked into: the script calls more "
             "functions that set something than are followed"
         )
-        script.add_script_problem(
-            what, "Its settings from here on are not in a preset.", "split the script", line
-        )
+        why = "Its settings from here on are not in a preset."
+        script.add_script_problem(what, why, "split the script", line)
 
 
 def _open_visitor(script: Script, data: bytes, modules: Modules) -> Visitor:
     """Return the visitor of a script, which follows calls into other files."""
+
+    def can_set(path: str) -> bool:
+        return bool(modules.list_supplied(path, _can_set))
+
     module = Module(script, modules.open_home(script.path))
-    visitor = Visitor(
-        module,
-        _choose_surfaces,
-        modules.load,
-        lambda path: bool(modules.list_supplied(path, _can_set)),
-    )
-    imported = modules.list_imported(script.path, data)  # other files may have the options too
-    visitor.shares_options = any(
-        modules.has_options(path) and modules.list_supplied(path, _can_set) for path in imported
-    )
+    visitor = Visitor(module, _choose_surfaces, modules.load, can_set)
+    imported = modules.list_imported(script.path, data)
+    # other files may have the options too
+    visitor.shares_options = any(modules.has_options(path) and can_set(path) for path in imported)
     modules.index = module.index
     return visitor
 
 
 def _choose_surfaces(module: Module) -> tuple[Surface, ...]:
-    """Return the surfaces for a file: by its words, and the options surface if an imported module
-    has it.
+    """Return the surfaces whose markers a file contains.
+
+    The options of TensorFlow 2 too if an imported module has them.
     """
     text = module.script.text
     modules = module.home.modules
-    shared = any(map(modules.has_options, (module.path, *modules.list_imported(module.path))))
-    return tuple(
-        one
-        for one in _SURFACES
-        if any(word in text for word in one.words)
-        or (one is global_options_calls.SURFACE and shared)
-    )
+    has_options = any(map(modules.has_options, (module.path, *modules.list_imported(module.path))))
+    surfaces = []
+    for surface in _SURFACES:
+        is_shared = surface is global_options_calls.SURFACE and has_options
+        if is_shared or any(marker in text for marker in surface.markers):
+            surfaces.append(surface)
+    return tuple(surfaces)

@@ -6,20 +6,21 @@ import ast
 from functools import lru_cache
 
 from npuprof.scripts.python.expressions import list_nodes
-from npuprof.scripts.python.loops import Given, bind_call_arguments
+from npuprof.scripts.python.loops import Scoped, bind_call_arguments
 from npuprof.scripts.python.scopes import Scope
 
+_LEAVING = (ast.Return, ast.Yield, ast.YieldFrom, ast.Await)
 
-def find_returned_value(call: ast.Call, scope: Scope) -> Given | None:
+
+def find_returned_value(call: ast.Call, scope: Scope) -> Scoped | None:
     """Return the expression that a call of a script's function always returns."""
     node, home = scope.resolve_only(call.func)
-    if (
-        not isinstance(node, ast.FunctionDef)
-        or node.decorator_list
-        or node.name in home.list_rebound()
-    ):
+    if not isinstance(node, ast.FunctionDef) or node.decorator_list:
         return None
-    if (value := find_only_return(node)) is None:
+    if node.name in home.list_rebound():
+        return None
+    value = find_only_return(node)
+    if value is None:
         return None
     inside = Scope(node, home)
     bound = bind_call_arguments(node, inside, call, scope)
@@ -35,9 +36,7 @@ def find_only_return(function: ast.FunctionDef) -> ast.expr | None:
     last = function.body[-1]
     if not isinstance(last, ast.Return) or last.value is None:
         return None
-    leaving = (ast.Return, ast.Yield, ast.YieldFrom, ast.Await)
-    return (
-        None
-        if any(isinstance(node, leaving) and node is not last for node in list_nodes(function))
-        else last.value
-    )
+    for node in list_nodes(function):
+        if isinstance(node, _LEAVING) and node is not last:
+            return None
+    return last.value

@@ -18,8 +18,8 @@ from npuprof.scripts.python.loops import iterate_keywords
 from npuprof.scripts.python.nested_configs import note_taken_configs
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.statements import Located
-from npuprof.scripts.python.visitor import NestedConfig, Surface, Visitor
-from npuprof.scripts.script_records import UNSET, Converted, LocatedRecord
+from npuprof.scripts.python.visitor import CallLocation, NestedConfig, Surface, Visitor
+from npuprof.scripts.script_records import UNSET, Converted, Placed
 
 
 class GivenCall(LocatedRecord):
@@ -39,19 +39,14 @@ def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
     if cls := find_named_class(call.func, scope):
         _report_config_call(visitor, call, cls, scope)
         return
-    cls = next((name for argument in call.args if (name := find_named_class(argument, scope))), "")
-    if cls and name_callee(call) not in (
-        "isinstance",
-        "issubclass",
-        "super",
-    ):  # such as functools.partial
-        site, reason = (
-            f"{scope.name or '<module>'}:{cls}@{call.lineno}",
-            f"{cls} is handed to {format_expression(call.func)}()",
-        )
-        visitor.add_setting(
-            call, "run_config", "", "", reason=f"{reason}, which is not followed", scope=site
-        )
+    passed = filter(None, (find_named_class(argument, scope) for argument in call.args))
+    cls = next(passed, "")
+    if cls and name_callee(call) not in ("isinstance", "issubclass", "super"):
+        # such as functools.partial
+        owner = f"{scope.name or '<module>'}:{cls}@{call.lineno}"
+        callee = format_expression(call.func)
+        reason = f"{cls} is handed to {callee}(), which is not followed"
+        visitor.add_setting(call, "run_config", "", "", reason=reason, scope=owner)
 
 
 def _report_config_call(visitor: Visitor, call: ast.Call, cls: str, scope: Scope) -> None:
@@ -60,105 +55,101 @@ def _report_config_call(visitor: Visitor, call: ast.Call, cls: str, scope: Scope
         note_taken_configs(visitor, call, owner, scope)
     else:
         owner = f"{scope.name or '<module>'}:{cls}@{call.lineno}:{call.col_offset}"
-        visitor.nested[owner] = NestedConfig(
-            call.lineno, call.col_offset, cls, scope.file, scope.label
-        )
+        location = CallLocation(scope.file, call.lineno, call.col_offset)
+        visitor.nested[owner] = NestedConfig(location, cls, scope.label)
     _note_call(visitor, call, cls)
-    order = CLASSES[cls].positional
-    for number, value in enumerate(call.args):
-        if isinstance(value, ast.Starred) or number >= len(order):
-            visitor.add_setting(
-                value, "run_config", "", "", reason="given by position", scope=owner
-            )
+    names = CLASSES[cls].positional
+    for position, value in enumerate(call.args):
+        if isinstance(value, ast.Starred) or position >= len(names):
+            reason = "given by position"
+            visitor.add_setting(value, "run_config", "", "", reason=reason, scope=owner)
         else:
-            _report_argument(visitor, value, cls, order[number], value, scope, owner)
-    for name, keyword, value, where in iterate_keywords(call, scope):
-        if name:
-            place = (
-                keyword if keyword.arg else value if where.node is scope.node else keyword.value
-            )  # one place for all callers
-            _report_argument(visitor, place, cls, name, value, where, owner)
+            _report_argument(visitor, value, cls, names[position], value, scope, owner)
+    for argument in iterate_keywords(call, scope):
+        keyword, value, home = argument.keyword, argument.value, argument.scope
+        if argument.name:
+            node: Located = keyword
+            if not keyword.arg:  # one place for all callers
+                node = value if home.node is scope.node else keyword.value
+            _report_argument(visitor, node, cls, argument.name, value, home, owner)
         elif not _is_rendered_more(visitor, keyword.value, scope):
-            visitor.add_setting(
-                keyword.value,
-                "run_config",
-                "",
-                "",
-                reason=f"depends on **{format_expression(keyword.value)}",
-                scope=owner,
-            )
+            reason = f"depends on **{format_expression(keyword.value)}"
+            visitor.add_setting(keyword.value, "run_config", "", "", reason=reason, scope=owner)
 
 
 def _is_rendered_more(visitor: Visitor, node: ast.expr, scope: Scope) -> bool:
-    """Return whether a node is the ``**more`` of a function rendered by npuprof, which
-    sets nothing.
+    """Return whether a node is the ``**more`` of a function rendered by npuprof.
+
+    It sets nothing, unless the script calls the function.
     """
     match node, scope.node:
         case ast.Name("more"), ast.FunctionDef(name, ast.arguments(kwarg=ast.arg("more"))):
-            return "npuprof" in visitor.module.script.text and name not in map(
-                name_callee, visitor.module.index.calls
-            )
+            is_called = any(name_callee(call) == name for call in visitor.module.index.calls)
+            return "npuprof" in visitor.module.script.text and not is_called
     return False
 
 
 def _report_argument(
-    visitor: Visitor, place: Located, cls: str, name: str, value: ast.expr, scope: Scope, owner: str
+    visitor: Visitor, node: Located, cls: str, name: str, value: ast.expr, scope: Scope, owner: str
 ) -> None:
-    if name in list_object_arguments() and (
-        name in list_class_arguments(cls) or name in CLASSES[cls].formerly
-    ):
-        is_none = isinstance(value, ast.Constant) and value.value is None
-        if is_none or not isinstance(
-            value, (ast.Constant, ast.Dict, ast.List, ast.Tuple, ast.UnaryOp)
-        ):
-            return
-    prefix = CLASSES[cls].argument
-    dotted = f"{prefix}.{name}" if prefix else name
-    option = catalog.options_by_spelling("run_config").get(dotted)
-    own = name in CLASSES[cls].formerly or (
-        name in list_object_arguments() and not catalog.find_argument(name)
+    """Report one argument at a node, unless it is an object that a preset cannot express."""
+    config_class = CLASSES[cls]
+    is_former = name in config_class.formerly
+    takes_object = name in list_object_arguments()
+    is_known = is_former or name in list_class_arguments(cls)
+    if takes_object and is_known and not _is_other_literal(value):
+        return
+    option = catalog.options_by_spelling("run_config").get(name)
+    key = format_full_key("estimator", name)
+    if config_class.argument:
+        key = f"{config_class.argument}.{name}"
+        option = catalog.options_by_spelling("run_config").get(key)
+    elif is_former or (takes_object and not catalog.find_argument(name)):
+        key = name
+    read = visitor.read_value(
+        value, scope, lambda got: _read_argument_value(config_class, name, option, got)
     )
-    key = option or (dotted if prefix or own else format_full_key("estimator", name))
-    script_value = visitor.read_value(
-        value, scope, lambda got: _read_argument_value(CLASSES[cls], name, option, got)
-    )
-    visitor.add_setting(place, "run_config", key, name, script_value, scope=owner, class_name=cls)
+    visitor.add_setting(node, "run_config", option or key, name, read, scope=owner, made=cls)
+
+
+def _is_other_literal(node: ast.expr) -> bool:
+    """Return whether a node is a literal other than None, which is no configuration object."""
+    if isinstance(node, ast.Constant):
+        return node.value is not None
+    return isinstance(node, (ast.Dict, ast.List, ast.Tuple, ast.UnaryOp))
 
 
 def _note_call(visitor: Visitor, call: ast.Call, cls: str) -> None:
     """Record the arguments of a call, to compare them with the class later."""
     if visitor.dead:
         return
-    is_open = any(isinstance(value, ast.Starred) for value in call.args) or any(
-        keyword.arg is None for keyword in call.keywords
-    )
-    arguments = (
-        *CLASSES[cls].positional[: len(call.args)],
-        *(keyword.arg for keyword in call.keywords if keyword.arg),
-    )
+    is_open = any(isinstance(value, ast.Starred) for value in call.args)
+    names = list(CLASSES[cls].positional[: len(call.args)])
+    for keyword in call.keywords:
+        if keyword.arg:
+            names.append(keyword.arg)
+        else:
+            is_open = True
+    line, column = visitor.locate(call)
     visitor.add_record(
-        GivenCall(visitor.module.path, *visitor.place(call), cls, arguments, is_open)
+        GivenCall(visitor.module.path, line, column, cls, tuple(names), open=is_open)
     )
 
 
 def _read_argument_value(
     config_class: catalog.ConfigClass, name: str, option: str | None, value: Any
 ) -> Converted:
-    """Return the final value of an argument, as the class or RunConfig converts numbers
-    and texts.
-    """
+    """Return the final value of an argument, as the class or RunConfig converts it."""
     if value is None:
         return None, UNSET
     if name in config_class.as_text and isinstance(value, int):
         return str(value), ""
-    argument = catalog.find_argument(name) if option is None and not config_class.argument else None
-    is_whole = isinstance(value, float) and value.is_integer()
-    if (
-        argument is not None
-        and argument.kind == "int"
-        and (isinstance(value, bool) or (is_whole and not argument.whole))
-    ):
-        return int(value), ""
+    if option is None and not config_class.argument:
+        argument = catalog.find_argument(name)
+        if argument is not None and argument.kind == "int":
+            is_whole = isinstance(value, float) and value.is_integer()
+            if isinstance(value, bool) or (is_whole and not argument.whole):
+                return int(value), ""
     return convert_option_value(option, value)
 
 

@@ -37,11 +37,24 @@ class Binding(NamedTuple):
     """One binding of a name: ``kind`` is assign, parameter, loop, change, import, or other.
 
     ``name`` is its name in the defining module, which may differ from the importing one's.
+    A tuple, as there is one for each binding of a file.
     """
 
     kind: str
     node: Any
     name: str
+
+
+class TargetPart(NamedTuple):
+    """A part of an assignment target with its value.
+
+    ``is_split`` is false for the whole value of a target that could not be split.
+    A tuple, as there is one for each assignment of a file.
+    """
+
+    target: ast.expr
+    value: ast.expr
+    is_split: bool
 
 
 #: The scope that binds a name, and all its bindings there.
@@ -67,9 +80,8 @@ class Scope:
         self.node = node
         self.outer = outer
         self.bound: dict[str, tuple[ast.expr, Scope]] = {}
-        self.home: Any = (
-            outer.home if outer else None
-        )  #: the ``Home`` of its file in ``imports``, None if imports are not followed
+        #: the ``Home`` of its file in ``imports``, None if imports are not followed
+        self.home: Any = outer.home if outer else None
         self.label: str = outer.label if outer else ""
         self._bindings: dict[str, list[Binding]] | None = None
         self._kinds: dict[str, set[str]] = {}
@@ -126,24 +138,24 @@ class Scope:
     def resolve_name(self, name: str) -> Resolved | None:
         """Return the scope that binds a name, seen from here, with its bindings.
 
-        None for an unbound name.
-
-        Imports from the same source tree are followed.
+        None for an unbound name. Imports from the same source tree are followed.
         """
-        scope, ways = self.find_binding(name)
+        scope, bindings = self.find_binding(name)
         if name in scope.bound:
             return scope, []
-        own, home = (scope, ways) if ways else None, scope.home
-        if home is None or (ways and scope.list_binding_kinds(name) != {"import"}):
+        own = (scope, bindings) if bindings else None
+        home = scope.home
+        if home is None or (bindings and scope.list_binding_kinds(name) != {"import"}):
             return own
-        imported: Resolved | None = (
-            home.find_name(name, ways)
-            if ways
-            else home.find_starred(name, scope.list_bindings("*"))
-        )
-        return (
-            imported if imported and imported[1] else own
-        )  # __file__ of another file has no binding
+        imported: Resolved | None
+        if bindings:
+            imported = home.find_name(name, bindings)
+        else:
+            imported = home.find_starred(name, scope.list_bindings("*"))
+        if imported is None:
+            return own
+        _, imported_bindings = imported
+        return imported if imported_bindings else own  # __file__ of another file has none
 
     def find_binding(self, name: str) -> tuple[Scope, list[Binding]]:
         """Return the scope that binds a name, seen from here, with its bindings.
@@ -161,15 +173,17 @@ class Scope:
         return scope, scope.list_bindings(name)
 
     def name_outside(self, text: str) -> tuple[str, Scope]:
-        """Return an argument object, or a part of it, as the caller's expression, with the caller's
-        scope.
+        """Return an argument object, or a part of it, as the caller's expression.
+
+        The second value is the caller's scope.
         """
         root, dot, rest = text.partition(".")
         scope = self
-        while root in scope.bound and (
-            not rest or scope.label or isinstance(scope.bound[root][0], ast.Name)
-        ):
-            expression, scope = scope.bound[root]
+        while root in scope.bound:
+            expression, outer = scope.bound[root]
+            if rest and not scope.label and not isinstance(expression, ast.Name):
+                break
+            scope = outer
             root, dot, rest = f"{format_expression(expression)}{dot}{rest}".partition(".")
         return f"{root}{dot}{rest}", scope
 
@@ -180,42 +194,30 @@ class Scope:
         """
         if isinstance(node, ast.Name):
             return self.resolve_name(node.id)
-        is_attribute = isinstance(node, ast.Attribute) and self.home is not None
-        return (
-            cast("Resolved | None", self.home.find_attribute(node, self)) if is_attribute else None
-        )
+        if isinstance(node, ast.Attribute) and self.home is not None:
+            return cast("Resolved | None", self.home.find_attribute(node, self))
+        return None
 
     def resolve_only(self, node: ast.expr) -> tuple[Any, Scope]:
         """Return the only node that binds a name or module attribute, with its scope.
 
         None for others.
         """
-        resolved = self.resolve(node)
-        return (
-            (resolved[1][0].node, resolved[0])
-            if resolved and len(resolved[1]) == 1
-            else (None, self)
-        )
+        scope, bindings = self.resolve(node) or (self, [])
+        return (bindings[0].node, scope) if len(bindings) == 1 else (None, self)
 
 
 def _collect_bindings(node: ast.Module | ast.ClassDef | Function) -> dict[str, list[Binding]]:
     """Return all bindings of each name of one scope."""
-    found: list[Binding] = []
+    bindings: list[Binding] = []
     if isinstance(node, FUNCTIONS):
-        given = node.args
-        names = (
-            *given.posonlyargs,
-            *given.args,
-            *given.kwonlyargs,
-            *filter(None, (given.vararg, given.kwarg)),
-        )
-        found = [Binding("parameter", arg, arg.arg) for arg in names]
-    found += (
-        binding
-        for statement in iterate_statements(node.body)
-        for binding in _iterate_new_bindings(statement)
-    )
-    return group_by(found, attrgetter("name"))
+        parameters = node.args
+        named = (*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs)
+        unpacked = filter(None, (parameters.vararg, parameters.kwarg))
+        bindings = [Binding("parameter", arg, arg.arg) for arg in (*named, *unpacked)]
+    for statement in iterate_statements(node.body):
+        bindings += _iterate_new_bindings(statement)
+    return group_by(bindings, attrgetter("name"))
 
 
 def _iterate_new_bindings(statement: ast.stmt) -> Iterator[Binding]:
@@ -223,34 +225,26 @@ def _iterate_new_bindings(statement: ast.stmt) -> Iterator[Binding]:
     if isinstance(statement, ast.Assign):
         for target in statement.targets:
             yield from _bind_target(target, statement.value)
-        if isinstance(statement.value, ast.Name) and any(
-            isinstance(target, ast.Name) for target in statement.targets
-        ):
+        names_target = any(isinstance(target, ast.Name) for target in statement.targets)
+        if isinstance(statement.value, ast.Name) and names_target:
             yield Binding("alias", statement, f"={statement.value.id}")
     elif isinstance(statement, ast.AnnAssign):
-        yield from (
-            _bind_target(statement.target, statement.value) if statement.value is not None else ()
-        )
+        if statement.value is not None:
+            yield from _bind_target(statement.target, statement.value)
     elif isinstance(statement, DEFINITIONS):
         yield Binding("other", statement, statement.name)
     elif isinstance(statement, (ast.Import, ast.ImportFrom)):
-        yield from (
-            Binding("import", statement, (alias.asname or alias.name).partition(".")[0])
-            for alias in statement.names
-        )
+        for alias in statement.names:
+            yield Binding("import", statement, (alias.asname or alias.name).partition(".")[0])
     elif isinstance(statement, ast.Try):
-        yield from (
-            Binding("other", handler, handler.name)
-            for handler in statement.handlers
-            if handler.name
-        )
+        for handler in statement.handlers:
+            if handler.name:
+                yield Binding("other", handler, handler.name)
     else:
         kind, targets = _list_hidden_targets(statement)
-        yield from (
-            Binding(kind, statement, name)
-            for target in targets
-            for name in _iterate_target_names(target)
-        )
+        for hidden in targets:
+            for name in _iterate_target_names(hidden):
+                yield Binding(kind, statement, name)
 
 
 def _list_hidden_targets(statement: ast.stmt) -> tuple[str, Sequence[ast.expr | None]]:
@@ -271,32 +265,28 @@ def _list_hidden_targets(statement: ast.stmt) -> tuple[str, Sequence[ast.expr | 
 
 def _bind_target(target: ast.expr, value: ast.expr) -> Iterator[Binding]:
     """Yield the bindings of an assignment target: names, and changed tables."""
-    for part, item, is_shown in pair_targets(target, value):
-        if isinstance(part, ast.Name) and is_shown:
-            yield Binding("assign", item, part.id)
+    for part in pair_targets(target, value):
+        if isinstance(part.target, ast.Name) and part.is_split:
+            yield Binding("assign", part.value, part.target.id)
         else:
-            kind = "change" if isinstance(part, ast.Subscript) else "other"
-            yield from (Binding(kind, part, name) for name in _iterate_target_names(part))
+            kind = "change" if isinstance(part.target, ast.Subscript) else "other"
+            for name in _iterate_target_names(part.target):
+                yield Binding(kind, part.target, name)
 
 
-def pair_targets(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr, bool]]:
-    """Yield the parts of a target with their values.
-
-    The whole value and False if it cannot be split.
-    """
+def pair_targets(target: ast.expr, value: ast.expr) -> Iterator[TargetPart]:
+    """Yield the parts of a target with their values."""
     if not isinstance(target, (ast.Tuple, ast.List)):
-        yield target, value, True
+        yield TargetPart(target, value, is_split=True)
         return
     values = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
-    is_shown = len(values) == len(target.elts) and not any(
-        isinstance(item, ast.Starred) for item in target.elts
-    )
-    for inner, item in zip(
-        target.elts, values if is_shown else [value] * len(target.elts), strict=True
-    ):
-        yield from (
-            (part, given, shown and is_shown) for part, given, shown in pair_targets(inner, item)
-        )
+    is_starred = any(isinstance(item, ast.Starred) for item in target.elts)
+    is_split = len(values) == len(target.elts) and not is_starred
+    if not is_split:
+        values = [value] * len(target.elts)
+    for inner_target, inner_value in zip(target.elts, values, strict=True):
+        for part in pair_targets(inner_target, inner_value):
+            yield part if is_split else part._replace(is_split=False)
 
 
 def _iterate_target_names(node: ast.AST | None) -> Iterator[str]:
@@ -317,16 +307,13 @@ def iterate_statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
         statement = waiting.pop()
         yield statement
         if not isinstance(statement, DEFINITIONS):
-            waiting += [inner for block in statement_blocks(statement) for inner in block][::-1]
+            for block in reversed(statement_blocks(statement)):
+                waiting += reversed(block)
 
 
 def statement_blocks(statement: ast.AST) -> list[list[ast.stmt]]:
     """Return the bodies of a compound statement."""
-    blocks = [
-        block
-        for name in ("body", "orelse", "finalbody")
-        if (block := getattr(statement, name, None))
-    ]
-    return blocks + [
-        arm.body for arm in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ()))
-    ]
+    fields = [getattr(statement, name, None) for name in ("body", "orelse", "finalbody")]
+    blocks = [block for block in fields if block]
+    arms = (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ()))
+    return blocks + [arm.body for arm in arms]

@@ -7,7 +7,7 @@ import ast
 from npuprof.scripts.python.expressions import format_dotted_name, format_expression
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-#: A node with a place in the text.
+#: A node with a location in the text.
 Located = ast.stmt | ast.expr | ast.keyword
 #: Classes of nodes; a test with a tuple is faster than with a union.
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -40,14 +40,15 @@ def find_way_on(statement: ast.If) -> str:
 
     Empty for always or never.
     """
-    turns = [
-        isinstance(body[-1], (ast.Continue, ast.Break)) if body else False
-        for body in (statement.body, statement.orelse)
-    ]
-    if turns[0] is turns[1]:
+    body_leaves = _ends_iteration(statement.body)
+    if body_leaves is _ends_iteration(statement.orelse):
         return ""
     text = format_expression(statement.test)
-    return f"not ({text})" if turns[0] else text
+    return f"not ({text})" if body_leaves else text
+
+
+def _ends_iteration(body: list[ast.stmt]) -> bool:
+    return bool(body) and isinstance(body[-1], (ast.Continue, ast.Break))
 
 
 def list_lines(node: Located) -> range:

@@ -11,7 +11,7 @@ import posixpath
 from collections import ChainMap, Counter
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache, partial
-from itertools import islice, takewhile
+from itertools import islice
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -50,37 +50,69 @@ from npuprof.scripts.script_records import (
     remove_script_folder,
 )
 
-Choose = Callable[[Module], tuple["Surface", ...]]
-Lead = Callable[[str], Module | None]
+#: Returns the surfaces for a file.
+ChooseSurfaces = Callable[[Module], tuple["Surface", ...]]
+#: Returns another file of the tree, None if it cannot be parsed.
+LoadModule = Callable[[str], Module | None]
 ReadCall = Callable[["Visitor", ast.Call, Scope], None]
 ReadAssignment = Callable[["Visitor", ast.expr, ast.expr, Scope], None]
 ReadStatement = Callable[["Visitor", ast.stmt, Scope], None]
-#: A test: its text, its expression, or those that an ``else`` refuses. Few are formatted: most
+#: A test: its text, its expression, or those that an ``else`` negates. Few are formatted: most
 #: branches have no settings.
 Test = str | ast.expr | tuple[ast.expr, ...]
-#: The conditions around a statement: number and arm, as in ``Branch``, and the test of each.
-Tests = tuple[tuple[int, int, Test], ...]
-#: A function that may have to be visited without a call: its enclosing scope, and the conditions
-#: around it.
-Waiting = tuple[Function, Scope, Tests]
+
+
+class Condition(NamedTuple):
+    """A condition of a statement: number and arm, as in ``Branch``, and the test.
+
+    A tuple, as there is one for each arm of each visited ``if``, and a ``Branch`` becomes one.
+    """
+
+    number: int
+    arm: int
+    test: Test
+
+
+#: All conditions of a statement, outermost first.
+Conditions = tuple[Condition, ...]
 
 #: Limits: nesting of followed calls, followed calls with settings, and entered calls.
 _DEEPEST, _MOST_FOLLOWED, _MOST_ENTERED = 6, 200, 5_000
-#: The distance between the branch numbers of two calls into other files.
-_APART = 10_000_000
+#: The distance between the branch numbers of two calls into other files: more than lines of a file.
+_CALL_DISTANCE = 10_000_000
+
+
+class PendingFunction(Record):
+    """A function that may have to be visited without a call.
+
+    ``scope`` encloses it, ``conditions`` are those of its definition.
+    """
+
+    function: Function
+    scope: Scope
+    conditions: Conditions
+
+
+class FunctionRuns(Record):
+    """The name of a function's scope, and the settings of each of its calls."""
+
+    scope_name: str
+    runs: list[list[ScriptSetting]]
+
+
+class CallLocation(Record):
+    """The file, line, and column from 0 of a call; no file if imports are not followed."""
+
+    file: str
+    line: int
+    offset: int
 
 
 class NestedConfig(Record):
-    """A configuration object passed to an NPURunConfig: the place of its call (column from 0), and
-    its class.
+    """A configuration object that an NPURunConfig can take: its call, class and followed call."""
 
-    ``file`` and ``label`` are those of the enclosing file, if calls are followed into other files.
-    """
-
-    line: int
-    offset: int
-    made: str
-    file: str
+    location: CallLocation
+    class_name: str
     label: str
 
 
@@ -95,37 +127,36 @@ class TakenConfig(Record):
     alone: bool
 
 
-class TableEntry(NamedTuple):
-    """An entry of a named table: key, value, scope, conditions, and whether it never runs."""
+class TableEntry(Record):
+    """An entry of a table: key, value and their scope, conditions, and whether it never runs."""
 
     key: ast.expr
     value: ast.expr
     scope: Scope
-    branches: Branches
-    dead: int
+    branches: Branches = ()
+    dead: int = 0
 
 
-class Surface(NamedTuple):
-    """A reader of one API: the words that a file must contain, and callbacks for calls, assignments
-    and other statements.
+class Surface(Record):
+    """A reader of one API: texts of which a file must contain one, and callbacks.
 
     Each callback gets the visitor, the node and the scope; for an assignment, target and value
     instead of the node.
     """
 
-    words: tuple[str, ...]
+    markers: tuple[str, ...]
     read_call: ReadCall
     read_assignment: ReadAssignment | None = None
     read_statement: ReadStatement | None = None
 
 
 class Visitor:
-    """A visit of one script; ``found`` and ``sites`` are filled by the surfaces.
+    """A visit of one script; the surfaces fill ``settings`` and ``sites``.
 
     Args:
         module: The script.
-        choose: Returns the surfaces for a file.
-        lead: Returns another file of the tree.
+        choose_surfaces: Returns the surfaces for a file.
+        load_module: Returns another file of the tree.
         reached: Whether calls into a file are followed.
 
     """
@@ -133,306 +164,317 @@ class Visitor:
     def __init__(
         self,
         module: Module,
-        choose: Choose,
-        lead: Lead = lambda path: None,
+        choose_surfaces: ChooseSurfaces,
+        load_module: LoadModule = lambda path: None,
         reached: Reached = lambda path: False,
     ) -> None:
         self.main = self.module = module  #: the script, and the file being read
-        self.found: list[ScriptSetting] = []
+        self.settings: list[ScriptSetting] = []
         self.sites: dict[str, Site] = {}
-        self._made: dict[str, list[Branches]] = {}  #: the conditions around each creation of a site
+        #: the conditions of each creation of a site
+        self._creations: dict[str, list[Branches]] = {}
+        #: the current site by the scope that binds a variable, and its name
         self.current: dict[tuple[str, str], str] = {}
         self.nested: dict[str, NestedConfig] = {}
-        self.taken: dict[
-            tuple[str, int, int], dict[tuple[str, str], TakenConfig]
-        ] = {}  #: by place, then by scope and label
-        self.tables: dict[
-            tuple[str, str], list[TableEntry]
-        ] = {}  #: by the scope that binds the name, and the name
+        #: by call, then by scope and label
+        self.taken: dict[CallLocation, dict[tuple[str, str], TakenConfig]] = {}
+        #: by the scope that binds the name, and the name
+        self.tables: dict[tuple[str, str], list[TableEntry]] = {}
         self.functions: dict[Followed, None] = {}  #: functions of other files with settings
-        self.unfollowed: (
-            tuple[int, str] | tuple[()]
-        ) = ()  #: line and name of the first call beyond the limits
+        #: line and name of the first call beyond the limits
+        self.unfollowed: tuple[int, str] | tuple[()] = ()
         self.shares_options = False  #: whether other code has the options of TensorFlow 2 too
         self.skips = False  #: whether code was skipped that other calls run
-        self.tests: Tests = ()  #: the conditions around the current statement
-        self.dead = 0
+        self.conditions: Conditions = ()  #: the conditions of the current statement
+        self.dead = 0  #: how many of the enclosing blocks never run
         self.notes: dict[Record, None] = {}  #: other records, for the checks
-        self._list_surfaces, self._lead, self._reached = cache(choose), lead, reached
+        self._list_surfaces = cache(choose_surfaces)
+        self._load_module = load_module
+        self._reached = reached
         self._stack: tuple[ast.AST, ...] = ()
-        self._entered = self._follows = self._order = self._turns = 0
-        self._apart = (
-            0  #: added to the lines of conditions: they differ for calls into other files only
-        )
-        self._idle: set[Function] = set()  #: called functions without settings
-        self._waiting: list[Waiting] = []
-        self._runs: dict[
-            ast.AST, tuple[str, list[list[ScriptSetting]]]
-        ] = {}  #: the settings of each call of a script's function
+        self._entered = self._follows = self._order = self._unrolled_loops = 0
+        #: added to the lines of conditions, which differ for calls into other files only
+        self._line_offset = 0
+        self._without_settings: set[Function] = set()
+        self._pending: list[PendingFunction] = []
+        #: the settings of each call of a script's function
+        self._runs: dict[ast.AST, FunctionRuns] = {}
 
     @property
     def branches(self) -> Branches:
-        """The conditions around the current statement, with their tests as text."""
-        return tuple([(number, arm, _format_test(test)) for number, arm, test in self.tests])
+        """The conditions of the current statement, with their tests as text."""
+        return tuple([(number, arm, _format_test(test)) for number, arm, test in self.conditions])
 
     def visit_module(self) -> None:
         """Visit the script."""
         self._visit_frame(self.module.tree.body, self.module.scope, ())
-        every = [
-            *self.found,
-            *(
-                setting
-                for name, runs in self._runs.values()
-                for setting in _unite_calls(name, runs)
-            ),
-        ]
-        unique = {
-            (*_mark_place(one), one.key, repr(one.value), one.reason): one
-            for one in reversed(every)
-        }  # of equal settings, the first
-        for site, several in self._made.items():
-            self.sites[site] = self.sites[site]._replace(branches=unite_tests(several))
-        self.found = sorted(unique.values(), key=attrgetter("position", "order"))
+        settings = list(self.settings)
+        for called in self._runs.values():
+            settings += _unite_calls(called)
+        unique = {}
+        for setting in reversed(settings):  # of equal settings, the first stays
+            content = setting.key, repr(setting.value), setting.reason
+            unique[_get_location_key(setting), content] = setting
+        for name, creations in self._creations.items():
+            self.sites[name] = self.sites[name]._replace(branches=unite_branches(creations))
+        self.settings = sorted(unique.values(), key=attrgetter("position", "order"))
 
     # -- statements -------------------------------------------------------------------------------
 
-    def _visit_frame(self, body: list[ast.stmt], scope: Scope, tests: Tests) -> None:
+    def _visit_frame(self, body: list[ast.stmt], scope: Scope, conditions: Conditions) -> None:
         """Visit a module or function, then its uncalled definitions."""
-        outer, self._waiting = self._waiting, []
-        self._visit_block(body, scope, tests)
-        self._waiting.sort(
-            key=lambda entry: entry[0].name != "__init__"
-        )  # a constructor comes before methods that use the object
-        for function, where, tests in _sort_by_calls(self._waiting, self.module.index):
-            if function not in self._runs or function.name in self.module.index.passed_on:
-                outer_found, self.found = self.found, []
-                inside = Scope(function, where)
-                _, runs = self._runs.setdefault(function, (inside.name, []))
-                self._visit_frame(function.body, inside, tests)
-                runs.append(self.found)
-                self.found = outer_found
-        self._waiting = outer
+        outer, self._pending = self._pending, []
+        self._visit_block(body, scope, conditions)
+        # a constructor comes before methods that use the object
+        self._pending.sort(key=lambda entry: entry.function.name != "__init__")
+        for entry in _sort_by_calls(self._pending, self.module.index):
+            function = entry.function
+            if function in self._runs and function.name not in self.module.index.passed_on:
+                continue
+            outer_settings, self.settings = self.settings, []
+            inside = Scope(function, entry.scope)
+            called = self._runs.setdefault(function, FunctionRuns(inside.name, []))
+            self._visit_frame(function.body, inside, entry.conditions)
+            called.runs.append(self.settings)
+            self.settings = outer_settings
+        self._pending = outer
 
-    def _visit_block(self, body: list[ast.stmt], scope: Scope, tests: Tests) -> None:
+    def _visit_block(self, body: list[ast.stmt], scope: Scope, conditions: Conditions) -> None:
         """Visit the statements of a body.
 
         Code after an unconditional exit never runs, after a conditional one sometimes.
         """
         dead = self.dead
         for statement in body:
-            self._visit_statement(statement, scope, tests)
+            self._visit_statement(statement, scope, conditions)
             if leaves_block([statement]):
                 self.dead += 1
             elif isinstance(statement, ast.If) and (test := find_way_on(statement)):
-                tests = (*tests, (self._apart + statement.lineno, -1, test))
+                conditions = self._add_condition(conditions, statement, -1, test)
         self.dead = dead
 
-    def _visit_statement(self, statement: ast.stmt, scope: Scope, tests: Tests) -> None:
+    def _add_condition(
+        self, conditions: Conditions, statement: ast.stmt, arm: int, test: Test
+    ) -> Conditions:
+        """Return conditions with that of an arm of a statement."""
+        return (*conditions, Condition(self._line_offset + statement.lineno, arm, test))
+
+    def _visit_statement(self, statement: ast.stmt, scope: Scope, conditions: Conditions) -> None:
         if not statement_blocks(statement):
-            self._read(
-                statement,
-                [part for part in list_parts(statement) if isinstance(part, ast.expr)],
-                scope,
-                tests,
-            )
+            expressions = [part for part in list_parts(statement) if isinstance(part, ast.expr)]
+            self._read(statement, expressions, scope, conditions)
         elif isinstance(statement, ast.If):
-            self._visit_if(statement, scope, tests)
+            self._visit_if(statement, scope, conditions)
         elif isinstance(statement, (ast.For, ast.AsyncFor)):
-            self._visit_loop(statement, scope, tests)
+            self._visit_loop(statement, scope, conditions)
         elif isinstance(statement, FUNCTIONS):
-            self._waiting.append((statement, scope, tests))
+            self._pending.append(PendingFunction(statement, scope, conditions))
         elif isinstance(statement, ast.ClassDef):
-            self._visit_block(statement.body, Scope(statement, scope), tests)
+            self._visit_block(statement.body, Scope(statement, scope), conditions)
         elif isinstance(statement, (ast.With, ast.AsyncWith)):
-            self._read(statement, [item.context_expr for item in statement.items], scope, tests)
-            self._visit_block(statement.body, scope, tests)
+            contexts = [item.context_expr for item in statement.items]
+            self._read(statement, contexts, scope, conditions)
+            self._visit_block(statement.body, scope, conditions)
         else:
-            self._visit_compound(statement, scope, tests)
+            self._visit_compound(statement, scope, conditions)
 
     def _read(
-        self, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, tests: Tests
+        self,
+        statement: ast.stmt,
+        expressions: list[ast.expr],
+        scope: Scope,
+        conditions: Conditions,
     ) -> None:
         """Let the surfaces read one statement, and follow its calls, innermost first."""
-        self.tests = tests
+        self.conditions = conditions
         surfaces = self._list_surfaces(self.module)
         for surface in surfaces:
             if surface.read_statement:
                 surface.read_statement(self, statement, scope)
         for expression in expressions:
-            if type(expression) in PLAIN:
-                continue
-            calls = self.module.index.list_calls(expression)
-            for call, inner in (
-                _iterate_calls(expression) if calls is None else [(call, ()) for call in calls]
-            ):
-                self.tests = around = (
-                    *tests,
-                    *((self._apart + statement.lineno, 0, test) for test in inner),
-                )
+            if type(expression) not in PLAIN:
+                self._read_calls(expression, statement, scope, conditions)
+        self.conditions = conditions
+        if isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            for target, value in _iterate_assignments(statement):
                 for surface in surfaces:
-                    surface.read_call(self, call, scope)
-                self._follow(call, statement, scope, around)
-        self.tests = tests
-        for target, value in (
-            _iterate_assignments(statement)
-            if isinstance(statement, (ast.Assign, ast.AnnAssign))
-            else ()
-        ):
-            for surface in surfaces:
-                if surface.read_assignment:
-                    surface.read_assignment(self, target, value, scope)
+                    if surface.read_assignment:
+                        surface.read_assignment(self, target, value, scope)
 
-    def _visit_if(self, statement: ast.If, scope: Scope, tests: Tests) -> None:
-        arm, refused, done = 0, list[ast.expr](), False
+    def _read_calls(
+        self, expression: ast.expr, statement: ast.stmt, scope: Scope, conditions: Conditions
+    ) -> None:
+        """Let the surfaces read the calls of an expression, and follow them."""
+        surfaces = self._list_surfaces(self.module)
+        plain_calls = self.module.index.list_calls(expression)
+        if plain_calls is None:
+            calls = _iterate_calls(expression)
+        else:
+            calls = ((call, ()) for call in plain_calls)
+        for call, tests in calls:
+            around = conditions
+            for test in tests:
+                around = self._add_condition(around, statement, 0, test)
+            self.conditions = around  # following the call before changed them
+            for surface in surfaces:
+                surface.read_call(self, call, scope)
+            self._follow(call, statement, scope, around)
+
+    def _visit_if(self, statement: ast.If, scope: Scope, conditions: Conditions) -> None:
+        """Visit the arms of an ``if`` and its ``elif``s; arms that never run are not numbered."""
+        arm = 0
+        negated: list[ast.expr] = []
+        is_decided = False  # whether a test before is always true
         rest: list[ast.stmt] = [statement]
         while len(rest) == 1 and isinstance(link := rest[0], ast.If):
-            self._read(link, [link.test], scope, tests)
+            self._read(link, [link.test], scope, conditions)
             truth = True if is_main_test(link.test) else fold_test(link.test, scope)
-            inside = (
-                tests
-                if truth is True and not arm
-                else (*tests, (self._apart + statement.lineno, arm, link.test))
-            )
-            self._visit_arm(link.body, scope, inside, done or truth is False)
-            done = done or truth is True
+            inside = conditions
+            if truth is not True or arm:
+                inside = self._add_condition(conditions, statement, arm, link.test)
+            self._visit_arm(link.body, scope, inside, is_decided or truth is False)
+            is_decided = is_decided or truth is True
             if truth is not False:
                 arm += 1
-                refused.append(link.test)
+                negated.append(link.test)
             rest = link.orelse
-        inside = (*tests, (self._apart + statement.lineno, -arm, tuple(refused))) if arm else tests
-        self._visit_arm(rest, scope, inside, done)
+        if arm:
+            conditions = self._add_condition(conditions, statement, -arm, tuple(negated))
+        self._visit_arm(rest, scope, conditions, is_decided)
 
-    def _visit_arm(self, body: list[ast.stmt], scope: Scope, tests: Tests, dead: bool) -> None:
-        if (
-            body and dead and (scope.label or self._turns)
-        ):  # code dead in this call or iteration may run in others
+    def _visit_arm(
+        self, body: list[ast.stmt], scope: Scope, conditions: Conditions, dead: bool
+    ) -> None:
+        may_run_elsewhere = scope.label or self._unrolled_loops  # in another call or iteration
+        if body and dead and may_run_elsewhere:
             self.skips = True
             return
         self.dead += dead
-        self._visit_block(body, scope, tests)
+        self._visit_block(body, scope, conditions)
         self.dead -= dead
 
-    def _visit_loop(self, statement: ast.For | ast.AsyncFor, scope: Scope, tests: Tests) -> None:
-        self._read(statement, [statement.iter], scope, tests)
-        turns = unroll_loop(statement.target, statement.iter, scope)
-        self._turns += bool(turns)
-        for bound in turns or [{}]:
-            self._visit_block(statement.body, scope.with_bound(bound), tests)
-        self._turns -= bool(turns)
-        self._visit_block(statement.orelse, scope, tests)
+    def _visit_loop(
+        self, statement: ast.For | ast.AsyncFor, scope: Scope, conditions: Conditions
+    ) -> None:
+        self._read(statement, [statement.iter], scope, conditions)
+        iterations = unroll_loop(statement.target, statement.iter, scope)
+        self._unrolled_loops += bool(iterations)
+        for variables in iterations or [{}]:
+            self._visit_block(statement.body, scope.with_bound(variables), conditions)
+        self._unrolled_loops -= bool(iterations)
+        self._visit_block(statement.orelse, scope, conditions)
 
-    def _visit_compound(self, statement: ast.stmt, scope: Scope, tests: Tests) -> None:
+    def _visit_compound(self, statement: ast.stmt, scope: Scope, conditions: Conditions) -> None:
         for name in ("body", "orelse", "finalbody"):
-            self._visit_block(getattr(statement, name, None) or [], scope, tests)
-        for arm, handler in enumerate(getattr(statement, "handlers", ())):
-            kind = f"except {format_expression(handler.type)}" if handler.type else "except"
-            self._visit_block(
-                handler.body, scope, (*tests, (self._apart + statement.lineno, arm + 1, kind))
-            )
+            self._visit_block(getattr(statement, name, None) or [], scope, conditions)
+        for arm, handler in enumerate(getattr(statement, "handlers", ()), 1):
+            test = f"except {format_expression(handler.type)}" if handler.type else "except"
+            inside = self._add_condition(conditions, statement, arm, test)
+            self._visit_block(handler.body, scope, inside)
         if isinstance(statement, ast.Match):
+            subject = format_expression(statement.subject)
             for arm, case in enumerate(statement.cases):
-                text = (
-                    f"{format_expression(statement.subject)} is {format_expression(case.pattern)}"
-                )
-                self._visit_block(
-                    case.body, scope, (*tests, (self._apart + statement.lineno, arm, text))
-                )
+                test = f"{subject} is {format_expression(case.pattern)}"
+                inside = self._add_condition(conditions, statement, arm, test)
+                self._visit_block(case.body, scope, inside)
 
     # -- calls ------------------------------------------------------------------------------------
 
-    def _follow(self, call: ast.Call, statement: ast.stmt, scope: Scope, tests: Tests) -> None:
+    def _follow(
+        self, call: ast.Call, statement: ast.stmt, scope: Scope, conditions: Conditions
+    ) -> None:
         """Visit the function entered by a call, if it can set something."""
-        reached = self._reached
-        if name_callee(call) not in self.module.list_callable(reached):
+        if name_callee(call) not in self.module.list_callable(self._reached):
             return
         entered = find_entered(call, statement, scope)
         if entered is None:
             return
-        home = entered.scope.home
-        module = (
-            self.module
-            if home is self.module.home
-            else self._lead(home.path)
-            if home and reached(home.path)
-            else None
-        )
-        if module is None or entered.function in self._idle:
+        function = entered.function
+        module = self._find_module(entered.scope)
+        if module is None or function in self._without_settings:
             return
-        if (
-            entered.function in self._stack
-            or len(self._stack) >= _DEEPEST
-            or self._entered >= _MOST_ENTERED
-        ):
+        is_recursive = function in self._stack
+        is_too_deep = len(self._stack) >= _DEEPEST
+        if is_recursive or is_too_deep or self._entered >= _MOST_ENTERED:
             self.skips = True
         elif self._follows >= _MOST_FOLLOWED:
             if self.module is self.main:
                 self.unfollowed = self.unfollowed or (call.lineno, name_callee(call))
             self.skips = True
         else:
-            self._enter(call, entered, module, scope, tests)
+            self._enter(call, entered, module, scope, conditions)
+
+    def _find_module(self, scope: Scope) -> Module | None:
+        """Return the file that a scope belongs to; None if calls into it are not followed."""
+        home = scope.home
+        if home is self.module.home:
+            return self.module
+        return self._load_module(home.path) if home and self._reached(home.path) else None
 
     def _enter(
-        self, call: ast.Call, entered: Entered, module: Module, scope: Scope, tests: Tests
+        self,
+        call: ast.Call,
+        entered: Entered,
+        module: Module,
+        scope: Scope,
+        conditions: Conditions,
     ) -> None:
         """Visit a function for one call."""
         function = entered.function
         inside = self._open_inside(call, entered, module, scope)
-        before, place = len(self.sites), self.place(call)
+        site_count, position = len(self.sites), self.locate(call)
         self._entered += 1
-        state = self.module, self._stack, self._apart, self.found, self.skips
+        state = self.module, self._stack, self._line_offset, self.settings, self.skips
         self.module = module
-        self._stack, self._apart = (
-            (*self._stack, function),
-            self._apart if module is self.main else self._entered * _APART,
-        )
-        self.found, self.skips = [], False
-        self._visit_frame(function.body, inside, tests)
-        settings, skips = self.found, self.skips
-        self.module, self._stack, self._apart, self.found, self.skips = state
+        self._stack = (*self._stack, function)
+        if module is not self.main:
+            self._line_offset = self._entered * _CALL_DISTANCE
+        self.settings, self.skips = [], False
+        self._visit_frame(function.body, inside, conditions)
+        settings, skips = self.settings, self.skips
+        self.module, self._stack, self._line_offset, self.settings, self.skips = state
         self.skips |= skips
         self._follows += bool(settings)
-        if not settings and not skips and len(self.sites) == before:
-            self._idle.add(function)
+        if not settings and not skips and len(self.sites) == site_count:
+            self._without_settings.add(function)
         if module is self.main:
-            self._runs.setdefault(function, (inside.name, []))[1].append(settings)
+            called = self._runs.setdefault(function, FunctionRuns(inside.name, []))
+            called.runs.append(settings)
         else:
-            self._take_over(function, module, settings, before, place)
+            self._add_followed(function, module, settings, site_count, position)
 
     def _open_inside(self, call: ast.Call, entered: Entered, module: Module, scope: Scope) -> Scope:
         """Return the scope of a function with the arguments of one call."""
         function, outer = entered.function, entered.scope
         if module is not self.main:
-            top = module.scope.with_label(
-                f"{scope.name}@{call.lineno}.{call.col_offset}", self.main.index.stored
-            )
+            label = f"{scope.name}@{call.lineno}.{call.col_offset}"
+            top = module.scope.with_label(label, self.main.index.stored)
             outer = Scope(outer.node, top) if isinstance(outer.node, ast.ClassDef) else top
         inside = Scope(function, outer)
-        bound = bind_call_arguments(function, inside, entered.call, scope) or {}
+        arguments = bind_call_arguments(function, inside, entered.call, scope) or {}
         if entered.owner is not None and module is not self.main:
-            bound[get_first_parameter(function)] = entered.owner
-        return inside.with_bound(bound)
+            arguments[get_first_parameter(function)] = entered.owner
+        return inside.with_bound(arguments)
 
-    def _take_over(
+    def _add_followed(
         self,
         function: Function,
         module: Module,
         settings: list[ScriptSetting],
-        before: int,
-        place: Position,
+        site_count: int,
+        position: Position,
     ) -> None:
-        """Add the settings of another file's function, at the place of its call."""
-        for name, site in list(islice(self.sites.items(), before, None)):
-            self.sites[name] = site._replace(line=place[0], column=place[1])
-        self.found += [setting.with_location(call=place) for setting in settings]
+        """Add the settings of another file's function, at the position of its call.
+
+        ``site_count`` is the number of sites before the call.
+        """
+        line, column = position
+        for name, site in list(islice(self.sites.items(), site_count, None)):
+            self.sites[name] = site._replace(line=line, column=column)
+        self.settings += [setting.with_place(call=position) for setting in settings]
         if settings:
-            self.functions.setdefault(
-                Followed(
-                    module.path,
-                    function.lineno,
-                    function.end_lineno or function.lineno,
-                    function.name,
-                )
-            )
+            first, last = function.lineno, function.end_lineno or function.lineno
+            self.functions.setdefault(Followed(module.path, first, last, function.name))
 
     # -- configuration objects --------------------------------------------------------------------
 
@@ -446,37 +488,33 @@ class Visitor:
             around = around.outer
         name = f"{scope.name or '<module>'}:{root}"
         self.current[scope.name, root] = name
-        self.sites.setdefault(name, Site(name, "session", *self.place(node), root))
+        self.sites.setdefault(name, Site(name, "session", *self.locate(node), root))
         return name
 
     def new_site(
         self, scope: Scope, root: str, surface: str, node: Located, closed: bool = True
     ) -> str:
         """Start a configuration object; return its name."""
-        line, column = self.place(node)
+        line, column = self.locate(node)
         name = f"{scope.name or '<module>'}:{root}@{line}"
         self.current[scope.name, root] = name
-        if scope.outer is not None and isinstance(
-            scope.outer.node, ast.ClassDef
-        ):  # other methods have it too
-            self.current[scope.outer.name, root] = name
+        if scope.outer is not None and isinstance(scope.outer.node, ast.ClassDef):
+            self.current[scope.outer.name, root] = name  # other methods have it too
         self.sites.setdefault(name, Site(name, surface, line, column, root, closed))
-        self._made.setdefault(name, []).append(self.branches)
+        self._creations.setdefault(name, []).append(self.branches)
         return name
 
     # -- reports of the surfaces ------------------------------------------------------------------
 
-    def place(self, node: Located) -> Position:
+    def locate(self, node: Located) -> Position:
         """Return line and column of a node of the current file."""
         line, offset = find_start(node)
         return line, self.module.script.column(line, offset)
 
     def add_read(self, setting: ScriptSetting) -> None:
-        """Add a setting that is already parsed, in execution order and under the
-        conditions here.
-        """
+        """Add a parsed setting, in execution order and under the current conditions."""
         self._order += 1
-        self.found.append(
+        self.settings.append(
             setting._replace(
                 branches=self.branches if setting.name else (),
                 order=self._order,
@@ -494,29 +532,27 @@ class Visitor:
         surface: str,
         key: str,
         name: str,
-        given: ScriptValue | None = None,
+        value: ScriptValue | None = None,
         reason: str = "",
         **more: Any,
     ) -> None:
         """Add a setting at the place of a node, with its value or the reason why it is unknown."""
         self._order += 1
-        given = given or ScriptValue(reason=reason)
-        value, relative = remove_script_folder(given.value)
-        given = given._replace(
-            value=value, relative=relative, written=remove_script_folder(given.written)[0]
-        )
+        value = value or ScriptValue(reason=reason)
+        plain, relative = remove_script_folder(value.value)
+        written, _ = remove_script_folder(value.written)
+        value = value._replace(value=plain, relative=relative, written=written)
         if relative and posixpath.dirname(self.main.path) != posixpath.dirname(self.module.path):
-            given = ScriptValue(reason="depends on the folder of the script", default=given.default)
-        place, dead = ScriptLocation(self.module.path, *self.place(node)), self.dead > 0
-        self.found.append(
+            value = ScriptValue(reason="depends on the folder of the script", default=value.default)
+        self.settings.append(
             ScriptSetting(
-                place,
+                ScriptPlace(self.module.path, *self.locate(node)),
                 surface,
                 key,
                 name,
-                given,
+                value,
                 branches=self.branches,
-                dead=dead,
+                dead=self.dead > 0,
                 order=self._order,
                 **more,
             )
@@ -530,9 +566,9 @@ class Visitor:
             value = fold(node, scope)
         except Unknown as unknown:
             return None, unknown.reason
-        return (
-            (None, HALF_CHARACTER) if isinstance(value, str) and not is_utf8(value) else (value, "")
-        )
+        if isinstance(value, str) and not is_utf8(value):
+            return None, HALF_CHARACTER
+        return value, ""
 
     def read_value(
         self,
@@ -545,16 +581,16 @@ class Visitor:
         ``convert`` returns the stored value, or the reason why there is none.
         """
         written, reason = self.evaluate_expression(node, scope)
-        if reason:
-            find_default = ChainMap(self.module.flags, self.main.flags).get
-            default, _ = self.evaluate_expression(
-                node, scope, partial(fold_with_defaults, find_default=find_default)
-            )
-            return ScriptValue(
-                None, reason, default=convert(default)[0] if default is not None else None
-            )
-        value, reason = convert(written)
-        return ScriptValue(None if reason else value, reason, type(written).__name__, written)
+        if not reason:
+            value, reason = convert(written)
+            kind = type(written).__name__
+            return ScriptValue(None if reason else value, reason, kind, written)
+        find_default = ChainMap(self.module.flags, self.main.flags).get
+        fold = partial(fold_with_defaults, find_default=find_default)
+        default, _ = self.evaluate_expression(node, scope, fold)
+        if default is not None:
+            default, _ = convert(default)
+        return ScriptValue(None, reason, default=default)
 
 
 @lru_cache(64)  # asked for each setting of a branch
@@ -569,7 +605,9 @@ def fold_test(test: ast.expr, scope: Scope) -> bool | None:
     if isinstance(test, ast.BoolOp):
         deciding = isinstance(test.op, ast.Or)
         truths = [fold_test(part, scope) for part in test.values]
-        return deciding if deciding in truths else None if None in truths else not deciding
+        if deciding in truths:
+            return deciding
+        return None if None in truths else not deciding
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         truth = fold_test(test.operand, scope)
         return None if truth is None else not truth
@@ -579,9 +617,20 @@ def fold_test(test: ast.expr, scope: Scope) -> bool | None:
         return None
 
 
+class _PendingNode(NamedTuple):
+    """A node to visit, its conditions, and whether its children are done.
+
+    A tuple, as there is one for each node of an expression.
+    """
+
+    node: ast.AST
+    tests: tuple[str, ...]
+    is_done: bool = False
+
+
 def _iterate_calls(expression: ast.expr) -> Iterator[tuple[ast.Call, tuple[str, ...]]]:
-    """Yield the calls of an expression in execution order, with the conditions around each."""
-    waiting: list[tuple[ast.AST, tuple[str, ...], bool]] = [(expression, (), False)]
+    """Yield the calls of an expression in execution order, with the conditions of each."""
+    waiting = [_PendingNode(expression, ())]
     while waiting:
         node, tests, is_done = waiting.pop()
         while type(node) is ast.Attribute:  # only what comes before its names can hold a call
@@ -590,36 +639,33 @@ def _iterate_calls(expression: ast.expr) -> Iterator[tuple[ast.Call, tuple[str, 
             if is_done:
                 yield node, tests
                 continue
-            waiting.append((node, tests, True))
+            waiting.append(_PendingNode(node, tests, is_done=True))
         elif isinstance(node, (ast.IfExp, ast.BoolOp, ast.Lambda)):
-            waiting += [
-                (child, around, False) for child, around in _list_tested_parts(node, tests)
-            ][::-1]
+            waiting += reversed(_list_tested_parts(node, tests))
             continue
-        waiting += [
-            (child, tests, False)
-            for child in reversed(list_parts(node))
-            if type(child) not in PLAIN
-        ]
+        for child in reversed(list_parts(node)):
+            if type(child) not in PLAIN:
+                waiting.append(_PendingNode(child, tests))
 
 
 def _list_tested_parts(
     node: ast.IfExp | ast.BoolOp | ast.Lambda, tests: tuple[str, ...]
-) -> list[tuple[ast.AST, tuple[str, ...]]]:
+) -> list[_PendingNode]:
     """Return the conditional parts of an expression, each with its conditions."""
     if isinstance(node, ast.IfExp):
         test = format_expression(node.test)
         return [
-            (node.test, tests),
-            (node.body, (*tests, test)),
-            (node.orelse, (*tests, f"not ({test})")),
+            _PendingNode(node.test, tests),
+            _PendingNode(node.body, (*tests, test)),
+            _PendingNode(node.orelse, (*tests, f"not ({test})")),
         ]
     if isinstance(node, ast.BoolOp):
-        test = format_expression(node.values[0])
+        first, *others = node.values
+        test = format_expression(first)
         around = (*tests, test if isinstance(node.op, ast.And) else f"not ({test})")
-        return [(node.values[0], tests), *((value, around) for value in node.values[1:])]
+        return [_PendingNode(first, tests), *(_PendingNode(value, around) for value in others)]
     tests = (*tests, f"{format_expression(node)} is called")
-    return [(child, tests) for child in list_parts(node)]
+    return [_PendingNode(child, tests) for child in list_parts(node)]
 
 
 def _iterate_assignments(
@@ -629,78 +675,100 @@ def _iterate_assignments(
 
     Tuples element by element if both sides show them.
     """
-    if (value := statement.value) is not None:
-        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-        yield from (
-            (part, given) for target in targets for part, given, _ in pair_targets(target, value)
-        )
+    if statement.value is None:
+        return
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    for target in targets:
+        for part in pair_targets(target, statement.value):
+            yield part.target, part.value
 
 
-def _sort_by_calls(waiting: list[Waiting], index: NodeIndex) -> Iterator[Waiting]:
-    """Yield functions, those first that no other one calls: functions they call then need no
-    separate visit.
-    """
-    calls = [index.list_called(one[0]) for one in waiting]
+def _sort_by_calls(pending: list[PendingFunction], index: NodeIndex) -> Iterator[PendingFunction]:
+    """Yield functions, callers first: functions that they call then need no separate visit."""
+    calls = [index.list_called(entry.function) for entry in pending]
     counts = Counter(name for names in calls for name in names)
-    made = [
-        where.node.name
-        if isinstance(where.node, ast.ClassDef) and one.name == "__init__"
-        else one.name
-        for one, where, _ in waiting
-    ]
-    remaining = dict(enumerate(made))  # a class is called by its own name
+    remaining = dict(enumerate(map(_get_called_name, pending)))
     while remaining:
-        at = next(
-            (at for at, name in remaining.items() if counts[name] == (name in calls[at])),
-            next(iter(remaining)),
-        )
-        counts.subtract(calls[at])
-        del remaining[at]
-        yield waiting[at]
+        chosen = next(iter(remaining))  # if all are called, the first
+        for position, name in remaining.items():
+            calls_itself = name in calls[position]
+            if counts[name] - calls_itself == 0:
+                chosen = position
+                break
+        counts.subtract(calls[chosen])
+        del remaining[chosen]
+        yield pending[chosen]
+
+
+def _get_called_name(entry: PendingFunction) -> str:
+    """Return the name that calls a function: for a constructor, that of its class."""
+    cls = entry.scope.node
+    if isinstance(cls, ast.ClassDef) and entry.function.name == "__init__":
+        return cls.name
+    return entry.function.name
 
 
 # -- calls of one function ------------------------------------------------------------------------
 
 
-def _mark_place(setting: ScriptSetting) -> tuple[Any, ...]:
-    return setting.location, setting.surface, setting.scope, setting.name
+#: Place, surface, scope and name of a setting: a tuple, as each setting is grouped by it.
+_LocationKey = tuple[ScriptPlace, str, str, str]
 
 
-def _unite_calls(name: str, runs: list[list[ScriptSetting]]) -> Iterator[ScriptSetting]:
-    """Yield the settings of a function: once if several calls agree, without a value if each call
-    creates another object.
+def _get_location_key(setting: ScriptSetting) -> _LocationKey:
+    return setting.place, setting.surface, setting.scope, setting.name
+
+
+def _get_target(setting: ScriptSetting) -> tuple[str, str]:
+    return setting.scope, setting.name
+
+
+def _are_dead(settings: list[ScriptSetting]) -> bool:
+    return all(setting.dead for setting in settings)
+
+
+def _unite_calls(called: FunctionRuns) -> Iterator[ScriptSetting]:
+    """Yield the settings of a function's calls, those of one location united."""
+    by_location: dict[_LocationKey, list[list[ScriptSetting]]] = {}
+    live_targets = set[tuple[str, str]]()
+    for run in called.runs:
+        for location, settings in group_by(run, _get_location_key).items():
+            by_location.setdefault(location, []).append(settings)
+        if len(called.runs) > 1:
+            live_targets.update(_get_target(setting) for setting in run if not setting.dead)
+    for versions in by_location.values():
+        live = [settings for settings in versions if not _are_dead(settings)]
+        if live:
+            yield from _unite_versions(called.scope_name, live)
+        elif _get_target(versions[0][0]) not in live_targets:  # else set at another location
+            yield from _unite_versions(called.scope_name, versions[:1])
+
+
+def _unite_versions(
+    scope_name: str, versions: list[list[ScriptSetting]]
+) -> Iterator[ScriptSetting]:
+    """Yield the settings at one location, given those of each call.
+
+    Once if the calls agree, without a value if each call creates another object.
     """
-    by_place = group_by(
-        (same for run in runs for same in group_by(run, _mark_place).values()),
-        lambda same: _mark_place(same[0]),
-    )
-    running = {
-        _mark_place(setting)[2:]
-        for run in runs
-        for setting in run
-        if not setting.dead and len(runs) > 1
+    by_content = {
+        repr([(setting.value, setting.reason) for setting in settings]): settings
+        for settings in versions
     }
-    for mark, several in by_place.items():
-        if mark[2:] in running and all(setting.dead for same in several for setting in same):
-            continue  # set in another way
-        live = [same for same in several if not all(setting.dead for setting in same)] or several[
-            :1
-        ]
-        texts = {repr([(setting.value, setting.reason) for setting in same]): same for same in live}
-        if len(texts) > 1 and not live[0][0].scope.startswith(f"{name}:"):
-            yield from (
-                setting for same in live for setting in same
-            )  # successive values in the same object
-            continue
-        first = (
-            live[0]
-            if len(texts) == 1
-            else [_explain(next(iter(texts.values()))[0], [same[-1] for same in texts.values()])]
-        )
-        around = unite_tests([same[0].branches for same in live])
-        yield from (
-            first if len(live) == 1 else (setting._replace(branches=around) for setting in first)
-        )
+    distinct = list(by_content.values())
+    first = versions[0]
+    if len(distinct) > 1:
+        if not first[0].scope.startswith(f"{scope_name}:"):
+            for settings in versions:  # successive values in the same object
+                yield from settings
+            return
+        first = [_explain(distinct[0][0], [settings[-1] for settings in distinct])]
+    if len(versions) == 1:
+        yield from first
+        return
+    branches = unite_branches([settings[0].branches for settings in versions])
+    for setting in first:
+        yield setting._replace(branches=branches)
 
 
 def _explain(setting: ScriptSetting, several: list[ScriptSetting]) -> ScriptSetting:
@@ -712,26 +780,31 @@ def _explain(setting: ScriptSetting, several: list[ScriptSetting]) -> ScriptSett
     return setting.with_value(value=None, written=None, kind="", relative=False, reason=reason)
 
 
-def unite_tests(several: list[Branches]) -> Branches:
-    """Return the conditions common to several places."""
-    length = len(
-        list(
-            takewhile(
-                lambda same: len(set(same)) == 1,
-                zip(*(tests[::-1] for tests in several), strict=False),
-            )
-        )
-    )
-    before = [tests[: len(tests) - length] for tests in several]
-    inner = several[0][len(several[0]) - length :]
-    if not all(before):
-        return inner
-    texts = list(dict.fromkeys(" and ".join(text for _, _, text in tests) for tests in before))
-    return (
-        (
-            before[0][0][0],
-            before[0][0][1],
-            texts[0] if len(texts) == 1 else " or ".join(f"({text})" for text in texts),
-        ),
-        *inner,
-    )
+def unite_branches(several: list[Branches]) -> Branches:
+    """Return the conditions common to several places.
+
+    The outer conditions that differ become one, if each place has some.
+    """
+    length = _count_common_end(several)
+    outer = [branches[: len(branches) - length] for branches in several]
+    common = several[0][len(several[0]) - length :]
+    if not all(outer):
+        return common
+    texts = list(dict.fromkeys(_join_tests(branches) for branches in outer))
+    text = texts[0] if len(texts) == 1 else " or ".join(f"({text})" for text in texts)
+    number, arm, _ = outer[0][0]
+    return ((number, arm, text), *common)
+
+
+def _count_common_end(several: list[Branches]) -> int:
+    """Return the number of innermost conditions that all places share."""
+    count = 0
+    for same in zip(*(reversed(branches) for branches in several), strict=False):
+        if len(set(same)) > 1:
+            break
+        count += 1
+    return count
+
+
+def _join_tests(branches: Branches) -> str:
+    return " and ".join(text for _, _, text in branches)

@@ -277,7 +277,7 @@ def _describe_unread_kind(kind: Kind, data: bytes) -> tuple[str, str]:
         )
         return f"{kind.shown} are not read", hint
     if misfit := find_misfit(data):
-        return misfit[:2]
+        return misfit.message, misfit.hint
     return "the kind of the file is not known", "give it the ending of its kind: .py, .sh, .env"
 
 

@@ -39,10 +39,9 @@ _DEFAULT = re.compile(r"\$\{\w+:?-([^$`\\{}'\"]*)\}")
 def decode_text(path: str, data: bytes, problems: list[Finding]) -> str | None:
     """Return the text of a file with plain line ends; None and a finding if it is not text."""
     if misfit := find_misfit(data):
-        what, hint, line = misfit
-        problems.append(
-            build_finding("NP801", what, "No program can read it.", hint, where=Place(path, line))
-        )
+        where = Place(path, misfit.line)
+        why = "No program can read it."
+        problems.append(build_finding("NP801", misfit.message, why, misfit.hint, where=where))
         return None
     try:
         text = data.removeprefix(b"\xef\xbb\xbf").decode()
