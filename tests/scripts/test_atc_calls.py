@@ -23,24 +23,36 @@ FLAGS = ["--framework=5", "--model=a.onnx", "--output", "a", "--precision_mode=f
 @pytest.mark.parametrize(
     "script",
     [
-        f"import subprocess\nsubprocess.run({['atc', *FLAGS]}, check=True)\n",
-        (
+        pytest.param(
+            f"import subprocess\nsubprocess.run({['atc', *FLAGS]}, check=True)\n", id="a list"
+        ),
+        pytest.param(
             f"import subprocess\nwords = {['/usr/local/bin/atc', *FLAGS]}\n"
-            "subprocess.check_call(words)\n"
+            "subprocess.check_call(words)\n",
+            id="a list with a name",
         ),
-        (
+        pytest.param(
             f"import subprocess\nwords = {['atc', *FLAGS]}\n"
-            "subprocess.run(' '.join(words), shell=True)\n"
+            "subprocess.run(' '.join(words), shell=True)\n",
+            id="a joined list",
         ),
-        f"import os\nos.system('cd models && sudo atc {' '.join(FLAGS)} > log 2>&1')\n",
-        f"from subprocess import Popen\nPopen('atc ' + '{' '.join(FLAGS)}', shell=True)\n",
-        (
+        pytest.param(
+            f"import os\nos.system('cd models && sudo atc {' '.join(FLAGS)} > log 2>&1')\n",
+            id="a text after cd and sudo",
+        ),
+        pytest.param(
+            f"from subprocess import Popen\nPopen('atc ' + '{' '.join(FLAGS)}', shell=True)\n",
+            id="a joined text",
+        ),
+        pytest.param(
             "import os\nos.system('atc --framework=5 --model={} --output=a "
-            "--precision_mode={}'.format('a.onnx', 'force_fp16'))\n"
+            "--precision_mode={}'.format('a.onnx', 'force_fp16'))\n",
+            id="a formatted text",
         ),
-        (
+        pytest.param(
             "import os\ndef convert(command):\n    os.system(command)\n"
-            f"convert('atc {' '.join(FLAGS)}')\n"
+            f"convert('atc {' '.join(FLAGS)}')\n",
+            id="an argument of a function",
         ),
     ],
 )
@@ -55,56 +67,64 @@ def test_what_is_filled_in_is_left_open_flag_by_flag() -> None:
         "import subprocess\nsubprocess.run(['atc', '--model=' + name, f'--output={out}', "
         "'--framework=5', *more, extra])\n"
     )
-    read = imported(script).settings
-    assert [(one.name, one.value, bool(one.reason)) for one in read] == [
-        ("--model", None, True),
-        ("--output", None, True),
-        ("--framework", 5, False),
-        ("", None, True),
-        ("", None, True),
-    ]
-    assert [one.column for one in read] == [24, 43, 62, 79, 86]
+    read = imported(script).found
+    assert [setting.name for setting in read] == ["--model", "--output", "--framework", "", ""]
+    assert [setting.value for setting in read if not setting.reason] == [5]
+    assert [setting.value for setting in read if setting.reason] == [None] * 4
+    assert [setting.column for setting in read] == [24, 43, 62, 79, 86]
 
 
 @pytest.mark.parametrize(
     "script",
     [
-        (
+        pytest.param(
             'import os\ndef convert(h):\n    command = """\n  atc --model=a --input_shape="x:{}"\n'
-            '""".format(h)\n    os.system(command)\n'
+            '""".format(h)\n    os.system(command)\n',
+            id="a formatted text of several lines",
         ),
-        (
+        pytest.param(
             "import os\nto_om = 'atc --framework=5 '\nfor shape in shapes:\n"
-            "    command = to_om + str(shape)\n    os.system(command)\n"
+            "    command = to_om + str(shape)\n    os.system(command)\n",
+            id="a text that a loop extends",
         ),
-        (
+        pytest.param(
             "import subprocess\nwords = ['atc']\n"
-            "words.append('--framework=5')\nsubprocess.call(words)\n"
+            "words.append('--framework=5')\nsubprocess.call(words)\n",
+            id="a list that grows",
         ),
-        (
+        pytest.param(
             "import subprocess\ncmd = 'atc %s' % ' '.join(output_list)\n"
-            "subprocess.call(cmd, shell=True)\n"
+            "subprocess.call(cmd, shell=True)\n",
+            id="a joined list of unknown values",
         ),
     ],
 )
 def test_a_conversion_that_is_computed_is_noted(script: str) -> None:
     read = imported(script)
-    assert not read.settings
-    assert [(one.code, one.severity) for one in read.problems] == [("NP801", "info")]
-    assert "atc is run here in a way that is not followed" in read.problems[0].message
+    assert not read.found
+    (problem,) = read.problems
+    assert problem.code == "NP801"
+    assert problem.severity == "info"
+    assert "atc is run here in a way that is not followed" in problem.message
 
 
 @pytest.mark.parametrize(
     "script",
     [
-        "import os\nos.system('grep atc log.txt')\nos.system('./batc --model=a')\n",
-        (
-            "import subprocess\nsubprocess.run(['echo', 'atc '])\n"
-            "subprocess.run(args)\nprint('atc --model=a')\n"
+        pytest.param(
+            "import os\nos.system('grep atc log.txt')\nos.system('./batc --model=a')\n",
+            id="atc in other names",
         ),
-        "import os\nos.system(command)\n# atc --model=a\n",
+        pytest.param(
+            "import subprocess\nsubprocess.run(['echo', 'atc '])\n"
+            "subprocess.run(args)\nprint('atc --model=a')\n",
+            id="atc outside of the call",
+        ),
+        pytest.param("import os\nos.system(command)\n# atc --model=a\n", id="atc in a comment"),
     ],
 )
 def test_other_programs_are_none_of_ours(script: str) -> None:
     read = imported(script)
-    assert (read.settings, read.sites, read.problems) == ((), (), ())
+    assert read.found == ()
+    assert read.sites == ()
+    assert read.problems == ()

@@ -1,6 +1,4 @@
-"""What scripts import from files of their own tree: constants, and functions that make or fill a
-configuration.
-"""
+"""What scripts import from files of their own tree: constants, and functions with settings."""
 
 from __future__ import annotations
 
@@ -71,7 +69,7 @@ def read_tree(
 ) -> list[dict[str, Any]]:
     """Return what each preset of a script sets.
 
-    ``followed`` says whether files of its tree are looked at, as ``import`` does.
+    With ``followed``, other files of its tree are read too, as ``import`` does.
     """
     write(folder, files)
     modules = open_modules([str(folder)]) if followed else None
@@ -87,20 +85,37 @@ def read_tree(
 @pytest.mark.parametrize(
     ("imported", "text", "settings"),
     [
-        ("from a.npu import Maker", "tf.Session(config=Maker('allow_mix_precision').build())", []),
-        ("import a.npu", "tf.Session(config=a.npu.Maker().build())", []),
-        (
+        pytest.param(
+            "from a.npu import Maker",
+            "tf.Session(config=Maker('allow_mix_precision').build())",
+            [],
+            id="an imported class",
+        ),
+        pytest.param(
+            "import a.npu",
+            "tf.Session(config=a.npu.Maker().build())",
+            [],
+            id="a class of an imported module",
+        ),
+        pytest.param(
             "from a import npu as tools",
             "maker = tools.Maker(mode='allow_mix_precision')\ntf.Session(config=maker.build())",
             [],
+            id="a module with another name",
         ),
-        ("from a.npu import *", "with tf.Session(config=Maker.plain()) as sess:\n    pass", []),
-        (
+        pytest.param(
+            "from a.npu import *",
+            "with tf.Session(config=Maker.plain()) as sess:\n    pass",
+            [],
+            id="a static method of a star import",
+        ),
+        pytest.param(
             "from a.npu import Maker as M",
             "class Mine(M):\n    pass\ntf.Session(config=Mine('allow_mix_precision').build())",
             [],
+            id="a subclass",
         ),
-        (
+        pytest.param(
             "from a.npu import Maker",
             (
                 "class Mine(Maker):\n    def __init__(self):\n"
@@ -108,34 +123,40 @@ def read_tree(
                 "tf.Session(config=Mine().build())"
             ),
             [],
+            id="a subclass with super",
         ),
-        (
+        pytest.param(
             "from a.npu import Holder",
             "held = Holder('force_fp32', True)\ntf.Session(config=held.get())",
             [FP32 | {"op_debug_level": 1}],
+            id="an object that keeps the configuration",
         ),
-        (
+        pytest.param(
             "from a.npu import Holder",
             "held = Holder('force_fp32')\nheld.wait(600)\ntf.Session(config=held.get())",
             [FP32 | {"hccl_timeout": 600}],
+            id="a method that adds a setting",
         ),
-        (
+        pytest.param(
             "from a.npu import Holder",
             (
                 "a = Holder('force_fp32')\nb = Holder('allow_mix_precision')\n"
                 "tf.Session(config=a.get())\ntf.Session(config=b.get())"
             ),
             [FP32, MIX],
+            id="two objects",
         ),
-        (
+        pytest.param(
             "from a.npu import Maker",
             "maker = Maker()\nmaker.mode = FLAGS.mode\ntf.Session(config=maker.build())",
             [],
+            id="an attribute that depends on the run",
         ),
-        (
+        pytest.param(
             "from a.npu import Maker",
             "@FLAGS.register\nclass Mine(Maker):\n    pass\ntf.Session(config=Mine().build())",
             [],
+            id="a decorated subclass",
         ),
     ],
 )
@@ -153,58 +174,65 @@ def test_what_an_object_of_a_class_of_another_file_sets_is_of_the_script(
 @pytest.mark.parametrize(
     ("files", "settings"),
     [
-        (
+        pytest.param(
             {
                 "train.py": f"from settings import *\n{SET}",
                 "settings.py": '__all__ = ["OTHER"]\nPRECISION = "force_fp32"\n',
             },
             [],
+            id="a name outside of __all__",
         ),
-        (
+        pytest.param(
             {
                 "train.py": f"from a import b\n{SET}".replace("PRECISION", "b.PRECISION"),
                 "a/__init__.py": "",
                 "a/b.py": 'PRECISION = "force_fp32"\n',
             },
             [FP32],
+            id="a module of a package",
         ),
-        (
+        pytest.param(
             {
                 "train.py": f"from a import c, b, d\n{SET}".replace("PRECISION", "b.PRECISION"),
                 "a/b.py": 'PRECISION = "force_fp32"\n',
             },
             [FP32],
+            id="a module without __init__.py",
         ),
-        (
+        pytest.param(
             {
                 "m/train.py": f"from settings import PRECISION\n{SET}",
                 "settings.py": 'PRECISION = "force_fp32"\n',
             },
             [FP32],
+            id="a module of the folder above",
         ),
-        (
+        pytest.param(
             {
                 "m/train.py": f"from settings.npu import PRECISION\n{SET}",
                 "settings/npu.py": 'PRECISION = "force_fp16"\n',
                 "m/settings.py": "",
             },
             [],
+            id="a module that another one hides",
         ),
-        (
+        pytest.param(
             {
                 "train.py": f"from settings import PRECISION\n{SET}",
                 "settings.py": 'BASE = "force"\nPRECISION = BASE + "_fp32"\n',
             },
             [FP32],
+            id="a constant of constants",
         ),
-        (
+        pytest.param(
             {
                 "train.py": f"from settings import C\n{SET}".replace("PRECISION", "C.PRECISION"),
                 "settings.py": 'class C:\n    PRECISION = "force_fp32"\n',
             },
             [FP32],
+            id="a constant of a class",
         ),
-        (
+        pytest.param(
             {
                 "train.py": (
                     f"import settings\n{HEAD}for k, v in settings.ALL.items():\n"
@@ -213,13 +241,15 @@ def test_what_an_object_of_a_class_of_another_file_sets_is_of_the_script(
                 "settings.py": 'ALL = {"precision_mode": b"force_fp32"}\n',
             },
             [FP32],
+            id="a table in a loop",
         ),
-        (
+        pytest.param(
             {
                 "train.py": f"from settings import __file__ as PRECISION\n{SET}",
                 "settings.py": "import os\nHERE = os.path.dirname(__file__)\n",
             },
             [],
+            id="__file__ of a module",
         ),
     ],
 )
@@ -234,47 +264,75 @@ def test_constants_of_modules_fold(
 @pytest.mark.parametrize(
     "files",
     [
-        {
-            "train.py": f"from settings import PRECISION\n{SET}",
-            "settings.py": 'PRECISION = "a"\nif asked():\n    PRECISION = "b"\n',
-        },
-        {
-            "train.py": f"from settings import PRECISION\n{SET}",
-            "settings.py": 'PRECISION = "a"\ndef f():\n    global PRECISION\n    PRECISION = "b"\n',
-        },
-        {
-            "train.py": f"import settings\nsettings.PRECISION = FLAGS.p\n{SET}".replace(
-                "(PRECISION", "(settings.PRECISION"
-            ),
-            "settings.py": 'PRECISION = "a"\n',
-        },
-        {
-            "train.py": (
-                "import settings\nfrom settings import PRECISION\n"
-                f"settings.PRECISION = FLAGS.p\n{SET}"
-            ),
-            "settings.py": 'PRECISION = "a"\n',
-        },
-        {
-            "train.py": f"from a import PRECISION\n{SET}",
-            "a.py": "from b import PRECISION\n",
-            "b.py": "from a import PRECISION\n",
-        },
-        {"train.py": f"from train import PRECISION\n{SET}"},
-        {"train.py": f"from settings import PRECISION\n{SET}"},
-        {"train.py": f"from settings import PRECISION\n{SET}", "settings.py": "def ("},
-        {
-            "train.py": f"from settings import PRECISION\n{SET}",
-            "settings.py": 'import os\nPRECISION = os.environ["P"]\n',
-        },
-        {
-            "train.py": (
-                "try:\n    from a import PRECISION\nexcept ImportError:\n"
-                f"    from b import PRECISION\n{SET}"
-            ),
-            "a.py": 'PRECISION = "a"\n',
-            "b.py": 'PRECISION = "b"\n',
-        },
+        pytest.param(
+            {
+                "train.py": f"from settings import PRECISION\n{SET}",
+                "settings.py": 'PRECISION = "a"\nif asked():\n    PRECISION = "b"\n',
+            },
+            id="set again in a branch",
+        ),
+        pytest.param(
+            {
+                "train.py": f"from settings import PRECISION\n{SET}",
+                "settings.py": (
+                    'PRECISION = "a"\ndef f():\n    global PRECISION\n    PRECISION = "b"\n'
+                ),
+            },
+            id="set by a function",
+        ),
+        pytest.param(
+            {
+                "train.py": f"import settings\nsettings.PRECISION = FLAGS.p\n{SET}".replace(
+                    "(PRECISION", "(settings.PRECISION"
+                ),
+                "settings.py": 'PRECISION = "a"\n',
+            },
+            id="set by the script",
+        ),
+        pytest.param(
+            {
+                "train.py": (
+                    "import settings\nfrom settings import PRECISION\n"
+                    f"settings.PRECISION = FLAGS.p\n{SET}"
+                ),
+                "settings.py": 'PRECISION = "a"\n',
+            },
+            id="set by the script under another name",
+        ),
+        pytest.param(
+            {
+                "train.py": f"from a import PRECISION\n{SET}",
+                "a.py": "from b import PRECISION\n",
+                "b.py": "from a import PRECISION\n",
+            },
+            id="modules that import each other",
+        ),
+        pytest.param(
+            {"train.py": f"from train import PRECISION\n{SET}"}, id="a script that imports itself"
+        ),
+        pytest.param({"train.py": f"from settings import PRECISION\n{SET}"}, id="a missing module"),
+        pytest.param(
+            {"train.py": f"from settings import PRECISION\n{SET}", "settings.py": "def ("},
+            id="a module with a syntax error",
+        ),
+        pytest.param(
+            {
+                "train.py": f"from settings import PRECISION\n{SET}",
+                "settings.py": 'import os\nPRECISION = os.environ["P"]\n',
+            },
+            id="a value of the environment",
+        ),
+        pytest.param(
+            {
+                "train.py": (
+                    "try:\n    from a import PRECISION\nexcept ImportError:\n"
+                    f"    from b import PRECISION\n{SET}"
+                ),
+                "a.py": 'PRECISION = "a"\n',
+                "b.py": 'PRECISION = "b"\n',
+            },
+            id="two modules",
+        ),
     ],
 )
 def test_what_may_have_another_value_stays_unknown(files: dict[str, str], tmp_path: Path) -> None:
@@ -298,87 +356,118 @@ def test_modules_outside_of_the_tree_are_not_looked_at(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("script", "settings"),
     [
-        (
+        pytest.param(
             (
                 "import npu_utils\nwith "
                 'tf.Session(config=npu_utils.get_config("allow_mix_precision")) as s:\n    pass\n'
             ),
             [MIX],
+            id="a function of a module",
         ),
-        (
+        pytest.param(
             'from npu_utils import *\nget_config("allow_mix_precision", timeout=60)\n',
             [{**MIX, "hccl_timeout": 60}],
+            id="a function of a star import",
         ),
-        (
+        pytest.param(
             'from npu_utils import get_config\nPRECISION = "force_fp32"\nget_config(PRECISION)\n',
             [FP32],
+            id="a constant as argument",
         ),
-        (
+        pytest.param(
             (
                 "from npu_utils import get_config\ndef run(p):\n"
                 '    return get_config(p)\nrun("force_fp32")\n'
             ),
             [FP32],
+            id="a parameter as argument",
         ),
-        (
+        pytest.param(
             (
                 "from npu_utils import get_config\ndef \\\n  run(p):\n"
                 '    return get_config(p)\nrun("force_fp32")\n'
             ),
             [FP32],
+            id="a definition over two lines",
         ),
-        ('from npu_utils import get_config\nfor p in ["force_fp32"]:\n    get_config(p)\n', [FP32]),
-        (
+        pytest.param(
+            'from npu_utils import get_config\nfor p in ["force_fp32"]:\n    get_config(p)\n',
+            [FP32],
+            id="a loop variable as argument",
+        ),
+        pytest.param(
             (
                 'from npu_utils import get_config\nget_config("force_fp32")\n'
                 'get_config("force_fp32")\n'
             ),
             [FP32],
+            id="two equal calls",
         ),
-        (
+        pytest.param(
             (
                 'from npu_utils import get_config\na = get_config("force_fp32")\n'
                 'b = get_config("allow_mix_precision")\n'
             ),
             [FP32, MIX],
+            id="two different calls",
         ),
-        ("from npu_utils import get_config\nget_config(*given)\n", []),
-        ("from npu_utils import get_config\nget_config(FLAGS.precision)\n", []),
-        ('from npu_utils import get_config\nget_config = print\nget_config("force_fp32")\n', []),
-        (
+        pytest.param(
+            "from npu_utils import get_config\nget_config(*given)\n", [], id="unpacked arguments"
+        ),
+        pytest.param(
+            "from npu_utils import get_config\nget_config(FLAGS.precision)\n",
+            [],
+            id="an argument that depends on the run",
+        ),
+        pytest.param(
+            'from npu_utils import get_config\nget_config = print\nget_config("force_fp32")\n',
+            [],
+            id="a name that is bound again",
+        ),
+        pytest.param(
             (
                 "from npu_utils import get_config\ndef get_config(p):\n    pass\n"
                 'get_config("force_fp32")\n'
             ),
             [],
+            id="a name that is defined again",
         ),
-        (
+        pytest.param(
             "from npu_utils import fill\n"
             + HEAD
             + 'fill(custom_op)\ncustom_op.parameter_map["precision_mode"].s = b"force_fp32"\n',
             [FP32],
+            id="an entry as argument",
         ),
-        (
+        pytest.param(
             (
                 "from npu_utils import add_entry\nconfig = tf.ConfigProto()\nadd_entry(config)\n"
                 "run = NPURunConfig(session_config=config, hccl_timeout=60)\n"
                 "from npu_bridge import NPURunConfig\n"
             ),
             [{"hccl_timeout": 60, "precision_mode": "force_fp16"}],
+            id="a configuration as argument",
         ),
-        (
+        pytest.param(
             'from npu_utils import make_run\nmake_run(mode="force_fp32")\n',
             [{**FP32, "enable_dump": True, "dump_path": "/d"}],
+            id="an NPURunConfig",
         ),
-        (
+        pytest.param(
             "from npu_utils import set_options\nset_options()\n",
             [{"precision_mode_v2": "mixed_float16"}],
+            id="options of TensorFlow 2",
         ),
-        (
+        pytest.param(
             'from npu_utils import set_environment\nset_environment("1")\n',
             [{"env.ASCEND_GLOBAL_LOG_LEVEL": "1"}],
+            id="a variable",
         ),
-        ('from npu_utils import changed\nchanged("force_fp32")\n', []),
+        pytest.param(
+            'from npu_utils import changed\nchanged("force_fp32")\n',
+            [],
+            id="a parameter that changes",
+        ),
     ],
 )
 def test_functions_of_modules_are_read_with_the_arguments_of_the_call(
@@ -435,8 +524,8 @@ def test_a_file_beside_the_script_is_not_taken_for_one_of_that_name_beside_a_hel
         "train.py": f"import u.h\nfrom u.h import MIX, find_mix\n{HEAD}{line}",
         "u/h.py": helper,
     }
-    beside = {
+    mixlists = {
         "ops.json": '{"black-list": {"to-add": ["Add"]}}',
         "u/ops.json": '{"white-list": {"to-add": ["MatMul"]}}',
     }
-    assert read_tree(tmp_path, files | beside) == []
+    assert read_tree(tmp_path, files | mixlists) == []

@@ -1,6 +1,4 @@
-"""What a script sets too late, or never: reported with the reason, and not carried into
-a preset.
-"""
+"""What a script sets too late, or never: reported with the reason, and not in its preset."""
 
 from __future__ import annotations
 
@@ -38,10 +36,14 @@ def draft_options(text: str) -> tuple[set[str], dict[str, str]]:
 
 
 def describe_drafts(drafts: list[Any]) -> tuple[set[str], dict[str, str]]:
-    left: dict[str, str] = {}
-    for note in (note for draft in drafts for note in draft.notes):
-        left[note.setting.key] = f"{left.get(note.setting.key, '')}{note.why}; "
-    return {key for draft in drafts for key in draft.settings}, left
+    keys: set[str] = set()
+    reasons: dict[str, str] = {}
+    for draft in drafts:
+        keys.update(draft.settings)
+        for note in draft.notes:
+            key = note.found.key
+            reasons[key] = f"{reasons.get(key, '')}{note.why}; "
+    return keys, reasons
 
 
 def move_to_self(text: str) -> str:
@@ -53,7 +55,7 @@ def move_to_self(text: str) -> str:
     )
 
 
-#: Scripts that set use_off_line before their session, and hcom_parallel in the way that is told.
+#: Scripts that set use_off_line before their session, and hcom_parallel as named, with the reason.
 LATER = {
     "in the session": (
         f"{MADE}{ONE}with tf.Session(config=config) as sess:\n    {TWO}",
@@ -87,22 +89,26 @@ LATER = {
 
 @pytest.mark.parametrize("name", LATER)
 def test_what_comes_too_late_is_taken_back_or_never_runs_is_not_carried_over(name: str) -> None:
-    text, why = LATER[name]
-    settings, left = draft_options(HEAD + text)
-    assert settings == {"use_off_line"}
-    assert why in left["hcom_parallel"]
+    text, reason = LATER[name]
+    keys, reasons = draft_options(HEAD + text)
+    assert keys == {"use_off_line"}
+    assert reason in reasons["hcom_parallel"]
 
 
 #: Scripts that look like these, and have both options in force.
 IN_TIME = {
     "after a session that is made at times": f"{MADE}{ONE}if FLAGS.a:\n    {RUN}{TWO}",
-    "after a session that a lambda makes": f"{MADE}{ONE}start = lambda: tf.Session(config=config)\n{TWO}start()\n",
+    "after a session that a lambda makes": (
+        f"{MADE}{ONE}start = lambda: tf.Session(config=config)\n{TWO}start()\n"
+    ),
     "after a session, for another of the same settings": (
         f"{MADE}{ONE}{RUN}{TWO}other = tf.ConfigProto()\n"
         "other.CopyFrom(config)\ntf.Session(config=other)\n"
     ),
     "and is cleared after the session": f"{MADE}{ONE}{TWO}{RUN}config.Clear()\n",
-    "and the parameters were cleared before": f"{MADE}custom_op.parameter_map.clear()\n{ONE}{TWO}{RUN}",
+    "and the parameters were cleared before": (
+        f"{MADE}custom_op.parameter_map.clear()\n{ONE}{TWO}{RUN}"
+    ),
     "in methods": (
         "class Net:\n    def __init__(self):\n"
         f"{indent(indent(move_to_self(MADE + ONE)))}        self.more()\n"
@@ -117,8 +123,8 @@ IN_TIME = {
 
 @pytest.mark.parametrize("name", IN_TIME)
 def test_what_is_in_force_is_carried_over_whatever_stands_around(name: str) -> None:
-    settings, left = draft_options(HEAD + IN_TIME[name])
-    assert settings == BOTH, left
+    keys, reasons = draft_options(HEAD + IN_TIME[name])
+    assert keys == BOTH, reasons
 
 
 @pytest.mark.parametrize(
@@ -147,6 +153,8 @@ def test_a_number_of_thousands_of_digits_stops_no_reading(
         "sess = tf.Session(config=config)\n"
     )
     (tmp_path / "profiles").mkdir()
-    done = {verb: run(verb, "a.py") for verb in ("import", "scan", "adopt")}
-    assert "hccl_timeout = 600" in done["import"].out
-    assert not [one for one in done.values() if "NP831" in one.out + one.err]
+    made, scanned, adopted = run("import", "a.py"), run("scan", "a.py"), run("adopt", "a.py")
+    assert "hccl_timeout = 600" in made.out
+    assert "NP831" not in made.out + made.err
+    assert "NP831" not in scanned.out + scanned.err
+    assert "NP831" not in adopted.out + adopted.err

@@ -1,6 +1,4 @@
-"""Files that are no Python and no plain shell: what each kind sets, what it says and does not
-carry, and where.
-"""
+"""Files other than Python and plain shell: what each kind sets, what is not carried over, where."""
 
 from __future__ import annotations
 
@@ -28,18 +26,17 @@ from support.running import Run
 
 @pytest.mark.parametrize("case", READ)
 def test_every_kind_of_file_says_what_it_sets(case: str) -> None:
-    name, text, wanted = READ[case]
-    assert settings(text, name) == wanted
+    name, text, expected = READ[case]
+    assert settings(text, name) == expected
     assert may_hold_settings(name, text.encode())
 
 
 @pytest.mark.parametrize("case", KUBERNETES)
 def test_containers_and_config_maps_say_what_they_set(case: str) -> None:
-    text, wanted = KUBERNETES[case]
-    assert settings(text, "a.yaml") == wanted
-    assert all(other.name.isidentifier() for other in imported(text, "a.yaml").other_variables), (
-        "a file name is no variable"
-    )
+    text, expected = KUBERNETES[case]
+    assert settings(text, "a.yaml") == expected
+    other_names = [variable.name for variable in imported(text, "a.yaml").others]
+    assert all(map(str.isidentifier, other_names)), "a file name is no variable"
 
 
 @pytest.mark.parametrize("case", CONFIGS)
@@ -47,13 +44,12 @@ def test_settings_in_a_config_are_told_of_where_that_is_certain_and_never_carrie
     case: str, run: Run, tmp_path: Path
 ) -> None:
     name, text, keys = CONFIGS[case]
-    found = imported(text, name).settings
-    assert [one.key for one in found] == keys
-    assert all(
-        one.surface == "config" and one.reason.endswith("the script that reads it decides")
-        for one in found
-    )
-    assert [one.severity for one in findings(text, name)] == ["info"] * bool(keys)
+    read = imported(text, name).found
+    assert [setting.key for setting in read] == keys
+    assert {setting.surface for setting in read} <= {"config"}
+    for setting in read:
+        assert setting.reason.endswith("the script that reads it decides")
+    assert [finding.severity for finding in findings(text, name)] == (["info"] if keys else [])
     write(tmp_path, {name: text})
     assert run("scan", str(tmp_path / name)).code == 0
     made = run("import", str(tmp_path / name))
@@ -107,25 +103,30 @@ def test_a_file_of_a_kind_that_is_not_read_is_reported_if_named_and_skipped_belo
     text, flags = UNREAD[name]
     write(tmp_path, {f"d/{name}": text, "d/x.sh": "export HCCL_BUFFSIZE=200\n"})
     done = run(verb, tmp_path / "d" / name)
-    said = done.out + done.err
+    output = done.out + done.err
     assert done.code == 2
-    assert "NP801" in said
-    assert " are not read" in said
-    assert f"npuprof env NAME {flags}" in said
+    assert "NP801" in output
+    assert " are not read" in output
+    assert f"npuprof env NAME {flags}" in output
     done = run(verb, tmp_path / "d")
-    assert (done.code, name in done.out + done.err) == (0, False)
+    assert done.code == 0
+    assert name not in done.out + done.err
 
 
-def test_places_are_those_of_the_names() -> None:
-    text = 'ENV A=1 \\\n  HCCL_ALGO="x"\n'
-    assert [(one.line, one.column) for one in imported(text, "Dockerfile").settings] == [(2, 3)]
-    text = '{"env":\n  {"HCCL_ALGO": "x", "HCCL_IF_IP": "y"}}'
-    assert [(one.line, one.column) for one in imported(text, "x.json").settings] == [
-        (2, 4),
-        (2, 22),
-    ]
-    text = "#SBATCH --export=ALL,HCCL_ALGO=1\n"
-    assert [(one.line, one.column) for one in imported(text, "x.slurm").settings] == [(1, 22)]
+#: A file, its text, and line and column of each name of a variable.
+LOCATED = [
+    ("Dockerfile", 'ENV A=1 \\\n  HCCL_ALGO="x"\n', [(2, 3)]),
+    ("x.json", '{"env":\n  {"HCCL_ALGO": "x", "HCCL_IF_IP": "y"}}', [(2, 4), (2, 22)]),
+    ("x.slurm", "#SBATCH --export=ALL,HCCL_ALGO=1\n", [(1, 22)]),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "positions"), LOCATED, ids=["docker", "json", "slurm"])
+def test_places_are_those_of_the_names(
+    name: str, text: str, positions: list[tuple[int, int]]
+) -> None:
+    read = imported(text, name).found
+    assert [(setting.line, setting.column) for setting in read] == positions
 
 
 @pytest.mark.parametrize(
@@ -155,7 +156,7 @@ def test_a_name_tells_the_kind(name: str, kind: str) -> None:
     assert is_script_candidate(name) == (kind not in ("", "unit") or name == "environment")
 
 
-#: Files whose name tells no kind, and what is said of them.
+#: Files whose name tells no kind, their texts, and a part of the output.
 NAMELESS = {
     "an env file": ("npu.list", "HCCL_CONNECT_TIMEOUT=9000\nHCCL_IF_IP=1\n", "NP203"),
     "an export as JSON": (
@@ -176,22 +177,23 @@ NAMELESS = {
 
 @pytest.mark.parametrize("case", NAMELESS)
 def test_a_file_that_is_named_is_known_by_its_text(case: str, run: Run, tmp_path: Path) -> None:
-    name, text, said = NAMELESS[case]
+    name, text, output = NAMELESS[case]
     write(tmp_path, {f"d/{name}": text})
     done = run("scan", tmp_path / "d" / name)
-    assert (done.code, said in done.out, "NP801" in done.out) == (
-        1 if said == "NP203" else 2,
-        True,
-        said != "NP203",
-    )
+    is_known = output == "NP203"
+    assert done.code == (1 if is_known else 2)
+    assert output in done.out
+    assert ("NP801" in done.out) != is_known
     if "." in name:
         assert run("scan", tmp_path / "d").code == 0
 
 
 @pytest.mark.parametrize("verb", ["import", "scan"])
 def test_help_names_every_kind_of_file(verb: str, run: Run) -> None:
-    said = " ".join(run(verb, "--help").out.split())
-    assert [kind.shown for kind in KINDS.values() if (kind.shown in said) != bool(kind.read)] == []
+    text = " ".join(run(verb, "--help").out.split())
+    assert [kind.shown for kind in KINDS.values() if kind.shown in text] == [
+        kind.shown for kind in KINDS.values() if kind.read
+    ]
 
 
 LINES = st.lists(
@@ -206,6 +208,6 @@ def test_what_is_told_of_a_file_of_variables_is_what_python_dotenv_reads(text: s
     with mock.patch.object(
         env_files, "import_shell_script", wraps=env_files.import_shell_script
     ) as as_script:
-        told = settings(text, "x.env").get("env.HCCL_ALGO", "<nothing>")
-    assume(not str(told).startswith("<") and not as_script.called)
-    assert dotenv_values(stream=io.StringIO(text)).get("HCCL_ALGO") == told
+        value = settings(text, "x.env").get("env.HCCL_ALGO", "<nothing>")
+    assume(not str(value).startswith("<") and not as_script.called)
+    assert dotenv_values(stream=io.StringIO(text)).get("HCCL_ALGO") == value

@@ -6,7 +6,7 @@ import pytest
 
 from npuprof.model import Context
 from npuprof.scripts.configuration import configure_launch
-from npuprof.scripts.launches import list_launches
+from npuprof.scripts.launches import Launch, list_launches
 from npuprof.scripts.reading import import_script
 
 SERVE = "vllm serve m --max-num-seqs 8"
@@ -65,25 +65,23 @@ FILES = {
 }
 
 
+def list_vllm_launches(file: str, text: str) -> list[Launch]:
+    launches = list_launches(import_script(file, text.encode()))
+    return [launch for launch in launches if launch.surface == "vllm"]
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_a_launch_has_the_variables_that_reach_it(name: str) -> None:
-    file, text, reaching = FILES[name]
-    launches = [
-        launch
-        for launch in list_launches(import_script(file, text.encode()))
-        if launch.surface == "vllm"
-    ]
-    assert [[variable.name for variable in launch.environment] for launch in launches] == reaching
+    file, text, variables = FILES[name]
+    environments = [launch.environment for launch in list_vllm_launches(file, text)]
+    names = [[variable.name for variable in environment] for environment in environments]
+    assert names == variables
 
 
 def test_a_rule_between_a_variable_and_an_argument_is_judged_on_one_path_only() -> None:
     """Rules see a launch as a preset: the variable of another branch does not break them."""
     text = f"if [ $1 ]; then\n  export HCCL_BUFFSIZE=200\nelse\n  {SERVE}\nfi\n"
-    (launch,) = (
-        launch
-        for launch in list_launches(import_script("a.sh", text.encode()))
-        if launch.surface == "vllm"
-    )
+    (launch,) = list_vllm_launches("a.sh", text)
     together = [set(view.found) for view in configure_launch("a.sh", launch, Context())]
     assert {"vllm.max-num-seqs", "vllm.model"} in together
     assert not any({"env.HCCL_BUFFSIZE", "vllm.max-num-seqs"} <= found for found in together)
