@@ -16,13 +16,20 @@ from npuprof.catalog.condition import find_key
 from npuprof.checks.view import Fault, View, build_asked_scope, find_chip, narrow_scope
 from npuprof.model import Context, Finding, Origin, Place
 from npuprof.scripts.launches import Launch
-from npuprof.scripts.script_records import EMPTY, UNSET, LocatedRecord, ScriptSetting
+from npuprof.scripts.script_records import (
+    EMPTY,
+    UNSET,
+    Branch,
+    Branches,
+    LocatedRecord,
+    ScriptSetting,
+)
 
 #: The value of a setting that the run decides: equal to nothing.
 UNDECIDED = object()
 
 #: The maximum number of paths; each is checked with all settings.
-_MOST_WAYS = 300
+_MOST_PATHS = 300
 
 #: Surfaces of scripts that create a session: training or inference, often unknown which, but never
 #: a conversion.
@@ -55,8 +62,8 @@ class _Nothing:
 class ScriptView(View):
     """A view of a script's settings; see ``checks.view.View`` for the queries.
 
-    ``found`` are the certain settings, ``maybe`` others that may apply; ``closed``: settings that
-    are missing are unset.
+    ``certain`` are settings that apply, ``possible`` others that may apply; ``closed``: settings
+    that are missing are unset.
     """
 
     reports_undecided = False
@@ -64,24 +71,17 @@ class ScriptView(View):
     def __init__(
         self,
         name: str,
-        found: dict[str, ScriptSetting],
-        maybe: dict[str, ScriptSetting],
+        certain: dict[str, ScriptSetting],
+        possible: dict[str, ScriptSetting],
         requested: Context,
         surface: str,
         closed: bool,
     ) -> None:
-        self.found = found
-        self.maybe = maybe
+        self.certain = certain
+        self.possible = possible
         self.surface = surface
         self.closed = closed
-        # the content of a file counts, if it was read
-        seen = {
-            key: setting.value if setting.assigned.content is None else setting.assigned.content
-            for key, setting in found.items()
-        }
-        self.settings = {
-            key: UNDECIDED if found[key].reason else value for key, value in seen.items()
-        }
+        self.settings = {key: _find_checked_value(setting) for key, setting in certain.items()}
         self.names = tuple(self.settings)
         self.requested = requested
         online = "online-inference" if self.settings.get("graph_run_mode") == 0 else None
@@ -91,11 +91,9 @@ class ScriptView(View):
         self.named = self.scope.families
         if surface == "atc" and (chip := find_chip(self.settings)):
             self.scope = narrow_scope(self.scope, chip[1])
-        self.scenario, self.releases, self.families = (
-            self.scope.scenario,
-            self.scope.releases,
-            self.scope.families,
-        )
+        self.scenario = self.scope.scenario
+        self.releases = self.scope.releases
+        self.families = self.scope.families
         self.memory = {}  # not shared: results depend on more than the values
         self.config = cast(
             "Any",
@@ -111,35 +109,34 @@ class ScriptView(View):
             name: text.replace("this preset", "this script").replace("a preset", "a script")
             for name, text in texts.items()
         }
-        return place_fault(
-            fault._replace(**texts),
-            self.found.get(key) or self.maybe.get(key) or next(iter(self.found.values())),
-        )
+        setting = self.certain.get(key) or self.possible.get(key)
+        return place_fault(fault._replace(**texts), setting or next(iter(self.certain.values())))
 
     def is_decided(self, key: str) -> bool:
         """Return whether the script determines a setting's value."""
-        return not self.found[key].reason
+        return not self.certain[key].reason
 
     def may_be_given(self, keys: Iterable[str], of_conversion: bool) -> bool:
         """Return whether a flag may be on the command line without being certain."""
-        return not self.closed or any(key in self.maybe for key in keys)
+        return not self.closed or any(key in self.possible for key in keys)
 
     def look_up_written(self, path: tuple[str, ...]) -> tuple[bool | None, Any]:
-        """Return whether an operand of a team rule is set, and its value: a certainly unset one
-        compares to nothing.
+        """Return whether an operand of a team rule is set, and its value.
+
+        A certainly unset one compares to nothing.
         """
         key, _ = find_key(path)
         if path == ("scenario",):
             return self.lookup_operand(path, {})
-        if key in self.found:
+        if key in self.certain:
             return super().look_up_written(path) if self.is_decided(key) else (True, None)
-        known = (
+        is_certainly_unset = (
             self.closed
-            and key not in self.maybe
+            and key not in self.possible
             and "." not in key
             and self.surface not in _PARTIAL_SURFACES
         )
-        return (False, NOTHING) if known else (None, None)
+        return (False, NOTHING) if is_certainly_unset else (None, None)
 
     def lookup_operand(
         self, path: tuple[str, ...], point: Mapping[str, str | None]
@@ -149,126 +146,140 @@ class ScriptView(View):
         if head == "scenario" and self.scenario is None:
             return None, _SomeOnlineScenario() if self.surface in _ONLINE_SURFACES else None
         key, _ = find_key(path)
-        if key in point or key == "scenario" or key in self.found:
-            return (
-                super().lookup_operand(path, point)
-                if key not in self.found or self.is_decided(key)
-                else (True, None)
-            )
-        if key in self.maybe or "." in key or not self.closed:
+        if key in self.certain and not self.is_decided(key):
+            return True, None
+        if key in point or key == "scenario" or key in self.certain:
+            return super().lookup_operand(path, point)
+        if key in self.possible or "." in key or not self.closed:
             return None, None
         if self.surface == "run_config" and head in catalog.estimator_defaults():
             return True, catalog.estimator_defaults()[head]
-        if (
-            self.surface in _PARTIAL_SURFACES
-            and (option := catalog.find_option(head))
-            and self.surface not in option.spelling
-        ):
-            return None, None  # set elsewhere, if at all
+        if self.surface in _PARTIAL_SURFACES:
+            option = catalog.find_option(head)
+            if option and self.surface not in option.spelling:
+                return None, None  # set elsewhere, if at all
         return super().lookup_operand(path, point)
 
 
 NOTHING = _Nothing()
 
 
-def place_fault(fault: Fault, at: ScriptSetting | LocatedRecord) -> Finding:
-    """Return a fault as a finding at the place of a setting or another record of a script."""
-    place = Place(at.file, at.line, at.column)
-    key = at.key if isinstance(at, ScriptSetting) else ""
+def _find_checked_value(setting: ScriptSetting) -> Any:
+    """Return the value of a setting for checks; the content of a file counts, if it was read."""
+    if setting.reason:
+        return UNDECIDED
+    content = setting.assigned.content
+    return setting.value if content is None else content
+
+
+def place_fault(fault: Fault, record: ScriptSetting | LocatedRecord) -> Finding:
+    """Return a fault as a finding at the location of a setting or another record of a script."""
     return Finding(
         fault.code,
         fault.message,
         fault.why,
         fault.hint,
-        key=key,
-        where=place,
+        key=record.key if isinstance(record, ScriptSetting) else "",
+        where=Place(record.file, record.line, record.column),
         severity=fault.severity,
     )
 
 
 def configure_launch(name: str, launch: Launch, requested: Context) -> list[ScriptView]:
-    """Return a configuration for each path through the branches around a launch of the file
-    ``name``, at most ``_MOST_WAYS``.
+    """Return a configuration for each path through the branches around a launch.
 
-    Settings that may be lost are in none.
+    ``name`` is the file of the launch. There are at most ``_MOST_PATHS``. Settings that may be lost
+    are in none.
     """
     closed = launch.site is not None and launch.site.closed and not launch.sets_unknown_keys
-    usable = _place_under_functions(
-        item for item in (*launch.environment, *launch.settings) if item.key and not _is_apart(item)
+    usable = _add_call_conditions(
+        setting
+        for setting in (*launch.environment, *launch.settings)
+        if setting.key and not _is_excluded(setting)
     )
     base = launch.site.branches if launch.site else ()
-    numbers = {
-        place: number
-        for number, place in enumerate(dict.fromkeys(setting.branches for setting in usable))
-    }
-    always = {number for place, number in numbers.items() if place == base[: len(place)]}
-    steps = [(numbers[setting.branches], setting) for setting in usable]
-    arms: dict[int, dict[int, set[int]]] = {}  #: the places in each arm of each ``if``
-    for place, number in numbers.items():
-        for branch in place:
-            arms.setdefault(branch[0], {}).setdefault(branch[1], set()).add(number)
-    result = []
-    ways = {setting.branches for setting in usable if setting.surface == launch.surface} | {
-        base
-    }  # not those of its environment
-    for way in sorted(ways, key=lambda branches: (len(branches), str(branches)))[:_MOST_WAYS]:
-        sure = always.union(
-            numbers[way[:end]] for end in range(len(way) + 1) if way[:end] in numbers
-        )
-        known = sure.union(
-            *(
-                places
-                for branch in way
-                for arm, places in arms.get(branch[0], {}).items()
-                if arm != branch[1]
-            )
-        )
+    # not those of its environment
+    paths = {setting.branches for setting in usable if setting.surface == launch.surface} | {base}
+    conditions = _Conditions(setting.branches for setting in usable)
+    numbered = [(conditions.numbers[setting.branches], setting) for setting in usable]
+    always = conditions.list_outer(base)
+    views = []
+    for path in sorted(paths, key=lambda path: (len(path), str(path)))[:_MOST_PATHS]:
+        true = always | conditions.list_outer(path)
+        false = conditions.list_excluded(path) - true
         certain: dict[str, ScriptSetting] = {}
-        maybe: dict[str, ScriptSetting] = {}
-        for number, setting in steps:
-            is_certain = number in sure and setting.reason != UNSET
-            if is_certain or number not in known or setting.reason == UNSET:
-                now, before = (certain, maybe) if is_certain else (maybe, certain)
-                now[setting.key] = setting
-                if setting.key in before:
-                    del before[setting.key]
+        possible: dict[str, ScriptSetting] = {}
+        for number, setting in numbered:  # in execution order: later ones replace earlier ones
+            if number in true and setting.reason != UNSET:
+                certain[setting.key] = setting
+                possible.pop(setting.key, None)
+            elif number not in false or setting.reason == UNSET:
+                possible[setting.key] = setting
+                certain.pop(setting.key, None)
         if certain:
-            result.append(ScriptView(name, certain, maybe, requested, launch.surface, closed))
-    return result
+            views.append(ScriptView(name, certain, possible, requested, launch.surface, closed))
+    return views
 
 
-def _is_apart(setting: ScriptSetting) -> bool:
-    """Return whether a setting cannot be combined with others: it never runs, or the others may run
-    without it.
-    """
-    return (
-        setting.dead
-        or setting.unused == EMPTY
-        or bool(setting.surface == "env" and setting.unused)
-        or is_setting_unread(setting)
-    )
+class _Conditions:
+    """The conditions of settings, by number: their texts would be hashed again for each path."""
+
+    def __init__(self, conditions: Iterable[Branches]) -> None:
+        self.numbers: dict[Branches, int] = {}
+        #: the conditions in each arm of each ``if``
+        self._arms: dict[int, dict[int, set[int]]] = {}
+        for branches in conditions:
+            if branches in self.numbers:
+                continue
+            number = self.numbers[branches] = len(self.numbers)
+            for branch in branches:
+                arms = self._arms.setdefault(branch.number, {})
+                arms.setdefault(branch.arm, set()).add(number)
+
+    def list_outer(self, path: Branches) -> set[int]:
+        """Return the conditions that are true on a path: the starts of its branches."""
+        starts = (path[:end] for end in range(len(path) + 1))
+        return {self.numbers[start] for start in starts if start in self.numbers}
+
+    def list_excluded(self, path: Branches) -> set[int]:
+        """Return the conditions that are false on a path, in other arms of its branches."""
+        excluded: set[int] = set()
+        for branch in path:
+            for arm, numbers in self._arms.get(branch.number, {}).items():
+                if arm != branch.arm:
+                    excluded |= numbers
+        return excluded
+
+
+def _is_excluded(setting: ScriptSetting) -> bool:
+    """Return whether a setting is in no configuration: it never runs, or others run without it."""
+    if setting.dead or setting.unused == EMPTY:
+        return True
+    return bool(setting.surface == "env" and setting.unused) or is_setting_unread(setting)
 
 
 def is_setting_unread(setting: ScriptSetting) -> bool:
-    """Return whether the adapter would not find the value at its place in the script."""
+    """Return whether the adapter would not find the value where the script assigns it."""
     if setting.surface == "global_options":
         return setting.name not in list_attribute_paths()
+    if setting.surface != "session":
+        return False
     option = catalog.find_option(setting.name)
-    return setting.surface == "session" and (
-        option is None or (option.field or setting.field) != setting.field
-    )
+    return option is None or (option.field or setting.field) != setting.field
 
 
-def _place_under_functions(settings: Iterable[ScriptSetting]) -> list[ScriptSetting]:
-    """Return process-wide settings as conditional on calls of their functions, as the called ones
-    are unknown.
+def _add_call_conditions(settings: Iterable[ScriptSetting]) -> list[ScriptSetting]:
+    """Return process-wide settings as conditional on calls of their functions.
+
+    Which functions are called is unknown.
     """
-    result = list(settings)
-    names = dict.fromkeys(setting.function for setting in result if setting.function)
-    calls = {name: (-1 - number, 0, f"{name}() is called") for number, name in enumerate(names)}
-    return [
-        setting._replace(branches=(calls[setting.function], *setting.branches))
-        if setting.function
-        else setting
-        for setting in result
-    ]
+    calls: dict[str, Branch] = {}
+    result = []
+    for setting in settings:
+        if setting.function:
+            number = -1 - len(calls)  # negative: others are numbers of statements
+            call = Branch(number, 0, f"{setting.function}() is called")
+            branch = calls.setdefault(setting.function, call)
+            setting = setting._replace(branches=(branch, *setting.branches))
+        result.append(setting)
+    return result

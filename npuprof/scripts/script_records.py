@@ -1,14 +1,10 @@
-"""Records of parsed scripts: settings with values or reasons, other records, sites, and
-their file.
-"""
+"""Records of parsed scripts: settings with values or reasons, other records, and their file."""
 
 from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_right
-from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from npuprof.model import Finding, Record
 
@@ -40,9 +36,19 @@ OTHER = "other"
 #: Replaces the script's own folder in a path; no text of a script contains it.
 HERE = "\ufdd0"
 
-#: One condition of a setting: the number of the ``if``, the index of its arm (from 0; for ``else``,
-#: minus the number of arms), and the test as text.
-Branch = tuple[int, int, str]
+
+class Branch(NamedTuple):
+    """One condition of a setting.
+
+    ``number`` identifies the ``if``, ``arm`` is the index of its arm (from 0; for ``else``, minus
+    the number of arms), ``test`` its text. A tuple: compared and hashed for every setting.
+    """
+
+    number: int
+    arm: int
+    test: str
+
+
 #: All conditions of a setting or an object, outermost first.
 Branches = tuple[Branch, ...]
 
@@ -53,22 +59,15 @@ Position = tuple[int, int]
 Converted = tuple[Any, str]
 
 
-def find_position(text: str, at: int) -> Position:
+def find_position(text: str, offset: int) -> Position:
     """Return the line and column of an offset in a text."""
-    starts = _find_line_starts(text)
-    line = bisect_right(starts, at)
-    return line, at - starts[line - 1] + 1
+    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
 
 
-@lru_cache(1)  # a text is asked for many offsets, one after the other
-def _find_line_starts(text: str) -> list[int]:
-    return [0, *(match.end() for match in re.finditer("\n", text))]
-
-
-def are_exclusive(place: Branches, other: Branches) -> bool:
-    """Return whether two places can never run together: different arms of one ``if``."""
-    arms = {branch[0]: branch[1] for branch in other}
-    return any(arms.get(branch[0], branch[1]) != branch[1] for branch in place)
+def are_exclusive(branches: Branches, other: Branches) -> bool:
+    """Return whether two statements never run together: they are in different arms of an ``if``."""
+    arms = {branch.number: branch.arm for branch in other}
+    return any(arms.get(branch.number, branch.arm) != branch.arm for branch in branches)
 
 
 _LINE = re.compile(r"\bline (\d+)\b")
@@ -83,10 +82,10 @@ class LocatedRecord(Record):
 
 
 class ScriptLocation(LocatedRecord):
-    """The place of a setting in a file, from 1.
+    """The location of a setting in a file, from 1.
 
-    ``part`` is the place for users: ``cell 3, line 5``. For settings of another ``file``, ``call``
-    is line and column of the call or source command in the script.
+    ``part`` is the location for users: ``cell 3, line 5``. For settings of another ``file``,
+    ``call`` is line and column of the call or source command in the script.
     """
 
     part: str = ""
@@ -165,9 +164,7 @@ class ScriptSetting(Record):
 
     @property
     def position(self) -> Position:
-        """Its line and column in the script itself: for settings of another file, those
-        of the call.
-        """
+        """Its line and column in the script; for settings of another file, those of the call."""
         return self.location.call or (self.line, self.column)
 
     @property
@@ -183,9 +180,9 @@ class ScriptSetting(Record):
     @property
     def condition(self) -> str:
         """The conditions of the setting, as one text; empty if it always applies."""
-        return " and ".join(
-            text if len(self.branches) == 1 else f"({text})" for _, _, text in self.branches
-        )
+        if len(self.branches) == 1:
+            return self.branches[0].test
+        return " and ".join(f"({branch.test})" for branch in self.branches)
 
     def with_value(self, **fields: Any) -> ScriptSetting:
         """Return the setting with other fields of its value."""
@@ -200,12 +197,9 @@ def remove_script_folder(value: Any) -> tuple[Any, bool]:
     """Return a value without the mark of the script's folder, and whether it had one."""
     if isinstance(value, str) and HERE in value:
         return value.replace(HERE, ""), True
-    mark = HERE.encode()
-    return (
-        (value.replace(mark, b""), True)
-        if isinstance(value, bytes) and mark in value
-        else (value, False)
-    )
+    if isinstance(value, bytes) and HERE.encode() in value:
+        return value.replace(HERE.encode(), b""), True
+    return value, False
 
 
 OtherRecord = TypeVar("OtherRecord", bound=Record)
@@ -213,10 +207,10 @@ OwnRecord = TypeVar("OwnRecord", bound=LocatedRecord)
 
 
 class BrokenExport(LocatedRecord):
-    """An ineffective export of a shell script: the intended ``name`` and the ``written`` one, which
-    is invalid.
+    """An ineffective export of a shell script.
 
-    If the name is right, there are blanks around ``=``.
+    ``name`` is intended, ``written`` is invalid. If the two are equal, there are blanks around
+    ``=``.
     """
 
     name: str
@@ -236,9 +230,7 @@ class VariableRead(LocatedRecord):
 
 
 class IdleConfig(Record):
-    """An unused configuration: its name, the scopes of its settings, and a session of
-    the script.
-    """
+    """An unused configuration: its name, the scopes of its settings, and a session of the script."""
 
     line: int
     name: str
@@ -310,10 +302,10 @@ class ImportedFile(Record):
 
 
 class PartLine(Record):
-    """One line: the start of its JSON string in the file, that string, the cell number, and its
-    line number in the cell.
+    """One line of a notebook.
 
-    ``start`` is the start of the line in the text.
+    ``line`` and ``column`` are the start of its JSON string in the file, ``text`` is that string,
+    ``start`` the offset of the line in it. ``number`` is its line number in the ``cell``.
     """
 
     line: int
@@ -331,33 +323,30 @@ class PartLocations:
         self._lines = lines
         self.text = text
 
-    def find_location(self, line: int, column: int) -> tuple[int, int, str]:
-        """Return line and column in the file, and the part for users: ``cell 3, line 5``."""
+    def find_location(self, line: int, column: int) -> ScriptLocation:
+        """Return the location in the file of a line and column of the text."""
         if not 0 < line <= len(self._lines):
-            return line, column, ""
+            return ScriptLocation("", line, column)
         part = self._lines[line - 1]
-        before = json.dumps(
-            part.text[: part.start + max(column - 1, 0)], ensure_ascii=False
-        )  # as Jupyter writes it
-        return (
-            part.line,
-            part.column + len(before) - 1,
-            f"cell {part.cell}, line {part.number}" if part.cell else "",
-        )
+        # as Jupyter writes it
+        before = json.dumps(part.text[: part.start + max(column - 1, 0)], ensure_ascii=False)
+        cell = f"cell {part.cell}, line {part.number}" if part.cell else ""
+        return ScriptLocation("", part.line, part.column + len(before) - 1, cell)
 
     def locate_finding(self, finding: Finding) -> Finding:
-        """Return a finding at its place in the file; its message names the cell."""
+        """Return a finding at its location in the file; its texts name cells instead of lines."""
         if finding.where is None or not finding.where.line:
             return finding
-        line, column, part = self.find_location(finding.where.line, finding.where.column)
-        placed = finding._replace(
-            where=finding.where._replace(line=line, column=column if finding.where.column else 0)
+        location = self.find_location(finding.where.line, finding.where.column)
+        column = location.column if finding.where.column else 0
+        why = _LINE.sub(self._name_cell, finding.why)
+        return finding._replace(
+            where=finding.where._replace(line=location.line, column=column),
+            message=_LINE.sub(self._name_cell, finding.message),
+            why=f"It is in {location.part}. {why}".rstrip() if location.part else why,
+            hint=_LINE.sub(self._name_cell, finding.hint),
         )
-        texts = (finding.message, finding.why, finding.hint)
-        message, why, hint = (
-            _LINE.sub(lambda match: self.find_location(int(match[1]), 1)[2] or match[0], text)
-            for text in texts
-        )
-        return placed._replace(
-            message=message, why=f"It is in {part}. {why}".rstrip() if part else why, hint=hint
-        )
+
+    def _name_cell(self, match: re.Match[str]) -> str:
+        """Return the cell and the line in it instead of ``line N`` of the text."""
+        return self.find_location(int(match[1]), 1).part or match[0]

@@ -1,4 +1,7 @@
-"""Splits shell text into commands and words by its quoting rules, without expansion."""
+"""Splits shell text into commands and words by its quoting rules, without expansion.
+
+A word is what POSIX calls so: a command name, an argument or an assignment, with its quotes.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +12,21 @@ from itertools import groupby
 
 _TOKEN = re.compile(
     r"""(?P<blank>[ \t\r]+|\\\r?\n|\#[^\n]*)|(?P<newline>\n)
-    |<<(?!<)-?[ \t]*(?:'(?P<raw>[^'\n]+)'|"(?P<quoted>[^"\n]+)"|\\?(?P<mark>[\w.-]+))
+    |<<(?!<)-?[ \t]*(?:'(?P<raw>[^'\n]+)'|"(?P<quoted>[^"\n]+)"|\\?(?P<plain>[\w.-]+))
     |(?P<redirection>&>|<<<|[<>][&|]?)|(?P<separator>&&|\|\||[;&|()])""",
     re.VERBOSE,
 )
 #: The first characters of tokens other than words.
 _SPECIAL = frozenset(" \t\r\\#\n<>&;|()")
-#: A whole word without special characters.
+#: A complete word without special characters.
 _PLAIN = re.compile(r"[^ \t\r\n;&|()<>'\"\\$`]+(?=[ \t\r\n;&|()<>]|\Z)")
 #: Parts of a word outside quotes, and inside double quotes; expansions are matched before.
 _PIECE = re.compile(
-    r"'([^']*)'?|\\(?:\n|([^\n]?))|(\$'(?:[^'\\]|\\.)*'?)|(\$|[^ \t\r\n;&|()<>'\"\\$`]+)", re.DOTALL
+    r"'(?P<quoted>[^']*)'?|\\(?:\n|(?P<escaped>[^\n]?))|(?P<ansi>\$'(?:[^'\\]|\\.)*'?)"
+    r"|(?P<plain>\$|[^ \t\r\n;&|()<>'\"\\$`]+)",
+    re.DOTALL,
 )
-_QUOTED_PIECE = re.compile(r"\\(?:\n|([$`\"\\]))|(\\|\$|[^\"\\$`]+)")
+_QUOTED_PIECE = re.compile(r"\\(?:\n|(?P<escaped>[$`\"\\]))|(?P<plain>\\|\$|[^\"\\$`]+)")
 _EXPANSION = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9@*#?$!-])|`[^`]*(?P<end>`?)")
 _INNER_SHELL = re.compile(r"(?:(?:ba|z|k|da)?sh\s+-\w*c|su\s+-c|ssh|eval)\s")
 #: Where a text may name one; patterns that begin with a letter are searched for faster.
@@ -58,14 +63,12 @@ class Word:
         span: tuple[int, int] = (0, 0),
         items: tuple[Word, ...] = (),
     ) -> None:
-        self.line, self.column, self.parts, self.quoted, self.span, self.items = (
-            line,
-            column,
-            parts,
-            quoted,
-            span,
-            items,
-        )
+        self.line = line
+        self.column = column
+        self.parts = parts
+        self.quoted = quoted
+        self.span = span
+        self.items = items
         if len(parts) == 1 and isinstance(parts[0], str):  # nearly all words
             self.text, self.open_part = parts[0], ""
         else:
@@ -133,37 +136,42 @@ def parse_shell_commands(text: str, line: int = 1, column: int = 1) -> Iterator[
     The text begins at a line and a column of its file.
     """
     commands = _Lexer(text, line, column).iterate_commands()
-    return (
-        (each for command in commands for each in _add_inner(command))
-        if _MAY_HOLD_INNER.search(text)
-        else commands
-    )
+    if not _MAY_HOLD_INNER.search(text):
+        return commands
+    return (inner for command in commands for inner in _add_inner(command))
 
 
 def _add_inner(command: Command) -> Iterator[Command]:
-    """Yield a command, and those of a nested shell's text, as in parentheses: ``bash -c TEXT``,
-    ``ssh HOST TEXT``.
+    """Yield a command, and the commands of a nested shell's text, as in parentheses.
+
+    Nested shells are ``bash -c TEXT``, ``ssh HOST TEXT`` and their like.
     """
     yield command
-    for word in command[1:] if command and command[0].keyword == "eval" else ():
-        if not word.open_part:  # the shell itself runs it
-            yield from parse_shell_commands(word.text, word.line, word.column + word.quoted)
+    if command and command[0].keyword == "eval":
+        for argument in command[1:]:
+            if not argument.open_part:  # the shell itself runs it
+                column = argument.column + argument.quoted
+                yield from parse_shell_commands(argument.text, argument.line, column)
     is_remote = False
-    for shell, flag, word in zip(command, command[1:], command[2:], strict=False):
-        name = shell.text.rpartition("/")[2]
+    for shell, flag, argument in zip(command, command[1:], command[2:], strict=False):
+        _, _, name = shell.text.rpartition("/")
         is_remote |= name == "ssh"
-        is_text = (
-            is_remote and word.quoted and flag.text != "-o" and _SEVERAL_WORDS.search(word.text)
+        is_remote_text = (
+            is_remote
+            and argument.quoted
+            and flag.text != "-o"
+            and _SEVERAL_WORDS.search(argument.text)
         )
-        if not is_text and not _INNER_SHELL.fullmatch(f"{name} {flag.text} "):
+        if not is_remote_text and not _INNER_SHELL.fullmatch(f"{name} {flag.text} "):
             continue
-        written = command.text[slice(*word.span)]
+        written = command.text[slice(*argument.span)]
         text = _ESCAPED.sub(r"\1", written[1:-1]) if written[:1] == '"' else written.strip("'")
-        yield command.copy_with([Word(word.line, word.column, ("{",), span=word.span)])
-        for inner in parse_shell_commands(text, word.line, word.column + 1):
+        line, column, span = argument.line, argument.column, argument.span
+        yield command.copy_with([Word(line, column, ("{",), span=span)])
+        for inner in parse_shell_commands(text, line, column + 1):
             inner.parentheses, inner.is_inner = 1, True
             yield inner
-        yield command.copy_with([Word(word.line, word.column, ("}",), span=word.span)])
+        yield command.copy_with([Word(line, column, ("}",), span=span)])
 
 
 class _Lexer:
@@ -172,7 +180,7 @@ class _Lexer:
         self.at = 0
         self.first = line, column
         self.lines = [0, *(match.end() for match in re.finditer("\n", text))]
-        self.marks: list[str] = []  #: of the here-documents that begin on the next line
+        self.delimiters: list[str] = []  #: of the here-documents that begin on the next line
         self.command = Command()
         self.join = ""
         self.parentheses = 0
@@ -202,8 +210,8 @@ class _Lexer:
     def _read_token(self, token: re.Match[str]) -> bool:
         """Return whether a token ends the command before it."""
         kind, text = token.lastgroup, token[0]
-        if kind in ("raw", "quoted", "mark"):
-            self.marks.append(token[kind])
+        if kind in ("raw", "quoted", "plain"):
+            self.delimiters.append(token[kind])
         elif kind == "newline":
             self._skip_documents()
             self.join = "" if self.command else self.join
@@ -213,10 +221,12 @@ class _Lexer:
         return kind in ("newline", "separator")
 
     def _begins_array(self) -> bool:
+        """Return whether the bracket here directly follows ``NAME=``."""
         last = self.command[-1] if self.command else None
         return last is not None and last.span[1] == self.at and last.keyword.endswith("=")
 
     def _add_word(self) -> None:
+        """Add the word or the array that begins here to the command."""
         command = self.command
         if self.text[self.at] == "(":
             name, items = command[-1], self._parse_array()
@@ -245,12 +255,11 @@ class _Lexer:
         return tuple(items)
 
     def _skip_documents(self) -> None:
-        for mark in self.marks:
-            end = re.compile(rf"^[ \t]*{re.escape(mark)}[ \t\r]*$\n?", re.MULTILINE).search(
-                self.text, self.at
-            )
+        for delimiter in self.delimiters:
+            last_line = re.compile(rf"^[ \t]*{re.escape(delimiter)}[ \t\r]*$\n?", re.MULTILINE)
+            end = last_line.search(self.text, self.at)
             self.at = end.end() if end else len(self.text)
-        self.marks = []
+        self.delimiters = []
 
     def _parse_word(self) -> Word:
         if plain := _PLAIN.match(self.text, self.at):  # nearly all words
@@ -267,12 +276,13 @@ class _Lexer:
                 self._parse_double_quotes(pieces)
             elif match := _PIECE.match(self.text, self.at):
                 quoted |= match[0][0] == "'"
-                if match[0] != "\\\n":
-                    pieces.append(
-                        (match[3],) if match[3] else match[1] or match[2] or match[4] or ""
-                    )
-                is_open = match[1] is not None and len(match[0]) == 1 + len(match[1])
-                self.at = match.end() + is_open
+                if match["ansi"]:  # its escapes are not decoded
+                    pieces.append((match["ansi"],))
+                elif match[0] != "\\\n":
+                    pieces.append(match["quoted"] or match["escaped"] or match["plain"] or "")
+                in_quotes = match["quoted"]
+                is_unclosed = in_quotes is not None and len(match[0]) == 1 + len(in_quotes)
+                self.at = match.end() + is_unclosed
             else:
                 break
         return self._place_word(_join_pieces(pieces), quoted, first)
@@ -290,7 +300,7 @@ class _Lexer:
             if self.text[self.at] in "$`" and self._parse_expansion(pieces):
                 continue
             if match := _QUOTED_PIECE.match(self.text, self.at):
-                pieces.append(match[1] or match[2] or "")
+                pieces.append(match["escaped"] or match["plain"] or "")
                 self.at = match.end()
         self.at += 1
 
@@ -310,20 +320,21 @@ class _Lexer:
         return True
 
     def _find_closing(self, at: int) -> int:
-        """Return the end of the brackets that begin at a place, beyond the end of the text if they
-        are unclosed.
+        """Return the end of the brackets that begin at an offset.
+
+        It is beyond the end of the text if they are unclosed.
         """
-        around = [_CLOSING[self.text[at]]]
+        closing = [_CLOSING[self.text[at]]]  # of the brackets and quotes around, innermost last
         at += 1
-        while around:
-            match = _INSIDE[around[-1]].search(self.text, at)
+        while closing:
+            match = _INSIDE[closing[-1]].search(self.text, at)
             if match is None:
                 return len(self.text) + 1
             at = match.end()
-            if match[0] == around[-1]:
-                around.pop()
+            if match[0] == closing[-1]:
+                closing.pop()
             elif match[0][0] not in "\\'":
-                around.append(_CLOSING[match[0][-1]])
+                closing.append(_CLOSING[match[0][-1]])
         return at
 
 

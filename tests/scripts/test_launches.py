@@ -81,7 +81,11 @@ def test_a_launch_has_the_variables_that_reach_it(name: str) -> None:
 def test_a_rule_between_a_variable_and_an_argument_is_judged_on_one_path_only() -> None:
     """Rules see a launch as a preset: the variable of another branch does not break them."""
     text = f"if [ $1 ]; then\n  export HCCL_BUFFSIZE=200\nelse\n  {SERVE}\nfi\n"
-    (launch,) = list_vllm_launches("a.sh", text)
-    together = [set(view.found) for view in configure_launch("a.sh", launch, Context())]
+    (launch,) = (
+        launch
+        for launch in list_launches(import_script("a.sh", text.encode()))
+        if launch.surface == "vllm"
+    )
+    together = [set(view.certain) for view in configure_launch("a.sh", launch, Context())]
     assert {"vllm.max-num-seqs", "vllm.model"} in together
     assert not any({"env.HCCL_BUFFSIZE", "vllm.max-num-seqs"} <= found for found in together)

@@ -46,14 +46,14 @@ from npuprof.scripts.script_records import (
     VariableRead,
 )
 
-#: A variable that a script reads, and one that it sets or gives a default.
+#: A variable that a script reads, and one that it sets or has a default for.
 _READ_NAME = re.compile(r"(?:\$\{?|getenv\(\W|environ\.get\(\W)(\w+)")
 _OTHER_NAME = re.compile(r"(?<![\w$])(?<!\$\{)(?<!\$\{[#!])(\w+)|\{(\w+):?=")
 #: Why a setting has no effect: the call that used its object, and its line.
-_LATE = re.compile(rf"{TOO_LATE}\S.* \(line (\d+)\)")
+_LATE = re.compile(rf"{TOO_LATE}\S.* \(line (?P<line>\d+)\)")
 #: Age findings that do not apply to a surface: ATC values are checked as flags, TF 2 has its own
 #: releases.
-_NO_MATTER = {"atc": ("NP203",), "global_options": ("NP404", "NP405", "NP408")}
+_INAPPLICABLE = {"atc": ("NP203",), "global_options": ("NP404", "NP405", "NP408")}
 
 
 def check_script(
@@ -82,19 +82,16 @@ def check_script(
         *_check_names(imported),
     ]
     lost = list(_check_estimator_sessions(imported, launches))
-    places = {
-        (finding.where, finding.key) for finding in lost
-    }  # the age of an ineffective setting does not matter
+    # the age of an ineffective setting does not matter
+    lost_settings = {(finding.where, finding.key) for finding in lost}
     findings = [
-        *(
-            finding
-            for finding in findings
-            if finding.code != "NP501" or (finding.where, finding.key) not in places
-        ),
-        *lost,
+        finding
+        for finding in findings
+        if finding.code != "NP501" or (finding.where, finding.key) not in lost_settings
     ]
     unique = {
-        (finding.code, finding.where, finding.key, finding.message): finding for finding in findings
+        (finding.code, finding.where, finding.key, finding.message): finding
+        for finding in (*findings, *lost)
     }
     return sorted(
         _name_calls(imported, unique.values()),
@@ -103,22 +100,15 @@ def check_script(
 
 
 def _name_calls(imported: ImportedFile, findings: Iterable[Finding]) -> list[Finding]:
-    """Return findings with the calling line of the script, for findings in a called or
-    sourced file.
-    """
-    does = (
-        "The file is sourced"
-        if any(not called.name for called in imported.followed)
-        else "The function is called"
-    )
-    foreign = [
-        (Place(item.file, item.line, item.column), item.location.call)
-        for item in imported.settings
-        if item.file != imported.file
-    ]
-    callers: dict[Place | None, str] = {
-        place: f" {does} in {imported.file}:{call[0]}." for place, call in foreign if call
-    }
+    """Return findings; those in a called or sourced file name the line of the script."""
+    is_sourced = any(not called.name for called in imported.followed)
+    statement = "The file is sourced" if is_sourced else "The function is called"
+    callers: dict[Place | None, str] = {}
+    for setting in imported.settings:
+        if setting.file != imported.file and setting.location.call:
+            line, _ = setting.location.call
+            where = Place(setting.file, setting.line, setting.column)
+            callers[where] = f" {statement} in {imported.file}:{line}."
     return [
         finding._replace(why=f"{finding.why}{callers.get(finding.where, '')}".lstrip())
         for finding in findings
@@ -139,41 +129,38 @@ def _build_commented_fault(setting: ScriptSetting) -> Fault:
 def _check_launch(
     imported: ImportedFile, launch: Launch, requested: Context, team: Sequence[TeamRule]
 ) -> Iterator[Finding]:
-    """Yield the findings about one launch: about all its settings together, and about
-    each alone.
-    """
+    """Yield the findings about one launch: about all its settings together, and about each."""
     for view in configure_launch(imported.file, launch, requested):
-        yield from _sift_findings(view, (item.finding for item in judge_together(view, team)))
-    every = {
+        yield from _sift_findings(view, (finding for finding, _ in judge_together(view, team)))
+    by_key = {
         setting.key: setting for setting in (*launch.environment, *launch.settings) if setting.key
     }
-    whole = ScriptView(imported.file, every, {}, requested, launch.surface, False)
+    complete = ScriptView(imported.file, by_key, {}, requested, launch.surface, False)
     for setting in launch.settings:
-        for fault in () if setting.dead else _find_single_faults(setting, whole):
-            may_be_taken = (
-                fault.code == "NP209" and launch.sets_unknown_keys
-            )  # a wrapper of atc may have its own flags
-            yield place_fault(
-                fault._replace(severity="warning") if may_be_taken else fault, setting
-            )
+        for fault in () if setting.dead else _find_single_faults(setting, complete):
+            if fault.code == "NP209" and launch.sets_unknown_keys:
+                # a wrapper of atc may have its own flags
+                fault = fault._replace(severity="warning")
+            yield place_fault(fault, setting)
 
 
 def _find_single_faults(setting: ScriptSetting, view: ScriptView) -> list[Fault]:
     """Return the faults of a setting alone: name, value, default, age, place."""
-    of_value, of_age = scope.follow_advice(
+    value_faults, age_faults = scope.follow_advice(
         find_script_faults(setting, view.requested), _find_age_faults(setting, view)
     )
-    of_value = [
-        fault for fault in of_value if not scope.is_fault_excused(view.settings, setting.key, fault)
+    value_faults = [
+        fault
+        for fault in value_faults
+        if not scope.is_fault_excused(view.settings, setting.key, fault)
     ]
-    if any(fault.code == "NP812" for fault in of_value):
-        of_age = [fault for fault in of_age if fault.code != "NP501"]  # already removed
-    faults = [*of_value, *_find_default_faults(setting, view.requested), *of_age]
+    if any(fault.code == "NP812" for fault in value_faults):
+        age_faults = [fault for fault in age_faults if fault.code != "NP501"]  # already removed
+    faults = [*value_faults, *_find_default_faults(setting, view.requested), *age_faults]
     if setting.key and (late := _LATE.fullmatch(setting.unused)):
+        what = f"{setting.name} {setting.unused}"
         why = "Values set before that point are used, and later ones are not read."
-        faults.append(
-            Fault("NP822", f"{setting.name} {setting.unused}", why, f"set it before line {late[1]}")
-        )
+        faults.append(Fault("NP822", what, why, f"set it before line {late['line']}"))
     return faults
 
 
@@ -182,22 +169,20 @@ def _find_default_faults(setting: ScriptSetting, context: Context) -> list[Fault
 
     A condition may exclude it.
     """
-    default, is_flag = setting.assigned.default, setting.reason.startswith(COMMAND_LINE)
-    if (
-        setting.branches
-        or default in (None, "")
-        or not (is_flag or setting.surface == "env")
-        or is_setting_unread(setting)
-    ):
+    default = setting.assigned.default
+    is_flag = setting.reason.startswith(COMMAND_LINE)
+    if setting.branches or default in (None, "") or is_setting_unread(setting):
         return []
-    note = "; it is the default of the script"
-    faults = find_script_faults(
-        setting.with_value(reason="", value=default, written=default), context
-    )
-    errors = [fault for fault in faults if fault.code == "NP203" and fault.severity == "error"]
+    if not is_flag and setting.surface != "env":
+        return []
+    with_default = setting.with_value(reason="", value=default, written=default)
     return [
-        fault._replace(message=f"{fault.message}{note}", severity="warning" if is_flag else "error")
-        for fault in errors
+        fault._replace(
+            message=f"{fault.message}; it is the default of the script",
+            severity="warning" if is_flag else "error",
+        )
+        for fault in find_script_faults(with_default, context)
+        if fault.code == "NP203" and fault.severity == "error"
     ]
 
 
@@ -205,19 +190,23 @@ def _sift_findings(view: ScriptView, findings: Iterable[Finding]) -> Iterator[Fi
     """Yield the findings about settings together that apply to a script, without notes."""
     is_same_device = _is_same_device(view)
     for finding in findings:
-        if finding.severity != "info" and not (finding.code == "NP393" and is_same_device):
+        if finding.severity == "info" or (finding.code == "NP393" and is_same_device):
+            continue
+        if finding.code == "NP381" and view.surface == "global_options":
             # like other values that the class accepts and the engine rejects
-            is_accepted = finding.code == "NP381" and view.surface == "global_options"
-            yield finding._replace(severity="warning") if is_accepted else finding
+            finding = finding._replace(severity="warning")
+        yield finding
 
 
 def _is_same_device(view: ScriptView) -> bool:
     """Return whether two variables select the same device for old and new readers."""
-    old, new = (view.found.get(f"env.{name}") for name in ("DEVICE_ID", "ASCEND_DEVICE_ID"))
+    old = view.certain.get("env.DEVICE_ID")
+    new = view.certain.get("env.ASCEND_DEVICE_ID")
     if old is None or new is None:
         return False
-    of_other = re.fullmatch(r"depends on \$\{?(?:ASCEND_)?DEVICE_ID\}?", old.reason)
-    return bool(of_other) or (str(old.value), old.reason) == (str(new.value), new.reason)
+    if re.fullmatch(r"depends on \$\{?(?:ASCEND_)?DEVICE_ID\}?", old.reason):
+        return True
+    return old.reason == new.reason and str(old.value) == str(new.value)
 
 
 def _find_age_faults(setting: ScriptSetting, view: ScriptView) -> list[Fault]:
@@ -229,49 +218,42 @@ def _find_age_faults(setting: ScriptSetting, view: ScriptView) -> list[Fault]:
         view.scope, setting.key, None if setting.reason else setting.value
     )
     variable = catalog.find_variable(setting.name)
-    is_early = (
-        variable is not None and variable.replacement_since and not view.requested.cann
-    )  # older releases may not know the newer name
-    mattering = (fault for fault in scope_faults if not _is_no_matter(setting, fault))
-    faults = [
-        fault
-        for fault in mattering
-        if not scope.is_fault_excused(view.settings, setting.key, fault)
-    ]
-    return [
-        fault._replace(severity="info") if is_early and fault.code == "NP501" else fault
-        for fault in faults
-    ]
+    # without a requested release, the script may be for one that does not know the newer name
+    is_early = variable is not None and variable.replacement_since and not view.requested.cann
+    faults = []
+    for fault in scope_faults:
+        if _is_inapplicable(setting, fault):
+            continue
+        if scope.is_fault_excused(view.settings, setting.key, fault):
+            continue
+        is_note = is_early and fault.code == "NP501"
+        faults.append(fault._replace(severity="info") if is_note else fault)
+    return faults
 
 
-def _is_no_matter(setting: ScriptSetting, fault: Fault) -> bool:
+def _is_inapplicable(setting: ScriptSetting, fault: Fault) -> bool:
     """Return whether an age finding does not apply to a setting's surface.
 
     Undocumented settings do not count.
     """
-    if (
-        setting.surface == "atc"
-        and not setting.key.startswith("atc.")
-        and fault.code in ("NP501", "NP502", "NP404", "NP405")
-    ):
+    is_option_as_flag = setting.surface == "atc" and not setting.key.startswith("atc.")
+    if is_option_as_flag and fault.code in ("NP501", "NP502", "NP404", "NP405"):
         flag = catalog.find_flag(setting.name.removeprefix("--"))
         return flag is None or not flag.deprecated  # the adapter's releases do not apply to ATC
-    return fault.code in ("NP503", "NP411", *_NO_MATTER.get(setting.surface, ()))
+    return fault.code in ("NP503", "NP411", *_INAPPLICABLE.get(setting.surface, ()))
 
 
 def _check_surroundings(imported: ImportedFile, launches: list[Launch]) -> Iterator[Finding]:
+    """Yield the findings about a file's records other than settings."""
     if named := [setting for setting in imported.settings if setting.surface == "config"]:
-        names = ", ".join(dict.fromkeys(setting.name for setting in named[:8])) + (
-            ", ..." if len(named) > 8 else ""
-        )
-        what = f"the file names {format_count(len(named), 'setting')}: {names}"
+        names = ", ".join(dict.fromkeys(setting.name for setting in named[:8]))
+        more = ", ..." if len(named) > 8 else ""
+        what = f"the file names {format_count(len(named), 'setting')}: {names}{more}"
         why = "Their use depends on the script that reads it; they were not checked."
         yield place_fault(Fault("NP829", what, why), named[0])._replace(key="")
     for broken in imported.list_records(BrokenExport):
-        what, why = (
-            f"export {broken.written} sets no variable",
-            f"bash reports it and goes on; {broken.name} is not set.",
-        )
+        what = f"export {broken.written} sets no variable"
+        why = f"bash reports it and goes on; {broken.name} is not set."
         yield place_fault(Fault("NP813", what, why, f"write export {broken.name}="), broken)
     for sourced in imported.list_records(SourcedEnvironment):
         yield from _find_overwritten(sourced, imported.settings)
@@ -287,47 +269,48 @@ def _check_surroundings(imported: ImportedFile, launches: list[Launch]) -> Itera
     }
     for entry in imported.list_own_records(NamedEntry):
         if entry.name != "NpuOptimizer" and entry.site in filled:
+            what = f"the optimizer is named {entry.name!r}"
             why = (
                 "The adapter looks for exactly NpuOptimizer; all options "
                 "of an entry with another name are lost silently."
             )
-            yield place_fault(
-                Fault(
-                    "NP808", f"the optimizer is named {entry.name!r}", why, "write 'NpuOptimizer'"
-                ),
-                entry,
-            )
+            yield place_fault(Fault("NP808", what, why, "write 'NpuOptimizer'"), entry)
 
 
 def _check_names(imported: ImportedFile) -> Iterator[Finding]:
-    """Yield options exported as variables that the script does not read, and misspelt names that it
-    reads but never sets.
+    """Yield findings about options exported as variables, and about misspelt variables.
+
+    Exported options count if the script does not read them, misspelt names if it reads but never
+    sets them.
     """
-    read = frozenset(_READ_NAME.findall(imported.text)) if imported.other_variables else frozenset()
-    for setting in imported.other_variables:
-        option = catalog.find_option(setting.name)
-        if not (setting.unused or (option and option.common_name) or setting.name in read):
-            yield from (
-                place_fault(fault, setting)
-                for fault in find_option_faults(setting.name, OPTION_ADVICE)
-            )
-    read_names = imported.list_own_records(VariableRead)
+    yield from _check_exported_options(imported)
     misspelt = [
         (variable, fault)
-        for variable in read_names
+        for variable in imported.list_own_records(VariableRead)
         for fault in find_misspelt_variable(variable.name)
     ]
-    named = (
-        {name for match in _OTHER_NAME.findall(imported.text) for name in match}
-        if misspelt
-        else set()
-    )
+    if not misspelt:
+        return
+    named: set[str] = set()
+    for names in _OTHER_NAME.findall(imported.text):
+        named.update(names)
     for variable, fault in misspelt:
         if variable.name not in named:
-            yield place_fault(
-                fault._replace(why="The script reads it, but sets it nowhere.", severity="warning"),
-                variable,
-            )
+            why = "The script reads it, but sets it nowhere."
+            yield place_fault(fault._replace(why=why, severity="warning"), variable)
+
+
+def _check_exported_options(imported: ImportedFile) -> Iterator[Finding]:
+    """Yield findings about options exported as variables that the script does not read."""
+    if not imported.other_variables:
+        return
+    read = frozenset(_READ_NAME.findall(imported.text))
+    for setting in imported.other_variables:
+        option = catalog.find_option(setting.name)
+        has_other_uses = option is not None and option.common_name
+        if not setting.unused and not has_other_uses and setting.name not in read:
+            for fault in find_option_faults(setting.name, OPTION_ADVICE):
+                yield place_fault(fault, setting)
 
 
 def _find_overwritten(
@@ -343,44 +326,42 @@ def _find_overwritten(
     repeated = {setting.name for setting in exports if setting.line > sourced.line}
     for setting in exports:
         variable = catalog.find_variable(setting.name)
-        is_lost = setting.name not in repeated and not (setting.unused or setting.dead)
-        if (
-            variable is not None
-            and is_lost
-            and any(word in folder for word in variable.overwritten_in)
-        ):
+        if variable is None or setting.name in repeated or setting.unused or setting.dead:
+            continue
+        if any(part in folder for part in variable.overwritten_in):
             what = f"{setting.name} is overwritten in line {sourced.line} by {sourced.path}"
             why = f"{catalog.find_record_texts('env', setting.name)['overwritten_by']}."
-            yield place_fault(
-                Fault("NP832", what, why, f"export {setting.name} after the file is sourced"),
-                setting,
-            )
+            hint = f"export {setting.name} after the file is sourced"
+            yield place_fault(Fault("NP832", what, why, hint), setting)
 
 
 def _check_estimator_sessions(imported: ImportedFile, launches: list[Launch]) -> Iterator[Finding]:
     """Yield the settings of a session_config that NPUEstimator overwrites."""
-    keys = {launch.scope: {setting.key for setting in launch.settings} for launch in launches}
-    sendable = {
-        key
-        for key in catalog.estimator_defaults()
-        if (option := catalog.find_option(key)) and "run_config" not in option.always
-    }
-    for name, session in find_given_sessions(imported, launches).items():
-        arguments = keys.get(name, set())
-        for setting in session.settings if "" not in arguments else ():
-            sent = (
-                catalog.estimator_defaults()[setting.key]
-                if setting.key in sendable - arguments
-                else setting.value
-            )
+    sent_defaults = {}
+    for key, default in catalog.estimator_defaults().items():
+        option = catalog.find_option(key)
+        if option and "run_config" not in option.always:
+            sent_defaults[key] = default
+    for scope_name, session in find_given_sessions(imported, launches).items():
+        arguments = {
+            setting.key
+            for launch in launches
+            if launch.scope == scope_name
+            for setting in launch.settings
+        }
+        if "" in arguments:  # a computed argument may be any of them
+            continue
+        for setting in session.settings:
+            if setting.key in arguments or setting.key not in sent_defaults:
+                continue
+            sent = sent_defaults[setting.key]
             if not setting.reason and not setting.dead and setting.value != sent:
-                line = name.rpartition("@")[2]
+                _, _, line = scope_name.rpartition("@")
                 lost = f"{setting.key} = {format_short_value(setting.value)} is lost"
                 what = f"{lost}: NPURunConfig at line {line} sends {format_short_value(sent)}"
                 why = (
                     "NPUEstimator adds an entry of its own after the one in session_config, with "
                     "its defaults, and the later one wins."
                 )
-                yield place_fault(
-                    Fault("NP809", what, why, f"give {setting.key} to NPURunConfig"), setting
-                )
+                hint = f"give {setting.key} to NPURunConfig"
+                yield place_fault(Fault("NP809", what, why, hint), setting)

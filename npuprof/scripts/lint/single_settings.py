@@ -70,46 +70,34 @@ def _find_script_parameter_faults(setting: ScriptSetting, requested: Context) ->
         return [_build_unknown_fault(setting.name)]
     if setting.field is None:
         what = f"{setting.name} is assigned without a field"
+        why = "The entries of a parameter map are messages: protobuf raises ValueError."
         field = option.field or "s"
         hint = f'write parameter_map["{setting.name}"].{field} = {_SAMPLE[field]}'
-        return [
-            Fault(
-                "NP803",
-                what,
-                "The entries of a parameter map are messages: protobuf raises ValueError.",
-                hint,
-            )
-        ]
+        return [Fault("NP803", what, why, hint)]
     if option.field is None:
         return []  # nothing reads the key at all: NP502 reports it
     if setting.field != option.field:
-        if setting.reason and (
-            not setting.field
-            or any("isinstance(" in test or "type(" in test for _, _, test in setting.branches)
-        ):
-            return []  # a type-dependent branch, or no field in the source
-        until = option.field_until.get(setting.field or "")
-        return (
-            [_build_wrong_field_fault(setting, option)]
-            if not until or not is_before(requested, until)
-            else []
-        )
+        is_valid = _may_be_right_field(setting, option, requested)
+        return [] if is_valid else [_build_wrong_field_fault(setting, option)]
     kind = setting.assigned.kind
     if kind and kind not in _TYPES.get(setting.field, (kind,)):
-        hint = f"write {_suggest_field_value(setting, option)}"
+        shown = "None" if kind == "NoneType" else kind
+        what = f"{setting.name}: .{setting.field} takes no {shown}"
         why = "The script stops there with TypeError: a protobuf field takes its own type only."
-        return [
-            Fault(
-                "NP803",
-                (
-                    f"{setting.name}: .{setting.field} takes no "
-                    f"{'None' if kind == 'NoneType' else kind}"
-                ),
-                why,
-                hint,
-            )
-        ]
+        hint = f"write {_suggest_field_value(setting, option)}"
+        return [Fault("NP803", what, why, hint)]
     return _find_script_value_faults(setting)
+
+
+def _may_be_right_field(setting: ScriptSetting, option: Option, requested: Context) -> bool:
+    """Return whether another field than the option's may be right for a setting."""
+    if setting.reason and not setting.field:  # no field in the source
+        return True
+    tests = [branch.test for branch in setting.branches]
+    if setting.reason and any("isinstance(" in test or "type(" in test for test in tests):
+        return True  # the branch for values of that type
+    until = option.field_until.get(setting.field or "")
+    return bool(until) and is_before(requested, until or "")
 
 
 def _build_unknown_fault(name: str) -> Fault:
@@ -134,19 +122,13 @@ def _list_read_options() -> tuple[str, ...]:
 
 
 def _build_wrong_field_fault(setting: ScriptSetting, option: Option) -> Fault:
-    wrong = setting_values.WRONG_FIELD.get(
+    what = f"{setting.name} is stored in .{setting.field}, the adapter reads .{option.field}"
+    why = setting_values.WRONG_FIELD.get(
         option.on_wrong_field, "Stored in another protobuf field it is not found."
     )
-    what = f"{setting.name} is stored in .{setting.field}, the adapter reads .{option.field}"
-    return Fault(
-        "NP802",
-        what,
-        wrong,
-        (
-            f'write parameter_map["{setting.name}"].{option.field} = '
-            f"{_suggest_field_value(setting, option)}"
-        ),
-    )
+    value = _suggest_field_value(setting, option)
+    hint = f'write parameter_map["{setting.name}"].{option.field} = {value}'
+    return Fault("NP802", what, why, hint)
 
 
 def _suggest_field_value(setting: ScriptSetting, option: Option) -> str:
@@ -158,43 +140,28 @@ def _suggest_field_value(setting: ScriptSetting, option: Option) -> str:
     guess = setting.value if is_right else setting_values.guess_option_value(option, setting.value)
     if guess is not UNKNOWN:
         return f"tf.compat.as_bytes({format_literal(guess)})" if field == "s" else str(guess)
-    return (
-        f"{_ANY[field]}, one of {', '.join(map(format_short_value, option.choices[:8]))}"
-        if option.choices
-        else _ANY[field]
-    )
+    if option.choices:
+        return f"{_ANY[field]}, one of {', '.join(map(format_short_value, option.choices[:8]))}"
+    return _ANY[field]
 
 
 def _find_script_value_faults(setting: ScriptSetting) -> list[Fault]:
-    return (
-        []
-        if setting.reason
-        else _find_misplaced_faults(setting) or find_plain_value_faults(setting)
-    )
+    if setting.reason:
+        return []
+    return _find_misplaced_faults(setting) or find_plain_value_faults(setting)
 
 
 def _find_misplaced_faults(setting: ScriptSetting) -> list[Fault]:
-    """Return the fault of a value that belongs to another option, a mistake found in
-    several scripts.
-    """
-    mode = catalog.find_option("dump_mode")
-    if (
-        setting.reason
-        or setting.key != "dump_path"
-        or mode is None
-        or setting.value not in mode.choices
-    ):
+    """Return the fault of a value of another option, a mistake found in several scripts."""
+    if setting.reason or setting.key != "dump_path":
         return []
-    why = "It is a value of dump_mode; as a path it names a folder that is hardly meant."
+    mode = catalog.find_option("dump_mode")
+    if mode is None or setting.value not in mode.choices:
+        return []
     shown = format_short_value(setting.value)
-    return [
-        Fault(
-            "NP804",
-            f"dump_path = {shown} is a dump mode, not a path",
-            why,
-            f"write dump_mode = {shown}",
-        )
-    ]
+    what = f"dump_path = {shown} is a dump mode, not a path"
+    why = "It is a value of dump_mode; as a path it names a folder that is hardly meant."
+    return [Fault("NP804", what, why, f"write dump_mode = {shown}")]
 
 
 def _find_script_variable_faults(setting: ScriptSetting, requested: Context) -> list[Fault]:
@@ -211,10 +178,11 @@ def _find_script_variable_faults(setting: ScriptSetting, requested: Context) -> 
         return []
     faults = find_plain_value_faults(setting)
     # the job continues if another reader accepts the value, or the list is for the script itself
-    goes_on = (variable.otherwise and variable.framework == "cann") or (
-        variable.per_process and _IDS.fullmatch(str(setting.value))
-    )
-    return [fault._replace(severity="warning") for fault in faults] if goes_on else faults
+    has_other_reader = variable.otherwise and variable.framework == "cann"
+    is_list_of_script = variable.per_process and _IDS.fullmatch(str(setting.value))
+    if has_other_reader or is_list_of_script:
+        return [fault._replace(severity="warning") for fault in faults]
+    return faults
 
 
 def find_misspelt_variable(name: str) -> list[Fault]:
@@ -224,41 +192,30 @@ def find_misspelt_variable(name: str) -> list[Fault]:
     """
     if meant := find_rewritten_name(name):
         return [build_misspelt_fault(name, f"did you mean {meant!r}?", meant=meant)]
-    similar = (
-        find_nearest_names(name, list_ascend_names(), 1)
-        if is_ascend_variable(name) and not is_known_variable(name)
-        else []
-    )
-    is_own = (
-        similar and name.startswith(similar[0]) and name != similar[0] + similar[0][-1]
-    )  # with a suffix
-    is_part = similar and similar[0].startswith(name) and len(similar[0]) > len(name) + 1
-    if (
-        not similar
-        or is_own
-        or is_part
-        or (SequenceMatcher(None, name, similar[0]).ratio() < _SLIP and not has_slip(name))
-    ):
+    if not is_ascend_variable(name) or is_known_variable(name):
         return []
-    return [build_misspelt_fault(name, did_you_mean(name, similar), meant=similar[0])]
+    similar = find_nearest_names(name, list_ascend_names(), 1)
+    if not similar:
+        return []
+    (known,) = similar
+    if name.startswith(known) and name != known + known[-1]:
+        return []  # a variable of the script: the known name with a suffix
+    if known.startswith(name) and len(known) > len(name) + 1:
+        return []  # likewise: a part of the known name
+    if SequenceMatcher(None, name, known).ratio() < _SLIP and not has_slip(name):
+        return []
+    return [build_misspelt_fault(name, did_you_mean(name, similar), meant=known)]
 
 
 def _find_program_faults(setting: ScriptSetting, program: Program) -> list[Fault]:
     """Return the faults of an argument of a program, or of a key in a table that is an argument."""
     if setting.reason.startswith(NO_TABLE):
-        return [
-            Fault(
-                "NP203",
-                f"{setting.name} {setting.reason}",
-                f"{program.title} stops at it.",
-                "write it as '{\"key\": value}'",
-            )
-        ]
-    return (
-        []
-        if setting.reason or not setting.key
-        else find_framework_faults(*split_section_and_name(setting.key), setting.value)
-    )
+        what = f"{setting.name} {setting.reason}"
+        why = f"{program.title} stops at it."
+        return [Fault("NP203", what, why, "write it as '{\"key\": value}'")]
+    if setting.reason or not setting.key:
+        return []
+    return find_framework_faults(*split_section_and_name(setting.key), setting.value)
 
 
 #: Finders by surface; all others are arguments of programs, or ATC flags.
@@ -271,83 +228,68 @@ _FINDERS = {
 }
 
 
-def _tell_doubt(setting: ScriptSetting, fault: Fault) -> Fault:
+def _spell_caveat(setting: ScriptSetting, fault: Fault) -> Fault:
+    """Return a fault about a doubtful value in command line form: ``--flag=value``."""
     subject, is_of_value, rest = fault.message.partition(" is doubtful")
-    message = (
-        f"{setting.name}={setting.assigned.written}{is_of_value}{rest}" if is_of_value else subject
-    )
+    message = subject
+    if is_of_value:
+        message = f"{setting.name}={setting.assigned.written}{is_of_value}{rest}"
     return fault._replace(message=message, hint=fault.hint.replace('"', ""))
 
 
-def find_script_flag_faults(item: ScriptSetting) -> list[Fault]:
-    """Return the faults of one flag: by its record, or by its equivalent option if the record has
-    no format.
+def find_script_flag_faults(setting: ScriptSetting) -> list[Fault]:
+    """Return the faults of one flag, by its record.
+
+    If the record has no format, the equivalent option has it.
     """
-    if not item.name:
+    if not setting.name:
         return []
-    flag = catalog.find_flag(item.name.removeprefix("--"))
+    flag = catalog.find_flag(setting.name.removeprefix("--"))
     if flag is None:
-        return [_build_unknown_flag_fault(item.name)]
-    if item.reason or item.assigned.written is None:
+        return [_build_unknown_flag_fault(setting.name)]
+    text = setting.assigned.written
+    if setting.reason or text is None:
         return []
-    if item.unused == EMPTY:
-        return [
-            Fault(
-                "NP502",
-                f"{item.name} is {EMPTY}",
-                "The empty text is its default.",
-                f"omit {item.name}, or give it a value",
-            )
-        ]
+    if setting.unused == EMPTY:
+        what = f"{setting.name} is {EMPTY}"
+        hint = f"omit {setting.name}, or give it a value"
+        return [Fault("NP502", what, "The empty text is its default.", hint)]
     if flag.kind == "chip":
-        return find_chip_faults(item.name, item.assigned.written)
-    faults = list(setting_values.find_value_faults(_CONVERSION, item.key, item.value))
+        return find_chip_faults(setting.name, text)
+    faults = list(setting_values.find_value_faults(_CONVERSION, setting.key, setting.value))
     if flag.choices or flag.pattern or flag.kind in ("int", "bool"):
-        doubts = (fault for fault in faults if fault.code == "NP205")
-        return _find_text_faults(flag, item.assigned.written) or [
-            _tell_doubt(item, fault) for fault in doubts
-        ]
+        if text_faults := _find_text_faults(flag, text):
+            return text_faults
+        return [_spell_caveat(setting, fault) for fault in faults if fault.code == "NP205"]
     faults = [fault for fault in faults if fault.severity == "error" or fault.code == "NP205"]
-    option = catalog.find_option(item.key)
+    option = catalog.find_option(setting.key)
     if not faults and option is not None:
-        faults = [
-            fault
-            for fault in find_surface_faults(_CONVERSION, option, item.value)
-            if fault.code == "NP203"
-        ]
-    return [fault if flag.kind == "path" else fault._replace(why=_STOPS) for fault in faults]
+        surface_faults = find_surface_faults(_CONVERSION, option, setting.value)
+        faults = [fault for fault in surface_faults if fault.code == "NP203"]
+    if flag.kind == "path":
+        return faults
+    return [fault._replace(why=_STOPS) for fault in faults]
 
 
 def _build_unknown_flag_fault(name: str) -> Fault:
-    longer = [
-        flag for flag in catalog.record_names("atc") if flag.startswith(name.removeprefix("--"))
-    ]
+    flags = catalog.record_names("atc")
+    start = name.removeprefix("--")
+    longer = [flag for flag in flags if flag.startswith(start)]
     if len(longer) == 1:
+        what = f"{name} is short for --{longer[0]}"
         why = (
             "atc of the current release takes a beginning that "
             "no other flag has; older releases stop at it."
         )
-        return Fault(
-            "NP209",
-            f"{name} is short for --{longer[0]}",
-            why,
-            f"write --{longer[0]}",
-            severity="warning",
-        )
-    similar = find_nearest_names(name.removeprefix("--"), catalog.record_names("atc"), 1)
-    what, why = (
-        f"atc of the current release has no flag {name}",
-        "atc stops at a flag it does not know.",
-    )
-    return Fault(
-        "NP209", what, why, f"did you mean '--{similar[0]}'?" if similar else "see npuprof options"
-    )
+        return Fault("NP209", what, why, f"write --{longer[0]}", severity="warning")
+    similar = find_nearest_names(start, flags, 1)
+    what = f"atc of the current release has no flag {name}"
+    hint = f"did you mean '--{similar[0]}'?" if similar else "see npuprof options"
+    return Fault("NP209", what, "atc stops at a flag it does not know.", hint)
 
 
 def _find_text_faults(flag: Flag, text: str) -> list[Fault]:
-    """Return the faults of a flag's text if its record lists valid texts: the same as
-    in a preset.
-    """
+    """Return the faults of a flag's text as in a preset, if its record lists valid texts."""
     faults = find_flag_faults(flag.name, read_as_flag(flag, text))
     return [
         fault._replace(
@@ -359,8 +301,6 @@ def _find_text_faults(flag: Flag, text: str) -> list[Fault]:
 
 def _spell_flag(text: str, flag: Flag) -> str:
     """Return a message about a preset key in command line form: ``--flag=value``."""
-    return re.sub(
-        rf"(?:atc\.|(?<=write )){flag.name}( = )?",
-        lambda match: f"--{flag.name}{'=' * bool(match[1])}",
-        text,
-    ).replace('"', "")
+    key = rf"(?:atc\.|(?<=write )){flag.name}"
+    text = re.sub(f"{key} = ", f"--{flag.name}=", text)
+    return re.sub(key, f"--{flag.name}", text).replace('"', "")

@@ -39,6 +39,7 @@ from npuprof.scripts.python.statements import (
 )
 from npuprof.scripts.script_records import (
     HALF_CHARACTER,
+    Branch,
     Branches,
     Converted,
     Followed,
@@ -202,8 +203,8 @@ class Visitor:
 
     @property
     def branches(self) -> Branches:
-        """The conditions of the current statement, with their tests as text."""
-        return tuple([(number, arm, _format_test(test)) for number, arm, test in self.conditions])
+        """The conditions around the current statement, with their tests as text."""
+        return tuple([Branch(number, arm, _format_test(test)) for number, arm, test in self.tests])
 
     def visit_module(self) -> None:
         """Visit the script."""
@@ -780,31 +781,26 @@ def _explain(setting: ScriptSetting, several: list[ScriptSetting]) -> ScriptSett
     return setting.with_value(value=None, written=None, kind="", relative=False, reason=reason)
 
 
-def unite_branches(several: list[Branches]) -> Branches:
-    """Return the conditions common to several places.
-
-    The outer conditions that differ become one, if each place has some.
-    """
-    length = _count_common_end(several)
-    outer = [branches[: len(branches) - length] for branches in several]
-    common = several[0][len(several[0]) - length :]
-    if not all(outer):
-        return common
-    texts = list(dict.fromkeys(_join_tests(branches) for branches in outer))
-    text = texts[0] if len(texts) == 1 else " or ".join(f"({text})" for text in texts)
-    number, arm, _ = outer[0][0]
-    return ((number, arm, text), *common)
-
-
-def _count_common_end(several: list[Branches]) -> int:
-    """Return the number of innermost conditions that all places share."""
-    count = 0
-    for same in zip(*(reversed(branches) for branches in several), strict=False):
-        if len(set(same)) > 1:
-            break
-        count += 1
-    return count
-
-
-def _join_tests(branches: Branches) -> str:
-    return " and ".join(text for _, _, text in branches)
+def unite_tests(several: list[Branches]) -> Branches:
+    """Return the conditions common to several places."""
+    length = len(
+        list(
+            takewhile(
+                lambda same: len(set(same)) == 1,
+                zip(*(tests[::-1] for tests in several), strict=False),
+            )
+        )
+    )
+    before = [tests[: len(tests) - length] for tests in several]
+    inner = several[0][len(several[0]) - length :]
+    if not all(before):
+        return inner
+    texts = list(dict.fromkeys(" and ".join(text for _, _, text in tests) for tests in before))
+    return (
+        Branch(
+            before[0][0].number,
+            before[0][0].arm,
+            texts[0] if len(texts) == 1 else " or ".join(f"({text})" for text in texts),
+        ),
+        *inner,
+    )

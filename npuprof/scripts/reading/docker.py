@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
+from npuprof.model import Record
 from npuprof.scripts.reading.shell_scripts import find_shell_settings
 from npuprof.scripts.reading.shells.known_variables import fill_word, list_assignments, list_reads
 from npuprof.scripts.reading.variable_files import build_variable_setting, leave_out
@@ -19,97 +19,115 @@ from npuprof.scripts.shell_lexer import Part, Word, parse_shell_commands
 
 #: One instruction with its continuation lines and the comments between them.
 _INSTRUCTION = re.compile(
-    (
-        r"^[ \t]*([A-Za-z]+)(?=[ \t\\])((?:[^\\\n]|\\(?![ "
-        r"\t]*\n)|\\[ \t]*\n(?:[ \t]*(?:#[^\n]*)?\n)*+)*+)"
-    ),
+    r"^[ \t]*(?P<name>[A-Za-z]+)(?=[ \t\\])"
+    r"(?P<arguments>(?:[^\\\n]|\\(?![ \t]*\n)|\\[ \t]*\n(?:[ \t]*(?:#[^\n]*)?\n)*+)*+)",
     re.MULTILINE,
 )
 _FLAGS = re.compile(r"(?:[ \t]*--\S+)*[ \t]*")
 #: Characters with a special meaning.
 _SPECIAL = frozenset("$\\'\"\n")
 _EARLIER = "belongs to an earlier stage that the last one is not based on"
-_FROM = re.compile(r"(?:[ \t]+--\S+)*[ \t]+(\S+)(?:[ \t]+[Aa][Ss][ \t]+(\S+))?")
+_FROM = re.compile(r"(?:[ \t]+--\S+)*[ \t]+(?P<base>\S+)(?:[ \t]+[Aa][Ss][ \t]+(?P<name>\S+))?")
 
 
-class _Stage(NamedTuple):
-    """One ``FROM``: the variables in it, and the places of those that apply, including those of its
-    base stage.
+class _Stage(Record):
+    """One ``FROM``: the known texts of its variables, and the positions of all that apply.
+
+    Both include the variables of its base stage.
     """
 
     texts: dict[str, str]
-    lines: set[Position]
+    positions: set[Position]
+
+    def copy(self) -> _Stage:
+        """Return a stage that is based on this one."""
+        return _Stage({**self.texts}, {*self.positions})
 
 
 def import_dockerfile(path: str, text: str) -> ImportedFile:
     """Return the settings of the last stage's image, and its other settings."""
-    every: list[ScriptSetting] = []
+    settings: list[ScriptSetting] = []
     sites: list[Site] = []
     stage = _Stage({}, set())
-    named: dict[str, _Stage] = {}
+    stages: dict[str, _Stage] = {}  # by name, or by number
     for match in _INSTRUCTION.finditer(text):
-        word, begin = match[1].upper(), match.start(2)
-        if word == "FROM" and (image := _FROM.match(match[2])):
-            texts, lines = named.get(image[1].lower(), _Stage({}, set()))
-            stage = named[str(len(named)) if image[2] is None else image[2].lower()] = _Stage(
-                {**texts}, {*lines}
-            )
-        elif word == "ENV":
-            settings = _read_env(path, match[2], find_position(text, begin), stage.texts)
-            stage.lines.update((setting.line, setting.column) for setting in settings)
-            every += settings
-        elif word in ("RUN", "CMD", "ENTRYPOINT"):
+        instruction, begin = match["name"].upper(), match.start("arguments")
+        if instruction == "FROM" and (image := _FROM.match(match["arguments"])):
+            base = stages.get(image["base"].lower(), _Stage({}, set()))
+            stage = base.copy()
+            stages[(image["name"] or str(len(stages))).lower()] = stage
+        elif instruction == "ENV":
+            position = find_position(text, begin)
+            variables = _read_env(path, match["arguments"], position, stage.texts)
+            stage.positions.update((setting.line, setting.column) for setting in variables)
+            settings += variables
+        elif instruction in ("RUN", "CMD", "ENTRYPOINT"):
             begin = flags.end() if (flags := _FLAGS.match(text, begin)) else begin
-            reason = f"applies to this {word} line only, not to other commands in the image"
-            settings, conversions = find_shell_settings(
+            reason = f"applies to this {instruction} line only, not to other commands in the image"
+            of_shell, conversions = find_shell_settings(
                 path, text[begin : match.end()], find_position(text, begin), reason
             )
-            every += settings
+            settings += of_shell
             sites += conversions
-    every = [
-        item
-        if item.surface != "env" or (item.line, item.column) in stage.lines
-        else leave_out(item, _EARLIER)
-        for item in every
+    settings = [
+        setting
+        if setting.surface != "env" or (setting.line, setting.column) in stage.positions
+        else leave_out(setting, _EARLIER)
+        for setting in settings
     ]
     return ImportedFile(
         path,
-        tuple(every),
+        tuple(settings),
         tuple(sites),
         text=text,
         other_records=tuple(list_reads(path, list(parse_shell_commands(text)))),
     )
 
 
-def _read_env(path: str, text: str, place: Position, known: dict[str, str]) -> list[ScriptSetting]:
-    """Return the variables of an ``ENV`` and record their texts.
+def _read_env(
+    path: str, text: str, position: Position, known: dict[str, str]
+) -> list[ScriptSetting]:
+    """Return the variables of an ``ENV`` and record their texts in ``known``.
 
     A line does not see its own assignments.
     """
-    words = [word for command in parse_shell_commands(text, *place) for word in command]
-    assigned = [
-        (name, word, fill_word(word.cut_prefix(len(name) + 1), known))
-        for word in words
-        for name, _ in list_assignments([word])
-    ]
-    if words and "=" not in words[0].text:  # NAME and a value up to the end of the line
-        assigned = [(words[0].text, words[0], fill_word(_read_rest(text, words), known))]
+    arguments = [word for command in parse_shell_commands(text, *position) for word in command]
+    values: list[tuple[str, Word]] = []
     settings = []
-    for name, word, value in assigned:
-        known.pop(name, None)
-        is_whole = text[word.span[1] : word.span[1] + 1].strip(" \t\\\n") == ""
-        reason = "" if is_whole else "contains a command separator of the shell: write it in quotes"
-        settings.append(
-            build_variable_setting(path, (word.line, word.column), name, value.parts, reason)
+    for name, argument, value in _list_env_assignments(text, arguments):
+        value = fill_word(value, known)
+        end = argument.span[1]
+        is_complete = text[end : end + 1].strip(" \t\\\n") == ""
+        reason = (
+            "" if is_complete else "contains a command separator of the shell: write it in quotes"
         )
-    known |= {name: value.text for name, _, value in assigned if not value.open_part}
+        where = argument.line, argument.column
+        settings.append(build_variable_setting(path, where, name, value.parts, reason))
+        values.append((name, value))
+    for name, _ in values:
+        known.pop(name, None)
+    known |= {name: value.text for name, value in values if not value.open_part}
     return settings
 
 
-def _read_rest(text: str, words: list[Word]) -> Word:
-    """Return the text after the first word: literal, and unknown if several words contain more than
-    letters.
+def _list_env_assignments(text: str, arguments: list[Word]) -> list[tuple[str, Word, Word]]:
+    """Return the name, the argument and the value of each variable of an ``ENV``."""
+    if arguments and "=" not in arguments[0].text:  # NAME and a value up to the end of the line
+        return [(arguments[0].text, arguments[0], _read_rest(text, arguments))]
+    return [
+        (name, argument, argument.cut_prefix(len(name) + 1))
+        for argument in arguments
+        for name, _ in list_assignments([argument])
+    ]
+
+
+def _read_rest(text: str, arguments: list[Word]) -> Word:
+    """Return the text after the first argument as one value.
+
+    It is literal, and unknown if several arguments contain special characters.
     """
-    rest = text[words[0].span[1] :].strip()
+    if len(arguments) == 2:
+        return arguments[1]
+    rest = text[arguments[0].span[1] :].strip()
     parts: tuple[Part, ...] = ((rest,),) if _SPECIAL & set(rest) else (rest,)
-    return words[1] if len(words) == 2 else words[0].with_parts(*parts)
+    return arguments[0].with_parts(*parts)

@@ -17,8 +17,10 @@ from npuprof.scripts.script_records import ImportedFile, ScriptSetting
 
 
 class Kind(Record):
-    """One kind of file: ``endings`` are suffixes, ``named`` full names, ``programs`` interpreters,
-    ``begins`` matches the content.
+    """One kind of file.
+
+    ``endings`` are suffixes, ``named`` full names, ``programs`` interpreters, ``begins`` matches
+    the content.
 
     A kind without ``read`` is not supported: named files are reported, files below a folder
     skipped. ``export`` are the flags with which ``npuprof env`` writes such a file.
@@ -142,25 +144,25 @@ _BY_NAME = {name: re.compile(kind.named) for name, kind in KINDS.items() if kind
 
 def describe_kinds() -> str:
     """Return the kinds of files that are read, for help texts."""
-    *others, last = (kind.shown for kind in KINDS.values() if kind.read)
-    return f"{', '.join(others)} and {last}"
+    *first, last = (kind.shown for kind in KINDS.values() if kind.read)
+    return f"{', '.join(first)} and {last}"
 
 
 @cache
 def _load_function(reference: str) -> Any:
+    """Return a function of this package by ``module:function``."""
     module, _, function = reference.partition(":")
     return getattr(import_module(f"npuprof.scripts.{module}"), function)
 
 
-@lru_cache(1)  # asked several times for each file
+@lru_cache(1)  # called several times for each file
 def detect_named_kind(path: str) -> str:
     """Return the kind of a file by name, empty if unknown."""
     ending = os.path.splitext(path)[1].lower()
     base = os.path.basename(path)
-    by_ending = _BY_ENDING.get(ending) or _BY_ENDING.get(base.lower(), "")
-    return by_ending or next(
-        (name for name, pattern in _BY_NAME.items() if pattern.fullmatch(base)), ""
-    )
+    if by_ending := _BY_ENDING.get(ending) or _BY_ENDING.get(base.lower()):
+        return by_ending
+    return next((name for name, pattern in _BY_NAME.items() if pattern.fullmatch(base)), "")
 
 
 def may_be_called(path: str) -> bool:
@@ -178,20 +180,15 @@ def detect_script_kind(path: str, data: bytes, by_text: bool = False) -> str:
         return named_kind
     if data.startswith(b"#!") and (by_text or not os.path.splitext(path)[1]):
         line = data[:200].partition(b"\n")[0]
-        return next(
-            (
-                name
-                for name, kind in KINDS.items()
-                if kind.programs and re.search(kind.programs, line)
-            ),
-            "",
-        )
-    fitting = (
-        name
-        for name, kind in reversed(KINDS.items())
-        if kind.begins and re.match(kind.begins, data[:2000])
-    )
-    return next(fitting, "") if by_text else ""
+        for name, kind in KINDS.items():
+            if kind.programs and re.search(kind.programs, line):
+                return name
+        return ""
+    if by_text:
+        for name, kind in reversed(KINDS.items()):
+            if kind.begins and re.match(kind.begins, data[:2000]):
+                return name
+    return ""
 
 
 def is_script_candidate(path: str, with_blocks: bool = False, with_docs: bool = False) -> bool:
@@ -222,9 +219,7 @@ def may_hold_settings(path: str, data: bytes) -> bool:
 
 
 def may_call_settings(path: str, data: bytes, modules: Modules) -> bool:
-    """Return whether a file can call a function of its tree that sets something,
-    without parsing it.
-    """
+    """Return whether a file can call functions of its tree with settings, without parsing it."""
     kind = KINDS.get(detect_script_kind(path, data), _UNKNOWN)
     if not kind.calls or b"\0" in data:
         return False
@@ -236,29 +231,25 @@ def read_script(
 ) -> ImportedFile:
     """Return the content of a file for any bytes; faults are in ``problems``, nothing is raised.
 
-    Places refer to the text that was read: for a notebook, ``places`` maps them to the file. An
-    unreadable data file that was not ``named`` gives only a note. With ``modules``, imported files
-    of its tree are included.
+    Locations refer to the text that was read: for a notebook, ``part_locations`` maps them to the
+    file. An unreadable data file that was not ``named`` has only a note. With ``modules``, imported
+    files of its tree are included.
     """
     kind = KINDS.get(detect_script_kind(path, data, by_text=True), _UNKNOWN)
     if not kind.read:
         what, hint = _describe_unread_kind(kind, data)
-        unread = build_finding(
-            "NP801", what, "The settings in this file are not checked.", hint, where=Place(path)
-        )
-        return ImportedFile(
-            path, problems=(unread,) if named and not path.endswith(".toml") else ()
-        )  # verbs report more about presets
+        why = "The settings in this file are not checked."
+        unread = build_finding("NP801", what, why, hint, where=Place(path))
+        is_reported = named and not path.endswith(".toml")  # verbs report more about presets
+        return ImportedFile(path, problems=(unread,) if is_reported else ())
     problems: list[Finding] = []
-    text = (
-        data if kind is KINDS["python"] else decode_text(path, data, problems)
-    )  # Python decodes by its coding cookie
+    # Python decodes by its coding cookie
+    text = data if kind is KINDS["python"] else decode_text(path, data, problems)
     imported = ImportedFile(path)
     if text is not None:
         read = _load_function(kind.read)
-        imported = settle_exports(
-            set_others_apart(read(path, text, modules) if kind.calls else read(path, text))
-        )
+        imported = read(path, text, modules) if kind.calls else read(path, text)
+        imported = settle_exports(set_others_apart(imported))
     if imported.part_locations is not None:  # then line numbers of the file are meaningless
         problems = [problem._replace(where=Place(path)) for problem in problems]
     problems += imported.problems
@@ -284,33 +275,28 @@ def _describe_unread_kind(kind: Kind, data: bytes) -> tuple[str, str]:
 def import_script(
     path: str, data: bytes, named: bool = True, modules: Modules | None = None
 ) -> ImportedFile:
-    """Return the content of a file, with places in the file."""
+    """Return the content of a file, with locations in the file."""
     return place_settings(read_script(path, data, named, modules))
 
 
 def place_settings(imported: ImportedFile) -> ImportedFile:
-    """Return the content of a file with places mapped to the file."""
-    places = imported.part_locations
-    if places is None:
+    """Return the content of a file with locations mapped to the file."""
+    parts = imported.part_locations
+    if parts is None:
         return imported
 
-    def place(setting: ScriptSetting) -> ScriptSetting:
-        line, column, part = places.find_location(setting.line, setting.column)
-        return setting.with_location(line=line, column=column, part=part)
+    def locate(setting: ScriptSetting) -> ScriptSetting:
+        location = parts.find_location(setting.line, setting.column)
+        return setting.with_location(line=location.line, column=location.column, part=location.part)
 
-    settings, others = (
-        tuple(map(place, imported.settings)),
-        tuple(map(place, imported.other_variables)),
-    )
     sites = []
     for site in imported.sites:
-        line, column, _ = places.find_location(site.line, site.column)
-        sites.append(site._replace(line=line, column=column))
-    problems = tuple(map(places.locate_finding, imported.problems))
+        location = parts.find_location(site.line, site.column)
+        sites.append(site._replace(line=location.line, column=location.column))
     return imported._replace(
-        settings=settings,
-        other_variables=others,
+        settings=tuple(map(locate, imported.settings)),
+        other_variables=tuple(map(locate, imported.other_variables)),
         sites=tuple(sites),
-        problems=problems,
+        problems=tuple(map(parts.locate_finding, imported.problems)),
         part_locations=None,
     )

@@ -24,12 +24,13 @@ _BEFORE = 2
 _CELL_MAGIC = re.compile(r"\s*%%(!|\w+)")
 _PYTHON_CELLS = {"time", "timeit", "capture", "prun", "debug", "memit", "mprun", "snakeviz"}
 _SHELL_CELLS = {"bash", "sh", "!", "sx", "system"}
-#: An IPython line: indentation, assignment target, marker, rest; or a name with a question mark.
+#: An IPython line, or a name with a question mark.
 _MAGIC_LINE = re.compile(
-    r"(\s*)((?:[A-Za-z_][\w., ]*=\s*)?)(!!?|%(?=[A-Za-z_])|\?)(.*)|\s*[\w.%]+\?+\s*"
+    r"(?P<indent>\s*)(?P<target>(?:[A-Za-z_][\w., ]*=\s*)?)(?P<marker>!!?|%(?=[A-Za-z_])|\?)"
+    r"(?P<rest>.*)|\s*[\w.%]+\?+\s*"
 )
-_ENV_MAGIC = re.compile(r"(?:set_)?env[ \t]+([A-Za-z_]\w*)(?:=|[ \t]+)(.*)")
-_TIME_MAGIC = re.compile(r"time(?:it)?[ \t]+([^-].*)")
+_ENV_MAGIC = re.compile(r"(?:set_)?env[ \t]+(?P<name>[A-Za-z_]\w*)(?:=|[ \t]+)(?P<value>.*)")
+_TIME_MAGIC = re.compile(r"time(?:it)?[ \t]+(?P<statement>[^-].*)")
 _SHELL_REASON = "applies to this cell's shell only: the notebook's Python does not see it"
 
 
@@ -41,7 +42,7 @@ def mentions_notebook_setting(data: bytes) -> bool:
 def import_notebook(path: str, text: str) -> ImportedFile:
     """Return the content of a notebook.
 
-    Places refer to the joined cells, and ``places`` maps them to the file.
+    Locations refer to the joined cells, and ``part_locations`` maps them to the file.
     """
     problems: list[Finding] = []
     tree = parse_json(path, text, problems)
@@ -68,15 +69,14 @@ def import_notebook(path: str, text: str) -> ImportedFile:
         if cell.text("cell_type") == "code" and (source := cell.find("source")):
             reading.add_cell(number, source)
     imported = import_python(path, "\n".join(reading.code).encode(errors="replace"))
-    settings = tuple(
-        sorted(
-            (*imported.settings, *reading.found), key=lambda setting: (setting.line, setting.column)
-        )
+    settings = sorted(
+        (*imported.settings, *reading.settings), key=lambda setting: (setting.line, setting.column)
     )
-    places = PartLocations(reading.lines, "\n".join(reading.shown))
-    sites, problems = (*imported.sites, *reading.sites), [*reading.problems, *imported.problems]
     return imported._replace(
-        settings=settings, sites=sites, problems=tuple(problems), part_locations=places
+        settings=tuple(settings),
+        sites=(*imported.sites, *reading.sites),
+        problems=(*reading.problems, *imported.problems),
+        part_locations=PartLocations(reading.lines, "\n".join(reading.shown)),
     )
 
 
@@ -88,7 +88,7 @@ class _NotebookReading:
         self.code = [""] * _BEFORE
         self.shown = [""] * _BEFORE
         self.lines = [PartLine(1, 1, "", 0, 0)] * _BEFORE
-        self.found: list[ScriptSetting] = []
+        self.settings: list[ScriptSetting] = []
         self.sites: list[Site] = []
         self.problems: list[Finding] = []
 
@@ -97,40 +97,42 @@ class _NotebookReading:
         texts = self._place_lines(number, source)
         first = len(self.code) + 1
         self.shown += texts
-        filled = next((place for place, text in enumerate(texts) if text.strip()), 0)
-        magic = _CELL_MAGIC.match(texts[filled]) if texts else None
-        below = texts[filled + 1 :]
-        if magic is None or magic[1] in _PYTHON_CELLS:
-            self.code += self._read_python_cell(
-                number, first, [*[""] * (filled + 1), *below] if magic else texts
-            )
+        magic_index = next((index for index, text in enumerate(texts) if text.strip()), 0)
+        magic = _CELL_MAGIC.match(texts[magic_index]) if texts else None
+        if magic is None:
+            self.code += self._read_python_cell(number, first, texts)
+            return
+        below = texts[magic_index + 1 :]
+        if magic[1] in _PYTHON_CELLS:
+            blank = [""] * (magic_index + 1)  # keeps the line numbers
+            self.code += self._read_python_cell(number, first, [*blank, *below])
             return
         self.code += [""] * len(texts)
         if magic[1] in _SHELL_CELLS:
-            self._read_shell(first + filled + 1, 1, below)
+            self._read_shell(first + magic_index + 1, 1, below)
         elif mentions_notebook_setting("\n".join(below).encode(errors="replace")):
             what = f"the cell is for %%{magic[1]}, which is not read"
-            self._add_problem(first + filled, what, "Its settings were not checked.", "", "info")
+            why = "Its settings were not checked."
+            self._add_problem(first + magic_index, what, why, "", "info")
 
     def _place_lines(self, cell: int, source: Node) -> list[str]:
         """Return the lines of a cell, and record the start of each in the file."""
-        items = [
-            item
-            for item in (source.items if source.items is not None else [source])
-            if isinstance(item.value, str)
-        ]
+        items = source.items if source.items is not None else [source]
+        items = [item for item in items if isinstance(item.value, str)]
         lines = list(StringIO("".join(item.value for item in items), newline=None))
-        is_by_line = len(lines) == len(items)  # Jupyter's own layout
-        joined, start = "".join(lines), 0
-        for number, line in enumerate(lines):
-            item, text = (items[number], line) if is_by_line else (items[0], joined)
-            self.lines.append(
-                PartLine(item.line, item.column, text, cell, number + 1, 0 if is_by_line else start)
-            )
-            start += len(line)
+        if len(lines) == len(items):  # Jupyter's own layout: a JSON string for each line
+            for number, (item, line) in enumerate(zip(items, lines, strict=True), 1):
+                self.lines.append(PartLine(item.line, item.column, line, cell, number))
+        else:
+            cell_text, start = "".join(lines), 0
+            for number, line in enumerate(lines, 1):
+                item = items[0]
+                self.lines.append(PartLine(item.line, item.column, cell_text, cell, number, start))
+                start += len(line)
         return [line.removesuffix("\n") for line in lines]
 
     def _read_python_cell(self, number: int, first: int, texts: list[str]) -> list[str]:
+        """Return the code of a cell, as blank lines if it is not Python."""
         plain = "\n".join(texts)
         if Script("", plain.encode(errors="replace")).tree is not None:
             return texts
@@ -139,35 +141,35 @@ class _NotebookReading:
         if script.tree is not None:
             return code
         fault = max(script.problems, key=lambda problem: problem.line)
-        what, line = fault.message.replace("the file", f"cell {number}", 1), fault.line or 1
-        self._add_problem(
-            first + min(line, len(texts)) - 1,
-            what,
-            "Nothing in the cell was read; the other cells were.",
-            "fix it",
-        )
+        line = first + min(fault.line or 1, len(texts)) - 1
+        what = fault.message.replace("the file", f"cell {number}", 1)
+        why = "Nothing in the cell was read; the other cells were."
+        self._add_problem(line, what, why, "fix it")
         return [""] * len(texts)
 
     def _replace_magics(self, first: int, texts: list[str]) -> list[str]:
         """Return the lines of a cell with IPython syntax replaced by Python, line by line."""
         code: list[str] = []
         while len(code) < len(texts):
-            place = last = len(code)
-            match = _MAGIC_LINE.fullmatch(texts[place])
-            while match and texts[last].endswith("\\") and last + 1 < len(texts):
+            index = last = len(code)
+            match = _MAGIC_LINE.fullmatch(texts[index])
+            if match is None:
+                code.append(texts[index])
+                continue
+            while texts[last].endswith("\\") and last + 1 < len(texts):
                 last += 1
-            if match and match[3] in ("!", "!!"):
-                self._read_shell(
-                    first + place, match.start(4) + 1, [match[4], *texts[place + 1 : last + 1]]
-                )
-            code += [_translate_magic(match) if match else texts[place], *[""] * (last - place)]
+            if match["marker"] in ("!", "!!"):
+                command = [match["rest"], *texts[index + 1 : last + 1]]
+                self._read_shell(first + index, match.start("rest") + 1, command)
+            code += [_translate_magic(match), *[""] * (last - index)]
         return code
 
     def _read_shell(self, line: int, column: int, texts: list[str]) -> None:
+        """Add the settings of shell lines, which begin at a line and column."""
         settings, sites = find_shell_settings(
             self.path, "\n".join(texts), (line, column), _SHELL_REASON
         )
-        self.found += settings
+        self.settings += settings
         self.sites += sites
 
     def _add_problem(
@@ -179,16 +181,16 @@ class _NotebookReading:
 
 
 def _translate_magic(match: re.Match[str]) -> str:
-    """Return the Python equivalent of an IPython line: ``%env X=1`` sets a variable, ``%time`` runs
-    the rest.
+    """Return the Python equivalent of an IPython line.
+
+    ``%env X=1`` sets a variable, ``%time`` runs the rest.
     """
-    indent, target, mark, rest = match.groups(default="")
-    if mark == "%" and not target and (assigned := _ENV_MAGIC.fullmatch(rest.strip())):
-        is_filled_in = (
-            "$" in assigned[2] or "{" in assigned[2]
-        )  # with names and expressions of Python
-        value = f"get_ipython().var_expand({assigned[2]!r})" if is_filled_in else repr(assigned[2])
-        return f'{indent}os.environ["{assigned[1]}"] = {value}'
-    if mark == "%" and (timed := _TIME_MAGIC.fullmatch(rest)):
-        return f"{indent}{target}{timed[1]}"
+    indent, target, marker, rest = match.groups(default="")
+    if marker == "%" and not target and (assigned := _ENV_MAGIC.fullmatch(rest.strip())):
+        value = repr(assigned["value"])
+        if "$" in value or "{" in value:  # IPython expands names and expressions of Python
+            value = f"get_ipython().var_expand({value})"
+        return f'{indent}os.environ["{assigned["name"]}"] = {value}'
+    if marker == "%" and (timed := _TIME_MAGIC.fullmatch(rest)):
+        return f"{indent}{target}{timed['statement']}"
     return f"{indent}{target}None" if target else f"{indent}pass"

@@ -6,7 +6,7 @@ import re
 from collections import ChainMap
 from collections.abc import Sequence
 from functools import cached_property
-from itertools import dropwhile
+from itertools import dropwhile, zip_longest
 
 from npuprof import catalog
 from npuprof.catalog import build_finding
@@ -27,7 +27,7 @@ from npuprof.scripts.reading.shells.known_variables import (
 from npuprof.scripts.reading.shells.launcher_options import (
     LAUNCHERS,
     find_directive_exports,
-    find_given,
+    find_passed_variables,
 )
 from npuprof.scripts.reading.shells.sourcing import MAY_SOURCE, Sourcing
 from npuprof.scripts.reading.variable_files import (
@@ -38,6 +38,7 @@ from npuprof.scripts.reading.variable_files import (
 )
 from npuprof.scripts.script_records import (
     TAKEN_BACK,
+    Branch,
     Branches,
     BrokenExport,
     Followed,
@@ -49,12 +50,12 @@ from npuprof.scripts.script_records import (
 )
 from npuprof.scripts.shell_lexer import Command, Word, parse_shell_commands
 
-_WHOLE_ARRAY = re.compile(r"\$\{([A-Za-z_]\w*)\[@\]\}")
+_ALL_ITEMS = re.compile(r"\$\{(?P<name>[A-Za-z_]\w*)\[@\]\}")
 _NAME = re.compile(r"[\w.-]+")
 _ATC = re.compile(rb"\batc\b")
 _OPTION_EXPORT = re.compile(rb"export[ \t]+([a-z][a-z0-9]*_[a-z0-9_]+)=")
 
-_PREFIX_WORDS = {"nohup", "time", "exec", "sudo", "env", "command", "builtin", "!"}
+_PREFIXES = {"nohup", "time", "exec", "sudo", "env", "command", "builtin", "!"}
 #: The supported commands, and commands that can precede them.
 _READ = frozenset(
     (
@@ -76,7 +77,7 @@ _READ = frozenset(
 )
 #: Programs that run another program after their own arguments.
 _WRAPPERS = frozenset(("timeout", "nice", "numactl", "taskset", "stdbuf"))
-_DEFAULT = re.compile(r"\$\{([A-Za-z_]\w*):?=([^${}`]*)\}")
+_DEFAULT = re.compile(r"\$\{(?P<name>[A-Za-z_]\w*):?=(?P<value>[^${}`]*)\}")
 #: Commands that may export a variable.
 _EXPORTS = frozenset(("export", "declare", "typeset"))
 _LOOPS = ("for", "while", "until", "select")
@@ -108,13 +109,11 @@ _TESTS = {
 
 def mentions_setting(data: bytes) -> bool:
     """Return whether a script can contain settings."""
-    exported = (catalog.find_option(name.decode()) for name in _OPTION_EXPORT.findall(data))
-    return (
-        environ.mentions_variable(data)
-        or _ATC.search(data) is not None
-        or program_arguments.mentions_program(data)
-        or any(exported)
-    )
+    if environ.mentions_variable(data) or _ATC.search(data):
+        return True
+    if program_arguments.mentions_program(data):
+        return True
+    return any(catalog.find_option(name.decode()) for name in _OPTION_EXPORT.findall(data))
 
 
 def sources_settings(path: str, data: bytes, modules: Modules) -> bool:
@@ -134,41 +133,44 @@ def import_shell_script(
 ) -> ImportedFile:
     """Return the content of a shell script.
 
-    In a ``plain`` one every variable counts, exported or not.
-
-    With ``modules``, sourced files of its tree are included.
+    In a ``plain`` one every variable counts, exported or not. With ``modules``, sourced files of
+    its tree are included.
     """
     problems = []
     commands = list(parse_shell_commands(text))
     if commands and commands[-1][-1].span[1] > len(text):
         problems.append(_build_open_quote(path, commands[-1][-1]))
-    unread: object = None
+    has_unread = False
     if modules is not None and modules.locate_file is not None and MAY_SOURCE.search(text):
         sourcing = Sourcing(path, modules)
         commands = sourcing.expand_commands(commands)
         problems += sourcing.list_problems()
-        unread = sourcing.left
-    reading = _ShellReader(path, text, commands, plain)
-    every = reading.collect_settings()
+        has_unread = bool(sourcing.unread)
+    reader = _ShellReader(path, text, commands, plain)
+    settings = reader.collect_settings()
     if modules is not None and modules.locate_file is not None:
-        every = tuple(program_arguments.follow_files(path, every, modules))
-    if reading.too_deep:
+        settings = tuple(program_arguments.follow_files(path, settings, modules))
+    if reader.too_deep:
         what = f"more than {_MOST_BLOCKS} nested branches"
-        where = Place(path, reading.too_deep.line, reading.too_deep.column)
-        problems.append(
-            build_finding(
-                "NP801", what, "Nothing after this place was read.", "flatten it", where=where
-            )
-        )
-    notes = (
-        *reading.notes,
-        *(() if unread else list_reads(path, commands)),
-    )  # an unread file may set them
+        why = "Nothing after this place was read."
+        where = Place(path, reader.too_deep.line, reader.too_deep.column)
+        problems.append(build_finding("NP801", what, why, "flatten it", where=where))
+    records = reader.other_records
+    if not has_unread:  # an unread file may set the variables
+        records += list_reads(path, commands)
     followed = dict.fromkeys(
-        Followed(item.file, item.line, item.line, "") for item in every if item.location.call
+        Followed(setting.file, setting.line, setting.line, "")
+        for setting in settings
+        if setting.location.call
     )
     return ImportedFile(
-        path, every, tuple(reading.sites), tuple(problems), text, notes, followed=tuple(followed)
+        path,
+        settings,
+        tuple(reader.sites),
+        tuple(problems),
+        text,
+        tuple(records),
+        followed=tuple(followed),
     )
 
 
@@ -179,20 +181,19 @@ def _build_open_quote(path: str, word: Word) -> Finding:
 
 
 def find_shell_settings(
-    path: str, text: str, at: Position, reason: str
+    path: str, text: str, position: Position, reason: str
 ) -> tuple[list[ScriptSetting], list[Site]]:
     """Return the settings of a file's part that a separate shell runs, and its conversions.
 
-    The part begins ``at`` a line and column of the file. Its variables end with it: ``reason`` says
-    why they are omitted.
+    The part begins at a position of the file. Its variables end with it: ``reason`` is why they are
+    omitted.
     """
-    reading = _ShellReader(path, text, list(parse_shell_commands(text, *at)))
-    every = reading.collect_settings()
+    reader = _ShellReader(path, text, list(parse_shell_commands(text, *position)))
     settings = [
         leave_out(setting, reason) if setting.surface == "env" and setting.key else setting
-        for setting in every
+        for setting in reader.collect_settings()
     ]
-    return settings, reading.sites
+    return settings, reader.sites
 
 
 class _Block:
@@ -207,7 +208,7 @@ class _Block:
         self.arm = 0
         self.text = text
         self.function = function
-        self.left: Branches = ()  #: the condition after a command that leaves the function
+        self.after_exit: Branches = ()  #: the condition after a command that leaves the function
 
     def open_arm(self, text: str) -> None:
         """Begin the next arm of an ``if``, the last one without a text."""
@@ -215,84 +216,100 @@ class _Block:
         self.text = text or cut_text(f"not ({self.text or ':'})", _LONGEST_TEST)
 
 
+class _Flags(Record):
+    """The flags that a variable contains: their conditions, and whether it is an array."""
+
+    branches: Branches
+    words: Sequence[Word]
+    is_array: bool
+
+
 class _ShellReader:
+    """Reads the commands of a script in order: settings, and the state of blocks and variables."""
+
     def __init__(self, path: str, text: str, commands: list[Command], plain: bool = False) -> None:
         self.path = path
         self.text = text
         self.commands = commands
         self.command = Command()
         self.number = 0  #: number of the command
-        self.found: list[ScriptSetting] = []
+        self.settings: list[ScriptSetting] = []
         self.sites: list[Site] = []
-        self.notes: list[Record] = []
+        self.other_records: list[Record] = []
         self.too_deep: Word | None = None
         self.constants = find_constants(commands)
         self.known: dict[str, str] = {}  #: constants assigned so far
         self.blocks: list[_Block] = []
         self.defined = ""
         self.test = ""
-        self.ended: dict[
-            str, str
-        ] = {}  #: where a file has ended; the script itself has an empty name
+        #: where a file has ended; the script itself has an empty name
+        self.ended: dict[str, str] = {}
+        #: settings that count as soon as their variable is exported
         self.pending: dict[str, list[ScriptSetting]] = {}
         self.exported: set[str] = set()
         self.last: dict[str, str] = {}  #: current texts of exported variables
         self.exports_all = plain
-        self.flags: dict[
-            str, tuple[Branches, Sequence[Word], bool]
-        ] = {}  #: flags in variables, in arrays or not
+        self.flags: dict[str, _Flags] = {}  #: by variable
 
     def collect_settings(self) -> tuple[ScriptSetting, ...]:
-        for variable, word, value in find_directive_exports(self.text, self.commands):
-            self._add_variable(variable, word, value, exported=True)
+        """Return the settings of all commands, in the order of commands."""
+        for variable in find_directive_exports(self.text, self.commands):
+            self._add_variable(variable.name, variable.argument, variable.value, exported=True)
         before = Command()
         for command in self.commands:
             self.number, self.command = self.number + 1, command
-            self._note_test(before)
+            self._record_test(before)
             self._read_command()
-            for word in command:
-                if (
-                    "=" in word.text
-                    and (match := ASSIGNMENT.match(word.text))
-                    and match[1] in self.constants
-                ):
-                    self.known[match[1]] = self.constants[match[1]]
+            self._record_constants()
             before = command
             if len(self.blocks) > _MOST_BLOCKS:
                 self.too_deep = command[0]
                 break
         settings = sorted(
-            self.found, key=lambda setting: (setting.order, setting.line, setting.column)
+            self.settings, key=lambda setting: (setting.order, setting.line, setting.column)
         )
         return tuple(setting._replace(order=0) for setting in settle(settings))
 
-    @cached_property
-    def named(self) -> set[str]:
-        """The names that the script uses, such as called functions."""
-        return {
-            name
-            for command in self.commands
-            if not command.function
-            for word in command
-            for name in _NAME.findall(word.text)
-        }
+    def _record_constants(self) -> None:
+        """Record the constants that the command assigns."""
+        for word in self.command:
+            if "=" in word.text and (match := ASSIGNMENT.match(word.text)):
+                name = match["name"]
+                if name in self.constants:
+                    self.known[name] = self.constants[name]
 
     @cached_property
-    def named_by_exports(self) -> set[str]:
+    def used_names(self) -> set[str]:
+        """The names that the script uses, such as called functions."""
+        names: set[str] = set()
+        for command in self.commands:
+            if not command.function:
+                for word in command:
+                    names.update(_NAME.findall(word.text))
+        return names
+
+    @cached_property
+    def names_in_exports(self) -> set[str]:
         """The names in commands that may export a variable assigned before."""
-        exports = (
-            words
-            for command in self.commands
-            if not _EXPORTS.isdisjoint(words := [word.text for word in command])
-        )
-        return {word.partition("=")[0].removesuffix("+") for words in exports for word in words}
+        names: set[str] = set()
+        for command in self.commands:
+            texts = [word.text for word in command]
+            if not _EXPORTS.isdisjoint(texts):
+                names.update(text.partition("=")[0].removesuffix("+") for text in texts)
+        return names
 
     @property
     def branches(self) -> Branches:
         """The conditions of the command."""
-        blocks = [(block.number, block.arm, block.text) for block in self.blocks if block.text]
-        exits = next((block.left for block in reversed(self.blocks) if block.left), ())
-        return (*blocks, *(((self.number, 0, self.test),) if self.test else ()), *exits)
+        branches = [
+            Branch(block.number, block.arm, block.text) for block in self.blocks if block.text
+        ]
+        if self.test:
+            branches.append(Branch(self.number, 0, self.test))
+        after_exit = next(
+            (block.after_exit for block in reversed(self.blocks) if block.after_exit), ()
+        )
+        return (*branches, *after_exit)
 
     @property
     def function(self) -> str:
@@ -302,22 +319,17 @@ class _ShellReader:
     @property
     def idle(self) -> str:
         """Why the command never runs, empty if it may."""
-        unused = next(
-            (
-                block.function
-                for block in self.blocks
-                if block.function and block.function not in self.named
-            ),
-            "",
-        )
-        if unused:
-            return f"{unused}() is called nowhere, so this never runs"
-        end = next(
-            (self.ended[file] for file in ("", *self.command.files) if file in self.ended), ""
-        )
-        return f"the script ends in {end}, so this never runs" if end and not self.function else ""
+        for block in self.blocks:
+            if block.function and block.function not in self.used_names:
+                return f"{block.function}() is called nowhere, so this never runs"
+        if self.function:  # it may be called before the end
+            return ""
+        for file in ("", *self.command.files):
+            if file in self.ended:
+                return f"the script ends in {self.ended[file]}, so this never runs"
+        return ""
 
-    def _note_test(self, before: Command) -> None:
+    def _record_test(self, before: Command) -> None:
         """Record the condition of a command after ``&&`` or ``||``: the test before it."""
         if not self.command.join:
             self.test = ""
@@ -326,26 +338,29 @@ class _ShellReader:
         if self.command.join == "||":
             self.test = f"not ({test})"
         elif before and before[0].text in _TESTS:
-            self.test = (
-                cut_text(f"({self.test}) and ({test})", _LONGEST_TEST) if self.test else test
-            )
+            if self.test:
+                test = cut_text(f"({self.test}) and ({test})", _LONGEST_TEST)
+            self.test = test
 
     def _read_command(self) -> None:
+        """Record the settings of the command, and the blocks that it opens and closes."""
         if self.command.function:
             self.defined = self.command.function
             return
         words, block = self._follow_blocks(self.command)
         if words and words[0].keyword in ("exit", "return"):
-            self._note_end(words[0])
+            self._record_end(words[0])
         self._read_words(words)
-        self.blocks += [block] if block else []
+        if block:
+            self.blocks.append(block)
 
-    def _note_end(self, word: Word) -> None:
+    def _record_end(self, word: Word) -> None:
         """Record where the script, a sourced file or a function may be left."""
         line = self._name_line(word)
         if word.text == "return" and self.function:
             block = next(block for block in reversed(self.blocks) if block.function)
-            block.left = ((self.number, 0, f"{self.function}() is not left in {line}"),)
+            test = f"{self.function}() is not left in {line}"
+            block.after_exit = (Branch(self.number, 0, test),)
         elif self._is_certain() and (word.text == "exit" or self.command.file):
             self.ended.setdefault("" if word.text == "exit" else self.command.file, line)
 
@@ -360,13 +375,14 @@ class _ShellReader:
         return self.command.file or self.path
 
     def _name_line(self, word: Word) -> str:
-        return (
-            f"line {word.line} of {self.command.file}" if self.command.file else f"line {word.line}"
-        )
+        of_file = f" of {self.command.file}" if self.command.file else ""
+        return f"line {word.line}{of_file}"
 
     def _follow_blocks(self, words: list[Word]) -> tuple[list[Word], _Block | None]:
-        """Return the words of a command without opening and closing blocks, and the block that
-        begins after it.
+        """Return the words of a command after the keywords of blocks.
+
+        The second value is the block that begins after the command. Blocks that begin or end at its
+        keywords are recorded.
         """
         first = words[0].keyword if words else ""
         rest = words[1:]
@@ -384,9 +400,8 @@ class _ShellReader:
         if first == "case":
             return [], _Block(first, self.number, f"case {rest[0].text}" if rest else "case")
         if first in _LOOPS:
-            return rest if first in ("while", "until") else [], _Block(
-                first, self.number, self._describe_loop(words)
-            )
+            block = _Block(first, self.number, self._describe_loop(words))
+            return rest if first in ("while", "until") else [], block
         if first != "{":  # no keyword of a block, or else or elif outside of one
             return words, None
         test, self.test = self.test, ""
@@ -398,22 +413,23 @@ class _ShellReader:
     def _describe_loop(self, words: list[Word]) -> str:
         """Return the condition of a loop that may have no iterations, empty for others."""
         if words[0].text in ("while", "until"):
-            may_be_idle = len(words) != 2 or words[1].text not in _ALWAYS
+            may_be_empty = len(words) != 2 or words[1].text not in _ALWAYS
         else:  # (( )) has no words
-            may_be_idle = len(words) > 1 and not any(
+            may_be_empty = len(words) > 1 and not any(
                 word.text != word.open_part or word.text.startswith(("$(", "`"))
                 for word in words[3:]
             )
-        return f"the loop in {self._name_line(words[0])} has a turn" if may_be_idle else ""
+        return f"the loop in {self._name_line(words[0])} has a turn" if may_be_empty else ""
 
     def _read_words(self, words: list[Word]) -> None:
-        first = words[0].text.rpartition("/")[2] if words else ""
-        if first in _WRAPPERS:
+        """Record the settings of a command's words after the keywords of blocks."""
+        if words and _name_program(words[0]) in _WRAPPERS:
             words = list(dropwhile(lambda word: word.text != "env", words))
-            first = "env" if words else ""
-        if not (
-            first in _READ or first in _PREFIX_WORDS or (words and ASSIGNMENT.match(words[0].text))
-        ):
+        if not words:
+            return
+        first = _name_program(words[0])
+        # most commands end here
+        if first not in _READ and first not in _PREFIXES and not ASSIGNMENT.match(words[0].text):
             return
         words = _strip_prefix(words)
         assigned = list(list_assignments(words))
@@ -424,90 +440,101 @@ class _ShellReader:
             elif words[0].keyword != "read":  # a builtin: its IFS is local
                 self._add_variable(variable, word, word.value, exported=True, of_command=True)
         if words:
-            self._read_program(words[0].text.rpartition("/")[2], words)
+            self._read_program(_name_program(words[0]), words)
 
     def _read_program(self, name: str, words: list[Word]) -> None:
+        """Record the settings of a command by its name; ``words`` begin with it."""
+        arguments = words[1:]
         if name in _EXPORTS:
-            flags = "".join(word.text for word in words[1:] if word.text.startswith("-"))
+            flags = "".join(word.text for word in arguments if word.text.startswith("-"))
             if "n" in flags:
-                self._take_back(words[1:])
-            elif name == "export" or not self.function:
-                self._export(words[1:], name == "export" or "x" in flags)
+                self._unset(arguments)
+            elif name == "export" or not self.function:  # others are local to a function
+                self._export(arguments, name == "export" or "x" in flags)
         elif name == "unset":
-            self._take_back(words[1:])
-        elif name in (".", "source") and len(words) > 1 and words[1].text.endswith("set_env.sh"):
-            self.notes.append(
-                SourcedEnvironment(self._name_file(), words[0].line, words[0].column, words[1].text)
-            )
+            self._unset(arguments)
+        elif name in (".", "source"):
+            if arguments and arguments[0].text.endswith("set_env.sh"):
+                where = self._name_file(), words[0].line, words[0].column
+                self.other_records.append(SourcedEnvironment(*where, arguments[0].text))
         elif name == ":":
-            for word in words[1:]:
-                if match := _DEFAULT.fullmatch(word.open_part):
-                    value = word.with_parts((f"${{{match[1]}:-{match[2]}}}",))
-                    self._add_variable(
-                        match[1], word, value, self.exports_all or match[1] in self.exported
-                    )
-        elif (
-            name == "set"
-            and not self.idle
-            and len(words) > 1
-            and words[-1].text in ("-a", "+a", "allexport")
-        ):
-            self.exports_all = words[1].text[0] == "-"
+            self._assign_defaults(arguments)
+        elif name == "set":
+            if arguments and arguments[-1].text in ("-a", "+a", "allexport") and not self.idle:
+                self.exports_all = arguments[0].text[0] == "-"
         elif name in LAUNCHERS:
-            for variable, word, value in find_given(name, words[1:]):
-                self._add_variable(variable, word, value, exported=True, of_command=True)
-        elif (
-            name in ("atc", "atc.bin") and not self.command.is_inner
-        ):  # a text cannot contain a block
+            for variable in find_passed_variables(name, arguments):
+                self._add_variable(
+                    variable.name,
+                    variable.argument,
+                    variable.value,
+                    exported=True,
+                    of_command=True,
+                )
+        # the text of a nested shell cannot contain a block
+        elif name in ("atc", "atc.bin") and not self.command.is_inner:
             self._add_conversion(words)
         if (started := program_arguments.find_start(words)) is not None:
-            filled = self._fill_words(started[1])
-            self.found += map(
-                self._place,
-                program_arguments.read_arguments(
-                    self._name_file(), started[0], filled, self.command.text
-                ),
+            program, program_words = started
+            settings = program_arguments.read_arguments(
+                self._name_file(), program, self._fill_words(program_words), self.command.text
             )
+            self.settings += map(self._complete, settings)
 
     def _assign(self, name: str, word: Word) -> None:
-        self._keep_flags(name, word)
+        self._record_flags(name, word)
         if not word.items:
-            self._note_export(name, self.exports_all)
-            self._add_variable(name, word, word.value, self.exports_all or name in self.exported)
+            self._record_export(name, self.exports_all)
+            self._add_variable(name, word, word.value, self._is_exported(name))
 
-    def _note_export(self, name: str, is_exported: bool) -> None:
-        is_asked = self.test or any(block.text for block in self.blocks if block.kind not in _LOOPS)
-        if is_exported and not (self.idle or is_asked):
+    def _assign_defaults(self, arguments: list[Word]) -> None:
+        """Record the variables that expansions assign: ``${NAME:=VALUE}``."""
+        for argument in arguments:
+            if match := _DEFAULT.fullmatch(argument.open_part):
+                name = match["name"]
+                value = argument.with_parts((f"${{{name}:-{match['value']}}}",))
+                self._add_variable(name, argument, value, self._is_exported(name))
+
+    def _is_exported(self, name: str) -> bool:
+        return self.exports_all or name in self.exported
+
+    def _record_export(self, name: str, is_exported: bool) -> None:
+        """Record that a variable is exported, unless that is conditional."""
+        is_conditional = self.test or any(
+            block.text for block in self.blocks if block.kind not in _LOOPS
+        )
+        if is_exported and not self.idle and not is_conditional:
             self.exported.add(name)
 
-    def _export(self, words: list[Word], is_exported: bool) -> None:
-        for place, word in enumerate(words):
-            follower = words[place + 1].keyword if place + 1 < len(words) else ""
-            name = word.text.partition("=")[0].removesuffix("+")
-            self._note_export(name, is_exported)
-            if list(list_assignments([word])):
-                self._add_variable(name, word, word.value, is_exported)
-            elif (
-                follower.startswith("=") or ("-" in name and "=" in word.text)
-            ) and environ.is_ascend_variable(name.replace("-", "_")):
-                broken = BrokenExport(
-                    self.path, word.line, word.column, name.replace("-", "_"), name
-                )
-                self.notes += [broken] if not self.command.file else []
-            elif is_exported:
-                self.found += self.pending.pop(name, ())
+    def _export(self, arguments: list[Word], is_exported: bool) -> None:
+        """Record the assignments of an ``export`` or ``declare``, and the variables that it exports.
 
-    def _take_back(self, words: list[Word]) -> None:
+        Invalid exports of Ascend's variables are recorded as broken.
+        """
+        for argument, following in zip_longest(arguments, arguments[1:]):
+            name = argument.text.partition("=")[0].removesuffix("+")
+            valid_name = name.replace("-", "_")
+            has_blank = following is not None and following.keyword.startswith("=")
+            has_dash = "-" in name and "=" in argument.text
+            self._record_export(name, is_exported)
+            if list(list_assignments([argument])):
+                self._add_variable(name, argument, argument.value, is_exported)
+            elif (has_blank or has_dash) and environ.is_ascend_variable(valid_name):
+                if not self.command.file:
+                    where = self.path, argument.line, argument.column
+                    self.other_records.append(BrokenExport(*where, valid_name, name))
+            elif is_exported:
+                self.settings += self.pending.pop(name, ())
+
+    def _unset(self, arguments: list[Word]) -> None:
         """Record that exported variables are unset."""
-        known = (
-            {setting.name for setting in self.found if setting.surface == "env"}
-            if not self.idle
-            else set()
-        )
-        for word in words:
-            name = word.text.partition("=")[0]
+        if self.idle:
+            return
+        known = {setting.name for setting in self.settings if setting.surface == "env"}
+        for argument in arguments:
+            name = argument.text.partition("=")[0]
             if name in known:
-                self._add_variable(name, word, word.with_parts((name,)), True, TAKEN_BACK)
+                self._add_variable(name, argument, argument.with_parts((name,)), True, TAKEN_BACK)
 
     def _add_variable(
         self,
@@ -518,96 +545,108 @@ class _ShellReader:
         reason: str = "",
         of_command: bool = False,
     ) -> None:
-        if (
-            not exported
-            and name not in self.named_by_exports
-            and environ.find_variable_key(name) is None
-        ):
+        """Record a variable that a word sets, as pending unless it is exported."""
+        is_known = name in self.names_in_exports or environ.find_variable_key(name) is not None
+        if not exported and not is_known:
             return  # of the script alone
         last = self.last.pop(name, None)
         own = {name: last} if last is not None and self._is_certain() else {}
         filled = fill_word(value, ChainMap(own, self._list_known()))
-        reason = reason or (
-            "depends on ~" if self.command.text.startswith(f"{name}=~", word.span[0]) else ""
-        )
-        place = word.line, word.column
-        setting = build_variable_setting(self._name_file(), place, name, filled.parts, reason)
-        setting = self._place(setting, self.function, of_command)
+        if not reason and self.command.text.startswith(f"{name}=~", word.span[0]):
+            reason = "depends on ~"
+        position = word.line, word.column
+        setting = build_variable_setting(self._name_file(), position, name, filled.parts, reason)
+        setting = self._complete(setting, self.function, of_command)
         if self.command.parentheses == 1 and not setting.unused:  # two begin an expression
             setting = setting._replace(unused="it is gone with the process of its own that sets it")
-        is_text = (
-            setting.assigned.written
-            and len(setting.assigned.written) <= _LONGEST
-            and not setting.reason
-        )
-        if is_text and not (setting.unused or setting.branches or self.command.parentheses):
-            self.last[name] = setting.assigned.written
-        (self.found if exported else self.pending.setdefault(name, [])).append(setting)
+        text = setting.assigned.written
+        is_certain = not setting.unused and not setting.branches and not self.command.parentheses
+        if text and len(text) <= _LONGEST and not setting.reason and is_certain:
+            self.last[name] = text
+        if exported:
+            self.settings.append(setting)
+        else:
+            self.pending.setdefault(name, []).append(setting)
 
     def _list_known(self) -> dict[str, str]:
         """Return the constants assigned so far; a function may run after all of them."""
         return self.constants if self.function else self.known
 
-    def _keep_flags(self, name: str, word: Word) -> None:
+    def _record_flags(self, name: str, word: Word) -> None:
         """Record the words of an array, or the flags in a literal text, with their conditions."""
         self.flags.pop(name, None)
-        text = word.value.text
         if word.text.endswith("+=") or word.open_part:
             return
-        is_plain = (
-            name in self.constants and text.lstrip().startswith("--") and not set(text) & _UNSAFE
-        )
-        if word.items or (is_plain and "IFS" not in self.command.text):
-            items = word.items or [
-                Word(word.line, word.column, (piece,), quoted=True, span=word.span)
-                for piece in text.split()
+        if word.items:
+            self.flags[name] = _Flags(self.branches, word.items, is_array=True)
+            return
+        text = word.value.text
+        is_split_at_blanks = not set(text) & _UNSAFE and "IFS" not in self.command.text
+        if name in self.constants and text.lstrip().startswith("--") and is_split_at_blanks:
+            flags = [
+                Word(word.line, word.column, (flag,), quoted=True, span=word.span)
+                for flag in text.split()
             ]
-            self.flags[name] = self.branches, items, bool(word.items)
+            self.flags[name] = _Flags(self.branches, flags, is_array=False)
 
     def _fill_words(self, words: Sequence[Word]) -> list[Word]:
-        """Return words with constants and flag variables expanded: ``"${ARRAY[@]}"``, and ``$TEXT``
-        without quotes.
+        """Return words with constants and flag variables expanded.
+
+        Flag variables are ``"${ARRAY[@]}"``, and ``$TEXT`` without quotes.
         """
         filled: list[Word] = []
         for word in words:
-            match = (
-                (_WHOLE_ARRAY if word.quoted else VARIABLE).fullmatch(word.open_part)
-                if word.text == word.open_part
-                else None
-            )
-            name = (match[1] or match[match.re.groups]) if match else ""
-            around, items, is_array = self.flags.get(name, ((), (word,), word.quoted))
-            is_certain = self.branches[: len(around)] == around and is_array == word.quoted
-            filled += items if is_certain else [word]
+            flags = self._find_flags(word)
+            filled += [word] if flags is None else flags
         return [fill_word(word, self._list_known()) for word in filled]
 
+    def _find_flags(self, word: Word) -> Sequence[Word] | None:
+        """Return the flags for which a word certainly stands, None for another word."""
+        if word.text != word.open_part:
+            return None
+        if word.quoted:
+            match = _ALL_ITEMS.fullmatch(word.open_part)
+            name = match["name"] if match else ""
+        else:
+            match = VARIABLE.fullmatch(word.open_part)
+            name = match["plain"] or match["braced"] if match else ""
+        flags = self.flags.get(name)
+        if flags is None or flags.is_array != word.quoted:
+            return None
+        is_certain = self.branches[: len(flags.branches)] == flags.branches
+        return flags.words if is_certain else None
+
     def _add_conversion(self, words: list[Word]) -> None:
+        """Record a command line of ``atc``, and its flags."""
         command, line = self.command, words[0].line
         scope = f"atc@{command.file}:{line}" if command.file else f"atc@{line}"
-        place = command.call or (line, words[0].column)
-        self.sites.append(Site(scope, "atc", *place, "atc", True, None, self.branches))
-        self.found += map(
-            self._place, atc_flags.read_flags(self._name_file(), self._fill_words(words[1:]), scope)
-        )
+        position = command.call or (line, words[0].column)
+        self.sites.append(Site(scope, "atc", *position, "atc", closed=True, branches=self.branches))
+        flags = atc_flags.read_flags(self._name_file(), self._fill_words(words[1:]), scope)
+        self.settings += map(self._complete, flags)
 
-    def _place(
+    def _complete(
         self, setting: ScriptSetting, function: str = "", of_command: bool = True
     ) -> ScriptSetting:
-        command = self._name_line(self.command[0]) if of_command else ""
-        location = (
-            setting.location._replace(call=self.command.call)
-            if self.command.call
-            else setting.location
+        """Return a setting with the conditions, the order and the call of the command."""
+        if self.command.call:
+            setting = setting.with_location(call=self.command.call)
+        return setting._replace(
+            function=function,
+            branches=self.branches if setting.name else (),
+            command=self._name_line(self.command[0]) if of_command else "",
+            unused=self.idle or setting.unused,
+            order=self.number,
         )
-        branches = self.branches if setting.name else ()
-        setting = setting._replace(
-            location=location, function=function, branches=branches, command=command
-        )
-        return setting._replace(unused=self.idle or setting.unused, order=self.number)
+
+
+def _name_program(word: Word) -> str:
+    """Return the name of a program without its folder."""
+    return word.text.rpartition("/")[2]
 
 
 def _strip_prefix(words: list[Word]) -> list[Word]:
-    return list(dropwhile(lambda word: word.keyword in _PREFIX_WORDS, words))
+    return list(dropwhile(lambda word: word.keyword in _PREFIXES, words))
 
 
 def _format_words(words: Sequence[Word]) -> str:

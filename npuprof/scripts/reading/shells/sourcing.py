@@ -1,7 +1,4 @@
-"""Files sourced by a shell script: ``source FILE``, ``.
-
-FILE``. Files of its tree are read, others listed.
-"""
+"""Files that a shell script sources: those of its tree are read, others listed."""
 
 from __future__ import annotations
 
@@ -19,23 +16,28 @@ from npuprof.scripts.shell_lexer import Command, Word, parse_shell_commands
 
 #: The maximum nesting of sourced files.
 _DEEPEST = 6
-#: Where a text may source a file: the word is found first, then what may stand before it, which is
+#: Where a text may source a file: the command is found first, then what may precede it, which is
 #: faster.
 MAY_SOURCE = re.compile(r"(?:s(?<![^\s;&|(]s)ource|\.(?<![^\s;&|(]\.))[ \t]+[^\s;&|=]")
 _BEFORE = frozenset(("then", "do", "else", "builtin", "command"))
-_PLACE = re.compile(r"(?:\$PWD|\$\{PWD\}|\$\(pwd\)|`pwd`)/")
+_CURRENT_FOLDER = re.compile(r"(?:\$PWD|\$\{PWD\}|\$\(pwd\)|`pwd`)/")
 #: Environment scripts of CANN, or of a Python installation, which contain no settings of the user.
 _VENDORS = re.compile(
-    r"(?:^|/)(?:set_?env(?:\.bash|\.sh)|setvars\.sh|env_npu\.sh|bin/activate|conda\.sh|\.bash_?(?:rc|profile)|\.profile|etc/profile)$"
+    r"(?:^|/)(?:set_?env(?:\.bash|\.sh)|setvars\.sh|env_npu\.sh|bin/activate|conda\.sh"
+    r"|\.bash_?(?:rc|profile)|\.profile|etc/profile)$"
 )
 
 
 class Sourcing:
-    """The sourced files; ``left`` are the lines of unread ones, their words, and the reasons."""
+    """The sourced files.
+
+    ``unread`` are the texts and reasons of those that are not read, by file and line of the source
+    command.
+    """
 
     def __init__(self, path: str, modules: Modules) -> None:
         self.path = path
-        self.left: dict[tuple[str, int], tuple[str, str]] = {}
+        self.unread: dict[tuple[str, int], tuple[str, str]] = {}
         self._modules = modules
         self._size = 0
 
@@ -43,8 +45,9 @@ class Sourcing:
         """Return commands with sourced files expanded in place, each as a group."""
         expanded = list(commands)
         for _ in range(_DEEPEST):  # a file may define the variable that names the next one
-            self.left.clear()
-            before, expanded = len(expanded), list(self._iterate_expanded(expanded))
+            self.unread.clear()
+            before = len(expanded)
+            expanded = list(self._iterate_expanded(expanded))
             if len(expanded) == before:
                 break
         return expanded
@@ -78,25 +81,24 @@ class Sourcing:
             reason, body = "is not looked into", None
         self._size += len(body or "")
         if body is not None and self._size <= LARGEST_SCRIPT:
-            call = command.call or (
-                command[0].line,
-                next(word for word in command if word.keyword in ("source", ".")).column,
-            )
+            source = next(word for word in command if word.keyword in ("source", "."))
+            call = command.call or (command[0].line, source.column)
             inner = list(parse_shell_commands(body))
             for inner_command in inner:
                 inner_command.files, inner_command.call = (*command.files, file), call
             return inner
         if not _VENDORS.search(named.text.rstrip("\"'")):
-            self.left.setdefault(
-                (command.file or self.path, named.line), (named.text, reason or "cannot be read")
-            )
+            where = command.file or self.path, named.line
+            self.unread.setdefault(where, (named.text, reason or "cannot be read"))
         return None
 
-    def _find_file(self, word: Word, has_moved: bool) -> tuple[str, str]:
-        """Return the file named by a word, or why it is uncertain."""
-        text = _PLACE.sub("", word.text, count=1) if _PLACE.match(word.text) else word.text
+    def _find_file(self, argument: Word, has_moved: bool) -> tuple[str, str]:
+        """Return the file named by an argument, or why it is uncertain."""
+        text = argument.text
+        if folder := _CURRENT_FOLDER.match(text):
+            text = text[folder.end() :]
         if "$" in text or "`" in text:
-            return "", f"depends on {word.open_part}"
+            return "", f"depends on {argument.open_part}"
         if text.startswith("~"):
             return "", "is not looked into"
         is_fixed = text.startswith(HERE) or os.path.isabs(text)
@@ -105,22 +107,20 @@ class Sourcing:
         assert self._modules.locate_file is not None
         files = self._modules.locate_file(self.path, text.removeprefix(HERE), is_fixed)
         if len(files) > 1:
-            return (
-                "",
-                f"is {' or '.join(files)}, as the script is started from one folder or another",
-            )
+            several = " or ".join(files)
+            return "", f"is {several}, as the script is started from one folder or another"
         return (files[0], "") if files else ("", "is not in the tree")
 
     def list_problems(self) -> list[Finding]:
         """Return a note about sourced files that are not read."""
         notes = [
             f"{name} (line {line}) {reason}"
-            for (file, line), (name, reason) in self.left.items()
+            for (file, line), (name, reason) in self.unread.items()
             if file == self.path
         ]
         if not notes:
             return []
-        line = next(line for file, line in self.left if file == self.path)
+        line = next(line for file, line in self.unread if file == self.path)
         more = f"; and {len(notes) - 3} more" if len(notes) > 3 else ""
         what = f"not looked into what the script sources: {'; '.join(notes[:3])}{more}"
         why = "Settings made there are not in any preset of this script."
