@@ -85,15 +85,17 @@ def _build_flag_setting(
 
 
 def ignores_empty(flag: Flag) -> bool:
-    """Return whether ``atc`` treats an empty text as a missing flag: if no other default is
-    documented.
+    """Return whether ``atc`` treats an empty text as a missing flag.
+
+    It does if no other default is documented.
     """
     return flag.kind in ("str", "path") and flag.default is None and not flag.required
 
 
 def _read_as_option(option: Option, flag: Flag | None, text: str) -> Any:
-    """Return the option value of a flag's text, ``_MISFIT`` if there is none or the
-    flag accepts more.
+    """Return the option value of a flag's text.
+
+    It is ``_MISFIT`` if there is none, or if the flag accepts more.
     """
     spelt = option.surface_values.get("atc")
     if spelt is not None:

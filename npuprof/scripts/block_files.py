@@ -1,5 +1,6 @@
-"""Writes files with blocks: all or none, without losing user edits or following links out of the
-named folder.
+"""Writes files with blocks: all or none, without losing user edits.
+
+Links out of the named folder are not followed.
 """
 
 from __future__ import annotations
@@ -34,33 +35,34 @@ class FileBlocks(Record):
 
 
 class PlannedBlocks(Record):
-    """Planned writes of blocks: files by path, the diff, omitted sections, and findings that
-    prevent them.
+    """Planned writes of blocks: files by path, the diff, and omitted sections.
+
+    ``rejections`` are findings that prevent the writes.
     """
 
-    wanted: dict[str, PlannedWrite]
+    writes: dict[str, Wanted]
     shown: str
     left_out: tuple[str, ...]
-    refused: list[Finding]
+    rejections: list[Finding]
 
 
 def plan_blocks(files: dict[str, FileBlocks], force: bool, below: str = "") -> PlannedBlocks:
     """Return the planned writes of files with refreshed blocks. Raises NpuprofError."""
-    refused: list[Finding] = []
-    wanted: dict[str, PlannedWrite] = {}
+    rejections: list[Finding] = []
+    writes: dict[str, Wanted] = {}
     shown: list[str] = []
     left_out: dict[str, None] = {}
     for path, file in files.items():
         due = [change for change in file.changes if not change.state.current]
         if not force:
-            refused += _list_edited(path, due)
+            rejections += _list_edited(path, due)
         left_out |= dict.fromkeys(
             f"left out: {finding.message}" for change in due for finding in change.left_out
         )
         new = blocks.replace_blocks(file.data, due)
         if new != file.known:
-            _refuse_unencodable(path, file.data, due)
-            wanted[path] = PlannedWrite(path, new, file.known, below)
+            _require_encodable(path, file.data, due)
+            writes[path] = Wanted(path, new, file.known, below)
             shown.append(
                 format_difference(
                     path, file.known.decode(errors="replace"), new.decode(errors="replace")
@@ -69,11 +71,11 @@ def plan_blocks(files: dict[str, FileBlocks], force: bool, below: str = "") -> P
         listed = read_listed_sidecars(file.known.decode(errors="replace"))
         for change in file.changes:
             sidecars, clashes = plan_sidecars(os.path.dirname(path), change.sidecars, listed, force)
-            refused += clashes + _list_clashes(path, sidecars, wanted)
-            wanted |= {
+            rejections += clashes + _list_clashes(path, sidecars, writes)
+            writes |= {
                 sidecar.path: sidecar for sidecar in sidecars if sidecar.content != sidecar.known
             }
-    return PlannedBlocks(wanted, "".join(shown), tuple(left_out), refused)
+    return PlannedBlocks(writes, "".join(shown), tuple(left_out), rejections)
 
 
 def write_blocks(files: dict[str, FileBlocks], how: Writing, below: str = "") -> Answer:
@@ -82,21 +84,21 @@ def write_blocks(files: dict[str, FileBlocks], how: Writing, below: str = "") ->
     Raises NpuprofError, and then writes nothing; also for edited blocks, unless forced.
     """
     plan = plan_blocks(files, how.force, below)
-    if plan.refused:
-        raise NpuprofError(plan.refused)
-    names = ", ".join(map(escape_controls, plan.wanted))
+    if plan.rejections:
+        raise NpuprofError(plan.rejections)
+    names = ", ".join(map(escape_controls, plan.writes))
     if how.dry_run:
         return Answer(
             plan.shown,
             (
                 *plan.left_out,
-                f"{format_count(len(plan.wanted), 'file')} would change: {names or 'none'}",
+                f"{format_count(len(plan.writes), 'file')} would change: {names or 'none'}",
             ),
         )
-    if plan.wanted:
-        writing.write_planned_files(list(plan.wanted.values()))
+    if plan.writes:
+        writing.write_planned_files(list(plan.writes.values()))
     return Answer(
-        None, (*plan.left_out, f"wrote {names}" if plan.wanted else "everything is up to date")
+        None, (*plan.left_out, f"wrote {names}" if plan.writes else "everything is up to date")
     )
 
 
@@ -113,18 +115,14 @@ def _list_edited(path: str, due: list[RefreshedBlock]) -> list[Finding]:
     ]
 
 
-def _list_clashes(
-    path: str, sidecars: list[PlannedWrite], wanted: dict[str, PlannedWrite]
-) -> list[Finding]:
-    """Return a finding for each sidecar file that two blocks of a script need with
-    different contents.
-    """
+def _list_clashes(path: str, sidecars: list[Wanted], writes: dict[str, Wanted]) -> list[Finding]:
+    """Return findings about sidecar files that two blocks need with different contents."""
     why = "The code of both would find the text of one of them."
     hint = "give one of them a file of its own: name its path in the preset"
     clashing = (
         sidecar
         for sidecar in sidecars
-        if sidecar.path in wanted and wanted[sidecar.path].content != sidecar.content
+        if sidecar.path in writes and writes[sidecar.path].content != sidecar.content
     )
     return [
         Finding(
@@ -138,7 +136,7 @@ def _list_clashes(
     ]
 
 
-def _refuse_unencodable(path: str, data: bytes, due: list[RefreshedBlock]) -> None:
+def _require_encodable(path: str, data: bytes, due: list[RefreshedBlock]) -> None:
     """Raise NpuprofError for non-ASCII text in a file that is not UTF-8."""
     if (
         not all(change.text.isascii() for change in due)

@@ -91,8 +91,9 @@ def _read_blocks(top: str, problems: list[Finding]) -> Iterator[tuple[str, bytes
 
 
 def _refresh(block: Block, name: str, before: Injector, after: Injector) -> RefreshedBlock | None:
-    """Return a block under its new name, None if it stays unchanged: it is not more outdated than
-    before.
+    """Return a block under its new name, None if it stays unchanged.
+
+    It must not be more outdated than before.
     """
     try:
         if not before.refresh_block(block).state.current:

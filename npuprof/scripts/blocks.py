@@ -51,8 +51,9 @@ Opener = Callable[[Context], spec.Workspace]
 
 
 class Block(Record):
-    """One marked block: its lines ``first`` and ``last`` (from 0, including marks), and its header
-    facts.
+    """One marked block, with its header facts.
+
+    ``first`` and ``last`` are its lines, from 0, including the markers.
     """
 
     spec: str
@@ -69,8 +70,9 @@ class Block(Record):
 
 
 class RefreshedBlock(Record):
-    """A block as it would be written now: its spec, the state of the old one, its text, sidecar
-    files, omitted sections.
+    """A block as it would be written now.
+
+    ``state`` is that of the old one; the text has sidecar files and omitted sections.
     """
 
     block: Block
@@ -253,8 +255,9 @@ class Injector:
 
 
 def works_on_config(target: str) -> bool:
-    """Return whether a target's lines need an existing ``config``, which may have another name in
-    the script.
+    """Return whether a target's lines need an existing ``config``.
+
+    It may have another name in the script.
     """
     return target in renderers.load_target_index() and renderers.load_target(target).renames
 

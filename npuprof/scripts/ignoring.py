@@ -1,5 +1,6 @@
-"""``# npuprof: ignore[NP378] reason`` in a script: accepts findings on its line, the next line, or
-one statement.
+"""Comments that accept findings of a script: ``# npuprof: ignore[NP378] reason``.
+
+They apply to their line, to the next line, or to one statement.
 """
 
 from __future__ import annotations

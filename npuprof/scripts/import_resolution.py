@@ -56,8 +56,9 @@ class _Finder:
         return self._find(os.path.dirname(path), name, level)
 
     def locate_file(self, path: str, name: str, is_fixed: bool) -> tuple[str, ...]:
-        """Return the files that a path denotes in a script: relative to its folder, or to any
-        folder up to the top.
+        """Return the files that a path denotes in a script.
+
+        It is relative to the script's folder, or to any folder up to the top.
         """
         top, chain = self._list_folders(os.path.dirname(path))
         files: dict[str, str] = {}
@@ -101,8 +102,9 @@ class _Finder:
         return next(filter(os.path.isfile, files), "")
 
     def _climb_to_top(self, folder: str) -> tuple[str, list[str]]:
-        """Return the top of a folder's tree, and the folders from there up to the top, relative to
-        the folder.
+        """Return the top of a folder's tree, and the folders from there up to the top.
+
+        They are relative to the folder.
         """
         full = os.path.realpath(folder or ".")
         named = next(
@@ -143,9 +145,7 @@ def _list_tree(top: str) -> tuple[str, ...] | None:
 def set_callers_apart(
     files: Iterable[ImportedFile],
 ) -> tuple[Callable[[ImportedFile], ImportedFile], dict[str, str]]:
-    """Return a function that removes settings that belong to callers from a file, and the callers
-    by path.
-    """
+    """Return a function that removes settings of callers from a file, and the callers by path."""
     calls = group_by(
         ((file.file, called) for file in files for called in file.followed),
         lambda call: os.path.normpath(call[1].file),

@@ -118,12 +118,13 @@ def _replace_lines(requested: Asked, injector: Injector, how: Writing, data: byt
         (f"nothing in {requested.file} is hand-written and equals {requested.spec}: see --check",),
     )
     answer = write_blocks({requested.file: plan.file}, how) if plan.file is not None else nothing
-    return answer._replace(notes=(*plan.notes, *plan.others, *answer.notes))
+    return answer._replace(notes=(*plan.notes, *plan.other_configurations, *answer.notes))
 
 
 def check_blocks(paths: list[str], injector: Injector, only: str | None = None) -> Answer:
-    """Report whether blocks are up to date, optionally only those of one preset: exit 1 if not, or
-    if there are none.
+    """Report whether blocks are up to date, optionally only those of one preset.
+
+    The exit code is 1 if one is not, or if there are none.
     """
     changes = [
         (path, change)
@@ -166,8 +167,9 @@ def refresh_blocks(paths: list[str], injector: Injector, how: Writing, below: st
 
 
 def _select_files_below(paths: Iterable[str], below: str) -> tuple[list[str], list[Finding]]:
-    """Return files without duplicates, and a finding for each that a link leads out of
-    the folder to.
+    """Return files without duplicates, and findings about those outside the folder.
+
+    Links may lead there.
     """
     targets: dict[str, str] = {}
     problems: list[Finding] = []
@@ -205,8 +207,9 @@ def _choose_facts(file: str, data: bytes, facts: dict[str, str]) -> dict[str, st
 
 
 def _require_fitting_target(file: str, data: bytes, target: str) -> None:
-    """Raise NpuprofError (NP818) if a file's language differs from the target's: Python, or shell
-    assignments.
+    """Raise NpuprofError (NP818) if a file's language differs from the target's.
+
+    The language is Python, or shell assignments.
     """
     kind = KINDS.get(detect_script_kind(file, data, by_text=True))
     shell = blocks.detect_shell(file, data)
@@ -257,8 +260,9 @@ def _refresh_files(paths: list[str], injector: Injector, only: str | None) -> di
 
 
 def _find_place(requested: Asked, data: bytes) -> Cut:
-    """Return the place of a new block: before the named line, else where the script creates its
-    config.
+    """Return the location of a new block.
+
+    It goes before the named line, else where the script creates its config.
     """
     file, line = requested.file, requested.line
     lines = Lines(data)
@@ -312,8 +316,9 @@ def _choose_config(
 
 
 def _build_place(lines: Lines, before: int, like: int, variable: str, alias: str) -> Cut:
-    """Return the place before a line, from 1, indented like another one, with the local names of
-    the config and TensorFlow.
+    """Return the location before a line, from 1, indented like another one.
+
+    Its facts are the local names of the config and of TensorFlow.
     """
     start = min(lines.starts[before - 1], len(lines.data))
     facts = {"variable": variable} if variable != "config" else {}
@@ -323,8 +328,9 @@ def _build_place(lines: Lines, before: int, like: int, variable: str, alias: str
 
 
 def _find_tensorflow_alias(tree: ast.Module) -> str:
-    """Return the import name of TensorFlow, or its version 1: ``tf`` unless only
-    another name is used.
+    """Return the import name of TensorFlow, or of its version 1.
+
+    It is ``tf`` unless only another name is used.
     """
     names = []
     for node in ast.walk(tree):

@@ -1,5 +1,6 @@
-"""The launches of a file: each start of a program, and each configuration object of a script, with
-all that reaches it.
+"""The launches of a file, with the settings of each.
+
+A launch is a start of a program, or a configuration object of a script.
 
 Two objects are two launches, even if they have much in common. An NPURunConfig includes the session
 config passed to it.
@@ -17,8 +18,9 @@ from npuprof.scripts.script_records import ImportedFile, ScriptSetting, Site
 
 
 class Launch(Record):
-    """One start of a program, or one configuration object: its settings, in execution order, each
-    with its place and its branches.
+    """One start of a program, or one configuration object.
+
+    Its settings are in execution order, each with its location and its branches.
 
     ``scope`` is the reader's name for it (``vllm@7``, ``main:custom_op@12``), ``surface`` how
     scripts set it. ``settings`` are those of its command line, of its files, or of the object;
@@ -54,9 +56,7 @@ class Launch(Record):
 
     @property
     def sets_unknown_keys(self) -> bool:
-        """Whether it sets a key that depends on the run, so that settings may be made that the file
-        does not show.
-        """
+        """Whether it sets a key that depends on the run: the file may not show all settings."""
         return any(not setting.key and not setting.dead for setting in self.settings)
 
     @property
@@ -66,8 +66,9 @@ class Launch(Record):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Names that distinguish the object in its file: its function and its config, or the model
-        that it writes.
+        """Names that distinguish the object in its file.
+
+        They are its function and its config, or the model that it writes.
         """
         if self.surface == "atc":
             texts = {
@@ -108,8 +109,9 @@ def list_launches(imported: ImportedFile) -> list[Launch]:
 def _find_environments(
     live: list[ScriptSetting], ends: dict[int, str], declarative: bool
 ) -> dict[str, tuple[ScriptSetting, ...]]:
-    """Return the variables set before the last setting of each launch: of each variable the last
-    setting, and those of its command.
+    """Return the variables set before the last setting of each launch.
+
+    Of each variable it is the last setting; those of the launch's command are included.
 
     ``ends`` has the scope of each launch by the identity of its last setting. One pass: a script
     may have many of both.

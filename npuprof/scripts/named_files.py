@@ -1,5 +1,6 @@
-"""Files that a script names for an option: searched in its folder or given ones, never outside, and
-checked like a preset's.
+"""Files that a script names for an option, checked like those of a preset.
+
+They are searched in the script's folder or given ones, never outside.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from npuprof.system.files import read_plain_file
 
 
 class Sidecar(Record):
-    """A file that a setting names: its path, its text (None for binary files), and its value (None
-    if invalid).
+    """A file that a setting names: its path, its text and its value.
+
+    The text is None for binary files, the value is None if invalid.
     """
 
     setting: ScriptSetting
@@ -87,8 +89,9 @@ def find_sidecars(imported: ImportedFile, folders: Sequence[str]) -> list[Sideca
 
 
 def attach_contents(imported: ImportedFile, sidecars: Sequence[Sidecar]) -> ImportedFile:
-    """Return a script whose settings include the contents of the files they name, for rules that
-    read them.
+    """Return a script whose settings include the contents of the files they name.
+
+    Some rules read them.
     """
     known = {
         id(one.setting): one.value
@@ -104,8 +107,9 @@ def attach_contents(imported: ImportedFile, sidecars: Sequence[Sidecar]) -> Impo
 
 
 def check_sidecars(sidecars: Sequence[Sidecar], requested: Context) -> list[Finding]:
-    """Return the faults of the files that settings name, each alone: the same as for that table in
-    a preset.
+    """Return the faults of the files that settings name, each alone.
+
+    They are those of that table in a preset.
     """
     findings = (finding for sidecar in sidecars for finding in _check_sidecar(sidecar, requested))
     return list({(finding.where, finding.message): finding for finding in findings}.values())
@@ -139,8 +143,9 @@ def _check_sidecar(sidecar: Sidecar, requested: Context) -> Iterator[Finding]:
 
 
 def _find_faults(sidecar: Sidecar, requested: Context) -> list[Fault]:
-    """Return the caveats of a valid file, and the parts that the requested product or
-    release rejects.
+    """Return the caveats of a valid file, and the parts rejected for the request.
+
+    The requested product or release rejects them.
     """
     key = sidecar.setting.key
     if catalog.find_option(key) is None:

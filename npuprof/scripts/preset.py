@@ -1,5 +1,6 @@
-"""Preset drafts from settings of scripts: effective constants are included, all others listed with
-place and reason.
+"""Preset drafts from settings of scripts.
+
+Effective constants are included, all others listed with location and reason.
 """
 
 from __future__ import annotations
@@ -92,8 +93,9 @@ def _add_exports(file: str, drafts: list[Draft]) -> list[Draft]:
 
 
 def _keep_only_config(imported: ImportedFile) -> ImportedFile:
-    """Return a file in which its only configuration counts even if it is unused: it was written
-    intentionally.
+    """Return a file in which its only configuration counts even if it is unused.
+
+    It was written intentionally.
     """
     idle = {
         setting.scope for setting in imported.settings if setting.unused.startswith(GOES_NOWHERE)
@@ -332,9 +334,7 @@ def _find_variable_obstacle(name: str) -> tuple[str, str]:
 
 
 def _find_foreign_obstacle(item: ScriptSetting) -> tuple[str, str]:
-    """Return why an argument of an object, or an attribute without an option, cannot be
-    in a preset.
-    """
+    """Return why an argument or an attribute without an option cannot be in a preset."""
     if item.class_name and item.name in list_class_arguments(item.class_name):
         return f"an argument of {item.class_name} that is not an option", ""
     return f"{item.class_name or 'global_options()'} does not take it", "see npuprof scan"

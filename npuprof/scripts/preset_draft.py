@@ -34,8 +34,9 @@ class Note(Record):
 
 
 class Source(Record):
-    """A configuration of a script: its file and first line, its function, the condition of its
-    creation.
+    """A configuration of a script: its file, its first line and its function.
+
+    ``condition`` is that of its creation.
     """
 
     file: str
@@ -45,12 +46,13 @@ class Source(Record):
 
 
 class Draft:
-    """A preset draft: ``settings`` by full key, ``origins`` of each, ``notes`` about
-    omitted settings.
+    """A preset draft: ``settings`` by full key, ``origins`` of each.
+
+    ``notes`` are about omitted settings.
 
     ``carried`` are all settings in the preset, including replaced ones; ``assumed`` are notes on
-    settings with a flag's default, which a run may change. ``other_variables`` are variables of other
-    programs in the file. ``sources`` are the configurations with these settings, ``labels``
+    settings with a flag's default, which a run may change. ``other_variables`` are variables of
+    other programs in the file. ``sources`` are the configurations with these settings, ``labels``
     distinguish the first one from others of its file, if there are several.
     """
 
@@ -103,8 +105,9 @@ def _describe_source(source: Source) -> str:
 
 @cache
 def cite_script(file: str) -> str:
-    """Return the path of a script for a preset, equal on every machine: relative to its repository,
-    or its name.
+    """Return the path of a script for a preset, equal on every machine.
+
+    It is relative to its repository, or its name.
     """
     if not os.path.isabs(file) and os.pardir not in file.split(os.sep):
         return file

@@ -37,8 +37,7 @@ _BATCH = 100
 
 
 class Scanned:
-    """The result of a scan: findings, the number of files, of unreadable files, and of accepted
-    findings.
+    """The result of a scan: findings, and the numbers of files, unread files and accepted findings.
 
     ``faults`` are the findings about internal errors. Of other unreadable files, only named ones
     count as unread.
@@ -91,8 +90,9 @@ def scan_scripts(
 
 
 class _Scan(NamedTuple):
-    """The result of one file: its text if it may accept findings, the places of its parts, its
-    findings and settings.
+    """The result of one file: its findings and settings.
+
+    ``text`` is set if it may accept findings, ``part_locations`` if it has parts.
 
     ``is_missing`` files could not be opened, ``is_unread`` ones not be read completely. ``faults``
     are internal errors.
@@ -231,9 +231,7 @@ class _Pages:
     def sift_findings(
         self, read: Callable[[str], bytes], faults: list[Finding]
     ) -> tuple[list[Finding], int]:
-        """Return the findings to report, without duplicates, and the number accepted by
-        comments.
-        """
+        """Return the findings to report, without duplicates, and the number of accepted ones."""
         brought: set[str] = set()
         for where, finding in self._others:
             path = os.path.normpath(where.file)

@@ -115,10 +115,10 @@ class ScriptSetting(Record):
 
     ``key`` is npuprof's full key (``precision_mode``, ``env.JOB_ID``), empty if it is computed;
     ``name`` is the name in the script, ``field`` the protobuf field. ``scope`` is the setting's
-    configuration, ``class_name`` the class of an argument, ``function`` the function of a process-wide
-    setting. ``dead`` settings never run; ``unused`` is why a setting is not effective. ``order`` is
-    the execution order. ``command`` is the only command of a shell script that a setting applies
-    to.
+    configuration, ``class_name`` the class of an argument, ``function`` the function of a
+    process-wide setting. ``dead`` settings never run; ``unused`` is why a setting is not effective.
+    ``order`` is the execution order. ``command`` is the only command of a shell script that a
+    setting applies to.
     """
 
     location: ScriptLocation
@@ -230,7 +230,7 @@ class VariableRead(LocatedRecord):
 
 
 class IdleConfig(Record):
-    """An unused configuration: its name, the scopes of its settings, and a session of the script."""
+    """An unused configuration, the scopes of its settings, and a session of the script."""
 
     line: int
     name: str
@@ -275,9 +275,9 @@ class ImportedFile(Record):
     ``text`` is the parsed text; ``other_records`` are those for the checks: disabled rewriters,
     constructor calls, ... ``passed_over`` are unsupported statements of a file without settings.
     ``part_locations`` exists if the text was joined from parts of the file. ``followed`` are called
-    functions of other files whose settings are in ``settings``. ``other_variables`` are variables of other
-    programs, each with the reason why it is in no preset. A ``declarative`` file, such as a
-    manifest, sets all variables before it starts anything.
+    functions of other files whose settings are in ``settings``. ``other_variables`` are variables
+    of other programs, each with the reason why it is in no preset. A ``declarative`` file, such as
+    a manifest, sets all variables before it starts anything.
     """
 
     file: str

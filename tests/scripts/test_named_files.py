@@ -1,6 +1,4 @@
-"""Files that scripts name for an option: what is there is judged as a preset's own would be, and
-nothing outside is read.
-"""
+"""Files that scripts name for an option are judged as a preset's own; none outside is read."""
 
 from __future__ import annotations
 

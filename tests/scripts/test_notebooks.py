@@ -1,6 +1,4 @@
-"""Notebooks: their cells as one script, what only IPython understands, and places in the file and
-in the cell.
-"""
+"""Notebooks: cells as one script, IPython's syntax, and locations in the file and in the cell."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Options of TensorFlow 2 wherever they are made: in a function, an attribute of an object, another
-file of the tree.
-"""
+"""Options of TensorFlow 2 wherever they are created: in a function, an attribute, another file."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Variables of other programs: ``import`` carries over or lists every variable that a file exports,
-and leaves none out silently.
-"""
+"""Variables of other programs: ``import`` carries over or lists every exported variable."""
 
 from __future__ import annotations
 
@@ -113,9 +111,7 @@ unset MY_TOKEN
 """
 
 
-def test_variables_of_other_programs_are_listed_by_reason_with_their_lines_and_without_their_values() -> (
-    None
-):
+def test_variables_of_other_programs_are_listed_by_reason_with_lines_and_no_values() -> None:
     (draft,) = build_drafts(imported(SCRIPT, "x.sh"))
     _, listed = format_draft(draft).split("# Not carried over:\n")
     assert listed == (

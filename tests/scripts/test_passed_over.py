@@ -1,6 +1,4 @@
-"""What of a script no importer follows is read where that is simple, and named where it is not:
-nothing vanishes without a word.
-"""
+"""Code that no importer follows is read if it is simple, and named if not."""
 
 from __future__ import annotations
 

@@ -122,8 +122,8 @@ DRAFTS: dict[str, tuple[str, dict[str, dict[str, object]]]] = {
             "train",
             MIXED,
             (
-                'config.graph_options.rewrite_options.custom_optimizers[0].parameter_map["hccl_timeout"].i '
-                "= 600"
+                "config.graph_options.rewrite_options.custom_optimizers[0]"
+                '.parameter_map["hccl_timeout"].i = 600'
             ),
         ),
         {"x-train-config": MIX, "x-train": {"hccl_timeout": 600}},
@@ -189,8 +189,12 @@ MEMORY = "NPURunConfig(experimental_config=ExperimentalConfig(graph_memory_optim
 #: why no preset holds it.
 FOREIGN = {
     "NPURunConfig(dump_config=DumpConfig(dump_pth='/d'))": "DumpConfig does not take it",
-    f"{MEMORY}=GraphMemoryOptimizeConfig(recompute='auto')))": "an argument of GraphMemoryOptimizeConfig that is not an option",
-    "NPURunConfig(profiling_config=ProfilingConfig(fp_point='x'))": "ProfilingConfig does not take it",
+    f"{MEMORY}=GraphMemoryOptimizeConfig(recompute='auto')))": (
+        "an argument of GraphMemoryOptimizeConfig that is not an option"
+    ),
+    "NPURunConfig(profiling_config=ProfilingConfig(fp_point='x'))": (
+        "ProfilingConfig does not take it"
+    ),
     "npu.global_options().experimental.nosuch.deeper = 3": "global_options() does not take it",
 }
 #: What a script writes, and what a preset holds of it or why it holds nothing.
@@ -202,9 +206,7 @@ WRITTEN: dict[str, object] = {
 
 
 def resolves_as_before(text: str, file: str = "x.py") -> bool:
-    """Return whether the presets of a script, and the family made of them, say what the
-    script says.
-    """
+    """Return whether the presets and the family of a script have the script's settings."""
     made = build_drafts(imported(text, file))
     alone = [Profile(document.parse_document("x", "x.toml", format_draft(one))) for one in made]
     told = [Resolver(FixedPolicy(None, one)).resolve_profile(one).digest for one in alone] == [

@@ -65,8 +65,8 @@ def test_a_script_of_the_corpus_gives_its_preset(
         ('self.op.parameter_map["dump_path"].s = b"/d"', "/d"),
         (
             (
-                'config.graph_options.rewrite_options.custom_optimizers[0].parameter_map["dump_path"].s '
-                '= b"/d"'
+                "config.graph_options.rewrite_options.custom_optimizers[0]"
+                '.parameter_map["dump_path"].s = b"/d"'
             ),
             "/d",
         ),
@@ -178,7 +178,9 @@ BAD = {
         "latin-1"
     ),
     **{
-        f"cookie-{codec}": f"# coding: {codec}\nop.parameter_map['use_off_line'].b = True\n".encode()
+        f"cookie-{codec}": (
+            f"# coding: {codec}\nop.parameter_map['use_off_line'].b = True\n".encode()
+        )
         for codec in (
             "klingon",
             "rot13",

@@ -1,6 +1,4 @@
-"""``inject --replace``: a block in place of hand-written lines, where the script provably sets the
-same; refused by name elsewhere.
-"""
+"""``inject --replace``: a block in place of lines, if the script provably sets the same."""
 
 from __future__ import annotations
 
@@ -316,7 +314,9 @@ def tell_environment(folder: Path, script: str) -> str:
     write(
         folder,
         {
-            "bin/record": "#!/bin/sh\nenv | grep -v -e ^NPUPROF -e ^_= -e ^SHLVL -e ^PWD -e ^OLDPWD | sort\n"
+            "bin/record": (
+                "#!/bin/sh\nenv | grep -v -e ^NPUPROF -e ^_= -e ^SHLVL -e ^PWD -e ^OLDPWD | sort\n"
+            )
         },
     )
     tool.chmod(0o755)
@@ -359,7 +359,9 @@ def test_exports_that_others_could_see_change_stay(
 #: Scripts with a command line of ATC whose flags a block can stand for.
 FLAGS = "--framework=3 --output=./o --soc_version=Ascend310P3"
 ATC_REPLACED = {
-    "all flags": "#!/bin/bash\natc --model=./m.pb --framework=3 --output=./o --soc_version=Ascend310P3\n",
+    "all flags": (
+        "#!/bin/bash\natc --model=./m.pb --framework=3 --output=./o --soc_version=Ascend310P3\n"
+    ),
     "values in words of their own": (
         "#!/bin/bash\natc --model $1 --framework 3 --output "
         "./o --soc_version Ascend310P3 > /dev/stdout\n"

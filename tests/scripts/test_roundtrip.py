@@ -1,6 +1,4 @@
-"""Rendered or exported and imported again, a preset is the same: for targets, shells and files that
-can be read back.
-"""
+"""A preset that is rendered or exported, and imported again, is the same."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Presets of many scripts as a family: leaves that resolve to what went in, and names that say what
-is in them.
-"""
+"""Presets of many scripts as a family: leaves resolve to their scripts' settings."""
 
 from __future__ import annotations
 

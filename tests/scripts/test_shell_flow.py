@@ -1,6 +1,4 @@
-"""What a shell script exports is what a program that it starts is given: read, and run by the real
-shell.
-"""
+"""A program gets what a shell script exports: as read, and as run by the real shell."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Many scripts told together: what matters first, who has the same, what is left out and why, what
-a release would touch.
-"""
+"""The summary of many scripts: important faults, shared settings, effects of a release."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Settings of torch_npu in scripts: every row of the catalogue, under any imported name, through
-tables, helpers and notebooks.
-"""
+"""Settings of torch_npu in scripts: every row of the catalogue, under any imported name."""
 
 from __future__ import annotations
 

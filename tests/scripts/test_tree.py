@@ -1,6 +1,4 @@
-"""What scan says of a script by what it imports from files of its tree: constants, tables, and
-functions with their arguments.
-"""
+"""What scan reports about imports from files of a script's tree: constants, tables, functions."""
 
 from __future__ import annotations
 

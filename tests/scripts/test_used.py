@@ -1,6 +1,4 @@
-"""What a script sets and does not use, or uses somewhere else: reported, and not carried into a
-preset.
-"""
+"""Settings that a script does not use, or uses elsewhere, are reported and in no preset."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What scan calls an error is what the vendor's classes refuse: every name with right and wrong
-values, on each surface.
-"""
+"""What scan calls an error is what the vendor's classes reject, on each surface."""
 
 from __future__ import annotations
 
@@ -26,9 +24,7 @@ PLAIN: tuple[Any, ...] = (None, True, False, 0, 1, -1, 1.5, "0", "true", "no_suc
 
 
 def has_errors(text: str) -> bool:
-    """Return whether scan calls something an error that has to do with one line, not with what is
-    missing beside it.
-    """
+    """Return whether scan reports an error about one line, apart from missing lines next to it."""
     return any(
         found.severity == "error" and (not found.code.startswith("NP3") or found.code == "NP381")
         for found in findings(text)
@@ -56,9 +52,7 @@ def list_values(
 
 
 def disagreements(cases: Iterator[tuple[str, str, bool]]) -> tuple[int, list[str]]:
-    """Return how many lines were judged, and those of which scan thinks otherwise than the vendor's
-    class.
-    """
+    """Return the number of judged lines, and those that the vendor's class judges differently."""
     count, wrong = 0, []
     for head, line, taken in cases:
         count += 1

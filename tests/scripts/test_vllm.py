@@ -1,6 +1,4 @@
-"""Arguments of vLLM in scripts: shell, Docker, Compose, Kubernetes, Python, files of
-``--config``.
-"""
+"""Arguments of vLLM in scripts: shell, Docker, Compose, Kubernetes, Python, ``--config``."""
 
 from __future__ import annotations
 
@@ -28,7 +26,9 @@ TEXT = json.dumps(KEYS)
 LINES = {
     "equals.sh": f"exec vllm serve m --additional_config='{TEXT}' --port 80",
     "variable.sh": f"CONFIG='{TEXT}'\nvllm serve m --additional-config \"$CONFIG\"",
-    "module.sh": f"python3 -m vllm.entrypoints.openai.api_server --model m --additional-config '{TEXT}'",
+    "module.sh": (
+        f"python3 -m vllm.entrypoints.openai.api_server --model m --additional-config '{TEXT}'"
+    ),
     "dotted.sh": "vllm serve m --additional-config.weight_nz_mode 0 "
     "--additional_config.eplb_config.dynamic_eplb"
     " --additional-config.eplb_config.num_redundant_experts=2",
@@ -101,7 +101,8 @@ def test_other_arguments_are_carried_over_where_they_are_constant_and_listed_whe
     text = (
         "vllm serve $MODEL --tensor_parallel_size 4 -dp 2 --served-model-name a b "
         "--no-enable-prefix-caching --api-key x \\\n"
-        """  --port=$PORT --gpu-memory-utilization 0.9 --speculative-config '{"method": "mtp"}' -x\n"""
+        "  --port=$PORT --gpu-memory-utilization 0.9 "
+        """--speculative-config '{"method": "mtp"}' -x\n"""
     )
     (draft,) = build_drafts(read("serve.sh", text))
     assert tomllib.loads(format_draft(draft))["vllm"] == {

@@ -1,5 +1,6 @@
-"""Faults of one ``global_options()`` attribute: errors for values that the class rejects, warnings
-for the engine.
+"""Faults of one ``global_options()`` attribute.
+
+Values that the class rejects are errors, those that the engine rejects are warnings.
 """
 
 from __future__ import annotations

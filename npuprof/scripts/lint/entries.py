@@ -78,8 +78,9 @@ def find_nameless_entries(imported: ImportedFile) -> Iterator[Finding]:
 
 
 def find_idle_configs(imported: ImportedFile) -> Iterator[Finding]:
-    """Yield the unused configurations with an entry, in a script that creates a session without
-    them; each at its entry.
+    """Yield the unused configurations with an entry, each at its entry.
+
+    The script creates a session without them.
     """
     for idle in imported.list_records(IdleConfig):
         entries = (
@@ -143,9 +144,7 @@ def find_double_entries(imported: ImportedFile) -> Iterator[Finding]:
 
 
 def _is_same_config(between: list[str], owner: str, may_leave: bool) -> bool:
-    """Return whether successive lines keep the object that entries are added to, with
-    its entries.
-    """
+    """Return whether lines keep the object that entries are added to, and its entries."""
     parts = owner.split(".")
     holders = {".".join(parts[: count + 1]) for count in range(len(parts))}
     for line in between:
@@ -160,8 +159,9 @@ def _is_same_config(between: list[str], owner: str, may_leave: bool) -> bool:
 
 
 def check_rewrites(imported: ImportedFile) -> Iterator[Finding]:
-    """Yield findings for remapping or memory_optimization left on in a script that adds the
-    optimizer directly.
+    """Yield findings for remapping or memory_optimization left on.
+
+    The script adds the optimizer directly.
     """
     added = imported.list_own_records(AddedEntry)
     named = any(entry.name == "NpuOptimizer" for entry in imported.list_own_records(NamedEntry))
@@ -184,8 +184,9 @@ def check_rewrites(imported: ImportedFile) -> Iterator[Finding]:
 
 
 def _is_remapping_helped(text: str) -> bool:
-    """Return whether other code of a script disables remapping: a helper, the Estimator, or the
-    patched Session.
+    """Return whether other code of a script disables remapping.
+
+    It is a helper, the Estimator, or the patched Session.
     """
     patched = re.search(r"^[ \t]*(?:from|import)[ \t]+npu_bridge\.npu_init", text, re.MULTILINE)
     return (

@@ -1,6 +1,4 @@
-"""Faults of calls that create NPURunConfig and its parts: unknown and missing
-arguments, and values.
-"""
+"""Faults of calls that create NPURunConfig and its parts: their arguments and values."""
 
 from __future__ import annotations
 

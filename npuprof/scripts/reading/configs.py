@@ -1,6 +1,4 @@
-"""YAML and JSON: Kubernetes container variables, exports of ``npuprof env``, and settings read by
-scripts.
-"""
+"""YAML and JSON: container variables, exports of ``npuprof env``, and settings of scripts."""
 
 from __future__ import annotations
 

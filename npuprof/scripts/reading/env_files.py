@@ -1,5 +1,4 @@
-"""Files of variables: dotenv, ``docker run --env-file``, systemd's ``EnvironmentFile=``,
-``$GITHUB_ENV``.
+"""Files of variables: dotenv, ``docker run --env-file``, ``EnvironmentFile=``, ``$GITHUB_ENV``.
 
 These formats share names and differ in syntax. The quotes in npuprof's own exports show the format;
 for other files, only values that all readers parse equally are known.
@@ -110,9 +109,7 @@ def _find_doubt(written: str, quotes: dict[str, Quotes], is_export: bool) -> str
 
 
 def _read_plain_entry(text: str, at: int) -> Entry | None:
-    """Return an unquoted ``NAME=value`` line, or GitHub's ``NAME<<MARK`` with the lines up to the
-    mark.
-    """
+    """Return an unquoted ``NAME=value`` line, or GitHub's ``NAME<<DELIMITER`` with its lines."""
     head = _PLAIN_NAME.match(text, at)
     if head is None:
         return None

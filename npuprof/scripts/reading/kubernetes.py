@@ -27,9 +27,7 @@ Group = tuple[str, list[ScriptSetting]]
 def find_container_settings(
     path: str, documents: list[Node]
 ) -> tuple[list[ScriptSetting], set[int]]:
-    """Return the variables of containers, ConfigMaps and services, and the tables that
-    contain them.
-    """
+    """Return the variables of containers, ConfigMaps and services, and their tables."""
     tables = list(iterate_tables(documents))
     early = {
         id(container)

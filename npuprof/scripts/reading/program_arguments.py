@@ -1,5 +1,6 @@
-"""Arguments of programs with a section: those whose value is a table are keys of
-another section.
+"""Arguments of programs with a section.
+
+If the value of one is a table, the table's keys belong to another section.
 """
 
 from __future__ import annotations
@@ -33,18 +34,14 @@ Locate = Callable[[int, int], Position]
 
 @cache
 def list_starts() -> dict[str, list[tuple[list[str], Program]]]:
-    """Return the starts of programs by their first word: the other words of each, and
-    its program.
-    """
+    """Return the starts of programs by their first argument: the other ones, and the program."""
     starts = ((start.split(), program) for program in load_programs() for start in program.starts)
     return group_pairs((words[0], (words[1:], program)) for words, program in starts)
 
 
 @cache
 def _compile_mention() -> tuple[list[bytes], re.Pattern[bytes]]:
-    """Return words of which a file must have one to name a program or a table, and a pattern for
-    these names.
-    """
+    """Return texts of which a file must have one, and a pattern for programs and tables."""
     starts = {
         start.removeprefix("-m ").partition(" ")[0].rstrip(".")
         for program in load_programs()
@@ -71,9 +68,7 @@ def _match_spellings(name: str) -> str:
 
 
 def mentions_program(data: bytes) -> bool:
-    """Return whether a file names a program, or an argument whose value is a table of
-    another section.
-    """
+    """Return whether a file names a program, or an argument with a table of another section."""
     words, names = _compile_mention()
     return any(word in data for word in words) and names.search(data) is not None
 
@@ -235,8 +230,9 @@ def _list_table_leaves(section: str, around: tuple[str, ...], table: Node) -> It
 
 
 def _list_leaves(section: str, names: tuple[str, ...], key: Node, node: Node) -> Iterator[Leaf]:
-    """Yield the settings in a value: those in a table, unless the table is a value itself or its
-    section is not judged.
+    """Yield the settings in a value: those in a table, or the value itself.
+
+    A table is one setting if the section has it as a setting, or is not judged.
     """
     if (
         node.pairs
@@ -256,8 +252,9 @@ def build_value(node: Node) -> Any:
 
 
 def find_file_program(table: Node) -> Program | None:
-    """Return the program whose file of arguments a table is: it has a table of another section, or
-    two marks; else None.
+    """Return the program whose file of arguments a table is, else None.
+
+    It has a table of another section, or two arguments of one program only.
     """
     for program in load_programs():
         names = {program.spell_argument(str(key.value)) for key, _ in table.pairs or ()}
@@ -293,8 +290,9 @@ def _read_pairs(path: str, program: Program, table: Node) -> Iterator[ScriptSett
 def follow_files(
     path: str, settings: Sequence[ScriptSetting], modules: Modules
 ) -> Iterator[ScriptSetting]:
-    """Yield the settings of files of arguments that a launch names, then the others, which override
-    them.
+    """Yield the settings of files of arguments that a launch names, then the others.
+
+    The latter override them.
     """
     assert modules.locate_file is not None
     programs = {
@@ -322,8 +320,9 @@ def follow_files(
 
 
 def read_listed_words(path: str, words: Sequence[Word]) -> Iterator[ScriptSetting]:
-    """Yield the settings in a list of words, such as ``args`` of a container, that starts a program
-    or continues its arguments.
+    """Yield the settings in a list of arguments, such as ``args`` of a container.
+
+    It starts a program or continues its arguments.
     """
     if (started := find_start(words)) is None:
         flags = {

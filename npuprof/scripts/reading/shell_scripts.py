@@ -507,7 +507,7 @@ class _ShellReader:
             self.exported.add(name)
 
     def _export(self, arguments: list[Word], is_exported: bool) -> None:
-        """Record the assignments of an ``export`` or ``declare``, and the variables that it exports.
+        """Record the variables that an ``export`` or ``declare`` assigns or exports.
 
         Invalid exports of Ascend's variables are recorded as broken.
         """

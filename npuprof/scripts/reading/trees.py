@@ -161,8 +161,9 @@ def _build_unread(path: str, what: str, hint: str, place: Position = (0, 0)) -> 
 
 
 def _check_depth(yaml: Any, events: Iterable[Any]) -> None:
-    """Raise RecursionError for a text that is nested too deeply: PyYAML recurses without a limit,
-    in C too.
+    """Raise RecursionError for a text that is nested too deeply.
+
+    PyYAML recurses without a limit, in C too.
     """
     depth = 0
     for event in events:

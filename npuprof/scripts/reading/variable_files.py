@@ -114,8 +114,9 @@ def find_default(parts: Parts) -> str | None:
 
 
 def leave_out(setting: ScriptSetting, why: str) -> ScriptSetting:
-    """Return a setting that is checked but not imported: it applies only to a part of the run, or
-    not certainly.
+    """Return a setting that is checked but not imported.
+
+    It applies only to a part of the run, or not certainly.
     """
     return setting._replace(unused=setting.unused or why)
 
@@ -204,8 +205,9 @@ def _describe_exports(marks: list[ScriptSetting]) -> list[Finding]:
 
 
 def settle(settings: Sequence[ScriptSetting]) -> list[ScriptSetting]:
-    """Return settings with a reason if the call order decides their value: a function assigns one
-    of several values.
+    """Return settings with a reason if the call order decides their value.
+
+    Then a function assigns one of several values.
     """
     known = (
         setting

@@ -8,7 +8,7 @@ from itertools import accumulate
 
 from npuprof.model import NpuprofError, Place, Record, build_error
 
-#: The preset name in the marks of a new block; no preset has that name.
+#: The preset name in the markers of a new block; no preset has that name.
 NEW = "??"
 
 
@@ -21,8 +21,9 @@ class Edit(Record):
 
 
 class Cut(Record):
-    """One configuration to replace: the byte position of the block, its indentation, its header
-    facts, the edits.
+    """One configuration to replace.
+
+    ``start`` is the byte offset of the block, ``indent`` its indentation, ``facts`` its header.
     """
 
     start: int
@@ -40,22 +41,16 @@ class Lines:
         self.starts = [0, *accumulate(len(line) + 1 for line in self.lines)]
 
     def build_cut(self, first: int, last: int, comments: Iterable[bytes]) -> Edit:
-        """Return the edit that removes whole lines, counted from 1, and keeps comments, indented
-        like the first line.
+        """Return the edit that removes lines, counted from 1, except for comments.
+
+        Comments are indented like the first line.
         """
-        end = min(self.starts[last], len(self.data))
-        return Edit(
-            self.starts[first - 1],
-            end,
-            b"".join(
-                self.find_indent(first) + self.end_line(first, comment) for comment in comments
-            ),
-        )
+        indent = self.find_indent(first)
+        text = b"".join(indent + self.end_line(first, comment) for comment in comments)
+        return Edit(self.starts[first - 1], min(self.starts[last], len(self.data)), text)
 
     def place_cut(self, line: int, facts: dict[str, str], edits: Iterable[Edit]) -> Cut:
-        """Return a replacement whose block goes before a line, counted from 1, with its
-        indentation.
-        """
+        """Return a replacement with a block before a line, counted from 1, indented like it."""
         return Cut(self.starts[line - 1], self.find_indent(line), facts, tuple(edits))
 
     def end_line(self, line: int, text: bytes) -> bytes:
@@ -68,15 +63,13 @@ class Lines:
         return text[: len(text) - len(text.lstrip(b" \t\f"))]
 
     def find_offset(self, line: int, column: int) -> int:
-        """Return the byte offset of a place of the tree: line, from 1, and byte column."""
-        mark = 3 if line == 1 and self.data.startswith(b"\xef\xbb\xbf") else 0
-        return self.starts[line - 1] + mark + column
+        """Return the byte offset of a node of the tree: line, from 1, and byte column."""
+        byte_order_mark = 3 if line == 1 and self.data.startswith(b"\xef\xbb\xbf") else 0
+        return self.starts[line - 1] + byte_order_mark + column
 
 
 def choose_free_name(name: str, text: str) -> str:
-    """Return a name that a text does not contain: the given one, if necessary with underscores
-    appended.
-    """
+    """Return a name that a text does not contain, with underscores appended if necessary."""
     while re.search(rf"\b{name}\b", text):
         name += "_"
     return name
@@ -89,25 +82,17 @@ def build_refusal(path: str, what: str, why: str, line: int = 0, hint: str = "")
 
 
 def open_blocks(data: bytes, cuts: list[Cut]) -> bytes:
-    """Return the bytes with an empty block of the preset ``NEW`` in place of each removed
-    configuration.
-    """
+    """Return the bytes with an empty block of ``NEW`` in place of each removed configuration."""
     eol = b"\r\n" if data.count(b"\r\n") * 2 > data.count(b"\n") else b"\n"
-    pair = (f"# >>> npuprof {NEW} >>>".encode(), b"# <<< npuprof <<<")
-    open_end = len(data) if data[-1:] not in (b"", b"\n") else -1
-    marks = [
-        Edit(
-            cut.start,
-            cut.start,
-            eol * (cut.start == open_end) + b"".join(cut.indent + mark + eol for mark in pair),
-        )
-        for cut in cuts
-    ]
+    has_open_end = data[-1:] not in (b"", b"\n")
+    edits = []
+    for cut in cuts:
+        begin = cut.indent + f"# >>> npuprof {NEW} >>>".encode() + eol
+        end = cut.indent + b"# <<< npuprof <<<" + eol
+        before = eol if has_open_end and cut.start == len(data) else b""
+        edits += [Edit(cut.start, cut.start, before + begin + end), *cut.edits]
+    edits.sort(key=lambda edit: (edit.start, edit.end))
     edited = bytearray(data)
-    edits = sorted(
-        [*marks, *(edit for cut in cuts for edit in cut.edits)],
-        key=lambda edit: (edit.start, edit.end),
-    )
-    for edit in reversed(edits):
+    for edit in reversed(edits):  # from the end, as offsets are those of the old bytes
         edited[edit.start : edit.end] = edit.text
     return bytes(edited)

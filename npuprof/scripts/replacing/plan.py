@@ -25,7 +25,7 @@ from npuprof.scripts.replacing.edits import NEW, Cut, build_refusal, open_blocks
 from npuprof.scripts.replacing.proof import find_differences
 from npuprof.scripts.replacing.python_parts import PythonFile, plan_arguments, plan_assignments
 from npuprof.scripts.replacing.shell_parts import plan_exports, plan_flags
-from npuprof.scripts.script_records import ImportedFile
+from npuprof.scripts.script_records import ImportedFile, ScriptSetting
 
 #: For each surface, the target of its block, and its sections.
 _SURFACES = {
@@ -45,14 +45,14 @@ class Replacement(Record):
 
     Without ``file``, nothing is left to replace.
 
-    ``notes`` are about lines that stay, ``others`` about whole configurations. ``now`` are the
-    file's settings afterwards.
+    ``notes`` are about lines that stay, ``other_configurations`` about those that differ from the
+    preset. ``now`` are the file's settings afterwards.
     """
 
     file: FileBlocks | None
     now: ImportedFile
     notes: tuple[str, ...] = ()
-    others: tuple[str, ...] = ()
+    other_configurations: tuple[str, ...] = ()
 
 
 class _Candidate(Record):
@@ -68,41 +68,41 @@ def plan_replacement(
     data: bytes,
     spec: str,
     injector: Injector,
-    given: dict[str, str],
+    facts: dict[str, str],
     modules: Modules,
     before: ImportedFile,
 ) -> Replacement:
     """Return a file with a block of the preset in place of each configuration that equals it.
 
-    ``before`` are the file's settings, ``modules`` the modules it may import. Raises NpuprofError
-    (NP830) if no configuration equals the preset, if one cannot be removed, or if the script would
-    then set something else.
+    ``before`` are the file's settings, ``modules`` the modules it may import, ``facts`` those of
+    the blocks' headers. Raises NpuprofError (NP830) if no configuration equals the preset, if one
+    cannot be removed, or if the script would then set something else.
     """
+
+    def resolve(target: str) -> Config:
+        return injector.resolve_config(spec, facts, target)
+
+    def render(block: Block, cut_facts: dict[str, str]) -> RefreshedBlock:
+        return injector.refresh_block(block, cut_facts | facts, spec)
+
     path = before.file
     shell = _detect_shell(path, data)
     marked = blocks.find_blocks(path, data)
-    candidates = list(
-        _list_candidates(
-            before, shell, marked, lambda target: injector.resolve_config(spec, given, target)
-        )
-    )
+    candidates = list(_list_candidates(before, shell, marked, resolve))
     others = tuple(_describe_other(candidate) for candidate in candidates if candidate.differences)
     equal = [candidate for candidate in candidates if not candidate.differences]
     if not equal and any(block.spec == spec for block in marked):
-        return Replacement(None, before, others=others)
+        return Replacement(None, before, other_configurations=others)
     if not equal:
         raise _build_mismatch(path, before, candidates, spec)
-    _refuse_foreign_lines(path, spec, equal)
+    _reject_foreign_lines(path, spec, equal)
     cuts = sorted(_plan_cuts(path, data, shell, before, equal), key=lambda cut: cut.start)
-    file = _open_blocks(
-        path, data, cuts, lambda block, facts: injector.refresh_block(block, facts | given, spec)
-    )
-    return Replacement(
-        file, _prove_equal(file, before, modules), _list_notes(before, equal), others
-    )
+    file = _open_blocks(path, data, cuts, render)
+    now = _verify_settings(file, before, modules)
+    return Replacement(file, now, _list_notes(before, equal), others)
 
 
-def _prove_equal(file: FileBlocks, before: ImportedFile, modules: Modules) -> ImportedFile:
+def _verify_settings(file: FileBlocks, before: ImportedFile, modules: Modules) -> ImportedFile:
     """Return a file's settings with its blocks.
 
     Raises NpuprofError unless they are the same as before.
@@ -123,11 +123,8 @@ def _detect_shell(path: str, data: bytes) -> str:
     shell = blocks.detect_shell(path, data)
     kind = KINDS.get(detect_script_kind(path, data), KINDS["python"])
     if not kind.holds_blocks or not (shell or kind is KINDS["python"]):
-        raise build_refusal(
-            path,
-            "blocks are supported in Python and shell scripts only",
-            f"{path} is none of them ({kind.shown}).",
-        )
+        what = "blocks are supported in Python and shell scripts only"
+        raise build_refusal(path, what, f"{path} is none of them ({kind.shown}).")
     return shell
 
 
@@ -145,7 +142,7 @@ def _open_blocks(
     fresh = [block for block in blocks.find_blocks(path, opened) if block.spec == NEW]
     changes = [render(block, cut.facts) for block, cut in zip(fresh, cuts, strict=True)]
     for change, cut in zip(changes, cuts, strict=True):
-        _refuse_missing_names(path, data, cut, change.text)
+        _require_names(path, data, cut, change.text)
     return FileBlocks(data, opened, changes)
 
 
@@ -156,21 +153,23 @@ def _list_candidates(
     for launch in list_launches(imported):
         draft = build_draft(imported.file, launch, None)
         surface = next(iter(draft.surfaces), "")
-        unmarked = any(
-            setting.location.call or not any(block.has_line(setting.line) for block in marked)
-            for setting in draft.carried
-        )
-        if unmarked and surface in _SURFACES and (surface != "env" or shell):
+        # os.environ of a Python script cannot become a block
+        if surface not in _SURFACES or (surface == "env" and not shell):
+            continue
+        if any(_is_unmarked(setting, marked) for setting in draft.carried):
             target, sections = _SURFACES[surface]
-            yield _Candidate(
-                launch.scope,
-                surface,
-                draft,
-                tuple(_compare_settings(resolve(target), sections, draft)),
-            )
+            differences = tuple(_compare_settings(resolve(target), sections, draft))
+            yield _Candidate(launch.scope, surface, draft, differences)
 
 
-def _refuse_foreign_lines(path: str, spec: str, candidates: list[_Candidate]) -> None:
+def _is_unmarked(setting: ScriptSetting, marked: list[Block]) -> bool:
+    """Return whether a setting is outside the blocks of its script."""
+    if setting.location.call:
+        return True
+    return not any(block.has_line(setting.line) for block in marked)
+
+
+def _reject_foreign_lines(path: str, spec: str, candidates: list[_Candidate]) -> None:
     """Raise NpuprofError if the preset's settings are in files that the script imports."""
     foreign = [
         setting
@@ -201,19 +200,20 @@ def _compare_settings(config: Config, sections: tuple[str, ...], draft: Draft) -
         if split_section_and_name(key)[0] in sections
     }
     is_env = "env" in sections
-    for key in dict.fromkeys((*preset, *draft.settings)):
-        ours, theirs = (
-            format_short_value(settings[key]) if key in settings else ""
-            for settings in (preset, draft.settings)
-        )
+    for key, value in preset.items():
+        ours = format_short_value(value)
         if key not in draft.settings:
             yield f"{key} = {ours} is in the preset only"
-        elif key not in preset:
-            yield f"{key} = {theirs} is in {draft.origins[key].cited_line} only"
-        elif not is_equivalent_setting(key, preset[key], draft.settings[key]) and not (
-            is_env and str(preset[key]) == draft.settings[key]
-        ):
-            yield f"{key} is {ours} in the preset, {theirs} in {draft.origins[key].cited_line}"
+            continue
+        exported = draft.settings[key]
+        is_same_text = is_env and str(value) == exported
+        if not is_same_text and not is_equivalent_setting(key, value, exported):
+            theirs = f"{format_short_value(exported)} in {draft.origins[key].cited_line}"
+            yield f"{key} is {ours} in the preset, {theirs}"
+    for key, value in draft.settings.items():
+        if key not in preset:
+            where = draft.origins[key].cited_line
+            yield f"{key} = {format_short_value(value)} is in {where} only"
 
 
 def _describe_other(candidate: _Candidate) -> str:
@@ -237,12 +237,9 @@ def _build_mismatch(
         return build_refusal(path, what, why, 0, "npuprof import --format text shows its settings")
     closest = min(candidates, key=lambda candidate: len(candidate.differences))
     line = min(setting.position[0] for setting in closest.draft.carried)
-    more = len(closest.differences) - _MOST_DIFFERENCES
-    why = (
-        "; ".join(closest.differences[:_MOST_DIFFERENCES])
-        + (f"; and {more} more" if more > 0 else "")
-        + "."
-    )
+    hidden = len(closest.differences) - _MOST_DIFFERENCES
+    more = f"; and {hidden} more" if hidden > 0 else ""
+    why = f"{'; '.join(closest.differences[:_MOST_DIFFERENCES])}{more}."
     hint = f"npuprof import {path} makes a preset that does, or change the one or the other first"
     return build_refusal(path, f"{spec} does not set all settings of {path}", why, line, hint)
 
@@ -263,16 +260,19 @@ def _plan_cuts(
         elif file is None:
             yield plan_flags(path, data, candidate.draft, sites[candidate.scope], shell)
         elif candidate.scope not in sites:
-            raise file.refuse(candidate.draft.carried[0], "The object it is set on is not traced.")
+            raise file.build_refusal(
+                candidate.draft.carried[0], "The object it is set on is not traced."
+            )
         elif candidate.surface == "run_config":
             yield plan_arguments(file, candidate.draft, sites[candidate.scope])
         else:
             yield plan_assignments(file, candidate.draft, candidate.surface)
 
 
-def _refuse_missing_names(path: str, data: bytes, cut: Cut, text: str) -> None:
-    """Raise NpuprofError if a block uses a name that neither an import above nor the replaced lines
-    define.
+def _require_names(path: str, data: bytes, cut: Cut, text: str) -> None:
+    """Raise NpuprofError if a block uses an undefined name.
+
+    Imports above and the replaced lines may define it.
     """
     lines = data[: cut.start].splitlines(keepends=True) if not _TF_PARAMETER.search(data) else []
     above = b"".join(line for line in lines if line[:1].strip())
@@ -281,29 +281,26 @@ def _refuse_missing_names(path: str, data: bytes, cut: Cut, text: str) -> None:
         if not re.search(rf"(?<![\w.]){name}\b".encode(), removed):
             why = f"The block uses {name}, which is not certain to be there by that name."
             hint = "import tensorflow as tf first" if name == "tf" else f"import {name} first"
+            what = f"{name} is not defined at the place of the block"
             line = data.count(b"\n", 0, cut.start) + 1
-            raise build_refusal(
-                path, f"{name} is not defined at the place of the block", why, line, hint
-            )
+            raise build_refusal(path, what, why, line, hint)
 
 
 def _list_notes(imported: ImportedFile, equal: list[_Candidate]) -> tuple[str, ...]:
-    """Return a note on each hand-written line that stays, with the reason, and on variables that a
-    Python script sets.
-    """
-    kept = (note for one in equal for note in one.draft.notes if not note.overruled)
-    names = sorted(
-        {
-            one.name
-            for one in imported.settings
-            if one.surface == "env" and not one.commented and one.scope.endswith("os.environ")
-        }
-    )
-    notes = [
-        f"{note.setting.file_line}: {note.setting.key or 'a computed key'} stays as it is: {note.why}"
-        for note in kept
-    ]
-    return (
-        *notes,
-        *([f"{', '.join(names)}: set in os.environ, which stays as it is"] if names else []),
-    )
+    """Return notes on hand-written lines that stay, and on variables that Python sets."""
+    texts = []
+    for candidate in equal:
+        for note in candidate.draft.notes:
+            if not note.overruled:
+                key = note.setting.key or "a computed key"
+                texts.append(f"{note.setting.file_line}: {key} stays as it is: {note.why}")
+    names = {
+        setting.name
+        for setting in imported.settings
+        if setting.surface == "env"
+        and not setting.commented
+        and setting.scope.endswith("os.environ")
+    }
+    if names:
+        texts.append(f"{', '.join(sorted(names))}: set in os.environ, which stays as it is")
+    return tuple(texts)

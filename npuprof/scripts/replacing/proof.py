@@ -7,71 +7,93 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from npuprof import catalog
+from npuprof.model import Record
 from npuprof.scripts.script_records import UNSET, ImportedFile, ScriptSetting
 
-#: A configuration: its surface, its name, and the operations on each key, in order.
-Row = tuple[str, str, dict[str, list[tuple[Any, ...]]]]
 _LINE = re.compile(r"@\d+(?::\d+)?")
 _LINES = re.compile(r"\blines? \d+(?:(?:, | and )\d+)*")
 #: The code of a note that only identifies the preset of a block's variables.
-_EXPORT_REMARK = "NP828"
+_EXPORT_NOTE = "NP828"
+
+
+class _Operation(Record):
+    """One assignment of a key, without its line: equal ones have the same effect."""
+
+    name: str
+    field: str | None
+    kind: str
+    value: str
+    reason: str
+    condition: str
+    dead: bool
+    unused: str
+    class_name: str
+
+
+class _Configuration(Record):
+    """A configuration of a file: the operations on each key, in order."""
+
+    surface: str
+    name: str
+    operations: dict[str, list[_Operation]]
 
 
 def find_differences(before: ImportedFile, after: ImportedFile) -> Iterator[str]:
     """Yield the differences between a file's settings before and after."""
-    had, has = (
-        [problem.message for problem in file.problems if problem.code != _EXPORT_REMARK]
-        for file in (before, after)
-    )
-    if had != has:
-        yield from (f"the file could not be read as before: {message}" for message in has)
-    was, now = _describe_settings(before), _describe_settings(after)
-    if [row[:2] for row in was] != [row[:2] for row in now]:
+    messages = _list_messages(after)
+    if _list_messages(before) != messages:
+        yield from (f"the file could not be read as before: {message}" for message in messages)
+    old, new = _list_configurations(before), _list_configurations(after)
+    if [(item.surface, item.name) for item in old] != [(item.surface, item.name) for item in new]:
         yield "the script would have other configurations than before"
         return
-    for (_, name, old), (_, _, new) in zip(was, now, strict=True):
-        for key in dict.fromkeys((*old, *new)):
-            if old.get(key) != new.get(key):
-                yield f"{key or 'a computed key'} of {name.rpartition(':')[2]} would change"
+    for was, now in zip(old, new, strict=True):
+        for key in dict.fromkeys((*was.operations, *now.operations)):
+            if was.operations.get(key) != now.operations.get(key):
+                _, _, name = was.name.rpartition(":")
+                yield f"{key or 'a computed key'} of {name} would change"
 
 
-def _describe_settings(imported: ImportedFile) -> list[Row]:
+def _list_messages(imported: ImportedFile) -> list[str]:
+    return [problem.message for problem in imported.problems if problem.code != _EXPORT_NOTE]
+
+
+def _list_configurations(imported: ImportedFile) -> list[_Configuration]:
     """Return the configurations of a file in order.
 
     Values that a later line always replaces are omitted; values that depend on the run keep their
     conditions and reasons.
     """
-    rows: dict[str, Row] = {
-        site.scope: (site.surface, _LINE.sub("", site.scope), {}) for site in imported.sites
+    by_scope = {
+        site.scope: _Configuration(site.surface, _LINE.sub("", site.scope), {})
+        for site in imported.sites
     }
     for setting in imported.settings:
         if setting.commented or _is_default(setting):
             continue
-        events = rows.setdefault(
-            setting.scope, (setting.surface, _LINE.sub("", setting.scope), {})
-        )[2].setdefault(setting.key, [])
-        if setting.key and not (
-            setting.condition or setting.reason or setting.dead or setting.unused
-        ):
-            events.clear()
-        value = type(setting.value).__name__, repr(setting.value)
-        reason, unused = (_LINES.sub("a line", text) for text in (setting.reason, setting.unused))
-        events.append(
-            (
+        scope = setting.scope
+        if scope not in by_scope:
+            by_scope[scope] = _Configuration(setting.surface, _LINE.sub("", scope), {})
+        operations = by_scope[scope].operations.setdefault(setting.key, [])
+        is_conditional = setting.condition or setting.reason or setting.dead or setting.unused
+        if setting.key and not is_conditional:
+            operations.clear()
+        operations.append(
+            _Operation(
                 setting.name,
                 setting.field,
-                value,
-                reason,
+                type(setting.value).__name__,
+                repr(setting.value),
+                _LINES.sub("a line", setting.reason),
                 setting.condition,
                 setting.dead,
-                unused,
+                _LINES.sub("a line", setting.unused),
                 setting.class_name,
             )
         )
-    return list(rows.values())
+    return list(by_scope.values())
 
 
 def _is_default(setting: ScriptSetting) -> bool:

@@ -87,41 +87,36 @@ class PythonFile:
             )
         #: The simple statements of each line, with their bodies.
         self.by_line: dict[int, list[tuple[ast.stmt, Body]]] = {}
-        for body in (
-            part
-            for node in ast.walk(self.tree)
-            for _, part in ast.iter_fields(node)
-            if isinstance(part, list)
-        ):
-            for node in body:
-                if (
-                    isinstance(node, ast.stmt)
-                    and not hasattr(node, "body")
-                    and not hasattr(node, "cases")
-                ):
-                    for line in list_lines(node):
-                        self.by_line.setdefault(line, []).append((node, body))
+        for node in ast.walk(self.tree):
+            for _, field in ast.iter_fields(node):
+                if isinstance(field, list):
+                    self._index_body(field)
 
-    def refuse(self, setting: ScriptSetting, why: str) -> NpuprofError:
+    def _index_body(self, body: Body) -> None:
+        """Record the simple statements of a body by their lines; other lists have none."""
+        for node in body:
+            if not isinstance(node, ast.stmt) or hasattr(node, "body") or hasattr(node, "cases"):
+                continue
+            for line in list_lines(node):
+                self.by_line.setdefault(line, []).append((node, body))
+
+    def build_refusal(self, setting: ScriptSetting, why: str) -> NpuprofError:
         """Return the error for a setting whose line cannot be removed."""
-        return build_refusal(
-            self.path,
-            f"the line that sets {setting.name or 'a computed key'} cannot be taken out",
-            why,
-            setting.line,
-        )
+        what = f"the line that sets {setting.name or 'a computed key'} cannot be taken out"
+        return build_refusal(self.path, what, why, setting.line)
 
     def find_statement(self, line: int) -> tuple[ast.stmt, Body] | None:
         """Return the only simple statement of a line, with its body."""
-        here = self.by_line.get(line, [])
-        node = here[0][0] if here else None
-        if node is None or any(
-            len(self.by_line[number]) > 1
-            for number in (line, node.lineno, node.end_lineno or node.lineno)
-        ):
+        if line not in self.by_line:
             return None
+        node, body = self.by_line[line][0]
+        for number in (line, node.lineno, node.end_lineno or node.lineno):
+            if len(self.by_line[number]) > 1:
+                return None
         indent = self.lines.find_indent(node.lineno)
-        return here[0] if node.col_offset in (len(indent), len(indent.expandtabs(8))) else None
+        # else it follows the colon of a compound statement
+        is_first = node.col_offset in (len(indent), len(indent.expandtabs(8)))
+        return (node, body) if is_first else None
 
     def find_column(self, node: ast.expr | ast.keyword) -> int:
         """Return the column of an expression in the form of settings."""
@@ -155,7 +150,9 @@ def plan_assignments(file: PythonFile, draft: Draft, surface: str) -> Cut:
         ".parameter_map[" if surface == "session" else f".{setting.name}"
     )[0]
     if not re.fullmatch(r"[\w.()[\]'\"-]+", onto) or "..." in onto:
-        raise file.refuse(setting, "The object it is set on has no name that a block could use.")
+        raise file.build_refusal(
+            setting, "The object it is set on has no name that a block could use."
+        )
     own = onto.partition(".")[0].partition("[")[0]
     for node in body[body.index(first) : body.index(last)]:
         if node not in cut and (why := _find_obstacle(file, node, own)):
@@ -186,11 +183,11 @@ def _find_assignments(
             or not isinstance(node.targets[0], ast.Attribute)
             or node in found
         ):
-            raise file.refuse(
+            raise file.build_refusal(
                 setting, "It is not a plain assignment of one option on a separate line."
             )
         if body is not first:
-            raise file.refuse(
+            raise file.build_refusal(
                 setting, f"It does not always run together with line {settings[0].line}."
             )
         found.append(node)
@@ -210,63 +207,49 @@ def _find_obstacle(file: PythonFile, node: ast.stmt, own: str) -> str:
         for part in ast.walk(file.tree)
         if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
     }
-    if loud := {
-        ast.unparse(part.func).rpartition(".")[2] for part in parts if isinstance(part, ast.Call)
-    } - (_QUIET - defined):
+    calls = [ast.unparse(part.func) for part in parts if isinstance(part, ast.Call)]
+    functions = {call.rpartition(".")[2] for call in calls}
+    if loud := functions - (_QUIET - defined):
         return f"it calls {min(loud)}()"
-    chains = (
-        part.value
-        for part in ast.walk(file.tree)
-        if isinstance(part, ast.Attribute) and part.attr == "custom_optimizers"
-    )
-    working = {
-        part.id for chain in chains for part in ast.walk(chain) if isinstance(part, ast.Name)
-    } | {own}
-    stored = {
-        id(part)
-        for target in parts
-        if isinstance(getattr(target, "ctx", None), ast.Store)
-        for part in ast.walk(target)
-    }
-    used = any(
-        isinstance(part, ast.Name) and part.id in working and id(part) not in stored
-        for part in parts
-    )
-    return "it uses the object that the lines change" if used else ""
+    changed = {own}  # names of the object, and of those that contain it
+    for part in ast.walk(file.tree):
+        if isinstance(part, ast.Attribute) and part.attr == "custom_optimizers":
+            changed.update(name.id for name in ast.walk(part.value) if isinstance(name, ast.Name))
+    stored: set[int] = set()
+    for target in parts:
+        if isinstance(getattr(target, "ctx", None), ast.Store):
+            stored.update(map(id, ast.walk(target)))
+    for part in parts:
+        if isinstance(part, ast.Name) and part.id in changed and id(part) not in stored:
+            return "it uses the object that the lines change"
+    return ""
 
 
 def plan_arguments(file: PythonFile, draft: Draft, site: Site) -> Cut:
-    """Return the replacement of one NPURunConfig's arguments, which then come from a table that the
-    block creates.
+    """Return the replacement of one NPURunConfig's arguments by a table that the block creates.
 
     Raises NpuprofError (NP830) unless they are literal arguments of the call, and the call is part
     of a statement with its own lines.
     """
     statement, _ = file.find_statement(site.line) or (None, None)
-    calls = (
-        (node for node in ast.walk(statement) if isinstance(node, ast.Call)) if statement else ()
-    )
-    call = next(
-        (
-            node
-            for node in calls
-            if (node.lineno, file.find_column(node)) == (site.line, site.column)
-        ),
-        None,
-    )
+    call = None if statement is None else _find_call(file, statement, site)
     if statement is None or call is None:
-        raise build_refusal(
-            file.path,
-            "no block can go before the call of NPURunConfig",
-            "Other code shares its line.",
-            site.line,
-        )
-    gone = _find_arguments(file, draft, call)
+        what = "no block can go before the call of NPURunConfig"
+        raise build_refusal(file.path, what, "Other code shares its line.", site.line)
+    replaced = _find_arguments(file, draft, call)
     table = choose_free_name("npu_arguments", file.script.text)
     facts = {"target": "estimator", "onto": table}
-    return file.lines.place_cut(
-        statement.lineno, facts, _cut_arguments(file, call, gone, f"**{table}".encode())
-    )
+    edits = _cut_arguments(file, call, replaced, f"**{table}".encode())
+    return file.lines.place_cut(statement.lineno, facts, edits)
+
+
+def _find_call(file: PythonFile, statement: ast.stmt, site: Site) -> ast.Call | None:
+    """Return the call of a statement that creates an object."""
+    position = site.line, site.column
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Call) and (node.lineno, file.find_column(node)) == position:
+            return node
+    return None
 
 
 def _find_arguments(file: PythonFile, draft: Draft, call: ast.Call) -> list[ast.keyword]:
@@ -275,22 +258,24 @@ def _find_arguments(file: PythonFile, draft: Draft, call: ast.Call) -> list[ast.
     Raises NpuprofError if a setting comes from elsewhere.
     """
     missing = {(setting.line, setting.column): setting for setting in draft.carried}
-    gone = []
+    replaced = []
     for keyword in call.keywords:
+        if keyword.arg is None:
+            continue
         parts = (part for part in ast.walk(keyword) if isinstance(part, (ast.keyword, ast.expr)))
-        places = missing.keys() & {(part.lineno, file.find_column(part)) for part in parts}
-        if keyword.arg is not None and places:
-            gone.append(keyword)
-            missing = {place: setting for place, setting in missing.items() if place not in places}
+        positions = missing.keys() & {(part.lineno, file.find_column(part)) for part in parts}
+        if positions:
+            replaced.append(keyword)
+            for position in positions:
+                del missing[position]
     for setting in missing.values():
-        raise file.refuse(
-            setting, "It is given by position, made elsewhere, or given to others as well."
-        )
-    return gone
+        why = "It is given by position, made elsewhere, or given to others as well."
+        raise file.build_refusal(setting, why)
+    return replaced
 
 
 def _cut_arguments(
-    file: PythonFile, call: ast.Call, gone: list[ast.keyword], table: bytes
+    file: PythonFile, call: ast.Call, replaced: list[ast.keyword], table: bytes
 ) -> Iterator[Edit]:
     """Yield the edits that remove arguments and insert the table in place of the last one.
 
@@ -298,20 +283,18 @@ def _cut_arguments(
     """
     lines = file.lines
     if file.script.text.encode() not in lines.data:
-        what, why = (
-            "the arguments of NPURunConfig cannot be taken out",
-            "Its columns are not certain.",
-        )
+        what = "the arguments of NPURunConfig cannot be taken out"
+        why = "Its columns are not certain."
         raise build_refusal(file.path, what, why, call.lineno, "save it as UTF-8")
     arguments: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
     starts = sorted((argument.lineno, argument.col_offset) for argument in arguments)
-    for keyword in gone:
-        begin, last = (keyword.lineno, keyword.col_offset), keyword is gone[-1]
-        to = (
-            (keyword.end_lineno or 0, keyword.end_col_offset or 0)
-            if last
-            else starts[starts.index(begin) + 1]
-        )
+    for keyword in replaced:
+        begin = keyword.lineno, keyword.col_offset
+        last = keyword is replaced[-1]
+        if last:
+            to = keyword.end_lineno or 0, keyword.end_col_offset or 0
+        else:  # with the comma
+            to = starts[starts.index(begin) + 1]
         start, end = lines.find_offset(*begin), lines.find_offset(*to)
         comments = [
             comment

@@ -1,14 +1,10 @@
-"""Replaceable exports and ``atc`` flags of a shell script: plain lines, with no reads
-in between.
-"""
+"""Replaceable exports and ``atc`` flags of a shell script: lines without reads in between."""
 
 from __future__ import annotations
 
 import re
-from operator import attrgetter
 
 from npuprof.renderers.atc import is_plain_flag
-from npuprof.scripts.grouping import group_by
 from npuprof.scripts.preset_draft import Draft
 from npuprof.scripts.replacing.edits import Cut, Edit, Lines, build_refusal, choose_free_name
 from npuprof.scripts.script_records import ScriptSetting, Site
@@ -17,12 +13,12 @@ from npuprof.scripts.script_records import ScriptSetting, Site
 _CHARACTER = r"(?:[^\s;&|<>()'\"\\`#]|(?<=\S)#|\\.|'[^']*'|\"(?:[^\"\\`]|\\.)*\")"
 _NAMED = rf"[A-Za-z_]\w*={_CHARACTER}*+"
 _ASSIGNED = rf"(?:export[ \t]+)?{_NAMED}(?:[ \t]+{_NAMED})*+"
-_EXPORT = re.compile(rf"[ \t]*({_ASSIGNED});?(?:[ \t]+(#[^\r]*)?)?\r?")
+_EXPORT = re.compile(rf"[ \t]*(?P<assignments>{_ASSIGNED});?(?:[ \t]+(?P<comment>#[^\r]*)?)?\r?")
 _NAME = re.compile(rf"([A-Za-z_]\w*)={_CHARACTER}*+")
 #: A prefix of a command without its own effect, or a whole command that sets variables.
 _LEADING = re.compile(rf"(?:{_ASSIGNED}[ \t]*)?")
 #: A substitution without a nested one.
-_SUBSTITUTION = re.compile(r"\$\(([^()`]*)\)|`([^()`]*)`")
+_SUBSTITUTION = re.compile(r"\$\((?P<dollar>[^()`]*)\)|`(?P<backticks>[^()`]*)`")
 _SEPARATOR = re.compile(r"[;|&()]+")
 #: Commands that neither read the block's variables nor start a program that does.
 _QUIET = {
@@ -73,32 +69,26 @@ _BASH_SYNTAX = re.compile(
 def plan_exports(path: str, data: bytes, draft: Draft, shell: str, has_flags: bool) -> Cut:
     """Return the replacement of a script's exports.
 
-    Only [env] if the preset also ``has_flags`` for ATC.
-
-    Raises NpuprofError (NP830) unless all lines are plain exports, and no line between them may
-    read the variables.
+    Only [env] if the preset also ``has_flags`` for ATC. Raises NpuprofError (NP830) unless all
+    lines are plain exports, and no line between them may read the variables.
     """
     lines = Lines(data)
-    names = {
-        line: {setting.name for setting in same}
-        for line, same in group_by(draft.carried, attrgetter("line")).items()
-    }
-    first = min(names)
-    edits = [
-        lines.build_cut(line, line, _read_export(path, lines, line, names[line]))
-        for line in sorted(names)
-    ]
+    names_of_line: dict[int, set[str]] = {}
+    for setting in draft.carried:
+        names_of_line.setdefault(setting.line, set()).add(setting.name)
+    edits = []
+    for line, names in sorted(names_of_line.items()):
+        edits.append(lines.build_cut(line, line, _read_export(path, lines, line, names)))
     mention = re.compile(rf"\b(?:{'|'.join(setting.name for setting in draft.carried)})\b")
-    for line in range(first, max(names)):
+    first, last = min(names_of_line), max(names_of_line)
+    for line in range(first, last):
         text = lines.lines[line - 1].decode(errors="replace").strip()
-        if line not in names and (why := _find_obstacle(text, mention)):
-            raise build_refusal(
-                path,
-                "the exports cannot become one block",
-                f"Line {line} is between them: {why}.",
-                line,
-            )
-    facts = {"target": "env", "shell": shell, **({"sections": "env"} if has_flags else {})}
+        if line not in names_of_line and (obstacle := _find_obstacle(text, mention)):
+            what = "the exports cannot become one block"
+            raise build_refusal(path, what, f"Line {line} is between them: {obstacle}.", line)
+    facts = {"target": "env", "shell": shell}
+    if has_flags:
+        facts["sections"] = "env"
     return lines.place_cut(first, facts, edits)
 
 
@@ -110,25 +100,21 @@ def _read_export(path: str, lines: Lines, line: int, names: set[str]) -> list[by
     what = f"the line that sets {min(names)} cannot be taken out"
     match = _EXPORT.fullmatch(lines.lines[line - 1].decode(errors="surrogateescape"))
     if match is None or (line > 1 and _CONTINUED.search(lines.lines[line - 2])):
-        raise build_refusal(
-            path,
-            what,
-            (
-                "It is not a plain export: it does more, shares "
-                "its line, or continues on the next line."
-            ),
-            line,
+        why = (
+            "It is not a plain export: it does more, shares "
+            "its line, or continues on the next line."
         )
-    if others := set(_NAME.findall(match[1])) - names:
-        raise build_refusal(
-            path, what, f"It sets {min(others)} too, which is not in the preset.", line
-        )
-    return [match[2].encode(errors="surrogateescape")] if match[2] else []
+        raise build_refusal(path, what, why, line)
+    if more := set(_NAME.findall(match["assignments"])) - names:
+        why = f"It sets {min(more)} too, which is not in the preset."
+        raise build_refusal(path, what, why, line)
+    return [match["comment"].encode(errors="surrogateescape")] if match["comment"] else []
 
 
 def _find_obstacle(text: str, mention: re.Pattern[str]) -> str:
-    """Return why exports cannot move past a remaining line, empty if they can: it sets other
-    variables or runs quiet commands.
+    """Return why exports cannot move past a remaining line, empty if they can.
+
+    They can if it sets other variables, or runs quiet commands.
     """
     if text.startswith("#"):
         return ""
@@ -136,31 +122,31 @@ def _find_obstacle(text: str, mention: re.Pattern[str]) -> str:
         return "it reads or sets one of the variables"
     if _EXPORT.fullmatch(text):
         return ""
-    parts = []
+    commands = []
     while match := _SUBSTITUTION.search(text):
-        parts += _SEPARATOR.split(match[1] or match[2] or "")
+        commands += _SEPARATOR.split(match["dollar"] or match["backticks"] or "")
         text = f"{text[: match.start()]}{text[match.end() :]}"
-    commands = [
-        _LEADING.sub("", part.strip(), count=1).split()
-        for part in (*parts, *_SEPARATOR.split(text))
-    ]
-    loud = next((words[0] for words in commands if words and words[0] not in _QUIET), "")
-    return f"it has the command {loud}" if loud else ""
+    commands += _SEPARATOR.split(text)
+    for command in commands:
+        arguments = _LEADING.sub("", command.strip(), count=1).split()
+        if arguments and arguments[0] not in _QUIET:
+            return f"it has the command {arguments[0]}"
+    return ""
 
 
 def plan_flags(path: str, data: bytes, draft: Draft, site: Site, shell: str) -> Cut:
-    """Return the replacement of one ``atc`` command line's flags, with an array, or a string for
-    shells without arrays.
+    """Return the replacement of one ``atc`` command line's flags.
 
-    Raises NpuprofError (NP830) for a flag that is not literal in the command, or whose value needs
-    an array.
+    They are in an array, or in a string for shells without arrays. Raises NpuprofError (NP830) for
+    a flag that is not literal in the command, or whose value needs an array.
     """
     text = data.decode(errors="surrogateescape")
     lines = Lines(data)
     _check_command(path, text, lines, site)
-    with_array = (
-        _NAMES_BASH.match(data) if data.startswith(b"#!") else _BASH_SYNTAX.search(data)
-    ) is not None
+    if data.startswith(b"#!"):
+        with_array = _NAMES_BASH.match(data) is not None
+    else:
+        with_array = _BASH_SYNTAX.search(data) is not None
     program = _PROGRAM.match(text, _find_offset(text, site.line, site.column))
     begin = program.end() if program else 0
     edits = [_cut_flag(path, text, setting, begin, with_array) for setting in draft.carried]
@@ -173,22 +159,21 @@ def plan_flags(path: str, data: bytes, draft: Draft, site: Site, shell: str) -> 
 
 def _check_command(path: str, text: str, lines: Lines, site: Site) -> None:
     """Raise NpuprofError if no block can precede the command's line."""
-    what, why, hint = "the flags of atc cannot be taken out", "", ""
     head = text[_find_offset(text, site.line, 1) : _find_offset(text, site.line, site.column)]
+    hint = ""
     if "\r" in text:
         why = (
             "The lines of the script end in carriage "
             "returns, which a shell takes for a part of them."
         )
     elif not _PREFIX.fullmatch(head):
-        why, hint = (
-            f"{head.strip()} precedes it on its line, and a block needs its own lines.",
-            "put atc on a separate line",
-        )
+        why = f"{head.strip()} precedes it on its line, and a block needs its own lines."
+        hint = "put atc on a separate line"
     elif site.line > 1 and _CONTINUED.search(lines.lines[site.line - 2]):
         why = "The line goes on from the one before it."
-    if why:
-        raise build_refusal(path, what, why, site.line, hint)
+    else:
+        return
+    raise build_refusal(path, "the flags of atc cannot be taken out", why, site.line, hint)
 
 
 def _cut_flag(path: str, text: str, setting: ScriptSetting, begin: int, with_array: bool) -> Edit:
@@ -201,20 +186,15 @@ def _cut_flag(path: str, text: str, setting: ScriptSetting, begin: int, with_arr
             "No shell with arrays is named, so the block would pass it in a variable, but it "
             "contains a blank or a pattern."
         )
-        raise build_refusal(
-            path,
-            f"{setting.name} cannot be taken out",
-            why,
-            setting.line,
-            "begin the script with #!/bin/bash",
-        )
+        what = f"{setting.name} cannot be taken out"
+        hint = "begin the script with #!/bin/bash"
+        raise build_refusal(path, what, why, setting.line, hint)
     start = _find_offset(text, setting.line, setting.column)
     match = _FLAG.match(text, start)
     if match is None or start < begin or _ENDED.search(text, begin, start):
-        what, name = "the flags of atc cannot be taken out", setting.name.removeprefix("--")
-        raise build_refusal(
-            path, what, f"--{name} is not written out in the command.", setting.line
-        )
+        what = "the flags of atc cannot be taken out"
+        why = f"--{setting.name.removeprefix('--')} is not written out in the command."
+        raise build_refusal(path, what, why, setting.line)
     return Edit(_count_bytes(_BLANKS.sub("", text[:start])), _count_bytes(text[: match.end()]), b"")
 
 

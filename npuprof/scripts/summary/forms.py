@@ -138,7 +138,8 @@ def _format_weighty_item(group: Weighty) -> str:
         f'<strong class="{group.severity}">{group.severity} '
         f"{escape_html(group.code)}</strong>: {_escape(group.message)}"
     )
-    return f"<li><p>{'<br>'.join([head, *(f'{label}: {_escape(text)}' for label, text in _explain_weighty(group))])}</p></li>\n"
+    details = [f"{label}: {_escape(text)}" for label, text in _explain_weighty(group)]
+    return f"<li><p>{'<br>'.join([head, *details])}</p></li>\n"
 
 
 def _format_table_part(table: Table) -> str:

@@ -1,5 +1,4 @@
-"""The content of the ``scan --statistics`` report for all formats: counts, important
-findings, tables.
+"""The content of the ``scan --statistics`` report for all formats.
 
 A fault in many places is one finding; silent changes of results come before stops.
 """
@@ -46,8 +45,9 @@ class Table(Record):
 
 
 class Weighty(Record):
-    """A fault at several places: its most common message, the risk, the first place, the count, the
-    files.
+    """A fault at several locations: its most common message, the risk, the count, the files.
+
+    ``first`` is the first location.
 
     ``wordings`` counts the different messages.
     """
@@ -66,8 +66,9 @@ class Weighty(Record):
 
 
 class Report(Record):
-    """A report: counts by name, important findings, the number of places of others,
-    tables, notes.
+    """A report: counts by name, important findings, tables and notes.
+
+    ``others`` is the number of other findings.
     """
 
     counts: dict[str, int]

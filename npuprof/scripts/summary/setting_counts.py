@@ -1,5 +1,6 @@
-"""Counts the settings of scripts, and what another release changes: removed, renamed, or with
-another meaning.
+"""Counts the settings of scripts, and those that another release changes.
+
+They are removed, renamed, or have another meaning.
 """
 
 from __future__ import annotations
