@@ -16,9 +16,10 @@ if TYPE_CHECKING:  # import nothing else before ``script`` has deferred garbage 
 _NEW_OBJECTS = 100_000
 
 
-def main(words: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: 0 success, 1 findings or differences, 2 usage or
-    input error, 70 a bug in npuprof.
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code.
+
+    0 is success, 1 findings or differences, 2 a usage or input error, 70 a bug in npuprof.
     """
     import os
 
@@ -26,35 +27,31 @@ def main(words: Sequence[str] | None = None) -> int:
 
     renew_hints()
     failed_reads.clear()
-    arguments = list(sys.argv[1:] if words is None else words)
     try:
-        return _dispatch_words(arguments)
+        return _dispatch_command(list(sys.argv[1:] if arguments is None else arguments))
     except NpuprofError as error:
         _print_error(error)
         return 2
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        os.dup2(
-            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
-        )  # the reader has closed the pipe: avoid an error message at exit
+        # the reader has closed the pipe: avoid an error message at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except Exception as error:
         if os.environ.get("NPUPROF_DEBUG") == "1":
             raise
         if isinstance(error, (RecursionError, MemoryError)):
-            what = (
-                "files or folders are nested too deeply"
-                if isinstance(error, RecursionError)
-                else "not enough memory"
-            )
+            what = "not enough memory"
+            if isinstance(error, RecursionError):
+                what = "files or folders are nested too deeply"
             sys.stderr.write(
                 f"npuprof: cannot continue: {what}\n"
                 "  try: name fewer files; NPUPROF_DEBUG=1 shows where\n"
             )
             return 2
         if isinstance(error, OSError):
-            _tell_system_error(error)
+            _print_system_error(error)
             return 2
         from npuprof.report.text import escape_controls
 
@@ -67,28 +64,28 @@ def main(words: Sequence[str] | None = None) -> int:
         return 70
 
 
-def _dispatch_words(words: list[str]) -> int:
-    """Run the verb named by the arguments, with the fast parser if the arguments are plain, else
-    with Typer.
+def _dispatch_command(arguments: list[str]) -> int:
+    """Run the verb that the arguments name, or complete a command line.
+
+    Plain arguments are parsed without Typer, which takes longer to import than most verbs to run.
     """
     import os
 
-    if (instruction := os.environ.get("_NPUPROF_COMPLETE", "")).startswith("complete_"):
+    instruction = os.environ.get("_NPUPROF_COMPLETE", "")
+    if instruction.startswith("complete_"):
         from npuprof.commands.completion import answer_shell
 
         return answer_shell(instruction, os.environ)
-    from npuprof.commands.framework import load_verb
+    from npuprof.commands.framework import load_verb, parse_plain_arguments
 
-    loaded = load_verb(words) if words else None
+    loaded = load_verb(arguments)
     if loaded is not None:
-        from npuprof.commands.framework import parse_plain_words
-
-        parameters = parse_plain_words(loaded[1], loaded[2])
+        parameters = parse_plain_arguments(loaded.verb, loaded.arguments)
         if parameters is not None:
-            return run_verb(loaded[1], parameters)
+            return run_verb(loaded.verb, parameters)
     from npuprof.commands.framework import application
 
-    return application.run_words(words, run_verb)
+    return application.run_arguments(arguments, run_verb)
 
 
 def run_verb(verb: type[Verb], parameters: dict[str, Any]) -> int:
@@ -128,7 +125,8 @@ def run_verb(verb: type[Verb], parameters: dict[str, Any]) -> int:
         for finding in failed_reads.values()
         if finding not in answer.problems
     ]
-    if problems := (*answer.problems, *unread):
+    problems = (*answer.problems, *unread)
+    if problems:
         from npuprof.report.findings import format_findings
 
         output.write_to_stderr(
@@ -149,19 +147,18 @@ def _print_error(error: Exception) -> None:
     sys.stderr.write(fit_to_stderr(text))
 
 
-def _tell_system_error(error: OSError) -> None:
+def _print_system_error(error: OSError) -> None:
     """Print an operating system error: a full or closed stream, or a file that vanished."""
     from npuprof.model import shorten_values
     from npuprof.report.text import escape_controls
     from npuprof.system.files import describe_os_error
 
     path = error.filename2 or error.filename
-    name = path if isinstance(path, str) else repr(path)
-    what = (
-        f"cannot use {name}: {describe_os_error(error, name)}"
-        if path is not None
-        else f"cannot write: {describe_os_error(error)}"
-    )
+    if path is None:
+        what = f"cannot write: {describe_os_error(error)}"
+    else:
+        name = path if isinstance(path, str) else repr(path)
+        what = f"cannot use {name}: {describe_os_error(error, name)}"
     sys.stderr.write(f"npuprof: {escape_controls(shorten_values(what))}\n")
 
 
@@ -175,12 +172,12 @@ def script() -> None:
     import os
 
     gc.set_threshold(_NEW_OBJECTS, 50, 50)
-    for name, way in (("stdin", os.O_WRONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
-        if (
-            getattr(sys, name) is None
-        ):  # the caller closed it: reads and writes fail, messages are dropped
-            setattr(sys, name, os.fdopen(os.open(os.devnull, way), "r" if name == "stdin" else "w"))
-    code = 0
+    # For streams that the caller closed: reads and writes fail, messages are dropped.
+    for name, access in (("stdin", os.O_WRONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
+        if getattr(sys, name) is None:
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, os.fdopen(os.open(os.devnull, access), mode))
+    code = main()
     try:
         code = main()
         sys.stdout.flush()

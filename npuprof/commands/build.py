@@ -14,29 +14,18 @@ from npuprof.system.checkout import import_attributes
 
 
 def build_parts() -> dict[str, Any]:
-    """Return the index: index of the group, words, first help line and hidden flag of each verb,
-    sorted.
+    """Return the fields of ``IndexedVerb`` for each verb, sorted.
 
     The packages below ``commands`` have the verbs of two words.
     """
     top, groups = commands.__name__, [*framework.GROUPS, ""]
+    packages = [f".{module.name}" for module in iter_modules(commands.__path__) if module.ispkg]
+    # The framework needs Typer, which the environment that builds wheels does not have.
+    packages.remove(framework.__name__.removeprefix(top))
     verbs = []
-    for family in (
-        "",
-        *(f".{name}" for _, name, is_package in iter_modules(commands.__path__) if is_package),
-    ):
-        if (
-            f"{top}{family}" == framework.__name__
-        ):  # needs Typer, which the environment that builds wheels does not have
-            continue
-        for module, verb in import_attributes(f"{top}{family}", "VERB"):
-            names = f"{family}.{module}".strip("._").replace("_", "-").split(".")
-            verbs.append(
-                (
-                    groups.index(verb.group),
-                    tuple(names),
-                    (verb.__doc__ or "").partition("\n")[0],
-                    verb.hidden,
-                )
-            )
+    for family in ("", *packages):
+        for module_name, verb in import_attributes(f"{top}{family}", "VERB"):
+            names = f"{family}.{module_name}".strip("._").replace("_", "-").split(".")
+            purpose = (verb.__doc__ or "").partition("\n")[0]
+            verbs.append((groups.index(verb.group), tuple(names), purpose, verb.hidden))
     return {"verbs": sorted(verbs)}

@@ -112,8 +112,8 @@ def test_the_index_of_verbs_has_the_texts_of_the_imported_verbs() -> None:
             for part in path.relative_to(COMMANDS).with_suffix("").parts
         ]
         found = load_verb(words)
-        if found is not None and list(found[0]) == words:
-            names, verb, _ = found
+        if found is not None and list(found.names) == words:
+            names, verb = found.names, found.verb
             assert purposes.pop(names, None) == (
                 None if verb.hidden else str(verb.__doc__).split("\n")[0]
             ), names

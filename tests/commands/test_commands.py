@@ -453,7 +453,7 @@ def test_the_plain_form_means_what_the_framework_makes_of_it(
     line: tuple[tuple[str, ...], list[str]],
 ) -> None:
     names, words = line
-    plain = framework.parse_plain_words(VERBS[names], words)
+    plain = framework.parse_plain_arguments(VERBS[names], words)
     assume(plain is not None)  # hypothesis fails where too few are
     assert plain is not None
     heard: list[tuple[type[Verb], dict[str, Any]]] = []
@@ -462,7 +462,7 @@ def test_the_plain_form_means_what_the_framework_makes_of_it(
         heard.append((one, given))
         return 0
 
-    assert application.run_words([*names, *words], listen) == 0
+    assert application.run_arguments([*names, *words], listen) == 0
     assert [(one, fill_defaults(one, given)) for one, given in heard] == [
         (VERBS[names], fill_defaults(VERBS[names], plain))
     ]

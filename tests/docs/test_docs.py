@@ -220,12 +220,13 @@ def test_every_command_that_a_page_names_is_one_and_has_its_flags(page: str) -> 
             )
             assert len(words) == 1, f"{page}: no verb: {command}"
             continue
-        own = {flag for one in known[1].parameters.values() for flag in one.flags} | {"--help"}
-        given = known[2][: known[2].index("--")] if "--" in known[2] else known[2]
-        for word in given:
-            if word.startswith("-") and word != "-":
-                assert word.partition("=")[0] in own, (
-                    f"{page}: {' '.join(known[0])} has no {word}: {command}"
+        own = {*known.verb.spellings, "--help"}
+        for argument in known.arguments:
+            if argument == "--":
+                break
+            if argument.startswith("-") and argument != "-":
+                assert argument.partition("=")[0] in own, (
+                    f"{page}: {' '.join(known.names)} has no {argument}: {command}"
                 )
 
 

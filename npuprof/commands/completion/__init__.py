@@ -14,13 +14,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from npuprof.commands.completion.cursor import (
     Candidate,
-    describe_wanted_words,
-    find_place,
+    describe_expected_value,
+    find_cursor,
     first_sentence,
     offer,
 )
 from npuprof.commands.framework import list_families, list_verb_names
-from npuprof.model import NpuprofError
+from npuprof.model import NpuprofError, Record
 from npuprof.system import lazy_pattern
 
 _HARMLESS = lazy_pattern(r"[A-Za-z0-9_./@+=:,~^-]+")
@@ -36,55 +36,62 @@ def answer_shell(instruction: str, environ: Mapping[str, str]) -> int:
 
     Errors offer nothing.
     """
-    shell, current = instruction.removeprefix("complete_"), ""
-    wanted, prefix_length = "", 0
+    shell, hint = instruction.removeprefix("complete_"), ""
+    typed = _TypedLine([], "")
+    candidates: dict[str, str] = {}
     try:
-        words, current, prefix_length = _read_words(shell, environ)
-        candidates = [
-            item
-            for item in find_candidates(words, current)
-            if item[0].startswith(current) and _HARMLESS.fullmatch(item[0])
-        ]
-        wanted = "" if candidates else describe_wanted_words(words, current)
+        typed = _read_typed_line(shell, environ)
+        candidates = {
+            text: description
+            for text, description in find_candidates(typed.arguments, typed.current)
+            if text.startswith(typed.current) and _HARMLESS.fullmatch(text)
+        }
+        hint = "" if candidates else describe_expected_value(typed.arguments, typed.current)
     except (NpuprofError, ValueError, OSError):
-        candidates = []
-    candidates = list(dict(candidates).items())
+        candidates = {}
     if environ.get("_TYPER_COMPLETE_FISH_ACTION") == "is-args":
-        return 0 if candidates or wanted else 1  # fish offers file names if npuprof fails
+        return 0 if candidates or hint else 1  # fish offers file names if npuprof fails
     sys.stdout.write(
-        _format_baseline_change_words(shell, wanted, current[prefix_length:])
-        if wanted
-        else _format_candidates(shell, candidates, current, prefix_length)
+        _format_hint(shell, hint, typed.current[typed.prefix_length :])
+        if hint
+        else _format_candidates(shell, list(candidates.items()), typed)
     )
     return 0
 
 
-def _read_words(shell: str, environ: Mapping[str, str]) -> tuple[list[str], str, int]:
-    """Return the words before the cursor without the command, the word to complete, and how much of
-    it the shell keeps.
+class _TypedLine(Record):
+    """A command line up to the cursor: the arguments before it, and the one to complete.
 
-    Raises ValueError.
+    Completion replaces ``current`` without its first ``prefix_length`` characters.
     """
+
+    arguments: list[str]
+    current: str
+    prefix_length: int = 0
+
+
+def _read_typed_line(shell: str, environ: Mapping[str, str]) -> _TypedLine:
+    """Return the command line that a shell passes in the environment. Raises ValueError."""
     if shell == "bash":
-        typed = environ.get("COMP_WORDS", "")
-        words = (
-            [_unquote(word) for word in typed.split("\n")] if "\n" in typed else _split(typed)
-        )  # separated by the function's IFS
-        place = int(environ.get("COMP_CWORD", "0"))
-        merged, prefix_length = _merge_broken_words(
-            [*words[:place], words[place] if place < len(words) else ""]
-        )
-        return merged[1:-1], merged[-1], prefix_length
+        text = environ.get("COMP_WORDS", "")
+        lines = text.split("\n")  # by the IFS of the function that asks
+        parts = [_unquote(line) for line in lines] if len(lines) > 1 else _split(text)
+        index = int(environ.get("COMP_CWORD", "0"))
+        current = parts[index] if index < len(parts) else ""
+        merged, prefix_length = _merge_broken_arguments([*parts[:index], current])
+        return _TypedLine(merged[1:-1], merged[-1], prefix_length)
     line = environ.get("_TYPER_COMPLETE_ARGS", "")
-    words = _split(line)[1:]
+    arguments = _split(line)[1:]
     if shell in ("pwsh", "powershell"):
         current = environ.get("_TYPER_COMPLETE_WORD_TO_COMPLETE", "")
-        return (words[:-1] if current else words), current, 0
-    return (words[:-1], words[-1], 0) if words and not line.endswith(" ") else (words, "", 0)
+        return _TypedLine(arguments[:-1] if current else arguments, current)
+    if arguments and not line.endswith(" "):
+        return _TypedLine(arguments[:-1], arguments[-1])
+    return _TypedLine(arguments, "")
 
 
 def _split(line: str) -> list[str]:
-    """Return the words of a line that may end inside quotes."""
+    """Return the arguments in a line that may end inside quotes."""
     for end in ("", "'", '"'):
         try:
             return shlex.split(line + end)
@@ -93,69 +100,65 @@ def _split(line: str) -> list[str]:
     return line.split()
 
 
-def _unquote(word: str) -> str:
-    """Return a word without shell quoting; its quotes may be unclosed."""
-    return "".join(_split(word)[:1]) if word[:1] in ("'", '"') else word
+def _unquote(part: str) -> str:
+    """Return an argument without shell quoting; its quotes may be unclosed."""
+    return "".join(_split(part)[:1]) if part[:1] in ("'", '"') else part
 
 
-def _merge_broken_words(words: Sequence[str]) -> tuple[list[str], int]:
-    """Return the words as typed, joining the parts that bash split, and the length of the last word
-    before the completed part.
+def _merge_broken_arguments(parts: Sequence[str]) -> tuple[list[str], int]:
+    """Return the arguments as typed, and the length of the last one before the completed part.
 
-    COMP_WORDBREAKS is configurable, and quoted text is not split: so the parts decide, not the
-    text.
+    bash splits arguments at break characters. COMP_WORDBREAKS is configurable, and quoted text is
+    not split: so the parts decide, not the text.
     """
     merged: list[str] = []
-    joined, prefix_length = False, 0
-    for place, word in enumerate(words):
-        broken = bool(word) and not word.strip(_BREAKS)
-        if merged and place > 1 and (broken or joined):
-            prefix_length = len(merged[-1]) if not broken else len(merged[-1]) + len(word)
-            merged[-1] += word
+    is_after_break, prefix_length = False, 0
+    for index, part in enumerate(parts):
+        is_break = bool(part) and not part.strip(_BREAKS)
+        if index > 1 and (is_break or is_after_break):
+            prefix_length = len(merged[-1]) + (len(part) if is_break else 0)
+            merged[-1] += part
             if merged[-1][prefix_length - 1] == _KEPT_BREAK:
                 prefix_length -= 1
         else:
             prefix_length = 0
-            merged.append(word)
-        joined = broken
+            merged.append(part)
+        is_after_break = is_break
     return merged, prefix_length
 
 
-def _format_candidates(
-    shell: str, candidates: Sequence[Candidate], current: str, prefix_length: int
-) -> str:
+def _format_candidates(shell: str, candidates: Sequence[Candidate], typed: _TypedLine) -> str:
+    """Return the output that makes a shell offer candidates."""
     if shell == "bash":
-        if len(candidates) == 1 and candidates[0][0].endswith("="):  # bash would append a blank
-            candidates = [*candidates, (f"{candidates[0][0]}VALUE", "")]
-        return "".join(f"{word[prefix_length:]}\n" for word, _ in candidates)
+        texts = [text for text, _ in candidates]
+        if len(texts) == 1 and texts[0].endswith("="):  # bash would append a blank
+            texts.append(f"{texts[0]}VALUE")
+        return "".join(f"{text[typed.prefix_length :]}\n" for text in texts)
     if shell == "zsh":
         if not candidates:
-            return "compset -P '*='; _files" if "=" in current else "_files"
-        if all(word.endswith("=") for word, _ in candidates):
-            return "compadd -S '' -- " + " ".join(f"'{word}'" for word, _ in candidates)
-        rows = [
-            f'"{_escape_zsh(word)}":"{_escape_zsh(text)}"' if text else f'"{_escape_zsh(word)}"'
-            for word, text in candidates
-        ]
+            return "compset -P '*='; _files" if "=" in typed.current else "_files"
+        if all(text.endswith("=") for text, _ in candidates):
+            return "compadd -S '' -- " + " ".join(f"'{text}'" for text, _ in candidates)
+        rows = []
+        for text, description in candidates:
+            row = f'"{_escape_zsh(text)}"'
+            rows.append(f'{row}:"{_escape_zsh(description)}"' if description else row)
         return "_arguments '*: :((" + "\n".join(rows) + "))'"
     if shell == "fish":
-        return "\n".join(f"{word}\t{text}" if text else word for word, text in candidates)
-    return "\n".join(f"{word}:::{text or ' '}" for word, text in candidates)
+        return "\n".join(f"{text}\t{about}" if about else text for text, about in candidates)
+    return "\n".join(f"{text}:::{about or ' '}" for text, about in candidates)
 
 
-def _format_baseline_change_words(shell: str, wanted: str, rest: str) -> str:
-    """Return output that prevents file completion and shows the hint ``wanted``.
+def _format_hint(shell: str, hint: str, rest: str) -> str:
+    """Return output that prevents file completion and shows a hint.
 
     ``rest`` is the part to complete.
     """
     if shell == "zsh":
-        return f"_message -r '{_escape_zsh(wanted)}'"
-    if (
-        shell == "bash"
-        # bash offers file names if there are no candidates, and inserts the common prefix of
-        # several
-    ):
-        shown = rest or re.sub(r"[^A-Z0-9]+", "-", wanted.upper()).strip("-")
+        return f"_message -r '{_escape_zsh(hint)}'"
+    if shell == "bash":
+        # bash offers file names without candidates, and inserts the common prefix of several
+        shown = rest or re.sub(r"[^A-Z0-9]+", "-", hint.upper()).strip("-")
         return f"{shown}\n{shown}...\n" if rest else f"{shown}\n...\n"
     return ""
 
@@ -165,37 +168,38 @@ def _escape_zsh(text: str) -> str:
     return plain.replace(":", r"\\:").replace("(", "[").replace(")", "]")
 
 
-def find_candidates(words: Sequence[str], current: str) -> Iterator[Candidate]:
-    """Yield the candidates after some words; not only those that begin with ``current``.
+def find_candidates(arguments: Sequence[str], current: str) -> Iterator[Candidate]:
+    """Yield the candidates after some arguments; not only those that begin with ``current``.
 
     Raises NpuprofError.
     """
-    place = find_place(words, current)
-    if place is None:
-        listed = {
-            names[-1]: purpose for names, purpose in list_verb_names() if [*names[:-1]] == [*words]
-        }
-        if not words:
-            listed |= {**list_families(), "--help": "", "--version": ""}
-        yield from ((name, first_sentence(purpose)) for name, purpose in listed.items())
+    cursor = find_cursor(arguments, current)
+    if cursor is None:
+        yield from _list_verbs_after(arguments)
         return
-    parameter = place.parameter
+    parameter = cursor.parameter
     if parameter is None:
         if current.startswith("-"):
-            flags = place.verb.spellings.items()
-            yield from (
-                (flag, first_sentence(option.describe()))
-                for flag, option in flags
-                if flag.startswith("--")
-            )
+            for flag, option in cursor.verb.spellings.items():
+                if flag.startswith("--"):
+                    yield flag, first_sentence(option.describe())
             yield "--help", "Show the help"
     elif parameter.choices:
-        yield from offer(parameter.list_choices(), place.prefix)
+        yield from offer(parameter.list_choices(), cursor.prefix)
     elif parameter.complete:
-        from npuprof.commands.completion.offering import (
-            COMPLETERS,
-        )  # not needed for flags and verbs
+        # not needed for flags and verbs
+        from npuprof.commands.completion.offering import COMPLETERS
 
-        yield from (
-            (place.prefix + word, text) for word, text in COMPLETERS[parameter.complete](place)
-        )
+        for text, description in COMPLETERS[parameter.complete](cursor):
+            yield cursor.prefix + text, description
+
+
+def _list_verbs_after(arguments: Sequence[str]) -> Iterator[Candidate]:
+    """Yield the verbs whose names begin with some arguments; without any, the global flags too."""
+    purposes = {
+        names[-1]: purpose for names, purpose in list_verb_names() if names[:-1] == tuple(arguments)
+    }
+    if not arguments:
+        purposes |= {**list_families(), "--help": "", "--version": ""}
+    for name, purpose in purposes.items():
+        yield name, first_sentence(purpose)

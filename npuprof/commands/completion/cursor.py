@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from npuprof.commands.framework import Parameter, Verb, load_verb
 from npuprof.document import keys
 from npuprof.document.profile import PROFILE_KEYS
+from npuprof.model import Record
 
-#: What ``Parameter.complete`` says of values that may be files.
+#: The ``Parameter.complete`` of values that may be files.
 _WITH_FILES = frozenset(("", "source", "spec", "store", "topic", "values"))
 #: A completion candidate, and its description.
 Candidate = tuple[str, str]
 
 
-def offer(words: Iterable[str], before: str = "") -> Iterator[Candidate]:
-    """Return words without descriptions as candidates, each after a text that is typed already."""
-    return ((before + word, "") for word in words)
+def offer(texts: Iterable[str], before: str = "") -> Iterator[Candidate]:
+    """Return texts without descriptions as candidates, each after a text that is typed already."""
+    return ((before + text, "") for text in texts)
 
 
 def first_sentence(text: str) -> str:
@@ -25,81 +26,83 @@ def first_sentence(text: str) -> str:
     return text.partition(". ")[0].rstrip(".")[:72]
 
 
-class Place(NamedTuple):
-    """A position on a command line: its verb, its parameter, and the words of the verb before it.
+class Cursor(Record):
+    """The cursor in a command line: its verb, its parameter, and the arguments before it.
 
     The parameter is None if a flag or nothing is expected. ``current`` is the beginning of its
-    value, ``prefix`` the text before it in the same word.
+    value, ``prefix`` the text before it in the same argument.
     """
 
     verb: type[Verb]
     parameter: Parameter | None
-    given: list[str]
+    arguments: list[str]
     current: str
     prefix: str = ""
 
     @property
     def store(self) -> str | None:
         """The store that the command line selects."""
-        words = iter(self.given)
-        for word in words:
-            flag, equals, value = word.partition("=")
+        rest = iter(self.arguments)
+        for argument in rest:
+            flag, equals, value = argument.partition("=")
             if flag == "--store":
-                return value if equals else next(words, None)
+                return value if equals else next(rest, None)
         return None
 
     @property
-    def placed(self) -> list[str]:
-        """The words that are neither flags nor values of flags."""
-        placed = []
-        words = iter(self.given)
-        for word in words:
-            if not word.startswith("-") or word == "-":
-                placed.append(word)
-            elif (parameter := self.verb.spellings.get(word)) and parameter.kind != "flag":
-                next(words, None)
-        return placed
+    def positional(self) -> list[str]:
+        """The arguments that are neither flags nor values of flags."""
+        positional = []
+        rest = iter(self.arguments)
+        for argument in rest:
+            if not argument.startswith("-") or argument == "-":
+                positional.append(argument)
+            elif (parameter := self.verb.spellings.get(argument)) and parameter.kind != "flag":
+                next(rest, None)
+        return positional
 
 
-def find_place(words: Sequence[str], current: str) -> Place | None:
-    """Return the position after some words; None if no verb is named yet."""
-    loaded = load_verb(list(words))
+def find_cursor(arguments: Sequence[str], current: str) -> Cursor | None:
+    """Return the cursor after some arguments; None if no verb is named yet."""
+    loaded = load_verb(list(arguments))
     if loaded is None:
         return None
-    _, verb, words = loaded
+    verb, arguments = loaded.verb, loaded.arguments
     spelling, equals, value = current.partition("=")
     if equals and spelling.startswith("--") and spelling in verb.spellings:
-        return Place(verb, verb.spellings[spelling], words, value, f"{spelling}=")
-    place = Place(verb, verb.spellings.get(words[-1]) if words else None, words, current)
-    if place.parameter is not None and place.parameter.kind != "flag":
-        return place
-    free = [parameter for parameter in verb.parameters.values() if not parameter.flags]
-    used = len(place.placed)
-    if not current.startswith("-") and free and (used < len(free) or free[-1].kind == "arguments"):
-        return place._replace(parameter=free[min(used, len(free) - 1)])
-    return place._replace(parameter=None)
+        return Cursor(verb, verb.spellings[spelling], arguments, value, f"{spelling}=")
+    flag = verb.spellings.get(arguments[-1]) if arguments else None
+    cursor = Cursor(verb, flag, arguments, current)
+    if flag is not None and flag.kind != "flag":  # its value is expected
+        return cursor
+    declared = [parameter for parameter in verb.parameters.values() if not parameter.flags]
+    used = len(cursor.positional)
+    if current.startswith("-") or not declared:
+        return cursor._replace(parameter=None)
+    if used < len(declared):
+        return cursor._replace(parameter=declared[used])
+    last = declared[-1]
+    return cursor._replace(parameter=last if last.kind == "arguments" else None)
 
 
-def describe_wanted_words(words: Sequence[str], current: str) -> str:
-    """Return a short description of the value at a position without candidates.
+def describe_expected_value(arguments: Sequence[str], current: str) -> str:
+    """Return a short description of the value at a cursor without candidates.
 
     Empty if it may be a file.
     """
-    place = find_place(words, current)
-    if place is None or place.verb.takes_any_word:
+    cursor = find_cursor(arguments, current)
+    if cursor is None or cursor.verb.takes_any_word:
         return ""
-    parameter = place.parameter
+    parameter = cursor.parameter
     if parameter is None:
         return "a flag" if current.startswith("-") else "no more words"
     if parameter.complete == "assignment":
-        return _describe_value(place.current.partition("=")[0])
+        return _describe_value(cursor.current.partition("=")[0])
     if parameter.choices:
         return f"one of {', '.join(parameter.list_choices())}"
-    return (
-        ""
-        if parameter.complete in _WITH_FILES and parameter.kind != "number"
-        else parameter.metavar.rstrip(".,")
-    )
+    if parameter.complete in _WITH_FILES and parameter.kind != "number":
+        return ""
+    return parameter.metavar.rstrip(".,")
 
 
 def find_key_record(key: str) -> Any:
@@ -121,8 +124,8 @@ def _describe_value(key: str) -> str:
         return ""
     if record.kind not in ("int", "float"):
         return "a text"
-    wanted = "a whole number" if record.kind == "int" else "a number"
+    noun = "a whole number" if record.kind == "int" else "a number"
     low, high = getattr(record, "minimum", None), getattr(record, "maximum", None)
     if low is None and high is None:
-        return wanted
-    return f"{wanted}, {keys.format_range(low, high)}"
+        return noun
+    return f"{noun}, {keys.format_range(low, high)}"

@@ -25,8 +25,26 @@ if TYPE_CHECKING:
 
     Choices = Sequence[str] | Callable[[], Iterable[str]]
 
-#: The words of a verb: ``("show",)``, ``("git", "install")``.
+#: The name of a verb as typed: ``("show",)``, ``("git", "install")``.
 Names = tuple[str, ...]
+
+
+class LoadedVerb(Record):
+    """The verb that a command line names, its name as typed, and the arguments after it."""
+
+    names: Names
+    verb: type[Verb]
+    arguments: list[str]
+
+
+class IndexedVerb(Record):
+    """A verb in the index: the position of its group, its name, and the first line of its help."""
+
+    group: int
+    names: Names
+    purpose: str
+    hidden: bool
+
 
 #: The groups of verbs in the order of the help, with their headings.
 GROUPS = {
@@ -43,7 +61,7 @@ GROUPS = {
 class Parameter(Record):
     """One parameter of a verb.
 
-    ``kind`` is ``argument`` (``arguments`` takes all remaining words), ``text``, ``many`` (a
+    ``kind`` is ``argument`` (``arguments`` takes all remaining ones), ``text``, ``many`` (a
     repeatable text), ``number`` or ``flag``; ``flags`` are its spellings, ``metavar`` is the name
     of its value in the help. ``choices`` are its valid values, or a function that returns them;
     ``{choices}`` in the help lists them, and ``noun`` is the word for a value in error messages.
@@ -107,32 +125,37 @@ class Parameter(Record):
             )
 
 
-def _declare(*fields: Any, **named: Any) -> Any:
+def _declare(**fields: Any) -> Any:
     """Return a parameter.
 
     ``Verb`` replaces it by a value, so the functions below have the type of the value.
     """
-    return Parameter(*fields, **named)
+    return Parameter(**fields)
 
 
 def argument(metavar: str, text: str, complete: str = "", default: str | None = None) -> str:
     """Declare a positional parameter, required unless it has a default."""
     declared: str = _declare(
-        "argument", text, (), metavar, default, default is None, complete=complete
+        kind="argument",
+        help=text,
+        metavar=metavar,
+        default=default,
+        required=default is None,
+        complete=complete,
     )
     return declared
 
 
 def optional_argument(metavar: str, text: str, complete: str = "") -> str | None:
     """Declare a positional parameter that may be missing."""
-    declared: str | None = _declare("argument", text, (), metavar, complete=complete)
+    declared: str | None = _declare(kind="argument", help=text, metavar=metavar, complete=complete)
     return declared
 
 
 def arguments(metavar: str, text: str, complete: str = "", required: bool = False) -> list[str]:
-    """Declare a parameter that takes all remaining words."""
+    """Declare a parameter that takes all remaining arguments."""
     declared: list[str] = _declare(
-        "arguments", text, (), metavar, None, required, complete=complete
+        kind="arguments", help=text, metavar=metavar, required=required, complete=complete
     )
     return declared
 
@@ -142,7 +165,13 @@ def option(
 ) -> str | None:
     """Declare an option with a value."""
     declared: str | None = _declare(
-        "text", text, flags, metavar, None, False, choices, noun, complete=complete
+        kind="text",
+        help=text,
+        flags=flags,
+        metavar=metavar,
+        choices=choices,
+        noun=noun,
+        complete=complete,
     )
     return declared
 
@@ -151,31 +180,45 @@ def option_with_default(
     *flags: str, metavar: str, text: str, default: str, choices: Choices = (), noun: str = ""
 ) -> str:
     """Declare an option that always has a value."""
-    declared: str = _declare("text", text, flags, metavar, default, False, choices, noun)
+    declared: str = _declare(
+        kind="text",
+        help=text,
+        flags=flags,
+        metavar=metavar,
+        default=default,
+        choices=choices,
+        noun=noun,
+    )
     return declared
 
 
 def required_option(*flags: str, metavar: str, text: str, complete: str) -> str:
     """Declare a required option with a value."""
-    declared: str = _declare("text", text, flags, metavar, None, True, complete=complete)
+    declared: str = _declare(
+        kind="text", help=text, flags=flags, metavar=metavar, required=True, complete=complete
+    )
     return declared
 
 
 def many(*flags: str, metavar: str, text: str, complete: str = "") -> list[str]:
     """Declare a repeatable option with a value."""
-    declared: list[str] = _declare("many", text, flags, metavar, complete=complete)
+    declared: list[str] = _declare(
+        kind="many", help=text, flags=flags, metavar=metavar, complete=complete
+    )
     return declared
 
 
 def number(*flags: str, metavar: str, text: str, least: int | None = None) -> int | None:
     """Declare an option with an integer value, ``least`` or more."""
-    declared: int | None = _declare("number", text, flags, metavar, None, False, (), "", least)
+    declared: int | None = _declare(
+        kind="number", help=text, flags=flags, metavar=metavar, least=least
+    )
     return declared
 
 
 def flag(*flags: str, text: str) -> bool:
     """Declare a switch."""
-    declared: bool = _declare("flag", text, flags, "", False)
+    declared: bool = _declare(kind="flag", help=text, flags=flags, default=False)
     return declared
 
 
@@ -206,23 +249,22 @@ class Verb:
             for name, value in vars(base).items()
             if isinstance(value, Parameter)
         ]
-        cls.parameters = {
-            **dict(declared),
-            **dict(reversed(declared)),
-        }  # in the order of the first declarations, which count
+        cls.parameters = {}
+        for name, parameter in declared:
+            cls.parameters.setdefault(name, parameter)  # a subclass overrides its bases
         cls.spellings = {
             spelling: parameter
             for parameter in cls.parameters.values()
             for spelling in parameter.flags
         }
 
-    def __init__(self, given: Mapping[str, Any]) -> None:
-        """Set the given parameters, and defaults for the others.
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        """Set the parameters to values, or to their defaults.
 
         Raises NpuprofError (NP902) for an invalid choice.
         """
         for name, parameter in self.parameters.items():
-            value = given.get(name)
+            value = values.get(name)
             setattr(self, name, parameter.copy_default() if value is None else value)
             if not self.hidden:
                 parameter.require_text(value)
@@ -238,84 +280,86 @@ class Verb:
         raise NotImplementedError
 
 
-def parse_plain_words(verb: type[Verb], words: Sequence[str]) -> dict[str, Any] | None:
-    """Return the parameters parsed from plain words.
+def parse_plain_arguments(verb: type[Verb], arguments: Sequence[str]) -> dict[str, Any] | None:
+    """Return the parameters of a verb, by name, parsed from plain arguments.
 
-    None if the words need the framework's parser.
+    None if the arguments need the framework's parser.
     """
     by_flag = {
         spelling: name
         for name, parameter in verb.parameters.items()
         for spelling in parameter.flags
     }
-    given: dict[str, Any] = {}
-    places: list[str] = []
-    rest = iter(words)
-    for word in rest:
-        if word == "--":
-            places += rest
+    values: dict[str, Any] = {}
+    positional: list[str] = []
+    rest = iter(arguments)
+    for argument in rest:
+        if argument == "--":
+            positional += rest
             break
-        spelling, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
+        spelling, equals, text = split_flag(argument)
         name = by_flag.get(spelling)
         if name is None:
-            if word.startswith("-") and word != "-":
+            if argument.startswith("-") and argument != "-":
                 return None
-            places.append(word)
+            positional.append(argument)
         elif verb.parameters[name].kind == "flag":
             if equals:
                 return None
-            given[name] = True
+            values[name] = True
         else:
-            taken = value if equals else next(rest, None)
-            if taken is None or (not equals and taken.startswith("-") and taken != "-"):
+            value = text if equals else next(rest, None)
+            if value is None or (not equals and value.startswith("-") and value != "-"):
                 return None
-            if not _take_value(verb.parameters[name], name, taken, given):
+            if not _set_value(verb.parameters[name], name, value, values):
                 return None
-    return given if _take_places(verb, places, given) else None
+    return values if _set_positional(verb, positional, values) else None
 
 
-def _take_value(parameter: Parameter, name: str, value: str, given: dict[str, Any]) -> bool:
-    """Set a parameter; return whether its value is plain."""
+def split_flag(argument: str) -> tuple[str, str, str]:
+    """Return the flag, the equals sign and the value of ``--flag=value``; other arguments whole."""
+    return argument.partition("=") if argument.startswith("--") else (argument, "", "")
+
+
+def _set_value(parameter: Parameter, name: str, value: str, values: dict[str, Any]) -> bool:
+    """Set a parameter in ``values``; return whether its value is plain."""
     if parameter.kind == "many":
-        given.setdefault(name, []).append(value)
+        values.setdefault(name, []).append(value)
         return True
-    if name in given:
-        return False  # may be rejected
+    if name in values:
+        return False  # the framework's parser may reject it
     if parameter.kind == "number":
         if not has_only_digits(value) or len(value) > 9 or int(value) < (parameter.least or 0):
             return False
-        given[name] = int(value)
+        values[name] = int(value)
     else:
-        given[name] = value
+        values[name] = value
     return True
 
 
-def _take_places(verb: type[Verb], places: list[str], given: dict[str, Any]) -> bool:
-    """Set the positional parameters; return whether all words fit and none is missing."""
-    left = list(places)
+def _set_positional(verb: type[Verb], positional: list[str], values: dict[str, Any]) -> bool:
+    """Set the positional parameters; return whether all arguments fit and none is missing."""
+    rest = list(positional)
     for name, parameter in verb.parameters.items():
         if parameter.kind == "arguments":
-            given[name], left = left, []
-        elif parameter.kind == "argument" and left:
-            given[name] = left.pop(0)
-        if parameter.required and not given.get(name):
+            values[name], rest = rest, []
+        elif parameter.kind == "argument" and rest:
+            values[name] = rest.pop(0)
+        if parameter.required and not values.get(name):
             return False
-    return not left
+    return not rest
 
 
-def load_verb(words: Sequence[str]) -> tuple[Names, type[Verb], list[str]] | None:
-    """Return the verb of a command line, its words, and the words after them.
-
-    None if there is no such verb.
-    """
+def load_verb(arguments: Sequence[str]) -> LoadedVerb | None:
+    """Return the verb that a command line names; None if there is no such verb."""
     module = commands.__name__
-    for place, word in enumerate(words[:2]):
-        if not word.isascii() or not word.replace("-", "").isalpha() or word != word.lower():
+    for length, name in enumerate(arguments[:2], 1):
+        if not name.isascii() or not name.replace("-", "").isalpha() or name != name.lower():
             return None
-        module = f"{module}.{word.replace('-', '_')}"
-        found = _load_module(module)
-        if found is not None:
-            return tuple(words[: place + 1]), found, list(words[place + 1 :])
+        module = f"{module}.{name.replace('-', '_')}"
+        verb = _load_module(module)
+        if verb is not None:
+            return LoadedVerb(tuple(arguments[:length]), verb, list(arguments[length:]))
     return None
 
 
@@ -334,26 +378,31 @@ def _load_module(name: str) -> type[Verb] | None:
 
 
 def list_verb_names() -> Iterator[tuple[Names, str]]:
-    """Yield the words of all visible verbs, by group, with the first line of their help.
+    """Yield the names of all visible verbs, by group, with the first line of their help.
 
     No verb is imported.
     """
-    for _, names, purpose, hidden in _load_index():
-        if not hidden:
-            yield names, purpose
+    for indexed in _load_index():
+        if not indexed.hidden:
+            yield indexed.names, indexed.purpose
 
 
 def list_groups() -> dict[str, list[str]]:
     """Return the first words of the visible verbs by the heading of their group."""
     headings = [*GROUPS.values()]
     return group_pairs(
-        (headings[place], names[0]) for place, names, _, hidden in _load_index() if not hidden
+        (headings[indexed.group], indexed.names[0])
+        for indexed in _load_index()
+        if not indexed.hidden
     )
 
 
 def list_verbs() -> Iterator[tuple[Names, type[Verb]]]:
-    """Yield all verbs with their words, by group."""
-    yield from (found[:2] for _, names, _, _ in _load_index() if (found := load_verb(names)))
+    """Yield all verbs with their names, by group."""
+    for indexed in _load_index():
+        loaded = load_verb(indexed.names)
+        if loaded is not None:
+            yield loaded.names, loaded.verb
 
 
 def list_families() -> dict[str, str]:
@@ -366,9 +415,6 @@ def list_families() -> dict[str, str]:
     return {name: str(import_module(package).__doc__) for name, package in names.items()}
 
 
-def _load_index() -> list[tuple[int, Names, str, bool]]:
-    """Return the index of the group, words, first help line and hidden flag of each
-    verb, sorted.
-    """
-    index: list[tuple[int, Names, str, bool]] = load_built_part("commands", "verbs")
-    return index
+def _load_index() -> list[IndexedVerb]:
+    """Return the index of all verbs, sorted by group and name."""
+    return [IndexedVerb(*row) for row in load_built_part("commands", "verbs")]

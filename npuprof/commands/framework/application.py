@@ -22,6 +22,7 @@ from npuprof.commands.framework import (
     list_verb_names,
     list_verbs,
     load_verb,
+    split_flag,
 )
 from npuprof.commands.framework.usage import explain_usage, suggest_flag, suggest_verb
 from npuprof.model import NpuprofError, __version__, build_usage_error, shorten_values
@@ -54,29 +55,20 @@ class _GroupedVerbs(_Verbs):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         width = max(map(len, self.commands))
-        for heading, words in list_groups().items():
-            listed = [
-                (word, self.commands[word])
-                for word in dict.fromkeys(words)
-                if word in self.commands
-            ]
-            if listed:
-                with formatter.section(heading):
-                    formatter.write_dl(
-                        [
-                            (
-                                word.ljust(width),
-                                command.get_short_help_str(formatter.width - width - 6),
-                            )
-                            for word, command in listed
-                        ]
-                    )
+        for heading, names in list_groups().items():
+            listed = [name for name in dict.fromkeys(names) if name in self.commands]
+            if not listed:
+                continue
+            rows = []
+            for name in listed:
+                text = self.commands[name].get_short_help_str(formatter.width - width - 6)
+                rows.append((name.ljust(width), text))
+            with formatter.section(heading):
+                formatter.write_dl(rows)
 
 
 class _ListedVerbs(_GroupedVerbs):
-    """All verbs by name and summary, without parameters: for npuprof --help, and for
-    suggestions.
-    """
+    """All verbs by name and summary, without parameters, for npuprof --help and suggestions."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -88,9 +80,7 @@ class _ListedVerbs(_GroupedVerbs):
 
 
 def suggest_next_steps() -> str:
-    """Return the next steps for a bare npuprof, depending on whether there is a store
-    with presets.
-    """
+    """Return the next steps for a bare npuprof; they depend on whether a store has presets."""
     from npuprof.store.folder import find_store
 
     try:
@@ -110,23 +100,24 @@ def suggest_next_steps() -> str:
     )
 
 
-def run_words(words: list[str], runner: Runner) -> int:
-    """Run the words through Typer; return the exit code. Typer prints usage errors itself."""
-    if words[:1] in (["--install-completion"], ["--show-completion"]) and len(words) > 1:
-        what = f"{words[0]} takes no word, and was given {words[1]!r}"
+def run_arguments(arguments: list[str], runner: Runner) -> int:
+    """Run a command line through Typer; return the exit code. Typer prints usage errors itself."""
+    flag, *surplus = arguments or [""]
+    if flag in ("--install-completion", "--show-completion") and surplus:
+        what = f"{flag} takes no word, and was given {surplus[0]!r}"
         why = "It is for the shell that runs it: bash, zsh, fish or PowerShell."
         raise build_usage_error(
-            what, f"start the shell that is meant, and say there: npuprof {words[0]}", why
+            what, f"start the shell that is meant, and say there: npuprof {flag}", why
         )
     try:
-        if not words:
+        if not arguments:
             build_application(["--help"], runner)(
                 args=["--help"], prog_name="npuprof", standalone_mode=False
             )
             output.write_to_stderr(suggest_next_steps())
             return 2
-        result = build_application(words, runner)(
-            args=words, prog_name="npuprof", standalone_mode=False
+        result = build_application(arguments, runner)(
+            args=arguments, prog_name="npuprof", standalone_mode=False
         )
     except typer.Exit as stop:
         return stop.exit_code
@@ -140,27 +131,26 @@ def run_words(words: list[str], runner: Runner) -> int:
         show, code = getattr(error, "show", None), getattr(error, "exit_code", None)
         if show is None or code is None:
             raise
-        suggest_flag(error, words)
-        told = io.StringIO()
-        show(file=told)
-        told.writelines(f"{line}\n" for line in explain_usage(error, words))
-        output.write_to_stderr(
-            escape_lines("\n".join(map(shorten_values, told.getvalue().rstrip("\n").split("\n"))))
-        )
+        suggest_flag(error, arguments)
+        message = io.StringIO()
+        show(file=message)
+        message.writelines(f"{line}\n" for line in explain_usage(error, arguments))
+        lines = map(shorten_values, message.getvalue().rstrip("\n").split("\n"))
+        output.write_to_stderr(escape_lines("\n".join(lines)))
         return int(code)
     return result if isinstance(result, int) else 0
 
 
-def build_application(words: list[str], runner: Runner) -> typer.Typer:
-    """Return the application with the verb that the words name.
+def build_application(arguments: list[str], runner: Runner) -> typer.Typer:
+    """Return the application with the verb that the arguments name.
 
     If they name none, all verbs are included, without parameters unless completing: building
     parameters is slow.
     """
-    found = load_verb([word for word in words if word != "--"])
-    is_listed = found is None and not any(name.endswith("_COMPLETE") for name in os.environ)
+    loaded = load_verb([argument for argument in arguments if argument != "--"])
+    is_completing = any(name.endswith("_COMPLETE") for name in os.environ)
     families = list_families()
-    is_listed = is_listed and families.keys().isdisjoint(words[:1])
+    is_listed = loaded is None and not is_completing and families.keys().isdisjoint(arguments[:1])
     app = typer.Typer(
         name="npuprof",
         cls=_ListedVerbs if is_listed else _GroupedVerbs,
@@ -173,49 +163,49 @@ def build_application(words: list[str], runner: Runner) -> typer.Typer:
     app.callback()(_show_version)
     if is_listed:
         return app
-    homes: dict[Names, typer.Typer] = {(): app}
-    for (*family, name), verb in [found[:2]] if found else list_verbs():
-        home = tuple(family)
-        if home not in homes:
-            purpose = families[home[0]]
-            homes[home] = typer.Typer(
-                name=home[0],
+    groups: dict[Names, typer.Typer] = {(): app}  # of two-word verbs, by first word
+    for (*family, name), verb in [(loaded.names, loaded.verb)] if loaded else list_verbs():
+        group = tuple(family)
+        if group not in groups:
+            groups[group] = typer.Typer(
+                name=group[0],
                 cls=_Verbs,
                 suggest_commands=False,
-                help=purpose,
+                help=families[group[0]],
                 no_args_is_help=True,
                 rich_markup_mode=None,
             )
-            app.add_typer(homes[home])
-        _add_verb(homes[home], name, verb, runner, words[len(home) + 1 :] if found else [])
+            app.add_typer(groups[group])
+        verb_arguments = arguments[len(group) + 1 :] if loaded else []
+        _add_verb(groups[group], name, verb, runner, verb_arguments)
     return app
 
 
-def format_help(words: list[str]) -> str:
+def format_help(names: list[str]) -> str:
     """Return the help of a verb, or of a group of two-word verbs, as ``--help`` prints it."""
-    told = io.StringIO()
-    with redirect_stdout(told):
-        build_application(words, lambda verb, given: 0)(
-            args=[*words, "--help"], prog_name="npuprof", standalone_mode=False
+    text = io.StringIO()
+    with redirect_stdout(text):
+        build_application(names, lambda verb, values: 0)(
+            args=[*names, "--help"], prog_name="npuprof", standalone_mode=False
         )
-    return told.getvalue()
+    return text.getvalue()
 
 
 def _add_verb(
-    app: typer.Typer, name: str, verb: type[Verb], runner: Runner, words: list[str]
+    app: typer.Typer, name: str, verb: type[Verb], runner: Runner, arguments: list[str]
 ) -> None:
-    """Build a Typer command from the declaration of a verb; ``words`` are its arguments."""
+    """Build a Typer command from the declaration of a verb, for a command line."""
 
-    def command(**given: Any) -> int:
+    def command(**values: Any) -> int:
         if not verb.takes_any_word:
-            require_single_values(verb, words)
-        return runner(verb, given)
+            require_single_values(verb, arguments)
+        return runner(verb, values)
 
     signature = [_build_parameter(name, parameter) for name, parameter in verb.parameters.items()]
     vars(command)["__signature__"] = inspect.Signature(signature)
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in signature}
     settings: dict[str, Any] = {"ignore_unknown_options": verb.takes_any_word}
-    if verb.hidden and words not in (["--help"], ["-h"]):
+    if verb.hidden and arguments not in (["--help"], ["-h"]):
         settings["help_option_names"] = []  # git passes arbitrary words, but never --help alone
     app.command(name, help=inspect.getdoc(verb), hidden=verb.hidden, context_settings=settings)(
         command
@@ -240,8 +230,8 @@ def _build_parameter(name: str, parameter: Parameter) -> inspect.Parameter:
     )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_requested: bool) -> None:
+    if is_requested:
         typer.echo(f"npuprof {__version__}")
         raise typer.Exit
 
@@ -255,23 +245,21 @@ def _show_version(
     """Manage configuration presets for Huawei Ascend NPUs."""
 
 
-def require_single_values(verb: type[Verb], words: Sequence[str]) -> None:
-    """Raise NpuprofError (NP902) if a flag is followed by another flag instead of its value, or has
-    two values.
-    """
+def require_single_values(verb: type[Verb], arguments: Sequence[str]) -> None:
+    """Raise NpuprofError (NP902) for a flag with two values, or with a flag as its value."""
     values: dict[str, dict[str, None]] = {}
-    rest = iter(words)
-    for word in rest:
-        if word == "--":
+    rest = iter(arguments)
+    for argument in rest:
+        if argument == "--":
             break
-        spelling, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
+        spelling, equals, value = split_flag(argument)
         parameter = verb.spellings.get(spelling)
         if parameter is None or parameter.kind == "flag":
             continue
         value = value if equals else next(rest, "")
         if not equals and (value == "--" or value in verb.spellings):
-            what = f"{word} has no {parameter.metavar}: {value} follows instead"
-            hint = f"write {word} {parameter.metavar}"
+            what = f"{argument} has no {parameter.metavar}: {value} follows instead"
+            hint = f"write {argument} {parameter.metavar}"
             raise build_usage_error(
                 what, hint, "It would be taken for the value, and not be heeded."
             )
@@ -280,9 +268,7 @@ def require_single_values(verb: type[Verb], words: Sequence[str]) -> None:
     for flag, texts in values.items():
         if len(texts) > 1:
             what = f"{flag} is given more than once: {' and '.join(texts)}"
-            hint = (
-                "join the conditions by 'and'"
-                if verb.spellings[flag].metavar == "COND"
-                else "omit all but one of them"
-            )
+            hint = "omit all but one of them"
+            if verb.spellings[flag].metavar == "COND":
+                hint = "join the conditions by 'and'"
             raise build_usage_error(what, hint, "It has one value.")

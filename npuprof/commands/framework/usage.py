@@ -1,5 +1,6 @@
-"""Suggestions for an invalid command line: a similar name, the replacement of a removed one, or the
-usage of the verb.
+"""Suggestions for an invalid command line.
+
+They are a similar name, the replacement of a removed one, or the usage of the verb.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ FLAGS = {
 
 #: Verbs of other tools, with their equivalents.
 OTHER_VERBS = {
-    word: replacement
-    for words, replacement in (
+    verb: replacement
+    for verbs, replacement in (
         (
             "remove delete rm",
             (
@@ -67,75 +68,72 @@ OTHER_VERBS = {
         ("ls", "npuprof list lists the presets"),
         ("mv", "npuprof rename OLD NEW renames a preset with every reference"),
     )
-    for word in words.split()
+    for verb in verbs.split()
 }
 
 
-def suggest_flag(error: Exception, words: list[str]) -> None:
+def suggest_flag(error: Exception, arguments: list[str]) -> None:
     """Add similar flags of the verb to the error for an unknown flag."""
-    found, name = load_verb(words), getattr(error, "option_name", "")
-    if found is None or not hasattr(error, "possibilities"):
+    loaded, name = load_verb(arguments), getattr(error, "option_name", "")
+    if loaded is None or not hasattr(error, "possibilities"):
         return
-    bare = {
-        flag.lstrip("-"): flag for flag in found[1].spellings if flag.startswith("--")
-    }  # dashes would count as half of a short name
+    # without the dashes, which would count as half of a short name
+    bare = {flag.lstrip("-"): flag for flag in loaded.verb.spellings if flag.startswith("--")}
     error.possibilities = [bare[near] for near in find_nearest_names(name.lstrip("-"), bare)]
 
 
-def suggest_verb(word: str, verbs: Sequence[str]) -> str:
-    """Return ``Did you mean 'show'?`` with the verbs that a word abbreviates or misspells.
+def suggest_verb(typed: str, verbs: Sequence[str]) -> str:
+    """Return ``Did you mean 'show'?`` with the verbs that a name abbreviates or misspells.
 
     An empty string if there are none.
     """
-    if word in VERBS or (word in OTHER_VERBS and "show" in verbs):
+    if typed in VERBS or (typed in OTHER_VERBS and "show" in verbs):
         return ""
-    similar = [
-        verb for verb in verbs if len(word) > 1 and verb.startswith(word)
-    ] or find_nearest_names(word, verbs, 1)
+    similar = [verb for verb in verbs if len(typed) > 1 and verb.startswith(typed)]
+    similar = similar or find_nearest_names(typed, verbs, 1)
     return f"Did you mean {' or '.join(map(repr, similar))}?" if similar else ""
 
 
-def explain_usage(error: Exception, words: list[str]) -> Iterator[str]:
+def explain_usage(error: Exception, arguments: list[str]) -> Iterator[str]:
     """Yield suggestions after a usage error."""
-    if replacement := describe_replacement(words, getattr(error, "option_name", "") or ""):
+    replacement = describe_replacement(arguments, getattr(error, "option_name", "") or "")
+    if replacement:
         yield replacement
         return
-    loaded = load_verb(words)
+    loaded = load_verb(arguments)
     if loaded is None:
         return
-    names, verb, _ = loaded
+    verb = loaded.verb
     parameter = verb.parameters.get(getattr(getattr(error, "param", None), "name", None) or "")
     if parameter is not None and parameter.required:
         yield f"{_format_parameter(parameter)}: {parameter.describe()}"
     if verb.usage_hint:
         yield verb.usage_hint
     elif parameter is None:
-        yield _describe_parameters(" ".join(("npuprof", *names)), verb)
+        yield _describe_parameters(" ".join(("npuprof", *loaded.names)), verb)
 
 
 def _format_parameter(parameter: Parameter) -> str:
-    return (
-        f"{parameter.flags[0]} {parameter.metavar}"
-        if parameter.flags
-        else parameter.metavar.rstrip(".")
-    )
+    if parameter.flags:
+        return f"{parameter.flags[0]} {parameter.metavar}"
+    return parameter.metavar.rstrip(".")
 
 
-def _describe_parameters(called: str, verb: type[Verb]) -> str:
+def _describe_parameters(command: str, verb: type[Verb]) -> str:
     """Return the arguments and flags of a verb in one line."""
-    places = [parameter.metavar for parameter in verb.parameters.values() if not parameter.flags]
-    flags = [parameter.flags[0] for parameter in verb.parameters.values() if parameter.flags]
-    return f"{called} takes {' '.join(places) or 'no arguments'}" + (
-        f", and {', '.join(flags)}." if flags else "."
-    )
+    parameters = verb.parameters.values()
+    positional = [parameter.metavar for parameter in parameters if not parameter.flags]
+    flags = [parameter.flags[0] for parameter in parameters if parameter.flags]
+    end = f", and {', '.join(flags)}." if flags else "."
+    return f"{command} takes {' '.join(positional) or 'no arguments'}{end}"
 
 
-def describe_replacement(words: Sequence[str], flag: str = "") -> str:
+def describe_replacement(arguments: Sequence[str], flag: str = "") -> str:
     """Return the replacement for a verb of another tool, or a removed flag.
 
     An empty string if the command line has neither.
     """
-    verb = words[0] if words else ""
+    verb = arguments[0] if arguments else ""
     if verb in VERBS:
         return f"{verb} was removed in {_SINCE}: use {VERBS[verb]}"
     if (verb, flag) in FLAGS:
